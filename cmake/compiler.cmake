@@ -1,0 +1,34 @@
+# The language level, warnings, sanitizers and the linker, for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(CONVERSED_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread; empty for none")
+option(CONVERSED_COVERAGE "Instrument for gcov" OFF)
+
+add_library(conversed_flags INTERFACE)
+target_compile_options(conversed_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+  -fno-omit-frame-pointer)
+
+if(CONVERSED_SANITIZE)
+  add_compile_options(-fsanitize=${CONVERSED_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CONVERSED_SANITIZE})
+  # GCC 12 reports false positives inside the standard library when sanitizers change what it inlines.
+  target_compile_options(conversed_flags INTERFACE
+    -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds -Wno-restrict)
+endif()
+if(CONVERSED_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()
+
+find_program(CONVERSED_CCACHE ccache)
+if(CONVERSED_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CONVERSED_CCACHE}")
+endif()
+find_program(CONVERSED_LLD ld.lld)
+if(CONVERSED_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()

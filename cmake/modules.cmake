@@ -1,0 +1,42 @@
+# conversed_module(queue SOURCES log.cc ... USES model store PRIVATE_LIBS PkgConfig::sqlite)
+#
+# Defines the target conversed_<name> from the sources in the current folder, links what it uses and
+# records the edge. The table of edges goes to a file that tests/tidy checks every #include against.
+function(conversed_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBS;PRIVATE_LIBS" ${ARGN})
+  set(target conversed_${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE conversed_flags ${arg_PRIVATE_LIBS})
+  target_link_libraries(${target} PUBLIC ${arg_LIBS})
+  foreach(used IN LISTS arg_USES)
+    target_link_libraries(${target} PUBLIC conversed_${used})
+  endforeach()
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  list(JOIN arg_USES " " uses)
+  set_property(GLOBAL APPEND PROPERTY CONVERSED_INCLUDE_TABLE "${folder} ${name}: ${uses}")
+endfunction()
+
+function(conversed_write_include_table path)
+  get_property(rows GLOBAL PROPERTY CONVERSED_INCLUDE_TABLE)
+  list(JOIN rows "\n" text)
+  file(GENERATE OUTPUT "${path}" CONTENT "${text}\n")
+endfunction()
+
+# conversed_test(NAME expression_test LABEL unit SOURCES a.cc b.cc USES flows [TIMEOUT seconds])
+#
+# One GoogleTest executable, one CTest test; the label is the folder under tests/.
+function(conversed_test)
+  cmake_parse_arguments(arg "" "NAME;LABEL;TIMEOUT" "SOURCES;USES;LIBS" ${ARGN})
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE conversed_flags ${arg_LIBS} GTest::gtest GTest::gtest_main)
+  foreach(used IN LISTS arg_USES)
+    target_link_libraries(${arg_NAME} PRIVATE conversed_${used})
+  endforeach()
+  target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()

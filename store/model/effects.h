@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/model/clock.h"
+#include "store/model/event.h"
+#include "store/model/session.h"
+
+namespace conversed::model {
+
+// Who gets an output besides `/outputs`, which has them all.
+enum class Delivery : std::uint8_t {
+  none,     // nobody: the Endpoint has no webhook, or the answer of `POST /{URLToken}` held it
+  held,     // of an execution that somebody waits for; decided when the execution ends
+  pending,  // to be sent to the Endpoint's webhook
+};
+
+// Something said to the user.
+struct Output {
+  std::string id;        // constant over reruns and redeliveries: `webhook-id`
+  std::int64_t seq = 0;  // within the session, from 1, without gaps
+  std::string input_id;  // of the execution that said it
+  std::string text;
+  nlohmann::json data;  // null when there is none
+  std::string trace_id;
+  std::string source = "bot";
+  Timestamp created_at{};
+  Delivery delivery = Delivery::none;
+};
+
+// An HTTP request that a Node asks for. Holds no secret: the Connection's fields are applied when
+// it is sent.
+struct HttpCall {
+  std::string method;
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+  std::string connection_id;                 // empty: none
+  std::chrono::milliseconds timeout{10000};  // of one attempt
+  int retries = 0;                           // further attempts after the first
+  std::string idempotency_key;               // constant over attempts and restarts
+};
+
+// What an execution waits for: a call to be made, or a timer to fall due.
+struct PendingCall {
+  std::string id;  // constant over reruns; the claim of its result
+  SessionKey session;
+  std::string trace_id;
+  std::optional<HttpCall> http;  // exactly one of `http` and `due_at` is set
+  std::optional<Timestamp> due_at;
+};
+
+[[nodiscard]] nlohmann::json to_json(const HttpCall& call);
+[[nodiscard]] Result<HttpCall> http_call_from(const nlohmann::json& value);
+
+// What a Turn came to; a value that the Committer makes durable in one transaction.
+struct Effects {
+  Session session;  // as it is after the Turn; `version` and `position` are the caller's to set
+  std::optional<Profile> profile;   // set if the Turn changed it
+  std::vector<Output> outputs;      // `seq` is set, `delivery` is the caller's to set
+  std::optional<PendingCall> call;  // set exactly if the session is busy after the Turn
+  bool execution_ended = false;  // the Flow waits for an input or has ended; the opposite of busy
+  std::vector<std::string> log;  // lines for the log: a restarted Flow, what a `log` Node wrote
+};
+
+}  // namespace conversed::model

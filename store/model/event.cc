@@ -1,0 +1,158 @@
+#include "store/model/event.h"
+
+#include <array>
+#include <utility>
+
+#include "store/model/json.h"
+
+namespace conversed::model {
+namespace {
+
+constexpr char separator = '\x1f';
+constexpr int value_version = 1;
+
+constexpr std::array<std::pair<EventType, std::string_view>, 5> event_types{{
+    {EventType::user_message, "userMessage"},
+    {EventType::inject, "inject"},
+    {EventType::follow_up, "followUp"},
+    {EventType::call_result, "callResult"},
+    {EventType::timer, "timer"},
+}};
+
+constexpr std::array<std::pair<Claim::Kind, std::string_view>, 4> claim_kinds{{
+    {Claim::Kind::keyed_event, "keyedEvent"},
+    {Claim::Kind::pending_call, "pendingCall"},
+    {Claim::Kind::timer, "timer"},
+    {Claim::Kind::dead_letter, "deadLetter"},
+}};
+
+nlohmann::json encode_claim(const Claim& claim) {
+  for (const auto& [kind, name] : claim_kinds) {
+    if (kind == claim.kind) return {{"kind", name}, {"id", claim.id}};
+  }
+  return nullptr;
+}
+
+std::optional<Claim> decode_claim(const nlohmann::json& value) {
+  if (!value.is_object()) return std::nullopt;
+  const auto name = value.value("kind", "");
+  for (const auto& [kind, known] : claim_kinds) {
+    if (known == name) return Claim{kind, value.value("id", "")};
+  }
+  return std::nullopt;
+}
+
+nlohmann::json encode_result(const CallResult& result) {
+  return {{"callId", result.call_id},
+          {"status", result.status},
+          {"body", result.body},
+          {"errorCode", result.error_code},
+          {"errorMessage", result.error_message}};
+}
+
+CallResult decode_result(nlohmann::json& value) {
+  CallResult result;
+  result.call_id = value.value("callId", "");
+  result.status = value.value("status", 0);
+  if (auto body = value.find("body"); body != value.end()) result.body = std::move(*body);
+  result.error_code = value.value("errorCode", "");
+  result.error_message = value.value("errorMessage", "");
+  return result;
+}
+
+// Throws nlohmann's exceptions on members of a wrong type; the caller turns them into values.
+Result<Event> decode_members(Event event, nlohmann::json& value) {
+  if (value.value("v", 0) != value_version) {
+    return fail(Errc::invalid_argument, "event " + event.id + ": unknown format version");
+  }
+  event.accepted_at = from_unix_ms(value.value("at", std::int64_t{0}));
+  if (auto text = value.find("text"); text != value.end()) {
+    event.text = std::move(text->get_ref<std::string&>());
+  }
+  if (auto data = value.find("data"); data != value.end()) event.data = std::move(*data);
+  if (auto claim = value.find("claim"); claim != value.end()) {
+    event.claim = decode_claim(*claim);
+    if (!event.claim) return fail(Errc::invalid_argument, "event " + event.id + ": unknown claim");
+  }
+  if (auto result = value.find("result"); result != value.end()) {
+    event.result = decode_result(*result);
+  }
+  return event;
+}
+
+}  // namespace
+
+std::string SessionKey::encode() const {
+  std::string text;
+  text.reserve(project_id.size() + endpoint_id.size() + user_id.size() + session_id.size() + 3);
+  text += project_id;
+  text += separator;
+  text += endpoint_id;
+  text += separator;
+  text += user_id;
+  text += separator;
+  text += session_id;
+  return text;
+}
+
+Result<SessionKey> SessionKey::decode(std::string_view text) {
+  std::array<std::string_view, 4> parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto end = text.find(separator);
+    const bool last = i + 1 == parts.size();
+    if (last != (end == std::string_view::npos)) {
+      return fail(Errc::invalid_argument, "a session key has four parts");
+    }
+    parts[i] = text.substr(0, end);
+    if (!last) text.remove_prefix(end + 1);
+  }
+  return SessionKey{std::string(parts[0]), std::string(parts[1]), std::string(parts[2]),
+                    std::string(parts[3])};
+}
+
+std::string_view to_string(EventType type) {
+  for (const auto& [known, name] : event_types) {
+    if (known == type) return name;
+  }
+  return "unknown";
+}
+
+std::optional<EventType> event_type_from(std::string_view text) {
+  for (const auto& [type, name] : event_types) {
+    if (name == text) return type;
+  }
+  return std::nullopt;
+}
+
+std::string encode_value(const Event& event) {
+  nlohmann::json value{{"v", value_version}, {"at", to_unix_ms(event.accepted_at)}};
+  if (event.text) value["text"] = *event.text;
+  if (!event.data.is_null()) value["data"] = event.data;
+  if (event.claim) value["claim"] = encode_claim(*event.claim);
+  if (event.result) value["result"] = encode_result(*event.result);
+  return value.dump();
+}
+
+Result<Event> decode_event(std::string_view key, std::string_view id, std::string_view type,
+                           std::string_view trace_id, std::string_view value) {
+  Event event;
+  event.id = id;
+  event.trace_id = trace_id;
+  auto session = SessionKey::decode(key);
+  if (!session) return fail(session.error());
+  event.session = std::move(*session);
+  const auto known = event_type_from(type);
+  if (!known) return fail(Errc::invalid_argument, "event " + event.id + ": unknown type");
+  event.type = *known;
+  auto parsed = parse_json(value);
+  if (!parsed) return fail(parsed.error());
+  if (!parsed->is_object())
+    return fail(Errc::invalid_argument, "event " + event.id + ": no object");
+  try {
+    return decode_members(std::move(event), *parsed);
+  } catch (const nlohmann::json::exception&) {
+    return fail(Errc::invalid_argument, "event: a member has the wrong type");
+  }
+}
+
+}  // namespace conversed::model

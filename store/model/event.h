@@ -1,0 +1,99 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/model/clock.h"
+#include "store/model/result.h"
+
+namespace conversed::model {
+
+// Names one conversation. Two sessions with the same ids on different Endpoints are different.
+// `user_id` and `session_id` are 1 to 512 bytes of UTF-8 without control characters.
+struct SessionKey {
+  std::string project_id;
+  std::string endpoint_id;
+  std::string user_id;
+  std::string session_id;
+
+  // The key of its events in the log and of its row in the store: the four parts joined by U+001F,
+  // which no part can hold.
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static Result<SessionKey> decode(std::string_view text);
+
+  auto operator<=>(const SessionKey&) const = default;
+};
+
+// Where a record stands in the log. Offsets are comparable within one epoch and one partition only.
+struct Position {
+  std::int64_t epoch = 0;  // 0: no position yet
+  std::int32_t partition = 0;
+  std::int64_t offset = -1;
+
+  bool operator==(const Position&) const = default;
+};
+
+enum class EventType : std::uint8_t {
+  user_message,  // a user's own message
+  inject,        // pushed in by another system
+  follow_up,     // a follow-up that fell due
+  call_result,   // the answer of a call that a Node made
+  timer,         // a timer of an execution that fell due
+};
+[[nodiscard]] std::string_view to_string(EventType type);
+[[nodiscard]] std::optional<EventType> event_type_from(std::string_view text);
+
+// A right to have an effect once. An event that can be appended twice carries one: its Turn
+// consumes the claim in the transaction of its effects, and without the claim it has no effects.
+struct Claim {
+  enum class Kind : std::uint8_t {
+    keyed_event,   // `id` is the event's own; consumed by inserting a row
+    pending_call,  // consumed by deleting the call's row
+    timer,         // consumed by deleting the timer's row
+    dead_letter,   // a replay; consumed by setting the dead letter to `replayed`
+  };
+  Kind kind = Kind::keyed_event;
+  std::string id;
+
+  bool operator==(const Claim&) const = default;
+};
+
+// What a call of a Node came to. Exactly one of `error_code` and `status` says so: an empty
+// `error_code` means that the upstream answered with a status below 400.
+struct CallResult {
+  std::string call_id;
+  int status = 0;             // HTTP status, 0 when there was no answer
+  nlohmann::json body;        // parsed when it is JSON, else its text
+  std::string error_code;     // "timeout", "refused", "status", "connection_deleted",
+                              // "egress_refused", "too_large"
+  std::string error_message;  // for people; holds no secret
+};
+
+// Something that happens to a conversation: one record of the log.
+struct Event {
+  std::string id;  // fixed before the append; 24 characters, or derived from such an id
+  EventType type = EventType::inject;
+  SessionKey session;
+  Timestamp accepted_at{};
+  std::string trace_id;             // 32 hex digits
+  std::optional<std::string> text;  // of user_message, inject, follow_up
+  nlohmann::json data;              // null when none was sent
+  std::optional<Claim> claim;
+  std::optional<CallResult> result;  // of call_result
+};
+
+// The value of the event's log record: JSON, format version 1. Id, type, trace and key travel
+// beside it.
+[[nodiscard]] std::string encode_value(const Event& event);
+
+// Rebuilds an event from the parts of its record. Bad bytes or an unknown version are
+// `invalid_argument`.
+[[nodiscard]] Result<Event> decode_event(std::string_view key, std::string_view id,
+                                         std::string_view type, std::string_view trace_id,
+                                         std::string_view value);
+
+}  // namespace conversed::model

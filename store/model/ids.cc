@@ -1,0 +1,90 @@
+#include "store/model/ids.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+namespace conversed::model {
+namespace {
+
+// Random bytes are drawn from the kernel in blocks: one system call serves some dozens of ids.
+class RandomBytes {
+ public:
+  std::uint8_t next() {
+    if (used_ == block_.size()) refill();
+    return block_[used_++];
+  }
+
+ private:
+  void refill() {
+    std::size_t filled = 0;
+    while (filled < block_.size()) {
+      const auto got = getrandom(block_.data() + filled, block_.size() - filled, 0);
+      if (got < 0) std::abort();  // the kernel's generator cannot fail once it is seeded
+      filled += static_cast<std::size_t>(got);
+    }
+    used_ = 0;
+  }
+
+  std::array<std::uint8_t, 256> block_{};  // getrandom never returns short up to 256 bytes
+  std::size_t used_ = block_.size();
+};
+
+RandomBytes& random_bytes() {
+  thread_local RandomBytes bytes;
+  return bytes;
+}
+
+bool is_lower_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+}  // namespace
+
+std::string new_id() {
+  static constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
+  // Bytes from 252 up are dropped: 252 is the highest multiple of 36, so every character is as
+  // likely.
+  constexpr std::uint8_t limit = 252;
+  std::string id(id_length, '\0');
+  for (char& c : id) {
+    std::uint8_t byte = random_bytes().next();
+    while (byte >= limit) byte = random_bytes().next();
+    c = alphabet[byte % alphabet.size()];
+  }
+  return id;
+}
+
+bool is_id(std::string_view text) {
+  return text.size() == id_length && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+         });
+}
+
+std::string random_hex(std::size_t bytes) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(bytes * 2);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const std::uint8_t byte = random_bytes().next();
+    hex.push_back(digits[byte >> 4]);
+    hex.push_back(digits[byte & 0xF]);
+  }
+  return hex;
+}
+
+std::string new_trace_id() {
+  std::string id = random_hex(16);
+  while (id.find_first_not_of('0') == std::string::npos) id = random_hex(16);
+  return id;
+}
+
+bool is_url_token(std::string_view text) {
+  return text.size() == url_token_length && std::all_of(text.begin(), text.end(), is_lower_hex);
+}
+
+}  // namespace conversed::model

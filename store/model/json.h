@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "store/model/result.h"
+
+namespace conversed::model {
+
+// How deep JSON from outside may nest; the outermost value counts as 1.
+inline constexpr std::size_t max_json_depth = 64;
+
+// Parses JSON from outside. Refused with `invalid_argument` and the byte: what is no JSON (RFC
+// 8259), invalid UTF-8, lone surrogates, duplicate names in an object, numbers out of a double's
+// range, deeper nesting than `max_depth`. An integer past 64 bits becomes a double, a number that
+// underflows becomes 0.
+[[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text,
+                                                std::size_t max_depth = max_json_depth);
+
+}  // namespace conversed::model

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/model/clock.h"
+#include "store/model/event.h"
+
+namespace conversed::model {
+
+// A run of a Flow from an input until it waits or ends. It is pinned to one Flow version; while a
+// call or a timer is pending, its session is busy and other events go to the session's inbox.
+struct Execution {
+  std::string input_id;  // the event that began it; outputs are grouped by it
+  EventType source = EventType::inject;
+  Timestamp began_at{};  // the input's accept time
+  std::string trace_id;
+  std::string
+      pending_call_id;   // the call or timer it waits for; never empty while it exists in a session
+  nlohmann::json state;  // written and read by flows only
+
+  bool operator==(const Execution&) const = default;
+};
+
+// One conversation as the store keeps it.
+struct Session {
+  SessionKey key;
+  std::int64_t version = 0;  // of the row, counted up by every commit; 0: not stored
+  Position position;         // of the newest log record that has had its effects or is in the inbox
+  Timestamp started_at{};
+  Timestamp
+      last_activity_at{};  // accept time of the newest input; silence and expiry count from it
+  nlohmann::json context = nlohmann::json::object();
+  nlohmann::json
+      flow_state;  // where the Flow waits, its once-marks ...; written and read by flows only
+  std::optional<Execution> execution;  // set while a call or a timer is pending
+  std::int64_t last_output_seq = 0;    // outputs are numbered from 1
+  std::int64_t inbox_size =
+      0;  // events in the inbox; they run, oldest first, when the execution ends
+
+  [[nodiscard]] bool busy() const { return execution.has_value(); }
+};
+
+// What is known of a user in a project, shared by all of the user's sessions.
+struct Profile {
+  std::string project_id;
+  std::string user_id;
+  std::int64_t version = 0;  // 0: not stored
+  nlohmann::json data = nlohmann::json::object();
+};
+
+}  // namespace conversed::model
