@@ -6,6 +6,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 set(CONVERSED_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread; empty for none")
 option(CONVERSED_COVERAGE "Instrument for gcov" OFF)
+option(CONVERSED_PLANTED_FAULTS "Let CONVERSED_TEST_PLANT make the daemon wrong, for tests/fault" OFF)
+if(CONVERSED_PLANTED_FAULTS)
+  add_compile_definitions(CONVERSED_PLANTED_FAULTS)
+endif()
 
 add_library(conversed_flags INTERFACE)
 target_compile_options(conversed_flags INTERFACE

@@ -23,11 +23,15 @@ function(conversed_write_include_table path)
   file(GENERATE OUTPUT "${path}" CONTENT "${text}\n")
 endfunction()
 
-# conversed_test(NAME expression_test LABEL unit SOURCES a.cc b.cc USES flows [TIMEOUT seconds])
+# What `./dev test` builds and runs under ThreadSanitizer: the tests with the flag TSAN.
+add_custom_target(tsan_tests)
+
+# conversed_test(NAME lanes_test LABEL unit SOURCES a.cc b.cc USES queue [LIBS x] [TIMEOUT seconds] [TSAN])
 #
-# One GoogleTest executable, one CTest test; the label is the folder under tests/.
+# One GoogleTest executable, one CTest test; the label is the folder under tests/. TSAN marks tests whose
+# subject has threads of its own: they get the label `tsan` as well, and belong to the target tsan_tests.
 function(conversed_test)
-  cmake_parse_arguments(arg "" "NAME;LABEL;TIMEOUT" "SOURCES;USES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "TSAN" "NAME;LABEL;TIMEOUT" "SOURCES;USES;LIBS" ${ARGN})
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE conversed_flags ${arg_LIBS} GTest::gtest GTest::gtest_main)
   foreach(used IN LISTS arg_USES)
@@ -38,5 +42,10 @@ function(conversed_test)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  set(labels ${arg_LABEL})
+  if(arg_TSAN)
+    list(APPEND labels tsan)
+    add_dependencies(tsan_tests ${arg_NAME})
+  endif()
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
 endfunction()

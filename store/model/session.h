@@ -18,28 +18,32 @@ struct Execution {
   EventType source = EventType::inject;
   Timestamp began_at{};  // the input's accept time
   std::string trace_id;
-  std::string
-      pending_call_id;   // the call or timer it waits for; never empty while it exists in a session
+  std::string pending_call_id;  // the call or timer it waits for; never empty in a session
+  std::string flow_id;          // with `flow_version`: what it is pinned to
+  std::int64_t flow_version = 0;
+  bool keyed = false;    // its input carried an Idempotency-Key: the answer is kept
   nlohmann::json state;  // written and read by flows only
 
   bool operator==(const Execution&) const = default;
 };
 
+[[nodiscard]] nlohmann::json to_json(const Execution& execution);
+// What `to_json` made; anything else is `internal`: bad stored data.
+[[nodiscard]] Result<Execution> execution_from(const nlohmann::json& value);
+
 // One conversation as the store keeps it.
 struct Session {
   SessionKey key;
   std::int64_t version = 0;  // of the row, counted up by every commit; 0: not stored
-  Position position;         // of the newest log record that has had its effects or is in the inbox
+  Position position;         // of the newest record that has had its effects or is in the inbox
   Timestamp started_at{};
-  Timestamp
-      last_activity_at{};  // accept time of the newest input; silence and expiry count from it
+  Timestamp last_activity_at{};  // accept time of the newest input; expiry counts from it
   nlohmann::json context = nlohmann::json::object();
   nlohmann::json
-      flow_state;  // where the Flow waits, its once-marks ...; written and read by flows only
+      flow_state;  // where the Flow waits, once-marks ...; written and read by flows only
   std::optional<Execution> execution;  // set while a call or a timer is pending
   std::int64_t last_output_seq = 0;    // outputs are numbered from 1
-  std::int64_t inbox_size =
-      0;  // events in the inbox; they run, oldest first, when the execution ends
+  std::int64_t inbox_size = 0;         // its events run, oldest first, when the execution ends
 
   [[nodiscard]] bool busy() const { return execution.has_value(); }
 };

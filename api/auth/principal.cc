@@ -1,0 +1,61 @@
+#include "api/auth/principal.h"
+
+#include <array>
+#include <utility>
+
+namespace conversed::api {
+namespace {
+
+constexpr std::array<std::pair<Role, std::string_view>, 8> role_names{{
+    {Role::project_admin, "projectAdmin"},
+    {Role::token_admin, "tokenAdmin"},
+    {Role::member_manager, "memberManager"},
+    {Role::conversation_admin, "conversationAdmin"},
+    {Role::proactive_admin, "proactiveAdmin"},
+    {Role::connection_admin, "connectionAdmin"},
+    {Role::user_admin, "userAdmin"},
+    {Role::platform_admin, "platformAdmin"},
+}};
+
+// Roles of the organisation and the installation are none in a project.
+bool counts_in_project(Role role) {
+  return role != Role::user_admin && role != Role::platform_admin;
+}
+
+bool any_in_project(Roles roles) {
+  for (const auto& [role, name] : role_names) {
+    if (counts_in_project(role) && roles.has(role)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view to_string(Role role) {
+  for (const auto& [known, name] : role_names) {
+    if (known == role) return name;
+  }
+  return {};
+}
+
+std::optional<Role> role_from(std::string_view name) {
+  for (const auto& [role, known] : role_names) {
+    if (known == name) return role;
+  }
+  return std::nullopt;
+}
+
+Access Principal::access(std::string_view organisation, std::string_view project, Role role) const {
+  if (organisation != organisation_id) return Access::hidden;
+  Roles roles = organisation_roles;
+  const auto in_project = project_roles.find(project);
+  if (in_project != project_roles.end()) roles.add(in_project->second);
+  // A plain member of the project has a row there, if without a role.
+  const bool visible = in_project != project_roles.end() || any_in_project(roles);
+  if (!visible) return Access::hidden;
+  if (role == Role::none || role == Role::member) return Access::granted;
+  if (!counts_in_project(role)) return roles.has(role) ? Access::granted : Access::denied;
+  return roles.has(role) || roles.has(Role::project_admin) ? Access::granted : Access::denied;
+}
+
+}  // namespace conversed::api

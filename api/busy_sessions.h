@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "store/model/event.h"
+#include "store/model/guarded.h"
+
+namespace conversed::api {
+
+// How many events wait in the inboxes of busy sessions: what a full inbox is refused by, without a
+// read from the store for each accept. The turn worker keeps it true: it calls `set` after each
+// commit that changed an inbox, and for every non-empty inbox at start-up. It lags behind what is
+// in the log and not yet run, so a bound is exceeded by at most that.
+// Thread-safe; sessions are spread over shards, each with its own lock.
+class BusySessions {
+ public:
+  // 0 forgets the session.
+  void set(const model::SessionKey& key, std::int64_t inbox_size) {
+    std::string encoded = key.encode();
+    shard(encoded).with([&](Shard& sizes) {
+      if (inbox_size > 0) {
+        sizes[std::move(encoded)] = inbox_size;
+      } else {
+        sizes.erase(encoded);
+      }
+    });
+  }
+
+  [[nodiscard]] std::int64_t inbox_size(const std::string& encoded_key) const {
+    return shard(encoded_key).with([&](const Shard& sizes) -> std::int64_t {
+      const auto place = sizes.find(encoded_key);
+      return place == sizes.end() ? 0 : place->second;
+    });
+  }
+
+ private:
+  using Shard = std::unordered_map<std::string, std::int64_t>;
+  static constexpr std::size_t shard_count = 16;
+
+  model::Guarded<Shard>& shard(std::string_view key) {
+    return shards_[std::hash<std::string_view>{}(key) % shard_count];
+  }
+  const model::Guarded<Shard>& shard(std::string_view key) const {
+    return shards_[std::hash<std::string_view>{}(key) % shard_count];
+  }
+
+  std::array<model::Guarded<Shard>, shard_count> shards_;
+};
+
+}  // namespace conversed::api

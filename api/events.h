@@ -1,0 +1,41 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "queue/keyed_append.h"
+#include "queue/log.h"
+#include "store/model/event.h"
+#include "store/model/result.h"
+
+namespace conversed::api {
+
+// The way into the log for everything that happens to a conversation: an Event becomes a record
+// under its session's key. Thread-safe. Callbacks are called exactly once, on a thread of the log,
+// and only when the event is durable or has failed; see queue::Log for what each error promises.
+class Events {
+ public:
+  using Appended = std::function<void(model::Result<queue::Appended>)>;
+  using KeyedAppended = std::function<void(model::Result<queue::KeyedAppended>)>;
+
+  // Both must outlive this.
+  Events(queue::Log& log, queue::KeyedAppend& keyed) : log_(log), keyed_(keyed) {}
+
+  void append(const model::Event& event, Appended done);
+
+  // Appends once per key: a repeated one comes back with the first one's id and is not appended.
+  // The event has to carry the claim {keyed_event, its id}, so that a second record of it, which a
+  // log may hold after a broken append, has no effects.
+  void append_keyed(const model::Event& event, const queue::AppendKey& key, KeyedAppended done);
+
+  // Events that became durable since the start.
+  [[nodiscard]] std::uint64_t appended() const { return appended_.load(std::memory_order_relaxed); }
+
+ private:
+  queue::Log& log_;
+  queue::KeyedAppend& keyed_;
+  std::atomic<std::uint64_t> appended_{0};
+};
+
+}  // namespace conversed::api

@@ -1,0 +1,51 @@
+// What the HTTP layer can be told.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "api/http.h"
+#include "store/model/clock.h"
+
+namespace conversed::api {
+
+// Takes a request and its Reply. Called on one of the server's threads, for different connections
+// at the same time: it must not block. What it throws ends in a 500 for that request and in
+// `on_defect`.
+using Handler = std::function<void(Request&&, Reply)>;
+
+struct HttpSettings {
+  std::string address = "127.0.0.1";  // an IPv4 or IPv6 address
+  std::uint16_t port = 0;             // 0 picks one
+  std::size_t threads = 2;            // reactor threads, at least 1
+
+  std::size_t max_header = 16 * 1024;  // bytes of the header section: else 414 or 431
+  std::size_t max_body = 64 * 1024;    // bytes: else 413
+  // The same for single operations, asked once the head is whole; empty: `max_body` for all. Called
+  // on the server's threads.
+  std::function<std::size_t(Method, std::string_view path)> max_body_for;
+  std::size_t max_pipelined =
+      256 * 1024;  // bytes that wait behind the request in flight: else closed
+  std::size_t max_connections = 10'000;  // open at a time: the next ones get 503
+
+  std::chrono::milliseconds header_timeout{
+      10'000};                                      // from a request's first byte to its empty line
+  std::chrono::milliseconds body_timeout{10'000};   // from there to its last byte
+  std::chrono::milliseconds idle_timeout{75'000};   // between requests, and before the first
+  std::chrono::milliseconds write_timeout{10'000};  // without the client taking a byte of an answer
+  std::chrono::milliseconds linger_timeout{2'000};  // for the client to close after the last answer
+
+  // The source of Date and Retry-After; nullptr is the system's clock. Must outlive the server and
+  // every Reply. Time-outs are steady and do not use it.
+  const model::Clock* clock = nullptr;
+  // Told about defects (a handler that threw, a Reply that was dropped), with the trace id, from
+  // any thread; must be thread-safe. Nothing secret, and nothing of the exception, is in the
+  // message.
+  std::function<void(std::string_view message)> on_defect = nullptr;
+};
+
+}  // namespace conversed::api

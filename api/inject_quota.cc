@@ -1,0 +1,87 @@
+#include "api/inject_quota.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/usage.h"
+
+namespace conversed::api {
+
+using model::Errc;
+using model::Result;
+
+namespace {
+
+constexpr std::chrono::seconds max_age{1};
+
+}  // namespace
+
+InjectQuota::InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock)
+    : limits_(limits), usage_(usage), clock_(clock) {}
+
+Result<void> InjectQuota::take(const std::string& organisation_id, TimePoint now) {
+  if (limits_.injects_per_month == 0) return {};
+  const std::string month = store::month_of(clock_.now());
+  const auto limit = static_cast<std::int64_t>(limits_.injects_per_month);
+  // Twice: what is known may be too old, or says that nothing is left, which has to be true now.
+  for (const bool last_try : {false, true}) {
+    enum class Answer : std::uint8_t { taken, ask_store, none_left };
+    const Answer answer = counts_.with([&](auto& counts) {
+      Count& count = counts[organisation_id];
+      const bool fresh = count.known && count.month == month && now - count.read_at < max_age;
+      if (!fresh && !last_try) return Answer::ask_store;
+      const std::int64_t since = count.committed - count.committed_before;
+      if (count.stored + since + count.in_flight >= limit) {
+        return last_try ? Answer::none_left : Answer::ask_store;
+      }
+      ++count.in_flight;
+      return Answer::taken;
+    });
+    if (answer == Answer::taken) return {};
+    if (answer == Answer::none_left) break;
+    if (auto read = refresh(organisation_id, month, now); !read) return read;
+  }
+  return model::fail(Errc::quota_exhausted,
+                     "the plan's quota of injects is used up for this month");
+}
+
+void InjectQuota::give_back(const std::string& organisation_id) {
+  if (limits_.injects_per_month == 0) return;
+  counts_.with([&](auto& counts) {
+    Count& count = counts[organisation_id];
+    count.in_flight = std::max<std::int64_t>(0, count.in_flight - 1);
+  });
+}
+
+void InjectQuota::committed(const std::string& organisation_id, std::int64_t injects) {
+  if (limits_.injects_per_month == 0) return;
+  counts_.with([&](auto& counts) {
+    Count& count = counts[organisation_id];
+    // Below zero it would be: these were accepted before a restart.
+    count.in_flight = std::max<std::int64_t>(0, count.in_flight - injects);
+    count.committed += injects;
+  });
+}
+
+Result<void> InjectQuota::refresh(const std::string& organisation_id, const std::string& month,
+                                  TimePoint now) {
+  // What is committed while the store is asked is counted twice at worst, for as long as this
+  // reading holds.
+  const std::int64_t committed_before =
+      counts_.with([&](auto& counts) { return counts[organisation_id].committed; });
+  auto used = usage_.used(organisation_id, "injects", month);
+  if (!used) {
+    return model::fail(used.error().code, "the quota can't be read at present");
+  }
+  counts_.with([&](auto& counts) {
+    Count& count = counts[organisation_id];
+    count.stored = *used;
+    count.committed_before = committed_before;
+    count.month = month;
+    count.read_at = now;
+    count.known = true;
+  });
+  return {};
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "store/model/clock.h"
+#include "store/model/guarded.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+class Usage;
+}
+
+namespace conversed::api {
+
+struct QuotaLimits {
+  std::uint64_t injects_per_month = 0;  // of an organisation, by UTC months; 0: no quota
+};
+
+// The quota of injects: what the commits have counted in the store, and what was accepted here and
+// is not committed yet. Exact in one daemon; several that share a store may together exceed a quota
+// by what they accept within a second. Thread-safe.
+class InjectQuota {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // Both must outlive this.
+  InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock);
+
+  // Takes one inject, which is in flight from now on. `quota_exhausted` when there is none left.
+  // Reads the store when what it knows is older than a second, or says that nothing is left.
+  [[nodiscard]] model::Result<void> take(const std::string& organisation_id, TimePoint now);
+
+  // The inject was not accepted after all: its append failed with nothing done.
+  void give_back(const std::string& organisation_id);
+
+  // For the turn worker, after each commit: so many injects of the organisation were counted in the
+  // store by it (model::EventType::inject, one each, dead letters included).
+  void committed(const std::string& organisation_id, std::int64_t injects);
+
+ private:
+  struct Count {
+    std::string month;
+    std::int64_t stored = 0;            // when it was read
+    std::int64_t committed = 0;         // here, in all
+    std::int64_t committed_before = 0;  // of these, when it was read: they are in `stored`
+    std::int64_t in_flight = 0;         // accepted here, not committed yet
+    TimePoint read_at{};
+    bool known = false;
+  };
+
+  [[nodiscard]] model::Result<void> refresh(const std::string& organisation_id,
+                                            const std::string& month, TimePoint now);
+
+  const QuotaLimits limits_;
+  store::Usage& usage_;
+  const model::Clock& clock_;
+  model::Guarded<std::map<std::string, Count, std::less<>>> counts_;
+};
+
+}  // namespace conversed::api

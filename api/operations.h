@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+
+#include "api/operation.h"
+
+namespace conversed::api {
+
+// Every operation of the API, each defined in operations/<its file>.cc. Their one array is in
+// operations.cc; a new operation is declared here and named there.
+extern const Operation inject_operation;
+extern const Operation inject_by_token_operation;
+extern const Operation message_operation;
+extern const Operation outputs_operation;
+
+extern const Operation import_operation;
+extern const Operation create_api_key_operation;
+extern const Operation list_api_keys_operation;
+extern const Operation revoke_api_key_operation;
+extern const Operation list_sessions_operation;
+extern const Operation show_session_operation;
+extern const Operation reset_session_operation;
+extern const Operation list_dead_letters_operation;
+extern const Operation show_dead_letter_operation;
+extern const Operation replay_dead_letter_operation;
+extern const Operation discard_dead_letter_operation;
+extern const Operation management_inject_operation;
+extern const Operation status_operation;
+
+[[nodiscard]] std::span<const Operation* const> all_operations();
+
+}  // namespace conversed::api

@@ -1,0 +1,106 @@
+#include "api/operations/accept.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/assets_cache.h"
+#include "api/auth/digest.h"
+#include "api/busy_sessions.h"
+#include "api/operations/replies.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Endpoint;
+using model::Errc;
+using model::Event;
+using model::Result;
+
+constexpr std::size_t max_key_bytes = 255;
+
+// One text for a missing and a foreign Endpoint, so that they can't be told apart.
+tl::unexpected<model::Error> no_endpoint() {
+  return model::fail(Errc::not_found, "there is no Endpoint with this URLToken");
+}
+
+bool goes_on(const model::Session& session, const Endpoint& endpoint, model::Timestamp now) {
+  return now - session.last_activity_at <= endpoint.session_expiry;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Endpoint>> find_endpoint(Services& services,
+                                                      std::string_view url_token) {
+  auto endpoint = services.assets.endpoint_by_token(url_token);
+  if (!endpoint && endpoint.error().code == Errc::not_found) return no_endpoint();
+  if (!endpoint) return model::fail(store_error(endpoint.error()));
+  return endpoint;
+}
+
+Result<std::shared_ptr<const Endpoint>> find_endpoint_for(Services& services,
+                                                          const Principal& principal,
+                                                          std::string_view url_token) {
+  auto endpoint = find_endpoint(services, url_token);
+  if (!endpoint) return endpoint;
+  switch (principal.access((*endpoint)->organisation_id, (*endpoint)->project_id,
+                           Role::conversation_admin)) {
+    case Access::granted:
+      return endpoint;
+    case Access::denied:
+      return model::fail(Errc::permission_denied,
+                         "the role conversationAdmin is needed in the Endpoint's project");
+    case Access::hidden:
+      break;
+  }
+  return no_endpoint();
+}
+
+Event make_event(const Services& services, model::EventType type, const Endpoint& endpoint,
+                 MessageBody&& body, const std::string& trace_id) {
+  Event event;
+  event.id = model::new_id();
+  event.type = type;
+  event.session = {endpoint.project_id, endpoint.id, std::move(body.user_id),
+                   std::move(body.session_id)};
+  event.accepted_at = services.clock.now();
+  event.trace_id = trace_id;
+  event.text = std::move(body.text);
+  event.data = std::move(body.data);
+  return event;
+}
+
+Result<void> check_session(Services& services, const Endpoint& endpoint, const Event& event) {
+  const auto bound = static_cast<std::int64_t>(services.options.limits.inbox);
+  if (services.busy.inbox_size(event.session.encode()) >= bound) {
+    return model::fail(Errc::too_many, "too many messages wait for this session; try again later");
+  }
+  if (!endpoint.active_only || event.type != model::EventType::inject) return {};
+  auto session = services.store.sessions().load(event.session);
+  if (!session) return model::fail(store_error(session.error()));
+  if (!*session || !goes_on(**session, endpoint, event.accepted_at)) {
+    return model::fail(Errc::conflict, "the conversation is not active: it never began or expired");
+  }
+  return {};
+}
+
+Result<std::optional<queue::AppendKey>> append_key(const Request& request,
+                                                   const std::string& organisation_id,
+                                                   std::string_view route) {
+  const auto header = request.header("idempotency-key");
+  if (!header) return std::nullopt;
+  const bool printable =
+      std::all_of(header->begin(), header->end(), [](char c) { return c >= 0x20 && c <= 0x7E; });
+  if (header->empty() || header->size() > max_key_bytes || !printable) {
+    return model::fail(Errc::invalid_argument,
+                       "Idempotency-Key must have 1 to 255 printable characters");
+  }
+  queue::AppendKey key;
+  key.scope = organisation_id + ' ' + std::string(route);
+  key.key = *header;
+  key.body_hash = digest({request.body});
+  return key;
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,132 @@
+// /management/apikeys: keys are made, listed and revoked. Everybody has a hand in their own; those
+// of others take the role userAdmin.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+constexpr std::size_t max_name_length = 200;  // bytes
+
+struct NewKey {
+  std::string name;
+  store::User user;
+};
+
+Result<NewKey> read_new_key(const Call& call, Services& services) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto name = text_member(*body, "name");
+  if (!name) return model::fail(name.error());
+  if (name->empty() || name->size() > max_name_length) {
+    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
+  }
+  auto email = text_member(*body, "user");
+  if (!email) return model::fail(email.error());
+  const Principal& principal = *call.principal;
+  auto& accounts = services.store.accounts();
+  auto user = email->empty() ? accounts.user(principal.organisation_id, principal.user_id)
+                             : accounts.user_by_email(principal.organisation_id, *email);
+  const bool own = user && user->id == principal.user_id;
+  // Said before whether the user exists: without the role that is not to be found out.
+  if (!own && !principal.has(Role::user_admin)) {
+    return model::fail(Errc::permission_denied, "the role userAdmin is needed for others' keys");
+  }
+  if (!user && user.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, "there is no such user");
+  }
+  if (!user) return model::fail(store_error(user.error()));
+  return NewKey{std::move(*name), std::move(*user)};
+}
+
+void create(Call call, Services& services, Reply reply) {
+  auto wanted = read_new_key(call, services);
+  if (!wanted) return send_error(reply, create_api_key_operation, wanted.error());
+  auto made = services.store.accounts().create_api_key(call.principal->organisation_id,
+                                                       wanted->user.id, wanted->name);
+  if (!made) return send_error(reply, create_api_key_operation, store_error(made.error()));
+  // The one time that the key is shown.
+  send_json(reply, status::created,
+            {{"_id", made->key.id},
+             {"name", made->key.name},
+             {"user", wanted->user.email},
+             {"key", made->secret}},
+            {{"Cache-Control", "no-store"}});
+}
+
+// The keys that the principal may see: all of the organisation's, or its own.
+Result<std::vector<store::ApiKey>> visible_keys(const Principal& principal, Services& services) {
+  auto keys = services.store.accounts().api_keys(principal.organisation_id);
+  if (!keys) return model::fail(store_error(keys.error()));
+  if (!principal.has(Role::user_admin)) {
+    std::erase_if(*keys, [&](const auto& key) { return key.user_id != principal.user_id; });
+  }
+  return std::move(*keys);
+}
+
+void list(Call call, Services& services, Reply reply) {
+  auto keys = visible_keys(*call.principal, services);
+  if (!keys) return send_error(reply, list_api_keys_operation, keys.error());
+  auto users = services.store.accounts().users(call.principal->organisation_id);
+  if (!users) return send_error(reply, list_api_keys_operation, store_error(users.error()));
+  json items = json::array();
+  for (const store::ApiKey& key : *keys) {
+    const auto user = std::find_if(users->begin(), users->end(),
+                                   [&](const auto& each) { return each.id == key.user_id; });
+    items.push_back({{"_id", key.id},
+                     {"name", key.name},
+                     {"user", user == users->end() ? "" : user->email},
+                     {"createdAt", unix_seconds(key.created_at)}});
+  }
+  send_json(reply, status::ok, {{"items", std::move(items)}});
+}
+
+void revoke(Call call, Services& services, Reply reply) {
+  const std::string id(call.parameters["keyId"]);
+  auto keys = visible_keys(*call.principal, services);
+  if (!keys) return send_error(reply, revoke_api_key_operation, keys.error());
+  const bool visible =
+      std::any_of(keys->begin(), keys->end(), [&](const auto& key) { return key.id == id; });
+  if (!visible) {
+    return send_error(reply, revoke_api_key_operation, {Errc::not_found, "there is no such key"});
+  }
+  auto revoked = services.store.accounts().revoke_api_key(call.principal->organisation_id, id);
+  if (!revoked) return send_error(reply, revoke_api_key_operation, store_error(revoked.error()));
+  send_no_content(reply);
+}
+
+}  // namespace
+
+constinit const Operation create_api_key_operation{.id = "createApiKey",
+                                                   .method = Method::post,
+                                                   .path = "/management/apikeys",
+                                                   .credential = Credential::basic,
+                                                   .role = Role::member,
+                                                   .run = create};
+
+constinit const Operation list_api_keys_operation{.id = "listApiKeys",
+                                                  .method = Method::get,
+                                                  .path = "/management/apikeys",
+                                                  .credential = Credential::basic,
+                                                  .role = Role::member,
+                                                  .run = list};
+
+constinit const Operation revoke_api_key_operation{.id = "revokeApiKey",
+                                                   .method = Method::delete_,
+                                                   .path = "/management/apikeys/{keyId}",
+                                                   .credential = Credential::basic,
+                                                   .role = Role::member,
+                                                   .run = revoke};
+
+}  // namespace conversed::api

@@ -1,0 +1,173 @@
+// /management/deadletters: what could not be processed or delivered, with its reason; operators
+// have it run again or discard it.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/events.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+json to_json(const store::DeadLetter& letter) {
+  json body = session_names(letter.key);
+  body["_id"] = letter.id;
+  body["state"] = store::to_string(letter.state);
+  body["reason"] = letter.reason;
+  body["createdAt"] = unix_seconds(letter.created_at);
+  body["type"] = letter.output_seq ? "output" : letter.event.type;
+  body["eventId"] = letter.output_seq ? json(nullptr) : json(letter.event.event_id);
+  body["outputSeq"] = letter.output_seq ? json(*letter.output_seq) : json(nullptr);
+  body["traceId"] = letter.event.trace_id;
+  return body;
+}
+
+Result<model::Event> decode(const store::DeadLetter& letter) {
+  return model::decode_event(letter.key.encode(), letter.event.event_id, letter.event.type,
+                             letter.event.trace_id, letter.event.value);
+}
+
+Result<std::optional<store::DeadLetterState>> state_filter(const Request& request) {
+  const auto text = request.parameter("state");
+  if (!text) return std::nullopt;
+  for (const auto state : {store::DeadLetterState::fresh, store::DeadLetterState::replayed,
+                           store::DeadLetterState::discarded}) {
+    if (store::to_string(state) == *text) return state;
+  }
+  return model::fail(Errc::invalid_argument, "state must be new, replayed or discarded");
+}
+
+void list(Call call, Services& services, Reply reply) {
+  auto project = project_of(services, call, Role::conversation_admin);
+  if (!project) return send_error(reply, list_dead_letters_operation, project.error());
+  auto page = page_query(call.request);
+  if (!page) return send_error(reply, list_dead_letters_operation, page.error());
+  auto state = state_filter(call.request);
+  if (!state) return send_error(reply, list_dead_letters_operation, state.error());
+  auto letters = services.store.dead_letters().list(project->id, *state, page->after, page->limit);
+  if (!letters) {
+    return send_error(reply, list_dead_letters_operation, store_error(letters.error()));
+  }
+  json items = json::array();
+  for (const store::DeadLetter& letter : *letters) items.push_back(to_json(letter));
+  const bool full = letters->size() == page->limit;
+  send_json(
+      reply, status::ok,
+      {{"items", std::move(items)}, {"next", full ? json(letters->back().row) : json(nullptr)}});
+}
+
+// The dead letter of the path, in whichever project of the principal's it is.
+Result<store::DeadLetter> find(const Call& call, Services& services) {
+  const std::string id(call.parameters["deadLetterId"]);
+  auto projects = projects_with(services, *call.principal, Role::conversation_admin);
+  if (!projects) return model::fail(projects.error());
+  for (const store::ProjectInfo& project : *projects) {
+    auto letter = services.store.dead_letters().get(project.id, id);
+    if (letter) return letter;
+    if (letter.error().code != Errc::not_found) return model::fail(store_error(letter.error()));
+  }
+  return model::fail(Errc::not_found, "there is no such dead letter");
+}
+
+void show(Call call, Services& services, Reply reply) {
+  auto letter = find(call, services);
+  if (!letter) return send_error(reply, show_dead_letter_operation, letter.error());
+  json body = to_json(*letter);
+  // An event that can't be decoded is shown without its content: that may be why it is here.
+  if (auto event = decode(*letter); event && !letter->output_seq) {
+    body["text"] = event->text ? json(*event->text) : json(nullptr);
+    body["data"] = event->data;
+    body["acceptedAt"] = unix_seconds(event->accepted_at);
+  }
+  send_json(reply, status::ok, body);
+}
+
+// The event as it is appended again: at the tail, under a new id. Its claim is the dead letter, so
+// that two replays have one effect.
+Result<model::Event> replayed(const store::DeadLetter& letter, Services& services) {
+  if (letter.state != store::DeadLetterState::fresh) {
+    return model::fail(Errc::conflict, "the dead letter was replayed or discarded before");
+  }
+  auto event = decode(letter);
+  if (!event) {
+    return model::fail(Errc::conflict, "the event can't be read; it can only be discarded");
+  }
+  if (event->type == model::EventType::call_result || event->type == model::EventType::timer) {
+    return model::fail(Errc::conflict, "its execution is over; it can only be discarded");
+  }
+  event->id = model::new_id();
+  event->accepted_at = services.clock.now();
+  event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
+  return event;
+}
+
+void replay(Call call, Services& services, Reply reply) {
+  auto letter = find(call, services);
+  if (!letter) return send_error(reply, replay_dead_letter_operation, letter.error());
+  if (letter->output_seq) {
+    auto done = services.store.dead_letters().replay_output(letter->key.project_id, letter->id);
+    if (!done) return send_error(reply, replay_dead_letter_operation, store_error(done.error()));
+    return send_json(reply, 202, {{"_id", letter->id}});
+  }
+  auto event = replayed(*letter, services);
+  if (!event) return send_error(reply, replay_dead_letter_operation, event.error());
+  auto waiting = std::make_shared<Reply>(std::move(reply));
+  services.events.append(*event, [waiting, id = event->id](auto appended) {
+    if (!appended) {
+      return send_error(*waiting, replay_dead_letter_operation, append_error(appended.error()));
+    }
+    send_json(*waiting, 202, {{"_id", id}});
+  });
+}
+
+void discard(Call call, Services& services, Reply reply) {
+  auto letter = find(call, services);
+  if (!letter) return send_error(reply, discard_dead_letter_operation, letter.error());
+  auto done = services.store.dead_letters().discard(letter->key.project_id, letter->id);
+  if (!done) return send_error(reply, discard_dead_letter_operation, store_error(done.error()));
+  send_no_content(reply);
+}
+
+}  // namespace
+
+constinit const Operation list_dead_letters_operation{.id = "listDeadLetters",
+                                                      .method = Method::get,
+                                                      .path = "/management/deadletters",
+                                                      .credential = Credential::basic,
+                                                      .role = Role::conversation_admin,
+                                                      .run = list};
+
+constinit const Operation show_dead_letter_operation{
+    .id = "showDeadLetter",
+    .method = Method::get,
+    .path = "/management/deadletters/{deadLetterId}",
+    .credential = Credential::basic,
+    .role = Role::conversation_admin,
+    .run = show};
+
+constinit const Operation replay_dead_letter_operation{
+    .id = "replayDeadLetter",
+    .method = Method::post,
+    .path = "/management/deadletters/{deadLetterId}/replay",
+    .credential = Credential::basic,
+    .role = Role::conversation_admin,
+    .run = replay};
+
+constinit const Operation discard_dead_letter_operation{
+    .id = "discardDeadLetter",
+    .method = Method::post,
+    .path = "/management/deadletters/{deadLetterId}/discard",
+    .credential = Credential::basic,
+    .role = Role::conversation_admin,
+    .run = discard};
+
+}  // namespace conversed::api

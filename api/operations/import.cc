@@ -1,0 +1,149 @@
+// POST /management/import: takes a project bundle whole, or says everything that is wrong with it.
+// `?dryRun=true` only says. Body: {"file": its name, "text": its text, "environment": {NAME:
+// value}}.
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "api/error_reply.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+#include "flows/loader.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+// The loader's own bound is 16 MiB of text; as JSON it may take more bytes.
+constexpr std::size_t max_body = std::size_t{24} << 20;
+
+struct Source {
+  std::string file;
+  std::string text;
+  json environment = json::object();
+};
+
+Result<Source> read_source(const Request& request) {
+  auto body = read_object(request);
+  if (!body) return model::fail(body.error());
+  Source source;
+  auto file = text_member(*body, "file");
+  if (!file) return model::fail(file.error());
+  source.file = file->empty() ? "bundle.yaml" : std::move(*file);
+  auto text = text_member(*body, "text");
+  if (!text) return model::fail(text.error());
+  if (text->empty()) return model::fail(Errc::invalid_argument, "text is required");
+  source.text = std::move(*text);
+  if (const auto names = body->find("environment"); names != body->end() && !names->is_null()) {
+    if (!names->is_object()) {
+      return model::fail(Errc::invalid_argument, "environment must be an object");
+    }
+    for (const auto& [name, value] : names->items()) {
+      if (!value.is_string()) {
+        return model::fail(Errc::invalid_argument, "environment." + name + " must be a string");
+      }
+    }
+    source.environment = std::move(*names);
+  }
+  return source;
+}
+
+// The values of the environment come from whoever imports: the daemon's own is none of a project's
+// business.
+flows::Checked<model::Bundle> load(const Source& source) {
+  return flows::load_bundle(source.text, source.file,
+                            [&](std::string_view name) -> std::optional<std::string> {
+                              const auto value = source.environment.find(name);
+                              if (value == source.environment.end()) return std::nullopt;
+                              return value->get<std::string>();
+                            });
+}
+
+json to_json(const flows::Problems& problems) {
+  json list = json::array();
+  for (const flows::Problem& problem : problems) {
+    list.push_back({{"file", problem.file},
+                    {"line", problem.place.line},
+                    {"column", problem.place.column},
+                    {"path", problem.path},
+                    {"message", problem.message}});
+  }
+  return list;
+}
+
+// Its own projects take a projectAdmin of the project, new ones one of the organisation.
+Result<std::optional<store::ProjectInfo>> check_role(Services& services, const Principal& principal,
+                                                     const std::string& project_name) {
+  auto projects = services.store.assets().projects(principal.organisation_id);
+  if (!projects) return model::fail(store_error(projects.error()));
+  for (store::ProjectInfo& project : *projects) {
+    if (project.name != project_name) continue;
+    if (principal.access(project.organisation_id, project.id, Role::project_admin) ==
+        Access::granted) {
+      return std::move(project);
+    }
+    break;  // refused as a new one would be: its name is not to be found out
+  }
+  if (!principal.has(Role::project_admin)) {
+    return model::fail(Errc::permission_denied, "the role projectAdmin is needed");
+  }
+  return std::nullopt;
+}
+
+Result<void> check_tokens(Services& services, const Principal& principal,
+                          const std::optional<store::ProjectInfo>& project,
+                          const model::Bundle& bundle) {
+  const auto quota = services.options.quota.tokens;
+  if (quota == 0 || bundle.tokens.empty()) return {};
+  auto used = services.store.assets().count_tokens(principal.organisation_id);
+  if (!used) return model::fail(store_error(used.error()));
+  std::set<std::string> added;
+  for (const model::BundleToken& token : bundle.tokens) added.insert(token.label);
+  if (project) {
+    auto known = services.store.assets().project_assets(project->id);
+    if (!known) return model::fail(store_error(known.error()));
+    for (const auto& [label, script] : known->tokens) added.erase(label);
+  }
+  if (added.empty() || static_cast<std::uint64_t>(*used) + added.size() <= quota) return {};
+  return model::fail(Errc::quota_exhausted,
+                     "the plan's quota of Tokens does not suffice; nothing was imported");
+}
+
+void import(Call call, Services& services, Reply reply) {
+  auto source = read_source(call.request);
+  if (!source) return send_error(reply, import_operation, source.error());
+  auto bundle = load(*source);
+  if (!bundle) {
+    return reply.send(error_response(400, "the bundle has problems; nothing was imported",
+                                     reply.context(), services.clock.now(), ErrorShape::problem,
+                                     json{{"problems", to_json(bundle.error())}}));
+  }
+  auto project = check_role(services, *call.principal, bundle->project_name);
+  if (!project) return send_error(reply, import_operation, project.error());
+  if (auto room = check_tokens(services, *call.principal, *project, *bundle); !room) {
+    return send_error(reply, import_operation, room.error());
+  }
+  if (call.request.parameter("dryRun").value_or("") == "true") {
+    return send_json(reply, status::ok, {{"problems", json::array()}});
+  }
+  auto report = services.store.assets().import_bundle(call.principal->organisation_id, *bundle);
+  if (!report) return send_error(reply, import_operation, store_error(report.error()));
+  send_json(reply, status::ok, *report);
+}
+
+}  // namespace
+
+constinit const Operation import_operation{.id = "importProject",
+                                           .method = Method::post,
+                                           .path = "/management/import",
+                                           .credential = Credential::basic,
+                                           .role = Role::project_admin,
+                                           .max_body_bytes = max_body,
+                                           .run = import};
+
+}  // namespace conversed::api

@@ -1,0 +1,109 @@
+#include "api/operations/management.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations/accept.h"
+#include "api/operations/query.h"
+#include "api/operations/replies.h"
+#include "store/model/json.h"
+#include "store/store.h"
+
+namespace conversed::api {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+Result<std::vector<store::ProjectInfo>> projects_with(Services& services,
+                                                      const Principal& principal, Role role) {
+  auto projects = services.store.assets().projects(principal.organisation_id);
+  if (!projects) return model::fail(store_error(projects.error()));
+  std::erase_if(*projects, [&](const store::ProjectInfo& project) {
+    return principal.access(project.organisation_id, project.id, role) != Access::granted;
+  });
+  return std::move(*projects);
+}
+
+Result<store::ProjectInfo> project_of(Services& services, const Call& call, Role role) {
+  const auto id = call.request.parameter("projectId");
+  if (!id) {
+    auto projects = projects_with(services, *call.principal, role);
+    if (!projects) return model::fail(projects.error());
+    if (projects->size() == 1) return std::move(projects->front());
+    return model::fail(Errc::invalid_argument,
+                       "the query parameter projectId is required unless you have one project");
+  }
+  auto project = services.store.assets().project(std::string(*id));
+  if (!project && project.error().code != Errc::not_found) {
+    return model::fail(store_error(project.error()));
+  }
+  if (project) {
+    switch (call.principal->access(project->organisation_id, project->id, role)) {
+      case Access::granted:
+        return project;
+      case Access::denied:
+        return model::fail(Errc::permission_denied,
+                           "the role " + std::string(to_string(role)) + " is needed");
+      case Access::hidden:
+        break;
+    }
+  }
+  return model::fail(Errc::not_found, "there is no such project");
+}
+
+Result<model::SessionKey> session_of(Services& services, const Principal& principal,
+                                     std::string_view url_token, std::string_view user_id,
+                                     std::string_view session_id) {
+  auto token = normal_url_token(url_token);
+  if (!token) return model::fail(token.error());
+  if (auto checked = check_name("userId", user_id); !checked) return model::fail(checked.error());
+  if (auto checked = check_name("sessionId", session_id); !checked) {
+    return model::fail(checked.error());
+  }
+  auto endpoint = find_endpoint_for(services, principal, *token);
+  if (!endpoint) return model::fail(endpoint.error());
+  return model::SessionKey{(*endpoint)->project_id, (*endpoint)->id, std::string(user_id),
+                           std::string(session_id)};
+}
+
+Result<json> read_object(const Request& request) {
+  if (request.body.empty()) return model::fail(Errc::invalid_argument, "a JSON body is required");
+  auto object = model::parse_json(request.body);
+  if (!object) return model::fail(object.error());
+  if (!object->is_object()) {
+    return model::fail(Errc::invalid_argument, "the body must be a JSON object");
+  }
+  return object;
+}
+
+Result<std::string> text_member(const json& object, const char* name) {
+  const auto member = object.find(name);
+  if (member == object.end() || member->is_null()) return std::string();
+  if (!member->is_string()) {
+    return model::fail(Errc::invalid_argument, std::string(name) + " must be a string");
+  }
+  return member->get<std::string>();
+}
+
+Result<PageQuery> page_query(const Request& request) {
+  auto limit = number_parameter(request, "limit", 1, 100, 25);
+  if (!limit) return model::fail(limit.error());
+  auto after = number_parameter(request, "after", 0, std::numeric_limits<std::int64_t>::max(), 0);
+  if (!after) return model::fail(after.error());
+  return PageQuery{static_cast<std::size_t>(*limit), *after};
+}
+
+json session_names(const model::SessionKey& key) {
+  return {{"projectId", key.project_id},
+          {"endpointId", key.endpoint_id},
+          {"userId", key.user_id},
+          {"sessionId", key.session_id}};
+}
+
+std::int64_t unix_seconds(model::Timestamp time) {
+  return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+}
+
+}  // namespace conversed::api

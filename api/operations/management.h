@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/auth/principal.h"
+#include "api/operation.h"
+#include "api/operations/message_body.h"
+#include "api/services.h"
+#include "store/assets.h"
+#include "store/model/result.h"
+
+// What the management operations have in common. They run on the management pool, so all of this
+// may block.
+namespace conversed::api {
+
+// The projects of the principal's organisation in which it holds the role.
+[[nodiscard]] model::Result<std::vector<store::ProjectInfo>> projects_with(
+    Services& services, const Principal& principal, Role role);
+
+// The project of the query parameter `projectId`; without one, the only project in which the
+// principal holds the role. Errors: `not_found` (also foreign), `permission_denied`,
+// `invalid_argument` when there are several to choose from.
+[[nodiscard]] model::Result<store::ProjectInfo> project_of(Services& services, const Call& call,
+                                                           Role role);
+
+// The session that `URLToken`, `userId` and `sessionId` name, for a principal with
+// conversationAdmin in its project. Whether it exists is not checked.
+[[nodiscard]] model::Result<model::SessionKey> session_of(Services& services,
+                                                          const Principal& principal,
+                                                          std::string_view url_token,
+                                                          std::string_view user_id,
+                                                          std::string_view session_id);
+
+// The body as a JSON object. `invalid_argument` for anything else.
+[[nodiscard]] model::Result<nlohmann::json> read_object(const Request& request);
+
+// A string member: empty when absent or null. `invalid_argument` for another type.
+[[nodiscard]] model::Result<std::string> text_member(const nlohmann::json& object,
+                                                     const char* name);
+
+// The page parameters of the lists: `limit` (1 to 100, 25) and `after` (the `next` of the page
+// before, 0 begins).
+struct PageQuery {
+  std::size_t limit = 25;
+  std::int64_t after = 0;
+};
+[[nodiscard]] model::Result<PageQuery> page_query(const Request& request);
+
+// {"projectId","endpointId","userId","sessionId"} of a session.
+[[nodiscard]] nlohmann::json session_names(const model::SessionKey& key);
+
+// Unix seconds, as every time in the API.
+[[nodiscard]] std::int64_t unix_seconds(model::Timestamp time);
+
+}  // namespace conversed::api

@@ -1,0 +1,134 @@
+// POST /{URLToken}: a user's own message; answers with what the execution that it begins has said,
+// when that waits or ends.
+#include <memory>
+#include <utility>
+
+#include "api/blocking_pool.h"
+#include "api/events.h"
+#include "api/operations.h"
+#include "api/operations/accept.h"
+#include "api/operations/replies.h"
+#include "api/waiters.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Error;
+using model::Event;
+using model::Result;
+
+// A message with an Idempotency-Key on its way to the one id that the key stands for.
+class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
+ public:
+  KeyedMessage(Services& services, Event event, queue::AppendKey key, AnswerWaiters::Ticket ticket)
+      : services_(services), event_(std::move(event)), key_(std::move(key)), ticket_(ticket) {}
+
+  void append() {
+    event_.claim = model::Claim{model::Claim::Kind::keyed_event, event_.id};
+    services_.events.append_keyed(event_, key_, [self = shared_from_this()](auto appended) {
+      if (!appended) return self->end(append_error(appended.error()));
+      if (appended->repeated) self->follow(appended->id);
+    });
+  }
+
+ private:
+  // Superseding a failed one is a race with others who do the same; losing it once more than this
+  // means that the key's messages keep failing.
+  static constexpr int max_rounds = 4;
+
+  void end(Error error) { services_.waiters.end(ticket_, model::fail(std::move(error))); }
+
+  // On a thread of the log, which must not block: the rest is the pool's.
+  void follow(const std::string& first_id) {
+    // Waiting before looking: an answer that comes in between finds the waiter.
+    if (!services_.waiters.move(ticket_, first_id)) return;
+    const bool posted =
+        services_.pool.post([self = shared_from_this(), first_id] { self->look(first_id); });
+    if (!posted) end({Errc::unavailable, "too many requests wait; try again later"});
+  }
+
+  void look(const std::string& first_id) {
+    auto stored = services_.store.answers().find(first_id, services_.clock.now());
+    if (!stored) return end(store_error(stored.error()));
+    if (!*stored) return append_again(first_id);
+    if ((*stored)->status < 400) {
+      services_.waiters.end(ticket_, Answer{(*stored)->status, std::move((*stored)->body)});
+      return;
+    }
+    supersede(first_id);
+  }
+
+  // Unanswered: it runs, or its answer was committed after the look and before the wait, or its
+  // record is lost. Another record under its id settles all three: its claim has been taken, and
+  // the worker answers with what is stored, or it has not.
+  void append_again(const std::string& first_id) {
+    event_.id = first_id;
+    event_.claim = model::Claim{model::Claim::Kind::keyed_event, first_id};
+    services_.events.append(event_, [self = shared_from_this()](auto appended) {
+      if (!appended) self->end(append_error(appended.error()));
+    });
+  }
+
+  // The first one failed, and failures are not kept: this one takes its place under a new id.
+  void supersede(const std::string& failed_id) {
+    if (++rounds_ > max_rounds) return end({Errc::conflict, "the Idempotency-Key is in use"});
+    key_.supersedes = failed_id;
+    event_.id = model::new_id();
+    if (services_.waiters.move(ticket_, event_.id)) append();
+  }
+
+  Services& services_;
+  Event event_;
+  queue::AppendKey key_;
+  const AnswerWaiters::Ticket ticket_;
+  int rounds_ = 0;
+};
+
+AnswerWaiters::Ticket wait_for_answer(Services& services, const std::string& input_id,
+                                      Reply reply) {
+  auto waiting = std::make_shared<Reply>(std::move(reply));
+  const auto deadline = services.options.steady_now() + services.options.api.turn_timeout;
+  return services.waiters.wait(input_id, deadline, [waiting](Result<Answer> answer) {
+    if (!answer) return send_error(*waiting, message_operation, answer.error());
+    send_json_text(*waiting, answer->status, std::move(answer->body));
+  });
+}
+
+void message(Call call, Services& services, Reply reply) {
+  auto body = parse_message(call.request.body, UrlTokenIn::path);
+  if (!body) return send_error(reply, message_operation, body.error());
+  auto token = normal_url_token(call.parameters["URLToken"]);
+  if (!token) return send_error(reply, message_operation, {Errc::not_found, "no such Endpoint"});
+  auto endpoint = find_endpoint(services, *token);
+  if (!endpoint) return send_error(reply, message_operation, endpoint.error());
+  auto key = append_key(call.request, (*endpoint)->organisation_id, "message " + *token);
+  if (!key) return send_error(reply, message_operation, key.error());
+  auto event = make_event(services, model::EventType::user_message, **endpoint, std::move(*body),
+                          call.request.trace_id);
+  if (auto open = check_session(services, **endpoint, event); !open) {
+    return send_error(reply, message_operation, open.error());
+  }
+
+  // The waiter is there before the record is: no answer can come too early.
+  const auto ticket = wait_for_answer(services, event.id, std::move(reply));
+  if (*key) {
+    std::make_shared<KeyedMessage>(services, std::move(event), std::move(**key), ticket)->append();
+    return;
+  }
+  services.events.append(event, [&services, ticket](auto appended) {
+    if (!appended) services.waiters.end(ticket, model::fail(append_error(appended.error())));
+  });
+}
+
+}  // namespace
+
+constinit const Operation message_operation{.id = "message",
+                                            .method = Method::post,
+                                            .path = "/{URLToken}",
+                                            .credential = Credential::open,
+                                            .run = message};
+
+}  // namespace conversed::api

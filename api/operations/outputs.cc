@@ -1,0 +1,102 @@
+// GET /{URLToken}/outputs: what a session has said past a sequence number, for clients without a
+// webhook. A long poll: with `wait` it holds the answer until there is something, at most 30 s.
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/answer.h"
+#include "api/operations.h"
+#include "api/operations/accept.h"
+#include "api/operations/query.h"
+#include "api/operations/replies.h"
+#include "api/waiters.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Result;
+using nlohmann::json;
+
+constexpr std::int64_t max_wait_seconds = 30;
+constexpr std::size_t max_items = 100;  // further ones are in the next answer
+
+struct Query {
+  model::SessionKey key;
+  std::int64_t after = 0;
+  std::chrono::seconds wait{0};
+};
+
+Result<Query> read_query(const Call& call, Services& services) {
+  auto token = normal_url_token(call.parameters["URLToken"]);
+  if (!token) return model::fail(token.error());
+  auto endpoint = find_endpoint(services, *token);
+  if (!endpoint) return model::fail(endpoint.error());
+  Query query;
+  query.key.project_id = (*endpoint)->project_id;
+  query.key.endpoint_id = (*endpoint)->id;
+  for (const auto& [name, place] :
+       {std::pair{"userId", &query.key.user_id}, std::pair{"sessionId", &query.key.session_id}}) {
+    auto value = required_parameter(call.request, name);
+    if (!value) return model::fail(value.error());
+    if (auto checked = check_name(name, *value); !checked) return model::fail(checked.error());
+    *place = std::move(*value);
+  }
+  auto after =
+      number_parameter(call.request, "after", 0, std::numeric_limits<std::int64_t>::max() - 1, 0);
+  if (!after) return model::fail(after.error());
+  query.after = *after;
+  auto wait = number_parameter(call.request, "wait", 0, max_wait_seconds, 0);
+  if (!wait) return model::fail(wait.error());
+  query.wait = std::chrono::seconds(*wait);
+  return query;
+}
+
+void send_page(Reply& reply, const std::vector<model::Output>& outputs, std::int64_t after) {
+  json items = json::array();
+  for (const model::Output& output : outputs) items.push_back(output_item(output));
+  send_json(reply, status::ok,
+            {{"items", std::move(items)}, {"last", outputs.empty() ? after : outputs.back().seq}});
+}
+
+void send_outputs(Reply& reply, Services& services, const Query& query) {
+  auto outputs = services.store.outbox().outputs(query.key, query.after, max_items);
+  if (!outputs) return send_error(reply, outputs_operation, store_error(outputs.error()));
+  send_page(reply, *outputs, query.after);
+}
+
+// A poll that waits. Either the watch's callback answers, or, when the outputs are there already,
+// whoever cancels the watch.
+struct Poll {
+  Query query;
+  Reply reply;
+};
+
+void outputs(Call call, Services& services, Reply reply) {
+  auto query = read_query(call, services);
+  if (!query) return send_error(reply, outputs_operation, query.error());
+  if (query->wait.count() == 0) return send_outputs(reply, services, *query);
+
+  auto poll = std::make_shared<Poll>(Poll{std::move(*query), std::move(reply)});
+  const auto deadline = services.options.steady_now() + poll->query.wait;
+  // Watching before looking: what is said in between is noticed.
+  const auto ticket = services.watch.watch(poll->query.key, deadline, [poll, &services] {
+    send_outputs(poll->reply, services, poll->query);
+  });
+  auto found = services.store.outbox().outputs(poll->query.key, poll->query.after, max_items);
+  if (found && found->empty()) return;
+  if (!services.watch.cancel(ticket)) return;
+  if (!found) return send_error(poll->reply, outputs_operation, store_error(found.error()));
+  send_page(poll->reply, *found, poll->query.after);
+}
+
+}  // namespace
+
+constinit const Operation outputs_operation{.id = "outputs",
+                                            .method = Method::get,
+                                            .path = "/{URLToken}/outputs",
+                                            .credential = Credential::open,
+                                            .run = outputs};
+
+}  // namespace conversed::api

@@ -1,0 +1,56 @@
+#include "api/operations/replies.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace conversed::api {
+
+using model::Errc;
+using model::Error;
+
+void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList headers) {
+  send_json_text(reply, status, body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                 std::move(headers));
+}
+
+void send_json_text(Reply& reply, int status, std::string body, HeaderList headers) {
+  reply.send({.status = status,
+              .content_type = "application/json; charset=utf-8",
+              .headers = std::move(headers),
+              .body = std::move(body)});
+}
+
+void send_no_content(Reply& reply) {
+  reply.send({.status = status::no_content, .content_type = {}, .headers = {}, .body = {}});
+}
+
+void send_error(Reply& reply, const Operation& operation, const Error& error) {
+  const bool documented = error.code == Errc::invalid_argument || error.code == Errc::not_found;
+  reply.fail(error, documented ? operation.error_shape : ErrorShape::problem);
+}
+
+Error store_error(const Error& error) {
+  if (error.code != Errc::unavailable) return error;
+  return {Errc::unavailable, "the store is not available at present"};
+}
+
+Error append_error(const Error& error) {
+  switch (error.code) {
+    case Errc::conflict:
+      return {Errc::conflict, "the Idempotency-Key was used with another body"};
+    case Errc::too_large:
+      return {Errc::too_large, "the message is larger than the queue takes"};
+    case Errc::timed_out:
+      return {Errc::timed_out,
+              "the queue did not answer in time; whether the message was taken is unknown"};
+    case Errc::bad_upstream:
+      return {Errc::bad_upstream, "the queue refused the message; nothing was done"};
+    case Errc::too_many:
+    case Errc::unavailable:
+      return {Errc::unavailable, "the queue takes no messages at present; nothing was done"};
+    default:
+      return {Errc::internal, "append: " + error.message};
+  }
+}
+
+}  // namespace conversed::api

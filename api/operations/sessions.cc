@@ -1,0 +1,142 @@
+// /management/sessions: operators list sessions, look into one, and end one's conversation.
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/answer.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/query.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+constexpr std::int64_t shown_outputs = 20;  // the last ones
+
+void list(Call call, Services& services, Reply reply) {
+  auto project = project_of(services, call, Role::conversation_admin);
+  if (!project) return send_error(reply, list_sessions_operation, project.error());
+  auto page = page_query(call.request);
+  if (!page) return send_error(reply, list_sessions_operation, page.error());
+  auto sessions = services.store.sessions().list(project->id, page->after, page->limit);
+  if (!sessions) return send_error(reply, list_sessions_operation, store_error(sessions.error()));
+  json items = json::array();
+  for (const store::SessionSummary& session : *sessions) {
+    json item = session_names(session.key);
+    item["state"] = session.busy ? "busy" : "idle";
+    item["inboxSize"] = session.inbox_size;
+    item["outputs"] = session.last_output_seq;
+    item["startedAt"] = unix_seconds(session.started_at);
+    item["lastActivityAt"] = unix_seconds(session.last_activity_at);
+    items.push_back(std::move(item));
+  }
+  const bool full = sessions->size() == page->limit;
+  send_json(
+      reply, status::ok,
+      {{"items", std::move(items)}, {"next", full ? json(sessions->back().row) : json(nullptr)}});
+}
+
+json to_json(const model::Session& session, const std::vector<model::Output>& outputs) {
+  json body = session_names(session.key);
+  body["version"] = session.version;
+  body["state"] = session.busy() ? "busy" : "idle";
+  body["inboxSize"] = session.inbox_size;
+  body["startedAt"] = unix_seconds(session.started_at);
+  body["lastActivityAt"] = unix_seconds(session.last_activity_at);
+  body["context"] = session.context;
+  body["flowState"] = session.flow_state;
+  body["execution"] = nullptr;
+  if (session.execution) {
+    body["execution"] = {{"inputId", session.execution->input_id},
+                         {"source", model::to_string(session.execution->source)},
+                         {"beganAt", unix_seconds(session.execution->began_at)},
+                         {"traceId", session.execution->trace_id},
+                         {"pendingCallId", session.execution->pending_call_id}};
+  }
+  json items = json::array();
+  for (const model::Output& output : outputs) items.push_back(output_item(output));
+  body["outputs"] = std::move(items);
+  return body;
+}
+
+Result<json> show(const Call& call, Services& services) {
+  auto token = required_parameter(call.request, "URLToken");
+  if (!token) return model::fail(token.error());
+  auto key =
+      session_of(services, *call.principal, *token, call.request.parameter("userId").value_or(""),
+                 call.request.parameter("sessionId").value_or(""));
+  if (!key) return model::fail(key.error());
+  auto session = services.store.sessions().load(*key);
+  if (!session) return model::fail(store_error(session.error()));
+  if (!*session) return model::fail(Errc::not_found, "there is no such session");
+  const std::int64_t after = std::max<std::int64_t>(0, (*session)->last_output_seq - shown_outputs);
+  auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
+  if (!outputs) return model::fail(store_error(outputs.error()));
+  return to_json(**session, *outputs);
+}
+
+void show_session(Call call, Services& services, Reply reply) {
+  auto body = show(call, services);
+  if (!body) return send_error(reply, show_session_operation, body.error());
+  send_json(reply, status::ok, *body);
+}
+
+Result<model::SessionKey> read_key(const Call& call, Services& services) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  std::array<std::string, 3> names;
+  std::size_t next = 0;
+  for (const char* name : {"URLToken", "userId", "sessionId"}) {
+    auto text = text_member(*body, name);
+    if (!text) return model::fail(text.error());
+    names[next++] = std::move(*text);
+  }
+  return session_of(services, *call.principal, names[0], names[1], names[2]);
+}
+
+void reset_session(Call call, Services& services, Reply reply) {
+  auto key = read_key(call, services);
+  if (!key) return send_error(reply, reset_session_operation, key.error());
+  auto done = services.store.sessions().reset(*key);
+  if (!done) {
+    const bool missing = done.error().code == Errc::not_found;
+    return send_error(reply, reset_session_operation,
+                      missing ? model::Error{Errc::not_found, "there is no such session"}
+                              : store_error(done.error()));
+  }
+  // What waited for the execution that is gone runs now.
+  if (services.touch) services.touch(*key);
+  send_no_content(reply);
+}
+
+}  // namespace
+
+constinit const Operation list_sessions_operation{.id = "listSessions",
+                                                  .method = Method::get,
+                                                  .path = "/management/sessions",
+                                                  .credential = Credential::basic,
+                                                  .role = Role::conversation_admin,
+                                                  .run = list};
+
+constinit const Operation show_session_operation{.id = "showSession",
+                                                 .method = Method::get,
+                                                 .path = "/management/sessions/show",
+                                                 .credential = Credential::basic,
+                                                 .role = Role::conversation_admin,
+                                                 .run = show_session};
+
+constinit const Operation reset_session_operation{.id = "resetSession",
+                                                  .method = Method::post,
+                                                  .path = "/management/sessions/reset",
+                                                  .credential = Credential::basic,
+                                                  .role = Role::conversation_admin,
+                                                  .run = reset_session};
+
+}  // namespace conversed::api

@@ -1,0 +1,79 @@
+// GET /management/status: how the daemon is. Its figures are of all organisations, so it takes the
+// role platformAdmin.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/events.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+#include "api/waiters.h"
+#include "queue/log.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using nlohmann::json;
+
+// A part that fails is told as not healthy, with null figures: a status has to answer then above
+// all.
+json queue_status(queue::Log& log) {
+  const auto ranges = log.ranges();
+  json partitions = json::array();
+  std::int64_t lag = 0;
+  if (ranges) {
+    for (const queue::PartitionRange& range : *ranges) {
+      lag += range.end - range.committed;
+      partitions.push_back({{"partition", range.partition},
+                            {"epoch", range.epoch},
+                            {"first", range.first},
+                            {"end", range.end},
+                            {"committed", range.committed},
+                            {"lag", range.end - range.committed}});
+    }
+  }
+  return {{"healthy", ranges.has_value() && log.health().has_value()},
+          {"lag", ranges ? json(lag) : json(nullptr)},
+          {"partitions", std::move(partitions)}};
+}
+
+json figure(const model::Result<std::int64_t>& count) {
+  return count ? json(*count) : json(nullptr);
+}
+
+void show_status(Call call, Services& services, Reply reply) {
+  if (!call.principal->has(Role::platform_admin)) {
+    return send_error(reply, status_operation,
+                      {Errc::permission_denied, "the role platformAdmin is needed"});
+  }
+  const auto uptime = services.clock.now() - services.options.started_at;
+  auto& store = services.store;
+  send_json(reply, status::ok,
+            {{"version", services.options.version},
+             {"startedAt", unix_seconds(services.options.started_at)},
+             {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+             {"queue", queue_status(services.log)},
+             {"store", {{"healthy", store.committer().healthy()}}},
+             {"counts",
+              {{"appended", services.events.appended()},
+               {"committedUnits", store.committer().units()},
+               {"waitingForAnswers", services.waiters.size()},
+               {"polls", services.watch.size()},
+               {"deadLetters", figure(store.dead_letters().count_new())},
+               {"pendingDeliveries", figure(store.outbox().pending())},
+               {"pendingCalls", figure(store.calls().pending())},
+               {"inInboxes", figure(store.sessions().in_inboxes())}}}});
+}
+
+}  // namespace
+
+constinit const Operation status_operation{.id = "status",
+                                           .method = Method::get,
+                                           .path = "/management/status",
+                                           .credential = Credential::basic,
+                                           .role = Role::platform_admin,
+                                           .run = show_status};
+
+}  // namespace conversed::api

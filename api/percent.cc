@@ -1,0 +1,95 @@
+#include "api/percent.h"
+
+#include <cstdint>
+
+namespace conversed::api {
+namespace {
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<std::string> decode(std::string_view text, bool plus_is_space) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  bool all_ascii = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      if (text.size() - i < 3) return std::nullopt;
+      const int high = hex_value(text[i + 1]);
+      const int low = hex_value(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      c = static_cast<char>(high * 16 + low);
+      if (c == '\0') return std::nullopt;
+      i += 2;
+    } else if (c == '+' && plus_is_space) {
+      c = ' ';
+    }
+    all_ascii = all_ascii && static_cast<unsigned char>(c) < 0x80;
+    decoded.push_back(c);
+  }
+  if (!all_ascii && !is_utf8(decoded)) return std::nullopt;
+  return decoded;
+}
+
+// The length of the UTF-8 sequence that `first` begins and the range its second byte must be in; 0
+// if no sequence begins with it (Unicode, table 3-7).
+struct Sequence {
+  std::size_t length = 0;
+  std::uint8_t low = 0x80;
+  std::uint8_t high = 0xBF;
+};
+
+Sequence sequence_of(std::uint8_t first) {
+  if (first < 0x80) return {1};
+  if (first >= 0xC2 && first <= 0xDF) return {2};
+  if (first == 0xE0) return {3, 0xA0, 0xBF};
+  if (first == 0xED) return {3, 0x80, 0x9F};
+  if (first >= 0xE1 && first <= 0xEF) return {3};
+  if (first == 0xF0) return {4, 0x90, 0xBF};
+  if (first >= 0xF1 && first <= 0xF3) return {4};
+  if (first == 0xF4) return {4, 0x80, 0x8F};
+  return {0};
+}
+
+}  // namespace
+
+std::optional<std::string> percent_decode_path(std::string_view text) {
+  return decode(text, false);
+}
+
+std::optional<HeaderList> parse_query(std::string_view text) {
+  HeaderList pairs;
+  while (!text.empty()) {
+    const auto end = text.find('&');
+    const auto part = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    if (part.empty()) continue;
+    const auto equals = part.find('=');
+    auto name = decode(part.substr(0, equals), true);
+    auto value = equals == std::string_view::npos ? std::optional<std::string>(std::string())
+                                                  : decode(part.substr(equals + 1), true);
+    if (!name || !value) return std::nullopt;
+    pairs.emplace_back(std::move(*name), std::move(*value));
+  }
+  return pairs;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto [length, low, high] = sequence_of(static_cast<std::uint8_t>(text[i]));
+    if (length == 0 || text.size() - i < length) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto byte = static_cast<std::uint8_t>(text[i + k]);
+      if (byte < (k == 1 ? low : 0x80) || byte > (k == 1 ? high : 0xBF)) return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+}  // namespace conversed::api

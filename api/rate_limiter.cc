@@ -1,0 +1,57 @@
+#include "api/rate_limiter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace conversed::api {
+
+std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name, TimePoint now) {
+  if (!active()) return std::nullopt;
+  const std::size_t index = std::hash<std::string_view>{}(name) % shard_count;
+  return shards_[index].with([&](Shard& shard) -> std::optional<std::chrono::milliseconds> {
+    Bucket& bucket = bucket_of(shard, name, now);
+    bucket = {tokens_at(bucket, now), std::max(bucket.at, now)};
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1;
+      return std::nullopt;
+    }
+    const double seconds = (1 - bucket.tokens) / limits_.requests_per_second;
+    return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
+  });
+}
+
+double RateLimiter::burst() const {
+  return std::max<double>(1, limits_.burst);
+}
+
+double RateLimiter::tokens_at(const Bucket& bucket, TimePoint now) const {
+  if (now <= bucket.at) return bucket.tokens;
+  const double seconds = std::chrono::duration<double>(now - bucket.at).count();
+  return std::min(burst(), bucket.tokens + seconds * limits_.requests_per_second);
+}
+
+void RateLimiter::sweep(Shard& shard, TimePoint now) const {
+  // At most once a second: walking a shard full of busy names for each request would be the very
+  // load that the limit is there to keep off.
+  if (now - shard.swept_at < std::chrono::seconds(1)) return;
+  shard.swept_at = now;
+  std::erase_if(shard.buckets,
+                [&](const auto& item) { return tokens_at(item.second, now) >= burst(); });
+}
+
+RateLimiter::Bucket& RateLimiter::bucket_of(Shard& shard, std::string_view name,
+                                            TimePoint now) const {
+  if (const auto known = shard.buckets.find(name); known != shard.buckets.end()) {
+    return known->second;
+  }
+  const std::size_t max_names = std::max<std::size_t>(1, limits_.max_names / shard_count);
+  if (shard.buckets.size() >= max_names) sweep(shard, now);
+  const Bucket full{burst(), now};
+  if (shard.buckets.size() >= max_names) {
+    if (!shard.newcomers) shard.newcomers = full;
+    return *shard.newcomers;
+  }
+  return shard.buckets.emplace(std::string(name), full).first->second;
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "store/model/guarded.h"
+
+namespace conversed::api {
+
+struct RateLimits {
+  std::uint32_t requests_per_second = 0;  // of one name; 0: no limit at all
+  std::uint32_t burst = 100;              // at once, after a pause; at least 1 is granted
+  std::size_t max_names = 65'536;         // remembered; see below
+};
+
+// A token bucket for each API key or client address. Thread-safe; names are spread over shards,
+// each with its own lock. A bucket that is full again says no more than none at all, so those are
+// dropped when a shard is full; if none is, a new name shares one bucket with all other newcomers,
+// which bounds the memory and still limits the rate.
+class RateLimiter {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  explicit RateLimiter(const RateLimits& limits) : limits_(limits) {}
+
+  // Takes one token. Without one: how long it takes until there is one, above zero.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> take(std::string_view name, TimePoint now);
+
+  // Whether there is any limit; callers need not make a name up otherwise.
+  [[nodiscard]] bool active() const { return limits_.requests_per_second > 0; }
+
+ private:
+  struct Bucket {
+    double tokens = 0;
+    TimePoint at;
+  };
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  struct Shard {
+    std::unordered_map<std::string, Bucket, Hash, std::equal_to<>> buckets;
+    std::optional<Bucket> newcomers;
+    TimePoint swept_at{};
+  };
+  static constexpr std::size_t shard_count = 16;
+
+  [[nodiscard]] double tokens_at(const Bucket& bucket, TimePoint now) const;
+  void sweep(Shard& shard, TimePoint now) const;
+  Bucket& bucket_of(Shard& shard, std::string_view name, TimePoint now) const;
+  [[nodiscard]] double burst() const;
+
+  const RateLimits limits_;
+  std::array<model::Guarded<Shard>, shard_count> shards_;
+};
+
+}  // namespace conversed::api

@@ -1,0 +1,261 @@
+#include "api/router.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/auth/authenticator.h"
+#include "api/blocking_pool.h"
+#include "api/error_reply.h"
+#include "api/operations/replies.h"
+#include "api/rate_limiter.h"
+#include "api/services.h"
+#include "store/model/ids.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Error;
+using model::Result;
+
+using Segments = std::vector<std::string_view>;
+
+// "/a/b" → a, b. An empty segment stays one: "/a//b" and "/a/" are other paths than "/a/b", "/a".
+void split(std::string_view path, Segments& segments) {
+  segments.clear();
+  if (path.empty() || path.front() != '/') return;
+  path.remove_prefix(1);
+  while (true) {
+    const auto end = path.find('/');
+    segments.push_back(path.substr(0, end));
+    if (end == std::string_view::npos) return;
+    path.remove_prefix(end + 1);
+  }
+}
+
+std::string_view without_base(std::string_view path, std::string_view base) {
+  if (base.empty() || !path.starts_with(base)) return path;
+  const auto rest = path.substr(base.size());
+  return rest.starts_with('/') ? rest : path;
+}
+
+bool looks_like_url_token(std::string_view text) {
+  return text.size() == model::url_token_length &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+struct Route {
+  const Operation* operation;
+  Segments segments;  // of the table's constant path
+
+  [[nodiscard]] bool matches(const Segments& path) const {
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      if (!segments[i].starts_with('{')) {
+        if (segments[i] != path[i]) return false;
+      } else if (path[i].empty() || (i == 0 && !looks_like_url_token(path[i]))) {
+        // A name in the first place is a URLToken; were it anything, no path would be unknown.
+        return false;
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] PathParameters parameters(const Segments& path) const {
+    PathParameters found;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      if (!segments[i].starts_with('{')) continue;
+      found.add(std::string(segments[i].substr(1, segments[i].size() - 2)), std::string(path[i]));
+    }
+    return found;
+  }
+};
+
+bool serves(const Operation& operation, Method method) {
+  return operation.method == method || (method == Method::head && operation.method == Method::get);
+}
+
+Response preflight(const std::string& methods) {
+  Response response;
+  response.status = status::no_content;
+  response.headers = {
+      {"Access-Control-Allow-Methods", methods},
+      {"Access-Control-Allow-Headers",
+       "Accept, Authorization, Content-Type, Idempotency-Key, X-API-Key, "
+       "X-ContactCenter-Authorization, traceparent, tracestate"},
+      {"Access-Control-Max-Age", "86400"},
+  };
+  return response;
+}
+
+Response basic_challenge(const Error& error, const ExchangeContext& context, model::Timestamp now) {
+  Response response = error_response(error, context, now);
+  std::erase_if(response.headers,
+                [](const auto& header) { return header.first == "WWW-Authenticate"; });
+  response.headers.emplace_back("WWW-Authenticate", R"(Basic realm="conversed", charset="UTF-8")");
+  return response;
+}
+
+// A Call on its way to the management pool: std::function wants to copy what it holds.
+struct Pending {
+  Call call;
+  Reply reply;
+  const Operation& operation;
+  Services& services;
+};
+
+// On the management pool: verifies, if need be, and runs.
+void run_management(Pending& pending) {
+  auto& [call, reply, operation, services] = pending;
+  const auto authorization = call.request.header("authorization").value_or("");
+  auto verified = services.authenticator.basic(authorization, services.options.steady_now());
+  if (!verified) {
+    if (verified.error().code != Errc::unauthenticated) return reply.fail(verified.error());
+    return reply.send(basic_challenge(verified.error(), reply.context(), services.clock.now()));
+  }
+  call.principal = std::move(*verified);
+  operation.run(std::move(call), services, std::move(reply));
+}
+
+void start_management(const Operation& operation, Call&& call, Services& services, Reply reply) {
+  // What can't be right is told apart here: it costs no thread of the pool.
+  if (!parse_basic(call.request.header("authorization").value_or(""))) {
+    const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
+    return reply.send(basic_challenge(error, reply.context(), services.clock.now()));
+  }
+  auto pending =
+      std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, services});
+  if (services.pool.post([pending] { run_management(*pending); })) return;
+  pending->reply.fail({Errc::unavailable, "too many management requests wait; try again later"});
+}
+
+// Errors: `unauthenticated`, `too_many`, `unavailable`.
+Result<Authenticator::Verified> check_api_key(const Call& call, Services& services) {
+  const auto now = services.options.steady_now();
+  auto key = call.request.header("x-api-key");
+  if (!key) key = call.request.parameter("api_key");
+  auto verified = key && !key->empty()
+                      ? services.authenticator.api_key(*key, now)
+                      : Result<Authenticator::Verified>(model::fail(
+                            Errc::unauthenticated, "an API key is required: header X-API-Key"));
+  if (!services.rate_limiter.active()) return verified;
+  // Whoever guesses keys is limited by address, whoever has one by the key.
+  const std::string name = verified ? "key " + (*verified)->key_id : "address " + call.request.peer;
+  if (services.rate_limiter.take(name, now)) {
+    return model::fail(Errc::too_many, "too many requests; slow down");
+  }
+  return verified;
+}
+
+}  // namespace
+
+class Router::Table {
+ public:
+  Table(std::span<const Operation* const> operations, std::string base_path)
+      : base_(std::move(base_path)) {
+    for (const Operation* operation : operations) {
+      Route route{operation, {}};
+      split(operation->path, route.segments);
+      if (by_length_.size() <= route.segments.size()) by_length_.resize(route.segments.size() + 1);
+      by_length_[route.segments.size()].push_back(std::move(route));
+    }
+  }
+
+  // Null when the path is unknown or has no operation for the method.
+  [[nodiscard]] const Route* find(Method method, std::string_view path, Segments& segments) const {
+    split(without_base(path, base_), segments);
+    if (segments.size() >= by_length_.size()) return nullptr;
+    for (const Route& route : by_length_[segments.size()]) {
+      if (serves(*route.operation, method) && route.matches(segments)) return &route;
+    }
+    return nullptr;
+  }
+
+  // "GET, HEAD, OPTIONS"; empty for an unknown path.
+  [[nodiscard]] std::string allowed(std::string_view path) const {
+    Segments segments;
+    split(without_base(path, base_), segments);
+    if (segments.size() >= by_length_.size()) return {};
+    std::string allow;
+    for (const Method method :
+         {Method::get, Method::head, Method::post, Method::put, Method::patch, Method::delete_}) {
+      const auto& routes = by_length_[segments.size()];
+      const bool any = std::any_of(routes.begin(), routes.end(), [&](const Route& route) {
+        return serves(*route.operation, method) && route.matches(segments);
+      });
+      if (any) allow.append(method_name(method)).append(", ");
+    }
+    if (!allow.empty()) allow += method_name(Method::options);
+    return allow;
+  }
+
+ private:
+  const std::string base_;
+  std::vector<std::vector<Route>> by_length_;  // by the number of segments, in the table's order
+};
+
+Router::Router(std::span<const Operation* const> operations, Services& services)
+    : table_(std::make_unique<const Table>(operations, services.options.api.base_path)),
+      services_(services) {}
+
+Router::~Router() = default;
+
+void Router::handle(Request&& request, Reply reply) const {
+  thread_local Segments segments;  // its memory is kept from request to request
+  if (request.method == Method::options) {
+    const std::string allowed = table_->allowed(request.path);
+    return reply.send(
+        preflight(allowed.empty() ? "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" : allowed));
+  }
+  const Route* route = table_->find(request.method, request.path, segments);
+  if (route == nullptr) {
+    const std::string allowed = table_->allowed(request.path);
+    if (allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
+    Response response = error_response(405, "the method is not defined on this path",
+                                       reply.context(), services_.clock.now());
+    response.headers.emplace_back("Allow", allowed);
+    return reply.send(std::move(response));
+  }
+
+  const Operation& operation = *route->operation;
+  if (request.body.size() > body_limit(operation)) {
+    return reply.fail({Errc::too_large, "the body is larger than this operation takes"});
+  }
+  Call call;
+  call.parameters = route->parameters(segments);
+  call.request = std::move(request);
+  switch (operation.credential) {
+    case Credential::basic:
+      return start_management(operation, std::move(call), services_, std::move(reply));
+    case Credential::api_key: {
+      auto verified = check_api_key(call, services_);
+      if (!verified) return reply.fail(verified.error());
+      call.principal = std::move(*verified);
+      break;
+    }
+    case Credential::open:
+      if (services_.rate_limiter.active() &&
+          services_.rate_limiter.take("address " + call.request.peer,
+                                      services_.options.steady_now())) {
+        return reply.fail({Errc::too_many, "too many requests; slow down"});
+      }
+      break;
+  }
+  operation.run(std::move(call), services_, std::move(reply));
+}
+
+std::size_t Router::max_body_for(Method method, std::string_view path) const {
+  Segments segments;
+  const Route* route = table_->find(method, path, segments);
+  return route == nullptr ? services_.options.api.max_body_bytes : body_limit(*route->operation);
+}
+
+std::size_t Router::body_limit(const Operation& operation) const {
+  return std::max<std::size_t>(operation.max_body_bytes, services_.options.api.max_body_bytes);
+}
+
+}  // namespace conversed::api

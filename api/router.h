@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/operation.h"
+
+namespace conversed::api {
+
+// Finds the operation of a request and sees that it is called with what it was promised:
+// authenticated, within its rate. Built from the table once, immutable, hence thread-safe.
+//
+// Every path is served with and without `api.base_path`. HEAD is answered by GET's operation;
+// OPTIONS by the preflight's 204 on any path; another method by 405 with `Allow`.
+class Router {
+ public:
+  // `services` must outlive this and all requests.
+  Router(std::span<const Operation* const> operations, Services& services);
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  // Answers the request, now or later. To be called on the threads of the HTTP server; it blocks on
+  // no more than a point select.
+  void handle(Request&& request, Reply reply) const;
+
+  // The largest body that a request may have: the HTTP server asks before it reads one.
+  // `api.max_body` for what the table does not know.
+  [[nodiscard]] std::size_t max_body_for(Method method, std::string_view path) const;
+
+ private:
+  [[nodiscard]] std::size_t body_limit(const Operation& operation) const;
+
+  class Table;
+  const std::unique_ptr<const Table> table_;
+  Services& services_;
+};
+
+}  // namespace conversed::api

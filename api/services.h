@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "config/settings.h"
+#include "store/model/clock.h"
+#include "store/model/event.h"
+
+namespace conversed::store {
+class Store;
+}
+namespace conversed::queue {
+class Log;
+}
+
+namespace conversed::api {
+
+class AnswerWaiters;
+class AssetsCache;
+class Authenticator;
+class BlockingPool;
+class BusySessions;
+class Events;
+class InjectQuota;
+class OutputWatch;
+class RateLimiter;
+
+// What the operations read of the settings.
+struct ApiOptions {
+  config::ApiSettings api;
+  config::LimitSettings limits;
+  config::QuotaSettings quota;
+  std::string version;  // of the program, as `status` shows it
+  model::Timestamp started_at{};
+  // The tests' seam for time that only moves forward; limits and time-outs count by it.
+  std::function<std::chrono::steady_clock::time_point()> steady_now = [] {
+    return std::chrono::steady_clock::now();
+  };
+};
+
+// What the operations work with. The daemon's App owns all of it; everything must outlive the last
+// request, and each is thread-safe.
+//
+// The store needs a reading connection for each thread that calls in here: those of the HTTP
+// server, those of `pool`, and one for `watch`.
+//
+// To stop: stop accepting requests and drain the server, then `pool`, `waiters` and `watch`, then
+// the log and the store.
+struct Services {
+  const ApiOptions& options;
+  const model::Clock& clock;
+  store::Store& store;
+  queue::Log& log;
+  Events& events;
+  AssetsCache& assets;
+  Authenticator& authenticator;
+  RateLimiter& rate_limiter;
+  InjectQuota& quota;
+  BusySessions& busy;
+  AnswerWaiters& waiters;
+  OutputWatch& watch;
+  BlockingPool& pool;  // 2 threads and a queue of 64 do
+
+  // Has the session's lane run once more (queue::Lanes::touch): a reset may have freed its inbox.
+  std::function<void(const model::SessionKey&)> touch;
+};
+
+}  // namespace conversed::api

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "api/deadlines.h"
+#include "store/model/event.h"
+#include "store/model/guarded.h"
+#include "store/model/result.h"
+
+namespace conversed::api {
+
+// What `POST /{URLToken}` is answered with: finished JSON text (see compose_answer in
+// api/answer.h).
+struct Answer {
+  int status = 200;
+  std::string body;
+
+  bool operator==(const Answer&) const = default;
+};
+
+// Clients that wait for the end of an execution, by the id of the input that began it.
+//
+// The turn worker, when it builds the unit in which the execution ends, asks `claim`: true means
+// that the outputs go to the waiting clients and not to the webhook. From then on the time-out does
+// not fire any more, so the worker owes either `finish` (after the commit) or `release` (the commit
+// was abandoned; the worker will claim again, and a deadline that has passed fires at once).
+// A waiter that comes when its id is claimed already joins the claim.
+//
+// Thread-safe. Callbacks are called outside the lock, exactly once each, on the thread of whoever
+// ends the wait: the worker's, the deadline's, or the caller of `fail`/`stop`. They must not block.
+class AnswerWaiters {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Callback = std::function<void(model::Result<Answer>)>;
+  using Ticket = std::uint64_t;
+
+  AnswerWaiters() = default;
+  ~AnswerWaiters();
+  AnswerWaiters(const AnswerWaiters&) = delete;
+  AnswerWaiters& operator=(const AnswerWaiters&) = delete;
+
+  // Waits for the answer to an input; to be called before its append, so that no answer can come
+  // before it. Past the deadline the callback gets `timed_out`. Several may wait on one id: all get
+  // the answer. After `stop` the callback gets `unavailable` at once.
+  Ticket wait(std::string input_id, TimePoint deadline, Callback callback);
+
+  // The waiter waits for another input from now on: its Idempotency-Key turned out to name that
+  // one. False when its wait has ended.
+  bool move(Ticket ticket, std::string input_id);
+
+  // Ends one wait with an error or an answer of its own. False when it had ended before.
+  bool end(Ticket ticket, model::Result<Answer> outcome);
+
+  // Whether somebody waits for this input now, without claiming it.
+  [[nodiscard]] bool awaited(std::string_view input_id) const;
+
+  // For the worker; see above. Claiming a claimed id is true as long as somebody waits there.
+  [[nodiscard]] bool claim(std::string_view input_id);
+  void finish(std::string_view input_id, const Answer& answer);
+  // As finish, with an error: the Turn failed and the Endpoint has no `errorText`.
+  void fail(std::string_view input_id, const model::Error& error);
+  void release(std::string_view input_id);
+
+  // Ends every wait with `unavailable`, and all later ones. Tolerates being called twice.
+  void stop();
+
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Waiter {
+    std::string input_id;
+    Callback callback;
+    TimePoint deadline;
+    Deadlines::Token token;
+  };
+  struct Input {
+    bool claimed = false;
+    std::vector<Ticket> tickets;
+  };
+  // The names are looked up as string_view, without a copy.
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  struct State {
+    std::unordered_map<Ticket, Waiter> waiters;
+    std::unordered_map<std::string, Input, Hash, std::equal_to<>> inputs;
+    Ticket last_ticket = 0;
+    bool stopped = false;
+  };
+
+  // Removes the waiter and hands out its callback; empty when it is gone.
+  static Callback take(State& state, Ticket ticket);
+  void expire(Ticket ticket);
+  void end_all(std::string_view input_id, const model::Result<Answer>& outcome);
+
+  model::Guarded<State> state_;
+  Deadlines deadlines_;  // the last member: its thread uses the state
+};
+
+// Clients that long-poll a session's outputs. Each watch ends once: by `notify`, or at its
+// deadline. Thread-safe. Callbacks are called exactly once each, outside the lock and on the
+// watch's own thread (so that `notify` costs a worker next to nothing), but for `stop`, which calls
+// back itself. They may do a point select.
+class OutputWatch {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Callback = std::function<void()>;
+  using Ticket = std::uint64_t;
+
+  OutputWatch() = default;
+  ~OutputWatch();
+  OutputWatch(const OutputWatch&) = delete;
+  OutputWatch& operator=(const OutputWatch&) = delete;
+
+  // To be called before the outputs are read, so that none can come in between. After `stop` the
+  // callback is called at once.
+  Ticket watch(const model::SessionKey& key, TimePoint deadline, Callback callback);
+
+  // Ends a watch without calling back: the outputs were there already. False when it has ended.
+  bool cancel(Ticket ticket);
+
+  // For the worker, after a commit that added outputs to the session. Cheap when nobody watches.
+  void notify(const model::SessionKey& key);
+
+  // Ends every watch. Tolerates being called twice.
+  void stop();
+
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Watcher {
+    std::string key;
+    Callback callback;
+    Deadlines::Token token;  // of the deadline, or, once notified, of its call
+  };
+  struct State {
+    std::unordered_map<Ticket, Watcher> watchers;
+    std::unordered_map<std::string, std::vector<Ticket>> keys;
+    Ticket last_ticket = 0;
+    bool stopped = false;
+  };
+
+  static Callback take(State& state, Ticket ticket);
+  void expire(Ticket ticket);
+
+  model::Guarded<State> state_;
+  Deadlines deadlines_;
+};
+
+}  // namespace conversed::api

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""The main job, before your eyes: a shop's customer chats while the shop's systems push events into the conversation.
+
+The demo starts a daemon on the embedded default, a webhook receiver and a slow order desk, shows the transcript as it
+happens, kills the daemon with -9 in the middle, and then counts: exit 0 only if nothing was lost, doubled or out of
+order. With --serve it leaves a daemon up with the same project and prints the curl lines to try.
+"""
+
+import argparse
+import http.client
+import http.server
+import json
+import pathlib
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "tests" / "support"))
+from daemon_process import Daemon, EMAIL, PASSWORD  # noqa: E402
+from webhook_receiver import Receiver  # noqa: E402
+
+SECRET = "whsec_dGhlIHNob3AncyBzZWNyZXQgb2YgdGhlIGRlbW8="
+CRM_TOKEN = "crm-token-of-the-demo"
+CRM_IN_BUNDLE = "http://127.0.0.1:9101"
+USER, SESSION = "ann", "ann-1"
+SCANS = 40
+SCANS_BEFORE_KILL = 15
+PLACES = ["Hamburg", "Bremen", "Hanover", "Kassel", "Frankfurt", "Mannheim", "Karlsruhe", "Basel"]
+
+
+class Screen:
+    """Prints the transcript, a line an event. Thread-safe."""
+
+    COLOURS = {"you": "36", "shop": "32", "event": "33", "daemon": "31", "note": "90"}
+
+    def __init__(self):
+        self.began = time.monotonic()
+        self.lock = threading.Lock()
+        self.colour = sys.stdout.isatty()
+
+    def show(self, who, text):
+        with self.lock:
+            line = f"{time.monotonic() - self.began:6.2f}s  {who:>7}  {text}"
+            print(f"\033[{self.COLOURS[who]}m{line}\033[0m" if self.colour else line, flush=True)
+
+
+class OrderDesk:
+    """The upstream that the Flow asks: checks its bearer token and takes a second and a half for an answer."""
+
+    def __init__(self):
+        desk = self
+        self.keys = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                desk.keys.append(self.headers["Idempotency-Key"])
+                desk.waiting.wait(1.5)
+                known = self.headers["Authorization"] == f"Bearer {CRM_TOKEN}"
+                body = json.dumps({"id": "A-1017", "state": "being packed", "items": ["lamp", "bulb"]}).encode()
+                self.send_response(200 if known else 401)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.waiting = threading.Event()  # never set: a wait that ends by its time
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+class Shop:
+    """The daemon with the shop's project, and what talks to it."""
+
+    def __init__(self, binaries, folder, screen, port=0):
+        self.screen = screen
+        self.desk = OrderDesk()
+        self.receiver = Receiver(SECRET)
+        self.daemon = Daemon(binaries, folder, port=port, environment={
+            "CRM_TOKEN": CRM_TOKEN, "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET})
+        self.accepted = []
+        self.answers = []
+
+    def set_up(self):
+        bundle = self.daemon.folder / "shop.yaml"
+        bundle.write_text((HERE / "shop.yaml").read_text().replace(CRM_IN_BUNDLE, self.desk.url))
+        if not (self.daemon.folder / "data" / "store.db").exists():
+            self.daemon.init()
+        self.start()
+        self.url_token = self.daemon.ctl("import", str(bundle))["endpoints"][0]["urlToken"]
+        self.key = self.daemon.ctl("apikey", "create", "--name", "shop systems")["key"]
+
+    def start(self):
+        began = time.monotonic()
+        self.daemon.start()
+        self.screen.show("daemon", f"ready on port {self.daemon.ports['api']} after {time.monotonic() - began:.2f} s")
+
+    def say(self, text):
+        self.screen.show("you", text)
+        status, body, _ = self.daemon.request("POST", f"/{self.url_token}",
+                                              {"userId": USER, "sessionId": SESSION, "text": text})
+        if status != 200:
+            raise SystemExit(f"the shop did not answer: {status} {body}")
+        for output in body["outputStack"]:
+            self.screen.show("shop", output["text"])
+            self.answers.append(output["text"])
+
+    def inject(self, data, key):
+        """Repeats with the same key until the daemon has said yes, as a careful client does."""
+        asked_again = False
+        while True:
+            try:
+                status, body, _ = self.daemon.request(
+                    "POST", "/v2.0/endpoint/inject",
+                    {"URLToken": self.url_token, "userId": USER, "sessionId": SESSION, "data": data},
+                    {"X-API-Key": self.key, "Idempotency-Key": key})
+                if status == 200:
+                    self.accepted.append(data)
+                    return
+                if status < 500:
+                    raise SystemExit(f"inject refused: {status} {body}")
+            except (OSError, http.client.HTTPException):
+                pass
+            if not asked_again:
+                self.screen.show("event", f"no answer for {data}: asking again until there is one")
+                asked_again = True
+            self.retry_pause.wait(0.05)
+
+    retry_pause = threading.Event()  # never set: a wait that ends by its time
+
+    def delivered_texts(self):
+        seen = {}
+        for id_, _, body in self.receiver.deliveries:
+            seen.setdefault(id_, body["output"]["text"])
+        return list(seen.values())
+
+    def show_deliveries(self):
+        """Shows what reaches the webhook, repeats marked; in a thread of its own."""
+        shown, seen = 0, set()
+        while True:
+            self.receiver.wait_for(lambda deliveries: len(deliveries) > shown, None)
+            for id_, _, body in self.receiver.deliveries[shown:]:
+                again = "  (a repeat of the same webhook-id)" if id_ in seen else ""
+                self.screen.show("shop", body["output"]["text"] + again)
+                seen.add(id_)
+                shown += 1
+
+
+def play(shop):
+    """The conversation. The names of what was seen, each true or false."""
+    show = shop.screen.show
+    threading.Thread(target=shop.show_deliveries, daemon=True).start()
+    shop.say("Hello")
+    show("event", "the warehouse injects: packed")
+    shop.inject({"event": "packed", "orderId": "A-1017"}, "packed")
+    lookup = threading.Thread(target=shop.say, args=("Where is my order?",))
+    lookup.start()
+    show("note", "the order desk is slow; events that come meanwhile wait in the session's inbox")
+    shop.desk.waiting.wait(0.5)
+    shop.inject({"event": "scanned", "place": "the warehouse"}, "scan-0")
+    show("event", "the carrier injects: scanned in the warehouse, accepted while the call is pending")
+    lookup.join()
+
+    show("event", f"the carrier injects {SCANS} scans, one after the other")
+    half_way = threading.Event()
+
+    def scan():
+        for n in range(1, SCANS + 1):
+            shop.inject({"event": "scanned", "place": f"{PLACES[n % len(PLACES)]} ({n})"}, f"scan-{n}")
+            if n == SCANS_BEFORE_KILL:
+                half_way.set()
+
+    carrier = threading.Thread(target=scan)
+    carrier.start()
+    half_way.wait()
+    shop.daemon.kill()
+    show("daemon", "killed with -9, in the middle of it")
+    shop.start()
+    carrier.join()
+
+    show("event", "the carrier injects: delivered")
+    shop.inject({"event": "delivered", "orderId": "A-1017"}, "delivered")
+    shop.receiver.wait_for(lambda deliveries: any("How many stars" in body["output"]["text"]
+                                                  for _, _, body in deliveries), 20)
+    shop.say("lots")
+    shop.say("5")
+    shop.daemon.wait_idle()
+    return check(shop)
+
+
+def check(shop):
+    scans = [text for text in shop.delivered_texts() if text.startswith("Your parcel was scanned")]
+    expected = [f"Your parcel was scanned in {data['place']}. (update {number})"
+                for number, data in enumerate(shop.accepted, start=1) if data["event"] == "scanned"]
+    arrivals = {}
+    for id_, sequence, _ in shop.receiver.deliveries:
+        arrivals.setdefault(id_, sequence)
+    letters = shop.daemon.ctl("deadletters", "list")["items"]
+    return {
+        f"all {len(shop.accepted)} accepted events had their effects, once, in order": scans == expected,
+        "the call was answered, and what came meanwhile waited":
+            any("being packed" in text for text in shop.answers)
+            and expected[0] == (scans or [""])[0],
+        "deliveries came in order, repeats under the same id": list(arrivals.values()) == sorted(arrivals.values()),
+        "every delivery was signed": shop.receiver.bad_signatures == 0,
+        "the question asked again, then took the answer":
+            shop.answers[-2:] == ["Sorry, a number from 1 to 5, please.", "Thank you for 5 stars!"],
+        "there are no dead letters": not letters,
+    }
+
+
+def demo(options):
+    with tempfile.TemporaryDirectory(prefix="conversed-demo-") as folder:
+        shop = Shop(options.bin, folder, Screen())
+        try:
+            shop.set_up()
+            seen = play(shop)
+            code = shop.daemon.terminate()
+            shop.screen.show("daemon", f"drained and ended with exit code {code}")
+            seen["SIGTERM drained, exit 0"] = code == 0
+        finally:
+            shop.daemon.kill()
+            shop.receiver.stop()
+    print("\nSummary")
+    for what, true in seen.items():
+        print(f"  {'ok  ' if true else 'FAIL'}  {what}")
+    return 0 if all(seen.values()) else 1
+
+
+CURLS = """
+The demo project runs on http://127.0.0.1:{port}. Ctrl-C ends it; its data stays in {folder}.
+
+Chat, as a user (no key):
+  curl -s http://127.0.0.1:{port}/{token} -d '{{"userId":"bob","sessionId":"s1","text":"Hello"}}'
+
+Push an event into that conversation, as another system:
+  curl -s http://127.0.0.1:{port}/v2.0/endpoint/inject -H 'X-API-Key: {key}' \\
+    -d '{{"URLToken":"{token}","userId":"bob","sessionId":"s1","data":{{"event":"packed","orderId":"A-1"}}}}'
+
+See what was said (it also arrives at the webhook, shown here):
+  curl -s 'http://127.0.0.1:{port}/{token}/outputs?userId=bob&sessionId=s1'
+
+Operate it:
+  export CONVERSECTL_URL=http://127.0.0.1:{port} CONVERSECTL_AS={email} CONVERSECTL_PASSWORD='{password}'
+  {bin}/conversectl status
+  {bin}/conversectl chat {token}
+"""
+
+
+def serve(options):
+    folder = pathlib.Path(options.data or "build/run").resolve()
+    shop = Shop(options.bin, folder, Screen(), options.port)
+    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    try:
+        shop.set_up()
+        print(CURLS.format(port=shop.daemon.ports["api"], token=shop.url_token, key=shop.key, folder=folder,
+                           email=EMAIL, password=PASSWORD, bin=options.bin), flush=True)
+        threading.Thread(target=shop.show_deliveries, daemon=True).start()
+        shop.daemon.process.wait()
+        print(f"the daemon ended; see {shop.daemon.log_path}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return shop.daemon.terminate()
+    finally:
+        shop.daemon.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, help="folder of conversed and conversectl")
+    parser.add_argument("--serve", action="store_true", help="leave a daemon up with the demo project")
+    parser.add_argument("--port", type=int, default=8080, help="of the daemon, with --serve")
+    parser.add_argument("--data", help="where --serve keeps its data; default build/run")
+    options = parser.parse_args()
+    return serve(options) if options.serve else demo(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

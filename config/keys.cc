@@ -1,0 +1,174 @@
+#include "config/keys.h"
+
+#include <limits>
+
+#include "config/key_forms.h"
+
+namespace conversed::config {
+namespace {
+
+// A row's accessor is a lambda without captures, so that one serves for reading and for writing.
+#define CONVERSED_FIELD(member) ([](auto& settings) -> auto& { return settings.member; })
+
+constexpr std::uint64_t second = 1000;
+constexpr std::uint64_t minute = 60 * second;
+constexpr std::uint64_t hour = 60 * minute;
+constexpr std::uint64_t day = 24 * hour;
+constexpr std::uint64_t kib = 1024;
+constexpr std::uint64_t mib = 1024 * kib;
+constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();  // what SQL can hold
+
+constexpr Key table[] = {
+    path("data_dir", CONVERSED_FIELD(data_dir),
+         "The folder of the embedded log and store, the key file and run/ports.json. Empty: "
+         "/var/lib/conversed for root, else $XDG_STATE_HOME/conversed, else "
+         "~/.local/state/conversed."),
+    whole("workers", CONVERSED_FIELD(workers), {1, 1024}, "Threads that run Turns and jobs."),
+    words("roles", CONVERSED_FIELD(roles), role_words,
+          "What this daemon does: api answers HTTP, worker runs Turns and jobs, scheduler appends "
+          "what falls due, deliverer makes calls and sends outputs. Outside a cluster one daemon "
+          "has to do it all."),
+    duration("shutdown_timeout", CONVERSED_FIELD(shutdown_timeout), {second, 10 * minute},
+             "How long a stop waits for what was accepted to be answered and committed."),
+
+    host(
+        "listen.address", CONVERSED_FIELD(listen.address),
+        "Where the API listens. Put a proxy that speaks TLS in front before opening it to others."),
+    whole("listen.port", CONVERSED_FIELD(listen.port), {0, 65535},
+          "0 lets the system pick one; data_dir/run/ports.json then says which."),
+
+    host("admin.address", CONVERSED_FIELD(admin.address),
+         "Where /healthz, /readyz and /metrics are served; they ask for no credentials."),
+    whole("admin.port", CONVERSED_FIELD(admin.port), {0, 65535}, "0 lets the system pick one."),
+
+    word("queue.driver", CONVERSED_FIELD(queue.driver), queue_driver_words,
+         "Which log keeps the events: sqlite is embedded, kafka is for clusters."),
+    whole("queue.partitions", CONVERSED_FIELD(queue.partitions), {1, 1024},
+          "Partitions of the embedded log. An existing log keeps the number it was made with."),
+    servers("queue.kafka.bootstrap_servers", CONVERSED_FIELD(queue.kafka.bootstrap_servers),
+            "Brokers to begin with; the others are found through them. Required by the kafka "
+            "driver."),
+    topic("queue.kafka.topic_prefix", CONVERSED_FIELD(queue.kafka.topic_prefix),
+          "What the names of our topics begin with, so that several installations can share a "
+          "Kafka."),
+
+    word("store.driver", CONVERSED_FIELD(store.driver), store_driver_words,
+         "Where sessions, jobs and assets are kept: sqlite is embedded, postgres is for clusters."),
+    url("store.postgres.url", CONVERSED_FIELD(store.postgres.url),
+        "Required by the postgres driver. It may hold a password, so prefer the environment "
+        "variable; it is never printed."),
+
+    base_path("api.base_path", CONVERSED_FIELD(api.base_path),
+              "Every route is served under this path as well as without it."),
+    whole("api.threads", CONVERSED_FIELD(api.threads), {1, 256},
+          "Threads that read and parse requests."),
+    duration("api.header_timeout", CONVERSED_FIELD(api.header_timeout), {100, 10 * minute},
+             "How long a request's headers may take to arrive; then 408."),
+    duration("api.body_timeout", CONVERSED_FIELD(api.body_timeout), {100, 10 * minute},
+             "How long a request's body may take to arrive; then 408."),
+    duration("api.idle_timeout", CONVERSED_FIELD(api.idle_timeout), {second, hour},
+             "How long a connection stays open without a request."),
+    duration("api.turn_timeout", CONVERSED_FIELD(api.turn_timeout), {100, 10 * minute},
+             "How long POST /{URLToken} waits for its execution; then 504, and the outputs go the "
+             "other ways."),
+    size("api.max_body", CONVERSED_FIELD(api.max_body_bytes), {kib, 16 * mib},
+         "The largest body that is read; a larger one is answered with 413."),
+    size("api.max_header", CONVERSED_FIELD(api.max_header_bytes), {kib, mib},
+         "The most bytes of request line and headers; beyond it 431."),
+
+    whole("limits.requests_per_second", CONVERSED_FIELD(limits.requests_per_second), {0, 1'000'000},
+          "Requests a second of one API key or, without one, of one address; beyond it 429. 0: no "
+          "limit."),
+    whole("limits.burst", CONVERSED_FIELD(limits.burst), {1, 1'000'000},
+          "Requests at once before limits.requests_per_second holds a key or address back."),
+    whole("limits.connections", CONVERSED_FIELD(limits.connections), {1, 1'000'000},
+          "Open connections to the API; beyond it new ones are closed."),
+    whole("limits.inbox", CONVERSED_FIELD(limits.inbox), {1, 1'000'000},
+          "Records that wait in the store for one busy session; beyond it its injects get 429."),
+    whole("limits.lane", CONVERSED_FIELD(limits.lane), {1, 100'000},
+          "Records of one session that wait in memory; what comes after them spills to its inbox."),
+    whole("limits.in_flight", CONVERSED_FIELD(limits.in_flight), {1, 1'000'000},
+          "Records taken from the log and not yet finished, of all sessions; beyond it reading "
+          "pauses."),
+
+    whole("quota.injects_per_month", CONVERSED_FIELD(quota.injects_per_month), {0, no_limit},
+          "Injects of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited."),
+    whole("quota.jobs_per_month", CONVERSED_FIELD(quota.jobs_per_month), {0, no_limit},
+          "Jobs of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited."),
+    whole("quota.tokens", CONVERSED_FIELD(quota.tokens), {0, no_limit},
+          "Tokens of one organisation; beyond it 402. 0: unlimited."),
+
+    duration("oauth.access_token_lifetime", CONVERSED_FIELD(oauth.access_token_lifetime),
+             {minute, 30 * day}, "How long an OAuth access token is good for."),
+    duration("oauth.refresh_token_lifetime", CONVERSED_FIELD(oauth.refresh_token_lifetime),
+             {minute, 3650 * day},
+             "How long an OAuth refresh token is good for; not shorter than the access token."),
+
+    flag("proactive.enabled", CONVERSED_FIELD(proactive.enabled),
+         "Whether proactive set-up is offered; if not, it answers 501."),
+
+    networks("egress.allow", CONVERSED_FIELD(egress.allow),
+             "Addresses that Nodes, webhooks, provisioning and LLM calls may reach besides public "
+             "ones, such as those of your own network."),
+
+    duration("delivery.retry_for", CONVERSED_FIELD(delivery.retry_for), {0, 365 * day},
+             "How long an output is offered to a webhook that fails; then it is a dead letter, and "
+             "the session's next output follows."),
+    duration("delivery.timeout", CONVERSED_FIELD(delivery.timeout), {100, 10 * minute},
+             "How long one try to deliver may take."),
+    whole("delivery.connections", CONVERSED_FIELD(delivery.connections), {1, 10'000},
+          "Open connections to webhooks."),
+
+    duration("calls.timeout", CONVERSED_FIELD(calls.timeout), {100, hour},
+             "How long a call of a Node may take, unless the Node says otherwise."),
+    whole("calls.connections", CONVERSED_FIELD(calls.connections), {1, 10'000},
+          "Calls of Nodes that run at once."),
+    size("calls.max_response", CONVERSED_FIELD(calls.max_response_bytes), {kib, 64 * mib},
+         "The largest answer that a Node's call takes; a larger one fails it."),
+
+    whole("flows.max_steps", CONVERSED_FIELD(flows.max_steps), {1, 1'000'000},
+          "Nodes that one Turn may run; beyond it the Turn fails."),
+    whole("flows.max_visits", CONVERSED_FIELD(flows.max_visits), {1, 1'000'000},
+          "How often one Turn may run the same Node; beyond it the Turn fails."),
+    whole("flows.max_outputs", CONVERSED_FIELD(flows.max_outputs), {1, 10'000},
+          "Outputs that one Turn may make; beyond it the Turn fails."),
+    size("flows.max_context", CONVERSED_FIELD(flows.max_context_bytes), {kib, 16 * mib},
+         "The largest context of a session, as JSON; beyond it the Turn fails."),
+    size("flows.max_profile", CONVERSED_FIELD(flows.max_profile_bytes), {kib, 16 * mib},
+         "The largest profile of a user, as JSON; beyond it the Turn fails."),
+
+    word("log.level", CONVERSED_FIELD(log.level), log_level_words,
+         "The least important line that is logged."),
+    word("log.format", CONVERSED_FIELD(log.format), log_format_words,
+         "json: one object a line, for machines. text: for people."),
+};
+
+#undef CONVERSED_FIELD
+
+constexpr std::string_view reserved[] = {
+    "CONVERSED_CONFIG",       // the path of the settings file, for start scripts
+    "CONVERSED_CREDENTIALS",  // the folder of secrets that a service manager hands over
+    "CONVERSED_NIGHTLY",      // long test campaigns
+    "CONVERSED_TEST_",        // the tests' own
+    "CONVERSED_FAULT_",       // fault injection
+};
+
+}  // namespace
+
+std::span<const Key> keys() {
+  return table;
+}
+
+std::span<const std::string_view> reserved_variables() {
+  return reserved;
+}
+
+std::vector<std::string_view> changed_keys(const Settings& before, const Settings& after) {
+  std::vector<std::string_view> paths;
+  for (const Key& key : table) {
+    if (key.show(before, key) != key.show(after, key)) paths.push_back(key.path);
+  }
+  return paths;
+}
+
+}  // namespace conversed::config

@@ -1,0 +1,361 @@
+#include "config/load.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "config/document.h"
+#include "config/keys.h"
+#include "config/values.h"
+
+namespace conversed::config {
+namespace {
+
+struct Place {
+  std::string file;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::string path = {};
+};
+
+const Key* find_key(std::string_view path) {
+  const auto all = keys();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Key& key) { return key.path == path; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool is_group(std::string_view path) {
+  const std::string prefix = std::string(path) + ".";
+  const auto all = keys();
+  return path.empty() || std::any_of(all.begin(), all.end(),
+                                     [&](const Key& key) { return key.path.starts_with(prefix); });
+}
+
+// The candidate that `text` was probably meant to be: few edits away, or none.
+std::string nearest(std::string_view text, const std::vector<std::string>& candidates) {
+  constexpr std::size_t longest = 100;  // what is longer is no slip, and would cost time
+  if (text.size() > longest) return "";
+  std::string best;
+  std::size_t best_distance = std::min<std::size_t>(3, text.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(text, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+// Keys and groups by their paths; and if a key is only in the wrong group, that key.
+std::string nearest_path(const std::string& path) {
+  std::vector<std::string> candidates;
+  std::vector<std::string> same_name;
+  const std::string_view name = std::string_view(path).substr(path.rfind('.') + 1);
+  for (const Key& key : keys()) {
+    candidates.emplace_back(key.path);
+    if (key.path.substr(key.path.rfind('.') + 1) == name) same_name.emplace_back(key.path);
+    for (std::size_t dot = key.path.find('.'); dot != std::string_view::npos;
+         dot = key.path.find('.', dot + 1)) {
+      candidates.emplace_back(key.path.substr(0, dot));
+    }
+  }
+  std::string best = nearest(path, candidates);
+  if (best.empty() && same_name.size() == 1) best = same_name.front();
+  return best;
+}
+
+std::string did_you_mean(const std::string& candidate) {
+  return candidate.empty() ? "" : "; did you mean " + candidate + "?";
+}
+
+// Collects settings and problems over all sources. One thread at a time.
+class Loader {
+ public:
+  explicit Loader(const Inputs& inputs) : inputs_(inputs) {}
+
+  tl::expected<Settings, std::vector<Problem>> run() {
+    if (inputs_.file) read_file(*inputs_.file);
+    read_environment();
+    fill_data_dir();
+    check_together();
+    if (!problems_.empty()) return tl::unexpected(std::move(problems_));
+    return std::move(settings_);
+  }
+
+ private:
+  void problem(const Place& place, std::string message) {
+    problems_.push_back({.file = place.file,
+                         .line = place.line,
+                         .column = place.column,
+                         .path = place.path,
+                         .message = std::move(message)});
+  }
+
+  void read_file(const std::filesystem::path& path);
+  void take_map(const YamlNode& map, const std::string& prefix);
+  void take_child(const YamlNode& value, const std::string& path);
+  void take_key(const YamlNode& value, const Key& key, const Place& place);
+  void read_environment();
+  void take_variable(const std::string& name, const std::string& value);
+  void assign(const Key& key, const Place& place, const std::vector<std::string>& items,
+              const std::string& shown);
+  void fill_data_dir();
+  void check_together();
+  void require(bool holds, std::string_view path, const std::string& message);
+  [[nodiscard]] const std::string* variable(std::string_view name) const;
+
+  const Inputs& inputs_;
+  std::string file_;
+  Settings settings_;
+  std::vector<Problem> problems_;
+  std::vector<std::pair<std::string_view, Place>> given_;  // the place that set each key, last wins
+  std::set<std::string_view> bad_;                         // keys whose value was refused
+};
+
+// The file's text, or why it can't be had. A FIFO or a device would block or never end, so only
+// regular files are read.
+tl::expected<std::string, std::string> read_text(const std::filesystem::path& path) {
+  const auto reason = [](int error) {
+    return "cannot be read: " + std::string(std::strerror(error));
+  };
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return tl::unexpected(reason(errno));
+  struct Closer {
+    int fd;
+    ~Closer() { ::close(fd); }
+  } const closer{fd};
+
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return tl::unexpected(reason(errno));
+  if (S_ISDIR(status.st_mode)) return tl::unexpected(std::string("is a folder, expected a file"));
+  if (!S_ISREG(status.st_mode)) return tl::unexpected(std::string("is not a regular file"));
+
+  // One byte more than allowed, since the size may change while we read (and is 0 in /proc).
+  std::string text(max_yaml_bytes + 1, '\0');
+  std::size_t used = 0;
+  while (used < text.size()) {
+    const ssize_t got = ::read(fd, text.data() + used, text.size() - used);
+    if (got == 0) break;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return tl::unexpected(reason(errno));
+    used += static_cast<std::size_t>(got);
+  }
+  if (used > max_yaml_bytes) {
+    return tl::unexpected("is larger than " + size_text(max_yaml_bytes) +
+                          ", which no settings file is");
+  }
+  text.resize(used);
+  return text;
+}
+
+void Loader::read_file(const std::filesystem::path& path) {
+  file_ = path.string();
+  const auto text = read_text(path);
+  if (!text) {
+    problem({.file = file_, .path = ""}, text.error());
+    return;
+  }
+  const YamlDocument document = parse_yaml(*text, file_);
+  problems_.insert(problems_.end(), document.problems.begin(), document.problems.end());
+  const YamlNode& root = document.root;
+  if (root.kind == YamlNode::Kind::map) {
+    take_map(root, "");
+  } else if (root.kind != YamlNode::Kind::nothing) {
+    problem({.file = file_, .line = root.line, .column = root.column, .path = ""},
+            "expected keys and values, such as `listen: {port: 8080}`");
+  }
+  // The parser's problems come first; put all into the file's order.
+  std::stable_sort(problems_.begin(), problems_.end(),
+                   [](const Problem& a, const Problem& b) { return a.line < b.line; });
+}
+
+void Loader::take_map(const YamlNode& map, const std::string& prefix) {
+  for (const YamlNode& child : map.children) {
+    take_child(child, prefix.empty() ? child.key : prefix + "." + child.key);
+  }
+}
+
+void Loader::take_child(const YamlNode& value, const std::string& path) {
+  const Place place{.file = file_, .line = value.line, .column = value.column, .path = path};
+  if (const Key* key = find_key(path)) {
+    take_key(value, *key, place);
+  } else if (!is_group(path)) {
+    Place shown = place;
+    if (path.size() > 100 || in_quotes(path) != "\"" + path + "\"") shown.path = in_quotes(path);
+    problem(shown, "unknown key" + did_you_mean(nearest_path(path)));
+  } else if (value.kind == YamlNode::Kind::map) {
+    take_map(value, path);
+  } else if (value.kind != YamlNode::Kind::nothing) {  // `listen:` with all below it commented out
+    problem(place, "expected keys and values below it");
+  }
+}
+
+void Loader::take_key(const YamlNode& value, const Key& key, const Place& place) {
+  const auto refuse = [&](const std::string& got) {
+    bad_.insert(key.path);
+    problem(place, "expected " + key.expected() + ", got " + got);
+  };
+  switch (value.kind) {
+    case YamlNode::Kind::nothing:
+      return refuse("nothing");
+    case YamlNode::Kind::map:
+      return refuse("keys and values");
+    case YamlNode::Kind::text:
+      return assign(key, place,
+                    key.is_list() ? split_list(value.text) : std::vector<std::string>{value.text},
+                    in_quotes(value.text));
+    case YamlNode::Kind::list:
+      break;
+  }
+  if (!key.is_list()) return refuse("a list");
+  std::vector<std::string> items;
+  std::string shown;
+  for (const YamlNode& item : value.children) {
+    if (item.kind != YamlNode::Kind::text) {
+      return refuse("a list whose item " + std::to_string(items.size() + 1) + " is no plain text");
+    }
+    shown += (shown.empty() ? "" : ", ") + item.text;
+    items.push_back(item.text);
+  }
+  assign(key, place, items, in_quotes(shown));
+}
+
+void Loader::read_environment() {
+  for (const auto& [name, value] : inputs_.environment) {
+    if (name.starts_with("CONVERSED_")) take_variable(name, value);
+  }
+}
+
+void Loader::take_variable(const std::string& name, const std::string& value) {
+  const Place place{.file = std::string(environment_source), .path = name};
+  std::vector<std::string> candidates;
+  for (const Key& key : keys()) {
+    if (key.variable() == name) {
+      if (!is_utf8(value)) {
+        bad_.insert(key.path);
+        return problem(place, "is not UTF-8 text");
+      }
+      return assign(key, place, key.is_list() ? split_list(value) : std::vector<std::string>{value},
+                    in_quotes(value));
+    }
+    candidates.push_back(key.variable());
+  }
+  for (const std::string_view reserved : reserved_variables()) {
+    if (name == reserved || (reserved.ends_with('_') && name.starts_with(reserved))) return;
+  }
+  Place shown = place;
+  if (!is_utf8(name) || in_quotes(name) != "\"" + name + "\"") shown.path = "CONVERSED_...";
+  problem(shown, "is no setting" + did_you_mean(nearest(name, candidates)));
+}
+
+void Loader::assign(const Key& key, const Place& place, const std::vector<std::string>& items,
+                    const std::string& shown) {
+  given_.emplace_back(key.path, place);
+  const std::optional<std::string> complaint = key.assign(settings_, key, items);
+  if (!complaint) return;
+  bad_.insert(key.path);
+  problem(place, "expected " + key.expected() + ", got " +
+                     (key.is_secret() ? "something else" : shown) +
+                     (complaint->empty() ? "" : " (" + *complaint + ")"));
+}
+
+const std::string* Loader::variable(std::string_view name) const {
+  for (const auto& [candidate, value] : inputs_.environment) {
+    if (candidate == name) return &value;
+  }
+  return nullptr;
+}
+
+// XDG Base Directory Specification: a relative $XDG_STATE_HOME is to be ignored.
+void Loader::fill_data_dir() {
+  if (!settings_.data_dir.empty() || bad_.contains("data_dir")) return;
+  const std::string* state = variable("XDG_STATE_HOME");
+  const std::string* home = variable("HOME");
+  if (inputs_.root) {
+    settings_.data_dir = "/var/lib/conversed";
+  } else if (state != nullptr && state->starts_with('/')) {
+    settings_.data_dir = std::filesystem::path(*state) / "conversed";
+  } else if (home != nullptr && home->starts_with('/')) {
+    settings_.data_dir = std::filesystem::path(*home) / ".local" / "state" / "conversed";
+  } else {
+    require(false, "data_dir",
+            "has no default here, since neither $XDG_STATE_HOME nor $HOME is an absolute path; set "
+            "it");
+  }
+}
+
+// A problem of two keys, told at the place of the one that the message begins with.
+void Loader::require(bool holds, std::string_view path, const std::string& message) {
+  if (holds || bad_.contains(path)) return;
+  Place place{.file = inputs_.file ? file_ : "settings", .path = std::string(path)};
+  for (const auto& [given, where] : given_) {
+    if (given == path) place = where;
+  }
+  problem(place, message);
+}
+
+void Loader::check_together() {
+  const Settings& s = settings_;
+  const bool kafka = s.queue.driver == QueueDriver::kafka;
+  const bool postgres = s.store.driver == StoreDriver::postgres;
+  require(!kafka || inputs_.drivers.kafka, "queue.driver",
+          "this build has no kafka driver; it supports sqlite");
+  require(!kafka || !s.queue.kafka.bootstrap_servers.empty() ||
+              bad_.contains("queue.kafka.bootstrap_servers"),
+          "queue.kafka.bootstrap_servers", "is required by queue.driver kafka");
+  require(!postgres || inputs_.drivers.postgres, "store.driver",
+          "this build has no postgres driver; it supports sqlite");
+  require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",
+          "is required by store.driver postgres");
+  require(s.listen.port == 0 || s.listen.port != s.admin.port, "admin.port",
+          "is the same as listen.port (" + std::to_string(s.listen.port) +
+              "); the two need a port each");
+  require(s.oauth.refresh_token_lifetime >= s.oauth.access_token_lifetime,
+          "oauth.refresh_token_lifetime",
+          "is shorter than oauth.access_token_lifetime (" +
+              duration_text(s.oauth.access_token_lifetime) + ")");
+  require(
+      s.limits.in_flight >= s.workers, "limits.in_flight",
+      "is smaller than workers (" + std::to_string(s.workers) + "), so some could never have work");
+}
+
+}  // namespace
+
+Inputs inputs_of_process(std::optional<std::filesystem::path> file, Drivers drivers) {
+  Inputs inputs{
+      .file = std::move(file), .environment = {}, .root = ::geteuid() == 0, .drivers = drivers};
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    inputs.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return inputs;
+}
+
+tl::expected<Settings, std::vector<Problem>> load(const Inputs& inputs) {
+  return Loader(inputs).run();
+}
+
+std::string format_problems(const std::vector<Problem>& problems) {
+  std::string out;
+  for (const Problem& problem : problems) {
+    out += problem.file;
+    if (problem.line != 0) out += ":" + std::to_string(problem.line);
+    // Where a key names the place, its column would only be noise.
+    if (problem.path.empty() && problem.column != 0) out += ":" + std::to_string(problem.column);
+    out += ": ";
+    if (!problem.path.empty()) out += problem.path + ": ";
+    out += problem.message + "\n";
+  }
+  return out;
+}
+
+}  // namespace conversed::config

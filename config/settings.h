@@ -1,0 +1,186 @@
+#pragma once
+
+// Everything that an operator can set, one struct an area. The initialisers here are the defaults,
+// and the only place that holds them; `keys.cc` names, bounds and explains each. A class takes the
+// struct of its own area, never all of `Settings`.
+//
+// Units: a duration carries its own, `*_bytes` are bytes, all else counts things. The ranges that
+// the comments leave out are enforced by the loader, so a struct that came from `load` needs no
+// checks.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace conversed::config {
+
+using Duration = std::chrono::milliseconds;
+
+// A value that must never be printed: there is no operator<<, and `reveal` is easy to search for.
+// Immutable, hence thread-safe.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string value) : value_(std::move(value)) {}
+
+  [[nodiscard]] const std::string& reveal() const { return value_; }
+  [[nodiscard]] bool empty() const { return value_.empty(); }
+  bool operator==(const Secret&) const = default;
+
+ private:
+  std::string value_;
+};
+
+enum class QueueDriver : std::uint8_t { sqlite, kafka };
+enum class StoreDriver : std::uint8_t { sqlite, postgres };
+enum class LogLevel : std::uint8_t { debug, info, warn, error };
+enum class LogFormat : std::uint8_t { json, text };
+
+// What a daemon does; in a cluster each may do a part.
+enum class Role : std::uint8_t {
+  api,        // answers HTTP
+  worker,     // runs Turns and jobs
+  scheduler,  // appends timers that fell due, rescues jobs that wait too long
+  deliverer,  // makes calls, sends outputs to webhooks
+};
+
+struct ListenSettings {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 8080;  // 0: the kernel picks one
+  bool operator==(const ListenSettings&) const = default;
+};
+
+// Where /healthz, /readyz and /metrics are served.
+struct AdminSettings {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 9464;  // 0: the kernel picks one
+  bool operator==(const AdminSettings&) const = default;
+};
+
+struct KafkaSettings {
+  std::vector<std::string> bootstrap_servers;  // host:port
+  std::string topic_prefix = "conversed";
+  bool operator==(const KafkaSettings&) const = default;
+};
+
+struct QueueSettings {
+  QueueDriver driver = QueueDriver::sqlite;
+  std::uint32_t partitions = 8;  // of the embedded log; fixed when the log is made
+  KafkaSettings kafka;
+  bool operator==(const QueueSettings&) const = default;
+};
+
+struct PostgresSettings {
+  Secret url;
+  bool operator==(const PostgresSettings&) const = default;
+};
+
+struct StoreSettings {
+  StoreDriver driver = StoreDriver::sqlite;
+  PostgresSettings postgres;
+  bool operator==(const StoreSettings&) const = default;
+};
+
+struct ApiSettings {
+  std::string base_path = "/new";  // "" or begins with '/' and does not end with one
+  std::uint32_t threads = 2;
+  Duration header_timeout = std::chrono::seconds(10);
+  Duration body_timeout = std::chrono::seconds(10);
+  Duration idle_timeout = std::chrono::seconds(75);
+  Duration turn_timeout = std::chrono::seconds(30);
+  std::uint64_t max_body_bytes = 64 * 1024;
+  std::uint64_t max_header_bytes = 16 * 1024;
+  bool operator==(const ApiSettings&) const = default;
+};
+
+struct LimitSettings {
+  std::uint32_t requests_per_second = 0;  // of one key or address; 0: unlimited
+  std::uint32_t burst = 100;
+  std::uint32_t connections = 10'000;
+  std::uint32_t inbox = 1000;      // records of one session in the store
+  std::uint32_t lane = 64;         // records of one session in memory
+  std::uint32_t in_flight = 4096;  // records in all, taken from the log and unfinished
+  bool operator==(const LimitSettings&) const = default;
+};
+
+// Of one organisation; 0: unlimited.
+struct QuotaSettings {
+  std::uint64_t injects_per_month = 0;
+  std::uint64_t jobs_per_month = 0;
+  std::uint64_t tokens = 0;
+  bool operator==(const QuotaSettings&) const = default;
+};
+
+struct OauthSettings {
+  Duration access_token_lifetime = std::chrono::hours(1);
+  Duration refresh_token_lifetime = std::chrono::days(30);
+  bool operator==(const OauthSettings&) const = default;
+};
+
+struct ProactiveSettings {
+  bool enabled = true;
+  bool operator==(const ProactiveSettings&) const = default;
+};
+
+struct EgressSettings {
+  // CIDR ranges, addresses and lower-case host names, each checked.
+  std::vector<std::string> allow;
+  bool operator==(const EgressSettings&) const = default;
+};
+
+struct DeliverySettings {
+  Duration retry_for = std::chrono::hours(24);
+  Duration timeout = std::chrono::seconds(10);
+  std::uint32_t connections = 32;
+  bool operator==(const DeliverySettings&) const = default;
+};
+
+struct CallSettings {
+  Duration timeout = std::chrono::seconds(10);
+  std::uint32_t connections = 64;
+  std::uint64_t max_response_bytes = 256 * 1024;
+  bool operator==(const CallSettings&) const = default;
+};
+
+struct FlowSettings {
+  std::uint32_t max_steps = 1000;
+  std::uint32_t max_visits = 100;
+  std::uint32_t max_outputs = 100;
+  std::uint64_t max_context_bytes = 256 * 1024;
+  std::uint64_t max_profile_bytes = 64 * 1024;
+  bool operator==(const FlowSettings&) const = default;
+};
+
+struct LogSettings {
+  LogLevel level = LogLevel::info;
+  LogFormat format = LogFormat::json;
+  bool operator==(const LogSettings&) const = default;
+};
+
+struct Settings {
+  // Empty stands for the default place, which depends on the user; `load` fills it in.
+  std::filesystem::path data_dir;
+  std::uint32_t workers = 4;
+  std::vector<Role> roles{Role::api, Role::worker, Role::scheduler, Role::deliverer};
+  Duration shutdown_timeout = std::chrono::seconds(20);
+  ListenSettings listen;
+  AdminSettings admin;
+  QueueSettings queue;
+  StoreSettings store;
+  ApiSettings api;
+  LimitSettings limits;
+  QuotaSettings quota;
+  OauthSettings oauth;
+  ProactiveSettings proactive;
+  EgressSettings egress;
+  DeliverySettings delivery;
+  CallSettings calls;
+  FlowSettings flows;
+  LogSettings log;
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace conversed::config

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/http_server.h"
+#include "config/settings.h"
+#include "store/model/result.h"
+
+namespace conversed::daemon {
+
+// What the admin listener asks. Called on its thread; must not block.
+struct AdminSources {
+  std::function<bool()> ready;           // consuming, with log and store well
+  std::function<std::string()> metrics;  // Prometheus text format 0.0.4
+};
+
+// `/healthz` (200 while the process serves), `/readyz` (200 or 503) and `/metrics`, on a listener
+// of their own.
+[[nodiscard]] model::Result<std::unique_ptr<api::HttpServer>> open_admin_server(
+    const config::AdminSettings& settings, AdminSources sources);
+
+}  // namespace conversed::daemon

@@ -1,0 +1,469 @@
+#include "daemon/app.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include "api/assets_cache.h"
+#include "api/auth/authenticator.h"
+#include "api/blocking_pool.h"
+#include "api/busy_sessions.h"
+#include "api/events.h"
+#include "api/http_server.h"
+#include "api/inject_quota.h"
+#include "api/operations.h"
+#include "api/rate_limiter.h"
+#include "api/router.h"
+#include "api/services.h"
+#include "api/waiters.h"
+#include "daemon/admin.h"
+#include "daemon/caller.h"
+#include "daemon/data_folder.h"
+#include "daemon/deliverer.h"
+#include "daemon/egress.h"
+#include "daemon/embedded.h"
+#include "daemon/http_client.h"
+#include "daemon/log_epoch.h"
+#include "daemon/logging.h"
+#include "daemon/metrics.h"
+#include "daemon/scheduler.h"
+#include "daemon/turn_worker.h"
+#include "daemon/version.h"
+#include "queue/pump.h"
+
+namespace conversed::daemon {
+
+using model::fail;
+using model::Result;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Of the time for a stop, what is kept back for the steps after the answers: Turns in hand,
+// deliveries, the store.
+constexpr milliseconds reserved_for_commits{6'000};
+constexpr std::size_t management_threads = 2;
+constexpr std::size_t management_queue = 64;
+
+api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
+  api::ApiOptions options;
+  options.api = settings.api;
+  options.limits = settings.limits;
+  options.quota = settings.quota;
+  options.version = version;
+  options.started_at = started_at;
+  return options;
+}
+
+flows::Limits flow_limits(const config::FlowSettings& settings) {
+  flows::Limits limits;
+  limits.nodes_per_turn = settings.max_steps;
+  limits.visits_per_node = settings.max_visits;
+  limits.outputs_per_turn = settings.max_outputs;
+  limits.context_bytes = settings.max_context_bytes;
+  limits.profile_bytes = settings.max_profile_bytes;
+  return limits;
+}
+
+HttpClientSettings client_settings(std::string name, std::size_t connections) {
+  HttpClientSettings settings;
+  settings.name = std::move(name);
+  settings.max_in_flight = connections;
+  return settings;
+}
+
+DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
+  DelivererSettings deliverer;
+  deliverer.timeout = settings.timeout;
+  deliverer.retry_for = settings.retry_for;
+  deliverer.connections = settings.connections;
+  deliverer.drain_timeout = std::min<milliseconds>(settings.timeout, milliseconds(3'000));
+  return deliverer;
+}
+
+CallerSettings caller_settings(const config::CallSettings& settings) {
+  CallerSettings caller;
+  caller.max_response_bytes = settings.max_response_bytes;
+  return caller;
+}
+
+}  // namespace
+
+// All parts, in the order of what needs what: destruction goes the other way round.
+struct App::Parts {
+  Parts(const config::Settings& settings, const model::Clock& clock, DataFolder locked,
+        Egress policy, std::unique_ptr<store::Store> opened_store,
+        std::unique_ptr<queue::SqliteLog> opened_log);
+
+  Result<void> start();
+  void stop(milliseconds limit);
+
+  Result<void> start_consuming();
+  Result<void> start_listening();
+  Result<void> drain_inboxes();
+  queue::LanesSettings lanes_settings(std::span<const queue::PartitionRange> ranges) const;
+  TurnPorts ports();
+  ChainContext chain_context();
+  AppendEvent append_event();
+  void run_lane(queue::Run run, queue::Finish finish);
+  void on_store_health(bool healthy);
+  void die(const model::Error& error);
+  void update_metrics();
+  [[nodiscard]] bool ready();
+
+  const config::Settings& settings;
+  const model::Clock& clock;
+  DataFolder folder;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<queue::SqliteLog> log;
+  Metrics metrics;
+  const api::ApiOptions options;
+
+  api::Events events;
+  api::AssetsCache assets;
+  api::Authenticator authenticator;
+  api::RateLimiter rate_limiter;
+  api::InjectQuota quota;
+  api::BusySessions busy;
+  api::AnswerWaiters waiters;
+  api::OutputWatch watch;
+  api::BlockingPool pool;
+
+  HttpClient webhooks;
+  HttpClient upstreams;
+  Deliverer deliverer;
+  Caller caller;
+  Scheduler scheduler;
+
+  std::atomic<bool> recovering{false};
+  std::atomic<bool> consuming{false};
+  std::atomic<bool> failed{false};
+  std::atomic<queue::Pump*> pump_to_hold{nullptr};
+  std::optional<TurnWorker> worker;
+  std::unique_ptr<queue::Lanes> lanes;
+  std::unique_ptr<queue::Pump> pump;
+
+  std::optional<api::Services> services;
+  std::optional<api::Router> router;
+  std::unique_ptr<api::HttpServer> server;
+  std::unique_ptr<api::HttpServer> admin;
+};
+
+App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
+                  Egress policy, std::unique_ptr<store::Store> opened_store,
+                  std::unique_ptr<queue::SqliteLog> opened_log)
+    : settings(all),
+      clock(time),
+      folder(std::move(locked)),
+      store(std::move(opened_store)),
+      log(std::move(opened_log)),
+      options(api_options(all, time.now())),
+      events(*log, *log),
+      assets(store->assets()),
+      authenticator(*store),
+      rate_limiter(
+          {.requests_per_second = all.limits.requests_per_second, .burst = all.limits.burst}),
+      quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
+      pool(management_threads, management_queue),
+      webhooks(client_settings("webhooks", all.delivery.connections), policy),
+      upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
+      deliverer(deliverer_settings(all.delivery), *store, webhooks, time, metrics),
+      caller(caller_settings(all.calls), *store, upstreams, append_event(), time, metrics),
+      scheduler({}, *store, append_event(), time, metrics) {
+  metrics.add_source([this] { update_metrics(); });
+}
+
+AppendEvent App::Parts::append_event() {
+  return [this](model::Event event, std::function<void(Result<queue::Appended>)> done) {
+    events.append(event, std::move(done));
+  };
+}
+
+ChainContext App::Parts::chain_context() {
+  return {.sessions = store->sessions(),
+          .outbox = store->outbox(),
+          .answers = store->answers(),
+          .dead_letters = store->dead_letters(),
+          .attempts = store->attempts(),
+          .assets = assets,
+          .waiters = waiters,
+          .clock = clock,
+          .limits = flow_limits(settings.flows)};
+}
+
+TurnPorts App::Parts::ports() {
+  return {.deliver =
+              [this](const model::SessionKey& key, std::vector<model::Output> outputs) {
+                deliverer.offer(key, std::move(outputs));
+              },
+          .deliver_from_store =
+              [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+          .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
+          .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
+          .counted = [this](const std::string& organisation_id,
+                            std::int64_t injects) { quota.committed(organisation_id, injects); },
+          .fatal = [this](const model::Error& error) { die(error); }};
+}
+
+// The log can't be consumed as it is: nothing may be dropped, so the daemon ends.
+void App::Parts::die(const model::Error& error) {
+  if (failed.exchange(true)) return;
+  log::error("consumption has to stop", {{"error", error.message}});
+  kill(getpid(), SIGTERM);
+}
+
+// While the store fails no Turn can be committed, so none is begun. Called on the Committer's
+// thread.
+void App::Parts::on_store_health(bool healthy) {
+  if (healthy) {
+    log::info("store works again");
+  } else {
+    log::error("store fails; trying again until it works");
+  }
+  if (queue::Pump* held = pump_to_hold.load(); held != nullptr) {
+    healthy ? held->release() : held->hold();
+  }
+}
+
+void App::Parts::run_lane(queue::Run run, queue::Finish finish) {
+  if (recovering.load() && !lanes->recovering() && recovering.exchange(false)) {
+    log::info("recovered what the last run left unfinished");
+    if (auto cleared = store->attempts().clear(); !cleared) {
+      log::warn("attempts can't be cleared", {{"error", cleared.error().message}});
+    }
+  }
+  worker->handle(std::move(run), std::move(finish),
+                 recovering.load() ? Care::record_attempts : Care::normal);
+}
+
+queue::LanesSettings App::Parts::lanes_settings(
+    std::span<const queue::PartitionRange> ranges) const {
+  queue::LanesSettings lanes_settings;
+  lanes_settings.workers = settings.workers;
+  lanes_settings.lane_limit = settings.limits.lane;
+  lanes_settings.in_flight_limit = settings.limits.in_flight;
+  if (!recovering.load()) return lanes_settings;
+  // Only what had been taken from the log can have brought the last run down.
+  for (const auto& range : ranges) {
+    const auto taken = range.committed + static_cast<std::int64_t>(settings.limits.in_flight);
+    lanes_settings.one_by_one_below[range.partition] = std::min(range.end, taken);
+  }
+  return lanes_settings;
+}
+
+Result<void> App::Parts::start() {
+  auto ranges = log->ranges();
+  if (!ranges) return fail(ranges.error());
+  auto seen = store->sessions().highest_positions();
+  if (!seen) return fail(seen.error());
+  if (auto whole = check_log_against_store(*ranges, *seen); !whole) return fail(whole.error());
+
+  recovering = !store->was_clean();
+  if (recovering) log::warn("the last run did not stop cleanly: recovering");
+  store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
+  store->committer().start();
+  if (auto marked = store->mark_running(); !marked) return fail(marked.error());
+
+  worker.emplace(chain_context(), store->committer(), watch, busy, ports());
+  lanes = std::make_unique<queue::Lanes>(lanes_settings(*ranges),
+                                         [this](queue::Run&& run, queue::Finish finish) {
+                                           run_lane(std::move(run), std::move(finish));
+                                         });
+  if (auto listening = start_listening(); !listening) return fail(listening.error());
+  for (Service* service :
+       std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer, &caller, &scheduler}) {
+    if (auto started = service->start(); !started) return fail(started.error());
+  }
+  return start_consuming();
+}
+
+Result<void> App::Parts::start_listening() {
+  services.emplace(
+      api::Services{.options = options,
+                    .clock = clock,
+                    .store = *store,
+                    .log = *log,
+                    .events = events,
+                    .assets = assets,
+                    .authenticator = authenticator,
+                    .rate_limiter = rate_limiter,
+                    .quota = quota,
+                    .busy = busy,
+                    .waiters = waiters,
+                    .watch = watch,
+                    .pool = pool,
+                    .touch = [this](const model::SessionKey& key) { lanes->touch(key.encode()); }});
+  router.emplace(api::all_operations(), *services);
+
+  api::HttpSettings http;
+  http.address = settings.listen.address;
+  http.port = settings.listen.port;
+  http.threads = settings.api.threads;
+  http.max_header = settings.api.max_header_bytes;
+  http.max_body = settings.api.max_body_bytes;
+  http.max_body_for = [this](api::Method method, std::string_view path) {
+    return router->max_body_for(method, path);
+  };
+  http.header_timeout = settings.api.header_timeout;
+  http.body_timeout = settings.api.body_timeout;
+  http.idle_timeout = settings.api.idle_timeout;
+  http.max_connections = settings.limits.connections;
+  http.clock = &clock;
+  http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
+  auto opened =
+      api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
+        router->handle(std::move(request), std::move(reply));
+      });
+  if (!opened) return fail(opened.error());
+  server = std::move(*opened);
+  auto opened_admin = open_admin_server(
+      settings.admin,
+      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }});
+  if (!opened_admin) return fail(opened_admin.error());
+  admin = std::move(*opened_admin);
+  if (auto started = admin->start(); !started) return fail(started.error());
+  if (auto started = server->start(); !started) return fail(started.error());
+  log::info("listening", {{"address", settings.listen.address},
+                          {"port", server->port()},
+                          {"adminPort", admin->port()},
+                          {"version", version}});
+  return folder.write_ports(server->port(), admin->port());
+}
+
+Result<void> App::Parts::start_consuming() {
+  queue::PumpSettings pump_settings;
+  pump_settings.report = [](const queue::Error& error) {
+    log::error("log can't be read; trying again", {{"error", error.message}});
+  };
+  auto started = queue::Pump::start(pump_settings, *log, *lanes);
+  if (!started) return fail(started.error());
+  pump = std::move(*started);
+  pump_to_hold = pump.get();
+  if (auto drained = drain_inboxes(); !drained) return fail(drained.error());
+  consuming = true;
+  log::info("ready", {{"dataDir", settings.data_dir.string()}, {"workers", settings.workers}});
+  auto organisations = store->accounts().organisations();
+  if (organisations && organisations->empty()) {
+    log::warn("there is no organisation yet: stop the daemon and run `conversed init`");
+  }
+  return {};
+}
+
+// Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
+// answered.
+Result<void> App::Parts::drain_inboxes() {
+  constexpr std::size_t all = 1'000'000;
+  auto keys = store->sessions().to_drain(all);
+  if (!keys) return fail(keys.error());
+  for (const auto& key : *keys) lanes->touch(key.encode());
+  return {};
+}
+
+bool App::Parts::ready() {
+  return consuming.load() && store->committer().healthy() && log->health().has_value();
+}
+
+void App::Parts::update_metrics() {
+  const auto& counts = worker->counts();
+  metrics.events_appended.raise_to(events.appended());
+  metrics.turns.raise_to(counts.turns.load());
+  metrics.turn_conflicts.raise_to(counts.conflicts.load());
+  metrics.dead_letters.raise_to(counts.dead_letters.load());
+  metrics.commits.raise_to(store->committer().transactions());
+  metrics.committed_units.raise_to(store->committer().units());
+  metrics.calls_in_flight.set(static_cast<double>(upstreams.in_flight()));
+  metrics.store_healthy.set(store->committer().healthy() ? 1 : 0);
+  metrics.log_healthy.set(log->health() ? 1 : 0);
+  metrics.ready.set(ready() ? 1 : 0);
+  if (auto ranges = log->ranges()) {
+    std::int64_t lag = 0;
+    for (const auto& range : *ranges) lag += range.end - range.committed;
+    metrics.log_lag.set(static_cast<double>(lag));
+  }
+  if (auto pending = store->outbox().pending())
+    metrics.deliveries_pending.set(static_cast<double>(*pending));
+  if (auto waiting = store->dead_letters().count_new()) {
+    metrics.dead_letters_waiting.set(static_cast<double>(*waiting));
+  }
+}
+
+void App::Parts::stop(milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const auto left = [&](milliseconds keep_back) {
+    const auto rest =
+        std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
+    return std::max(rest - keep_back, milliseconds(100));
+  };
+  consuming = false;
+  if (server) {
+    watch.stop();
+    const bool answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
+    waiters.stop();
+    if (!answered)
+      (void)server->drain(milliseconds(200));  // those that have just been answered 503
+    server->stop();
+  }
+  pool.stop();
+  scheduler.stop();
+  caller.stop();
+  const bool finished = !pump || pump->stop(left(limit / 5));
+  pump_to_hold = nullptr;
+  if (worker) worker->stop();
+  deliverer.stop();
+  upstreams.stop();
+  webhooks.stop();
+  log->stop();
+  // Runs that could not be committed stay unfinished in the log; the next start is careful with
+  // them.
+  if (finished) {
+    if (auto marked = store->mark_clean_stop(); !marked) {
+      log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
+    }
+  } else {
+    store->committer().stop();
+  }
+  if (admin) admin->stop();
+  folder.remove_ports();
+}
+
+App::App(config::Settings settings, const model::Clock& clock)
+    : settings_(std::move(settings)), clock_(clock) {}
+
+App::~App() {
+  stop();
+}
+
+Result<void> App::start() {
+  auto folder = DataFolder::open(settings_.data_dir);
+  if (!folder) return fail(folder.error());
+  auto egress = Egress::create(settings_.egress.allow);
+  if (!egress) return fail(egress.error());
+  auto store = open_embedded_store(settings_, clock_);
+  if (!store) return fail(store.error());
+  auto log = open_embedded_log(settings_, clock_);
+  if (!log) return fail(log.error());
+  parts_ = std::make_unique<Parts>(settings_, clock_, std::move(*folder), std::move(*egress),
+                                   std::move(*store), std::move(*log));
+  auto started = parts_->start();
+  if (!started) stop();
+  return started;
+}
+
+void App::stop() {
+  if (!parts_) return;
+  log::info("stopping");
+  parts_->stop(settings_.shutdown_timeout);
+  failed_ = parts_->failed.load();
+  parts_.reset();
+  log::info("stopped");
+}
+
+bool App::failed() const {
+  return failed_ || (parts_ && parts_->failed.load());
+}
+
+}  // namespace conversed::daemon

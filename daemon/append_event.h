@@ -1,0 +1,16 @@
+#pragma once
+
+#include <functional>
+
+#include "queue/log.h"
+#include "store/model/event.h"
+#include "store/model/result.h"
+
+namespace conversed::daemon {
+
+// How a Service appends an Event to the log; api::Events::append fits. Calls back exactly once,
+// maybe inside the call; the errors are queue::Log's. Thread-safe.
+using AppendEvent =
+    std::function<void(model::Event, std::function<void(model::Result<queue::Appended>)>)>;
+
+}  // namespace conversed::daemon

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "daemon/http_client.h"
+#include "store/assets.h"
+#include "store/model/effects.h"
+#include "store/model/result.h"
+
+// How a call of a Node becomes a request, and an answer the call's result.
+namespace conversed::daemon {
+
+// The request of a call. `connection` has the Connection's fields in clear, null if the call names
+// none. Its headers replace those of the same name that the Node wrote, and so do Idempotency-Key
+// and traceparent. `permission_denied`: the Connection's type or fields don't make a header.
+[[nodiscard]] model::Result<HttpRequest> call_request(const model::PendingCall& call,
+                                                      const store::ConnectionSecrets* connection,
+                                                      std::size_t max_response_bytes);
+
+// Whether another attempt may bring something else: time-outs, broken or refused connections, 408,
+// 425, 429 and 5xx but 501 and 505.
+[[nodiscard]] bool worth_retrying(const HttpOutcome& outcome);
+
+// The result of the last attempt. A body that is JSON (of a depth that an Event can hold) is
+// parsed, any other is text, in which invalid UTF-8 is replaced.
+[[nodiscard]] model::CallResult call_result(const std::string& call_id, HttpOutcome outcome);
+
+// A result without an answer. `message` is a constant: no URL, header or body.
+[[nodiscard]] model::CallResult failed_call(const std::string& call_id, std::string_view code,
+                                            std::string_view message);
+
+// The part of a URL that names whom it connects to: "host:port" as written, lower case.
+[[nodiscard]] std::string authority_of(std::string_view url);
+
+}  // namespace conversed::daemon

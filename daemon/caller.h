@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "daemon/append_event.h"
+#include "daemon/backoff.h"
+#include "daemon/http_client.h"
+#include "daemon/service.h"
+#include "store/model/clock.h"
+#include "store/model/effects.h"
+
+namespace conversed::store {
+class Store;
+}
+
+namespace conversed::daemon {
+
+class Metrics;
+
+struct CallerSettings {
+  std::size_t max_response_bytes = 256 * 1024;
+  std::size_t max_calls = 4096;       // in memory at once; others wait in the store
+  std::size_t max_per_upstream = 16;  // attempts at once to one host and port
+  int max_retries = 10;               // whatever a call asks for
+  BackoffSettings backoff{.first = std::chrono::milliseconds(250),
+                          .max = std::chrono::milliseconds(5'000),
+                          .max_asked = std::chrono::milliseconds(30'000)};
+  // Between tries to append a result while the log or the store fails.
+  BackoffSettings append_backoff{.first = std::chrono::milliseconds(50),
+                                 .max = std::chrono::milliseconds(2'000),
+                                 .max_asked = std::chrono::milliseconds(0)};
+};
+
+// Makes the HTTP calls that executions wait for and appends what they came to as `call_result`
+// Events: id "<call id>-r", claim {pending_call, call id}. The secret fields of a Connection are
+// read and added when a request is sent, and are nowhere else.
+//
+// Up to 1 + retries attempts, after time-outs, broken or refused connections, 408, 425, 429 and
+// 5xx. Each carries the same `Idempotency-Key`, as does the attempt after a restart: a call that
+// has no result in the log is made again, so an upstream sees a call at least once. A result that
+// can't be appended is kept and tried again until the Caller stops.
+//
+// The result has the last answer's status and body; a status of 400 and above is `error_code`
+// "status". Other codes: "timeout", "refused" (also for a request that can't be sent as it is),
+// "egress_refused", "too_large" (also for the log), "connection_deleted" (the Connection is gone,
+// is of a type that has no place in a request, or can't be read: at once, without a request).
+//
+// `offer`, `wake` and `idle` are thread-safe and never block; they do nothing once stopped. One
+// thread of its own does all the work; it alone reads the store.
+class Caller final : public Service {
+ public:
+  // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
+  Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
+         const model::Clock& clock, Metrics& metrics);
+  ~Caller() override;
+
+  [[nodiscard]] model::Result<void> start() override;
+
+  // No new attempt; does not wait for those in flight, whose calls are made again after the next
+  // start.
+  void stop() override;
+  [[nodiscard]] std::string_view name() const override;
+
+  // A call that has just been committed, with `http` set.
+  void offer(model::PendingCall call);
+
+  // Looks at the clock again: it jumped.
+  void wake();
+
+  // Whether no call is known that has no result in the log. For tests.
+  [[nodiscard]] bool idle() const;
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace conversed::daemon

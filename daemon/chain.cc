@@ -1,0 +1,448 @@
+#include "daemon/chain.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "api/answer.h"
+#include "api/assets_cache.h"
+#include "store/answers.h"
+#include "store/attempts.h"
+#include "store/dead_letters.h"
+#include "store/model/fault_points.h"
+#include "store/model/ids.h"
+#include "store/model/planted_faults.h"
+#include "store/outbox.h"
+#include "store/sessions.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::Claim;
+using model::Delivery;
+using model::Errc;
+using model::Event;
+using model::EventType;
+using model::fail;
+using model::Result;
+using EndpointPtr = std::shared_ptr<const model::Endpoint>;
+using FlowPtr = std::shared_ptr<const api::CompiledFlow>;
+
+bool is_input(EventType type) {
+  return type == EventType::user_message || type == EventType::inject ||
+         type == EventType::follow_up;
+}
+
+// Whether the fault is the store's, and trying again later helps.
+bool is_store_failure(const model::Error& error) {
+  return error.code == Errc::unavailable || error.code == Errc::timed_out;
+}
+
+store::InboxEvent parts_of(const queue::Record& record) {
+  return {record.id, record.type, record.trace_id, record.value};
+}
+
+// Builds one chain. A Turn that fails has no effects, but the session it was given is gone by then:
+// so the failure is noted in `refused` and the chain is built again from the store; Turns are pure,
+// so it comes to the same.
+class ChainBuilder {
+ public:
+  ChainBuilder(const ChainContext& context, ChainInput& input) : context_(context), input_(input) {}
+
+  // Nothing: an event was refused, build again.
+  Result<std::optional<Chain>> build();
+
+  // Gives up what was claimed for a chain that will not be committed.
+  void release_claims() {
+    for (const auto& answered : chain_.answered) context_.waiters.release(answered.input_id);
+    chain_.answered.clear();
+  }
+
+ private:
+  Result<void> load();
+  Result<bool> has_had_effects(const model::Position& at) const;
+  Result<void> take(const queue::LogRecord& record);
+  Result<void> take_new(const queue::Record& record);
+  Result<void> drain();
+  Result<bool> holds_claim(const Event& event);
+  Result<void> start(const Event& event, const store::InboxEvent& parts);
+  Result<void> run(const Event& event);
+  Result<FlowPtr> flow_for(const Event& event, const model::Endpoint& endpoint);
+  Result<void> apply(const Event& event, model::Effects effects, const EndpointPtr& endpoint,
+                     const FlowPtr& flow);
+  Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
+                              std::vector<model::Output> outputs, const EndpointPtr& endpoint);
+  Result<void> bury(const Event& event, const store::InboxEvent& parts, const std::string& reason);
+  void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
+  void to_inbox(const queue::Record& record);
+  void count_use(const Event& event);
+  void close();
+
+  [[nodiscard]] bool can_drain() const {
+    return !session_.busy() && drained_ < stored_inbox_.size();
+  }
+  // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
+  [[nodiscard]] bool must_wait() const {
+    return input_.spill || session_.busy() || session_.inbox_size > 0;
+  }
+
+  const ChainContext& context_;
+  ChainInput& input_;
+  Chain chain_;
+  model::Session session_;
+  model::Profile profile_;
+  std::vector<store::InboxEvent> stored_inbox_;
+  std::size_t drained_ = 0;
+  std::set<std::string> keyed_;  // claims of keyed events that this chain consumes
+  model::Execution running_;     // the session's, as the Turn that runs found it
+  bool again_ = false;
+};
+
+Result<std::optional<Chain>> ChainBuilder::build() {
+  if (auto loaded = load(); !loaded) return fail(loaded.error());
+  // An inbox that waited goes first, and again behind a record that ended the execution.
+  if (auto drained = drain(); !drained) return fail(drained.error());
+  for (const auto& record : input_.records) {
+    if (again_) return std::nullopt;
+    if (auto taken = take(record); !taken) return fail(taken.error());
+    if (again_) return std::nullopt;
+    if (auto drained = drain(); !drained) return fail(drained.error());
+  }
+  if (again_) return std::nullopt;
+  close();
+  return std::move(chain_);
+}
+
+Result<void> ChainBuilder::load() {
+  auto loaded = context_.sessions.load_with_profile(input_.key);
+  if (!loaded) return fail(loaded.error());
+  if (loaded->session) {
+    session_ = std::move(*loaded->session);
+  } else {
+    session_.key = input_.key;
+  }
+  profile_ = std::move(loaded->profile);
+  chain_.unit.key = input_.key;
+  chain_.unit.expected_version = session_.version;
+  chain_.unit.profile_read_version = profile_.version;
+  if (session_.inbox_size > 0) {
+    auto inbox = context_.sessions.inbox(input_.key, context_.max_drained);
+    if (!inbox) return fail(inbox.error());
+    stored_inbox_ = std::move(*inbox);
+  }
+  return {};
+}
+
+Result<bool> ChainBuilder::has_had_effects(const model::Position& at) const {
+  if (model::planted("no_duplicate_check")) return false;
+  // Nothing yet, or an operator has opened a newer epoch: whatever is in it is new.
+  if (session_.position.epoch < at.epoch) return false;
+  auto after = queue::is_after(at, session_.position);
+  if (!after) return fail(after.error());
+  return !*after;
+}
+
+Result<void> ChainBuilder::take(const queue::LogRecord& record) {
+  auto seen = has_had_effects(record.position);
+  if (!seen) return fail(seen.error());
+  if (*seen) return {};
+  session_.position = record.position;
+  chain_.changes = true;
+  return take_new(record.record);
+}
+
+Result<void> ChainBuilder::take_new(const queue::Record& record) {
+  if (auto refused = input_.refused.find(record.id);
+      refused != input_.refused.end() && must_wait()) {
+    bury_unreadable(parts_of(record), refused->second);
+    return {};
+  }
+  auto event =
+      model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
+  if (!event) {
+    bury_unreadable(parts_of(record), event.error().message);
+    return {};
+  }
+  auto claimed = holds_claim(*event);
+  if (!claimed) return fail(claimed.error());
+  if (!*claimed) return {};  // it has had its effects, or what it answers is gone
+  count_use(*event);
+  if (is_input(event->type) && must_wait()) {
+    to_inbox(record);
+    return {};
+  }
+  return start(*event, parts_of(record));
+}
+
+// Runs what waited, oldest first, for as long as the session is not busy.
+Result<void> ChainBuilder::drain() {
+  while (can_drain() && !again_) {
+    const store::InboxEvent parts = stored_inbox_[drained_++];
+    --session_.inbox_size;
+    chain_.changes = true;
+    chain_.inbox_changed = true;
+    auto event = model::decode_event(input_.key.encode(), parts.event_id, parts.type,
+                                     parts.trace_id, parts.value);
+    if (!event) {
+      bury_unreadable(parts, event.error().message);
+      continue;
+    }
+    // Its claim was consumed when it came to the inbox.
+    if (auto started = start(*event, parts); !started) return fail(started.error());
+  }
+  return {};
+}
+
+// Consumes the event's claim if it has one. False: the claim is gone, the event has no effects.
+Result<bool> ChainBuilder::holds_claim(const Event& event) {
+  if (!event.claim) return !event.result && event.type != EventType::timer;
+  const Claim& claim = *event.claim;
+  switch (claim.kind) {
+    case Claim::Kind::pending_call:
+    case Claim::Kind::timer:
+      if (!session_.execution || session_.execution->pending_call_id != claim.id) return false;
+      break;
+    case Claim::Kind::keyed_event: {
+      if (!keyed_.insert(claim.id).second) return false;
+      auto taken = context_.answers.claimed(claim.id);
+      if (!taken) return fail(taken.error());
+      if (*taken) return false;
+      break;
+    }
+    case Claim::Kind::dead_letter: {
+      auto letter = context_.dead_letters.get(input_.key.project_id, claim.id);
+      if (!letter && letter.error().code != Errc::not_found) return fail(letter.error());
+      if (!letter || letter->state != store::DeadLetterState::fresh) return false;
+      break;
+    }
+  }
+  chain_.unit.claims.push_back(claim);
+  return true;
+}
+
+// Runs an event that nothing holds back, unless it is known to fail.
+Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts) {
+  if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
+    return bury(event, parts, refused->second);
+  }
+  if (input_.care == Care::record_attempts && input_.attempted.insert(event.id).second) {
+    auto attempts = context_.attempts.begin(event.id);
+    if (!attempts) return fail(attempts.error());
+    if (*attempts > context_.max_attempts) {
+      return bury(event, parts,
+                  "the daemon went down " + std::to_string(context_.max_attempts) +
+                      " times while it processed this event");
+    }
+  }
+  return run(event);
+}
+
+Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint& endpoint) {
+  if (is_input(event.type)) return context_.assets.newest_flow(endpoint.flow_id);
+  return context_.assets.flow(session_.execution->flow_id, session_.execution->flow_version);
+}
+
+Result<void> ChainBuilder::run(const Event& event) {
+  model::fault_point("turn.before_run");
+  auto refuse = [&](std::string reason) -> Result<void> {
+    input_.refused.emplace(event.id, std::move(reason));
+    again_ = true;
+    return {};
+  };
+  auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
+  if (!endpoint) {
+    if (is_store_failure(endpoint.error())) return fail(endpoint.error());
+    return refuse("its Endpoint is gone");
+  }
+  auto flow = flow_for(event, **endpoint);
+  if (!flow) {
+    if (is_store_failure(flow.error())) return fail(flow.error());
+    return refuse("its Flow can't run: " + flow.error().message);
+  }
+  auto assets = context_.assets.project(input_.key.project_id);
+  if (!assets) {
+    if (is_store_failure(assets.error())) return fail(assets.error());
+    return refuse("its project can't be read: " + assets.error().message);
+  }
+  ++chain_.turns;
+  running_ = session_.execution.value_or(model::Execution{});
+  try {
+    auto effects = flows::run_turn({.flow = *(*flow)->flow,
+                                    .assets = **assets,
+                                    .endpoint = **endpoint,
+                                    .session = std::move(session_),
+                                    .profile = profile_,
+                                    .event = event,
+                                    .now = context_.clock.now(),
+                                    .limits = context_.limits});
+    if (!effects) return refuse(effects.error().message);
+    return apply(event, std::move(*effects), *endpoint, *flow);
+  } catch (const std::exception&) {
+    return refuse("the Turn ended with an internal error");
+  }
+}
+
+Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
+                                 const EndpointPtr& endpoint, const FlowPtr& flow) {
+  const bool resumed = !is_input(event.type);
+  // What the outputs belong to: the execution that goes on, or the one that this input began.
+  model::Execution execution;
+  execution.input_id = event.id;
+  execution.source = event.type;
+  execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
+  if (resumed) {
+    execution.input_id = running_.input_id;
+    execution.source = running_.source;
+    execution.keyed = running_.keyed;
+  }
+  session_ = std::move(effects.session);
+  if (session_.execution) {
+    session_.execution->keyed = execution.keyed;
+    session_.execution->flow_id = flow->version.flow_id;
+    session_.execution->flow_version = flow->version.version;
+  }
+  if (effects.profile) {
+    profile_.data = std::move(effects.profile->data);
+    chain_.unit.profile = store::ProfileWrite{profile_.data};
+  }
+  if (effects.call) chain_.unit.calls_started.push_back(std::move(*effects.call));
+  std::move(effects.log.begin(), effects.log.end(), std::back_inserter(chain_.log_lines));
+  chain_.changes = true;
+  return settle_outputs(execution, effects.execution_ended, resumed, std::move(effects.outputs),
+                        endpoint);
+}
+
+// Decides who gets the outputs: whoever waits on `POST /{URLToken}` when the execution ends, else
+// the webhook.
+Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, bool ended,
+                                          bool resumed, std::vector<model::Output> outputs,
+                                          const EndpointPtr& endpoint) {
+  const Delivery otherwise =
+      endpoint && !endpoint->webhook_url.empty() ? Delivery::pending : Delivery::none;
+  Delivery delivery = otherwise;
+  if (execution.source == EventType::user_message && !ended) {
+    if (context_.waiters.awaited(execution.input_id)) delivery = Delivery::held;
+  } else if (execution.source == EventType::user_message) {
+    const bool claimed = context_.waiters.claim(execution.input_id);
+    if (claimed) delivery = Delivery::none;
+    if (claimed || execution.keyed) {
+      std::vector<model::Output> said;
+      if (resumed) {
+        auto earlier = context_.outbox.outputs_of_input(input_.key, execution.input_id);
+        if (!earlier) {
+          if (claimed) context_.waiters.release(execution.input_id);
+          return fail(earlier.error());
+        }
+        said = std::move(*earlier);
+      }
+      said.insert(said.end(), outputs.begin(), outputs.end());
+      api::Answer answer{200, api::compose_answer(said, input_.key.user_id, input_.key.session_id)};
+      if (execution.keyed) {
+        chain_.unit.answers.push_back({execution.input_id, answer.status, answer.body,
+                                       context_.clock.now() + context_.answer_lifetime});
+      }
+      if (claimed) chain_.answered.push_back({execution.input_id, std::move(answer)});
+    }
+    if (resumed && (claimed || otherwise == Delivery::none)) {
+      chain_.unit.outputs_kept.push_back(execution.input_id);
+    } else if (resumed) {
+      chain_.unit.outputs_released.push_back(execution.input_id);
+      chain_.outputs_released = true;
+    }
+  }
+  for (auto& output : outputs) {
+    output.delivery = delivery;
+    chain_.unit.outputs.push_back(std::move(output));
+  }
+  return {};
+}
+
+// The event becomes a dead letter. Its only other effects: the Endpoint's errorText, and that its
+// execution, if it was to go on, is over.
+Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& parts,
+                                const std::string& reason) {
+  bury_unreadable(parts, reason);
+  model::Execution execution;
+  execution.input_id = event.id;
+  execution.source = event.type;
+  execution.trace_id = event.trace_id;
+  execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
+  const bool resumed = !is_input(event.type);
+  if (resumed && session_.execution) {
+    execution = *session_.execution;
+    session_.execution.reset();
+  } else {
+    session_.last_activity_at = std::max(session_.last_activity_at, event.accepted_at);
+  }
+  if (session_.started_at == model::Timestamp{}) session_.started_at = event.accepted_at;
+
+  auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
+  if (!endpoint && is_store_failure(endpoint.error())) return fail(endpoint.error());
+  const EndpointPtr known = endpoint ? *endpoint : nullptr;
+  if (known && !known->error_text.empty()) {
+    model::Output output;
+    output.id = event.id + "-error";
+    output.seq = ++session_.last_output_seq;
+    output.input_id = execution.input_id;
+    output.text = known->error_text;
+    output.trace_id = execution.trace_id;
+    output.created_at = context_.clock.now();
+    return settle_outputs(execution, true, resumed, {std::move(output)}, known);
+  }
+  if (execution.source == EventType::user_message) {
+    if (context_.waiters.claim(execution.input_id)) {
+      chain_.answered.push_back(
+          {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
+    }
+    // Not an answer to be replayed: it says that the key may be used for a new attempt.
+    if (execution.keyed) {
+      chain_.unit.answers.push_back(
+          {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
+    }
+    if (resumed) {
+      chain_.unit.outputs_released.push_back(execution.input_id);
+      chain_.outputs_released = true;
+    }
+  }
+  return {};
+}
+
+void ChainBuilder::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {
+  chain_.unit.dead_letters.push_back({model::new_id(), parts, reason});
+  chain_.changes = true;
+}
+
+void ChainBuilder::to_inbox(const queue::Record& record) {
+  chain_.unit.inbox_added.push_back(parts_of(record));
+  ++session_.inbox_size;
+  chain_.inbox_changed = true;
+}
+
+void ChainBuilder::count_use(const Event& event) {
+  if (event.type != EventType::inject) return;
+  auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
+  if (endpoint) chain_.unit.quota.push_back({(*endpoint)->organisation_id, "injects", 1});
+}
+
+void ChainBuilder::close() {
+  chain_.unit.inbox_removed = static_cast<std::int64_t>(drained_);
+  chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
+  chain_.unit.after = std::move(session_);
+}
+
+}  // namespace
+
+Result<Chain> build_chain(const ChainContext& context, ChainInput input) {
+  for (;;) {
+    ChainBuilder builder(context, input);
+    auto chain = builder.build();
+    if (chain && *chain) return std::move(**chain);
+    builder.release_claims();
+    if (!chain) return fail(chain.error());
+  }
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/waiters.h"
+#include "flows/turn.h"
+#include "queue/log.h"
+#include "store/committer.h"
+#include "store/model/clock.h"
+
+namespace conversed::api {
+class AssetsCache;
+}
+namespace conversed::store {
+class Answers;
+class Attempts;
+class DeadLetters;
+class Outbox;
+class Sessions;
+}  // namespace conversed::store
+
+namespace conversed::daemon {
+
+// What chains are built from. Everything must outlive the last `build_chain`.
+struct ChainContext {
+  store::Sessions& sessions;
+  store::Outbox& outbox;
+  store::Answers& answers;
+  store::DeadLetters& dead_letters;
+  store::Attempts& attempts;
+  api::AssetsCache& assets;
+  api::AnswerWaiters& waiters;
+  const model::Clock& clock;
+  flows::Limits limits;
+  std::size_t max_drained = 64;  // events from the inbox that one chain runs
+  std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
+  int max_attempts = 3;  // starts of one event after unclean stops, before it is a dead letter
+};
+
+// Whether each event's start is recorded before it: after an unclean stop.
+enum class Care : std::uint8_t { normal, record_attempts };
+
+struct ChainInput {
+  model::SessionKey key;
+  std::span<const queue::LogRecord> records;  // of this session, in order
+  bool spill = false;                         // move all of them to the inbox
+  Care care = Care::normal;
+  std::map<std::string, std::string> refused;  // event id → why it is to be a dead letter
+  std::set<std::string> attempted;             // ids of events whose start is recorded already
+};
+
+// Consecutive Turns of one session, run in memory, and what has to follow their commit.
+struct Chain {
+  struct Answered {
+    std::string input_id;
+    model::Result<api::Answer> answer;
+  };
+
+  store::Unit unit;
+  bool changes = false;            // false: there is nothing to commit
+  std::vector<Answered> answered;  // claimed from the waiters: owed after the commit
+  bool outputs_released = false;   // outputs of earlier Turns are due: they are in the store
+  bool drain_more = false;         // the inbox holds events that can run now
+  bool inbox_changed = false;
+  std::size_t turns = 0;
+  std::vector<std::string> log_lines;  // what Flows have to say to the operator
+};
+
+// Takes records in order and decides for each: it has had its effects (dropped), its claim is gone
+// (dropped), the session is busy (inbox), it can't be processed (dead letter), or it runs as a Turn
+// on the state that the one before it left. An inbox that can be drained goes before new records.
+//
+// Reads the store, writes nothing but attempts. A Turn that fails has no effects besides its dead
+// letter and the Endpoint's errorText. Errors: `unavailable` (try again later; nothing is lost),
+// `conflict` (a position of a past epoch or another partition: consumption has to stop). On an
+// error nothing is claimed from the waiters. Thread-safe; one chain of a session at a time.
+[[nodiscard]] model::Result<Chain> build_chain(const ChainContext& context, ChainInput input);
+
+}  // namespace conversed::daemon

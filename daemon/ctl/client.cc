@@ -1,0 +1,168 @@
+#include "daemon/ctl/client.h"
+
+#include <curl/curl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+namespace conversed::ctl {
+namespace {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+constexpr long timeout_seconds = 60;
+
+std::size_t collect(char* data, std::size_t size, std::size_t count, void* out) {
+  static_cast<std::string*>(out)->append(data, size * count);
+  return size * count;
+}
+
+// Reads a line from the terminal without showing it.
+Result<std::string> prompt_password(const std::string& email) {
+  termios shown{};
+  if (isatty(STDIN_FILENO) == 0 || tcgetattr(STDIN_FILENO, &shown) != 0) {
+    return fail(Errc::unauthenticated,
+                "no password: set CONVERSECTL_PASSWORD, or run in a terminal to be asked for it");
+  }
+  std::cerr << "Password of " << email << ": " << std::flush;
+  termios hidden = shown;
+  hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+  std::string password;
+  std::getline(std::cin, password);
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+  std::cerr << "\n";
+  return password;
+}
+
+std::string problem_lines(const nlohmann::json& problems) {
+  std::string lines;
+  for (const auto& problem : problems) {
+    lines += "\n  " + problem.value("file", "") + ":" + std::to_string(problem.value("line", 0)) +
+             ": " + problem.value("path", "") + ": " + problem.value("message", "");
+  }
+  return lines;
+}
+
+}  // namespace
+
+Client::Client(Options options) : options_(std::move(options)), curl_(nullptr, curl_easy_cleanup) {
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  curl_.reset(curl_easy_init());
+}
+
+Client::~Client() = default;
+
+Result<void> Client::sign_in() {
+  if (has_password_) return {};
+  if (options_.as.empty()) {
+    return fail(
+        Errc::unauthenticated,
+        "who is asking? Give --as EMAIL (or set CONVERSECTL_AS) with CONVERSECTL_PASSWORD set");
+  }
+  if (const char* password = std::getenv("CONVERSECTL_PASSWORD"); password != nullptr) {
+    password_ = password;
+  } else {
+    auto typed = prompt_password(options_.as);
+    if (!typed) return fail(typed.error());
+    password_ = std::move(*typed);
+  }
+  has_password_ = true;
+  return {};
+}
+
+Result<Answer> Client::request(std::string_view method, const std::string& path,
+                               const nlohmann::json& body, Credentials credentials) {
+  if (credentials == Credentials::basic) {
+    if (auto ready = sign_in(); !ready) return fail(ready.error());
+  }
+  CURL* curl = curl_.get();
+  if (curl == nullptr) return fail(Errc::internal, "libcurl could not be set up");
+  curl_easy_reset(curl);
+  const std::string address = options_.url + path;
+  const std::string method_name(method);
+  const std::string payload = body.is_null() ? std::string() : body.dump();
+  std::string received;
+  curl_easy_setopt(curl, CURLOPT_URL, address.c_str());
+  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method_name.c_str());
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT, timeout_seconds);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
+  curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
+  headers = curl_slist_append(headers, "Expect:");
+  if (!body.is_null()) {
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, payload.c_str());
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(payload.size()));
+  }
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+  if (credentials == Credentials::basic) {
+    curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+    curl_easy_setopt(curl, CURLOPT_USERNAME, options_.as.c_str());
+    curl_easy_setopt(curl, CURLOPT_PASSWORD, password_.c_str());
+  }
+  const CURLcode code = curl_easy_perform(curl);
+  curl_slist_free_all(headers);
+  if (code != CURLE_OK) {
+    return fail(Errc::unavailable, "no answer from " + options_.url + " (" +
+                                       curl_easy_strerror(code) +
+                                       "): is the daemon running, and is --url right?");
+  }
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  Answer answer{static_cast<int>(status), nullptr};
+  if (!received.empty()) {
+    answer.body = nlohmann::json::parse(received, nullptr, false);
+    if (answer.body.is_discarded()) answer.body = std::move(received);
+  }
+  return answer;
+}
+
+Result<nlohmann::json> Client::manage(std::string_view method, const std::string& path,
+                                      const nlohmann::json& body) {
+  auto answer = request(method, path, body, Credentials::basic);
+  if (!answer) return fail(answer.error());
+  if (answer->status >= 400) return fail(error_of(*answer));
+  return std::move(answer->body);
+}
+
+std::string encode(std::string_view text) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                       (byte >= 'a' && byte <= 'z') || c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      encoded += c;
+    } else {
+      encoded += {'%', digits[byte >> 4], digits[byte & 0xF]};
+    }
+  }
+  return encoded;
+}
+
+model::Error error_of(const Answer& answer) {
+  std::string message = std::to_string(answer.status);
+  if (answer.body.is_object()) {
+    message = answer.body.value("detail", message);
+    if (auto details = answer.body.find("details"); details != answer.body.end()) {
+      if (auto problems = details->find("problems"); problems != details->end()) {
+        message += problem_lines(*problems);
+      }
+    }
+    if (const auto trace = answer.body.value("traceId", "");
+        !trace.empty() && answer.status >= 500) {
+      message += " (traceId " + trace + ")";
+    }
+  }
+  if (answer.status == 401) message += ": check --as and CONVERSECTL_PASSWORD";
+  return model::Error{Errc::invalid_argument, std::move(message)};
+}
+
+}  // namespace conversed::ctl

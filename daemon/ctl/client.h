@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "store/model/result.h"
+
+namespace conversed::ctl {
+
+// How conversectl reaches its daemon; from the global options.
+struct Options {
+  std::string url = "http://127.0.0.1:8080";  // without a trailing slash
+  std::string as;     // e-mail of the operator; needed for management routes
+  bool json = false;  // print what programs read
+};
+
+// An answer of the daemon.
+struct Answer {
+  int status = 0;
+  nlohmann::json body;  // null when there was none; a string when it was no JSON
+};
+
+enum class Credentials { none, basic };
+
+// Speaks HTTP to one daemon, one request after the other over a kept connection. One thread at a
+// time.
+class Client {
+ public:
+  explicit Client(Options options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Sends a request and waits up to a minute. `unavailable` when nothing answers; every HTTP status
+  // is an Answer.
+  [[nodiscard]] model::Result<Answer> request(std::string_view method, const std::string& path,
+                                              const nlohmann::json& body, Credentials credentials);
+
+  // As `request` by Basic, but a status of 400 and above is an Error whose message is the daemon's
+  // `detail`, with its traceId and, for a bundle, one line a problem.
+  [[nodiscard]] model::Result<nlohmann::json> manage(std::string_view method,
+                                                     const std::string& path,
+                                                     const nlohmann::json& body = nullptr);
+
+  [[nodiscard]] const Options& options() const { return options_; }
+
+ private:
+  model::Result<void> sign_in();
+
+  Options options_;
+  std::string password_;
+  bool has_password_ = false;
+  std::unique_ptr<void, void (*)(void*)> curl_;
+};
+
+// Percent-encodes a path segment or a query value (RFC 3986 §2.1).
+[[nodiscard]] std::string encode(std::string_view text);
+
+// An answer of 400 and above as an Error that says what to do next.
+[[nodiscard]] model::Error error_of(const Answer& answer);
+
+}  // namespace conversed::ctl

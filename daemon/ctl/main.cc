@@ -1,0 +1,38 @@
+// conversectl: the operator's tool. Speaks to a daemon's management routes by HTTP Basic.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "daemon/ctl/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace conversed::ctl;
+  CLI::App app{
+      "Operates a conversed daemon: imports projects, makes API keys, talks to Flows, looks at "
+      "sessions and\n"
+      "dead letters.\n\n"
+      "The password of --as comes from CONVERSECTL_PASSWORD, or is asked for in a terminal.\n"
+      "Exit codes: 0 done, 1 failed, 2 wrong usage."};
+  app.require_subcommand(1);
+  app.fallthrough();
+  Options options;
+  app.add_option("--url", options.url, "Where the daemon listens")
+      ->envname("CONVERSECTL_URL")
+      ->capture_default_str();
+  app.add_option("--as", options.as, "Your e-mail address, as given to `conversed init`")
+      ->envname("CONVERSECTL_AS");
+  app.add_flag("--json", options.json, "Print JSON, for programs");
+
+  Action action;
+  add_project_commands(app, action);
+  add_conversation_commands(app, action);
+  add_dead_letter_commands(app, action);
+  add_status_command(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  while (!options.url.empty() && options.url.back() == '/') options.url.pop_back();
+  Client client(options);
+  return action(client);
+}

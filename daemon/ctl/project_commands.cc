@@ -1,0 +1,143 @@
+// conversectl import, apikey.
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "daemon/ctl/commands.h"
+
+namespace conversed::ctl {
+namespace {
+
+// The values of the `${NAME}`s that stand in the bundle, from our environment; only those leave
+// this machine.
+nlohmann::json referenced_environment(const std::string& text) {
+  auto values = nlohmann::json::object();
+  for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 2)) {
+    const std::size_t end = text.find('}', at);
+    if (end == std::string::npos) break;
+    const std::string name = text.substr(at + 2, end - at - 2);
+    if (const char* value = std::getenv(name.c_str()); value != nullptr) values[name] = value;
+  }
+  return values;
+}
+
+void print_import(const nlohmann::json& report) {
+  const auto& project = report.at("project");
+  std::cout << "Imported " << project.value("name", "") << " (" << project.value("_id", "")
+            << ")\n";
+  for (const auto& flow : report.at("flows")) {
+    std::cout << "  Flow      " << flow.value("name", "") << ", version "
+              << flow.value("version", 0) << "\n";
+  }
+  for (const auto& endpoint : report.at("endpoints")) {
+    std::cout << "  Endpoint  " << endpoint.value("name", "") << "  URLToken "
+              << endpoint.value("urlToken", "") << "\n";
+  }
+}
+
+int import_bundle(Client& client, const std::string& path, bool check_only) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return failed({model::Errc::not_found, path + ": can't be read; is the path right?"});
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const nlohmann::json body{
+      {"file", path}, {"text", text}, {"environment", referenced_environment(text)}};
+  auto report = client.manage(
+      "POST", check_only ? "/management/import?dryRun=true" : "/management/import", body);
+  if (!report) return failed(report.error());
+  if (client.options().json) {
+    std::cout << report->dump() << "\n";
+  } else if (check_only) {
+    std::cout << path << ": no problems\n";
+  } else {
+    print_import(*report);
+  }
+  return 0;
+}
+
+int create_key(Client& client, const std::string& name, const std::string& user) {
+  nlohmann::json body{{"name", name}};
+  if (!user.empty()) body["user"] = user;
+  auto key = client.manage("POST", "/management/apikeys", body);
+  if (!key) return failed(key.error());
+  if (client.options().json) {
+    std::cout << key->dump() << "\n";
+  } else {
+    std::cerr << "API key " << key->value("name", "") << " of " << key->value("user", "")
+              << ". Keep it: it is not shown again.\n";
+    std::cout << key->value("key", "") << "\n";
+  }
+  return 0;
+}
+
+int list_keys(Client& client) {
+  auto keys = client.manage("GET", "/management/apikeys");
+  if (!keys) return failed(keys.error());
+  if (client.options().json) {
+    std::cout << keys->dump() << "\n";
+    return 0;
+  }
+  for (const auto& key : keys->at("items")) {
+    std::cout << key.value("_id", "") << "  " << key.value("user", "") << "  "
+              << key.value("name", "") << "\n";
+  }
+  return 0;
+}
+
+int revoke_key(Client& client, const std::string& id) {
+  auto done = client.manage("DELETE", "/management/apikeys/" + encode(id));
+  if (!done) return failed(done.error());
+  if (!client.options().json) std::cout << "Revoked " << id << "\n";
+  return 0;
+}
+
+// The values of one subcommand's options; owned by the callbacks that read them.
+struct Arguments {
+  std::string first;
+  std::string name;
+  std::string user;
+  bool flag = false;
+};
+
+}  // namespace
+
+void add_project_commands(CLI::App& app, Action& action) {
+  auto args = std::make_shared<Arguments>();
+  auto* import = app.add_subcommand(
+      "import", "Import a project bundle (YAML or JSON); nothing changes on a problem");
+  import->add_option("BUNDLE", args->first, "The bundle's file")->required();
+  import->add_flag("--check", args->flag, "Only check it");
+  import->callback([args, &action] {
+    action = [args](Client& client) { return import_bundle(client, args->first, args->flag);
+};
+}  // namespace conversed::ctl
+);
+
+auto* apikey =
+    app.add_subcommand("apikey", "API keys of the organisation") -> require_subcommand(1);
+auto* create = apikey->add_subcommand("create", "Make a key and print it, once");
+create->add_option("--name", args->name, "What it is for")->required();
+create->add_option("--user", args->user, "E-mail of the user it acts as; default: you");
+create->callback([args, &action] {
+  action = [args](Client& client) { return create_key(client, args->name, args->user); };
+});
+apikey->add_subcommand("list", "List keys, without their secrets")->callback([&action] {
+  action = list_keys;
+});
+auto* revoke = apikey->add_subcommand("revoke", "End a key at once");
+revoke->add_option("ID", args->first, "The key's id")->required();
+revoke->callback([args, &action] {
+  action = [args](Client& client) { return revoke_key(client, args->first); };
+});
+}
+
+int failed(const model::Error& error) {
+  std::cerr << "conversectl: " << error.message << "\n";
+  return 1;
+}
+
+}  // namespace conversed::ctl

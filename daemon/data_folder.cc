@@ -1,0 +1,69 @@
+#include "daemon/data_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace conversed::daemon {
+
+namespace fs = std::filesystem;
+using model::Errc;
+using model::fail;
+using model::Result;
+
+Result<DataFolder> DataFolder::open(const fs::path& path) {
+  std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  if (error) {
+    return fail(Errc::unavailable,
+                "data_dir " + path.string() + " can't be made: " + error.message());
+  }
+  if (made) fs::permissions(path, fs::perms::owner_all, error);
+  const fs::path file = path / "lock";
+  const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) {
+    return fail(Errc::unavailable, file.string() + " can't be opened: " +
+                                       std::error_code(errno, std::system_category()).message());
+  }
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    ::close(lock);
+    return fail(Errc::conflict,
+                path.string() + " is in use by another conversed; stop that one first");
+  }
+  return DataFolder(path, lock);
+}
+
+DataFolder::DataFolder(DataFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+DataFolder::~DataFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Result<void> DataFolder::write_ports(std::uint16_t api, std::uint16_t admin) const {
+  std::error_code error;
+  fs::create_directories(path_ / "run", error);
+  const fs::path file = path_ / "run" / "ports.json";
+  const fs::path fresh = path_ / "run" / "ports.json.new";
+  {
+    std::ofstream out(fresh, std::ios::trunc);
+    out << "{\"api\":" << api << ",\"admin\":" << admin << "}\n";
+    if (!out.flush()) return fail(Errc::unavailable, fresh.string() + " can't be written");
+  }
+  fs::rename(fresh, file, error);
+  if (error)
+    return fail(Errc::unavailable, file.string() + " can't be written: " + error.message());
+  return {};
+}
+
+void DataFolder::remove_ports() const {
+  std::error_code ignored;
+  fs::remove(path_ / "run" / "ports.json", ignored);
+}
+
+}  // namespace conversed::daemon

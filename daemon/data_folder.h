@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "store/model/result.h"
+
+namespace conversed::daemon {
+
+// The daemon's data folder, locked: one daemon, or one command that writes, at a time. The kernel
+// gives the lock up when the process ends, however it ends. Movable; one thread.
+class DataFolder {
+ public:
+  // Makes the folder (mode 0700) if it is missing. `conflict` if another process holds it,
+  // `unavailable` if it can't be made or opened.
+  [[nodiscard]] static model::Result<DataFolder> open(const std::filesystem::path& path);
+
+  DataFolder(DataFolder&& other) noexcept;
+  DataFolder& operator=(DataFolder&&) = delete;
+  ~DataFolder();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  // Writes `run/ports.json`, {"api":N,"admin":N}, in one step: a reader sees the old file or the
+  // new one.
+  [[nodiscard]] model::Result<void> write_ports(std::uint16_t api, std::uint16_t admin) const;
+  void remove_ports() const;
+
+ private:
+  DataFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+}  // namespace conversed::daemon

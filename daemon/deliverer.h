@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "daemon/backoff.h"
+#include "daemon/http_client.h"
+#include "daemon/service.h"
+#include "store/model/clock.h"
+#include "store/model/effects.h"
+#include "store/model/event.h"
+
+namespace conversed::store {
+class Store;
+}
+
+namespace conversed::daemon {
+
+class Metrics;
+
+struct DelivererSettings {
+  std::chrono::milliseconds timeout{10'000};           // of one POST
+  std::chrono::milliseconds retry_for{24 * 3600'000};  // from an output's creation
+  std::size_t connections = 32;                        // POSTs at once
+  BackoffSettings backoff{};
+  std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
+  std::size_t max_sessions = 100'000;  // that are known at once; others wait in the store
+  std::size_t max_outputs = 20'000;    // in memory; others wait in the store
+  std::size_t max_outputs_each = 64;   // of one session in memory
+};
+
+// Sends pending outputs to their Endpoints' webhooks: of one session in order and one at a time, of
+// many sessions side by side, with no Endpoint taking all connections while another one waits.
+// At least once, with a constant `webhook-id`: a crash between the POST and its mark repeats it.
+//
+// Delivered is what was answered with 2xx. Everything else is tried again with backoff (a receiver
+// that is wrong today may be right tomorrow; redirects are not followed) until `retry_for` has
+// passed since the output's creation; 410 Gone ends it at once. An output that is given up becomes
+// a dead letter with its reason, and the session's next one follows. If the Endpoint or its webhook
+// is gone, its outputs are dropped. A retry waits with the whole of its session.
+//
+// The store is the truth and memory a part of it: while there is room, outputs come by `offer` and
+// are not read back; what finds no room, and what was pending at the start, is read in pages. While
+// the store fails, nothing is sent, since nothing could be marked.
+//
+// `offer`, `offer_from_store`, `wake`, `idle` are thread-safe and never block; they do nothing once
+// stopped. One thread of its own does all the work; it alone reads the store.
+class Deliverer final : public Service {
+ public:
+  // `http` is this Deliverer's own client, started before and stopped after it, with at least
+  // `connections` in flight. All must outlive it.
+  Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
+            const model::Clock& clock, Metrics& metrics);
+  ~Deliverer() override;
+
+  [[nodiscard]] model::Result<void> start() override;
+
+  // No new POST; waits for those in flight up to `drain_timeout`. The store's Committer, which must
+  // run until after it, then holds all marks. What was cut off is sent again after the next start.
+  void stop() override;
+  [[nodiscard]] std::string_view name() const override;
+
+  // Outputs that have just been committed as pending, in order, as the session's newest. To be
+  // called on the Committer's thread, from the callback of their commit: that order is what keeps
+  // the store and the memory in step.
+  void offer(const model::SessionKey& key, std::vector<model::Output> outputs);
+
+  // Some of the session's committed outputs became pending that only the store has.
+  void offer_from_store(const model::SessionKey& key);
+
+  // Looks at the clock again: it jumped.
+  void wake();
+
+  // Whether nothing is in flight or ready to be sent; what waits for a retry does not count. For
+  // tests.
+  [[nodiscard]] bool idle() const;
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace conversed::daemon

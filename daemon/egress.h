@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/model/result.h"
+
+struct sockaddr;
+
+namespace conversed::daemon {
+
+// Which addresses the daemon may connect to on behalf of Flows, webhooks and whoever else names a
+// URL. Public unicast addresses are open. Everything else (loopback, private, link-local with the
+// clouds' metadata addresses, carrier-grade NAT, unique local, multicast, documentation, reserved,
+// unspecified) is closed unless `egress.allow` opens it: by a range, or by a host name, whose
+// addresses are then open for requests to that name only. IPv6 addresses that embed an IPv4 one
+// (mapped, compatible, NAT64, 6to4) are judged by that one too: the range must be open for both.
+//
+// It is asked when a connection is made, about the address that the name resolved to, so that a
+// name that changes its address gains nothing. Immutable, hence thread-safe.
+class Egress {
+ public:
+  // `allow`: CIDR ranges ("10.0.0.0/8", "fd00::/8"), addresses and host names, the latter compared
+  // without case and a trailing dot. `invalid_argument` names the entry that is none of these.
+  [[nodiscard]] static model::Result<Egress> create(const std::vector<std::string>& allow);
+
+  // `host` is the URL's host as written there; a null or foreign family is closed.
+  [[nodiscard]] bool allows(std::string_view host, const sockaddr* address) const;
+
+  // The same for an address as text; closed if it is none.
+  [[nodiscard]] bool allows(std::string_view host, const std::string& address) const;
+
+ private:
+  // IPv4 addresses are kept in their mapped form, ::ffff:a.b.c.d.
+  using Address = std::array<std::uint8_t, 16>;
+  struct Range {
+    Address base{};
+    int bits = 0;
+  };
+
+  Egress() = default;
+  [[nodiscard]] bool open(std::string_view host, const Address& address) const;
+
+  std::vector<Range> ranges_;
+  std::set<std::string, std::less<>> hosts_;
+};
+
+}  // namespace conversed::daemon

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <curl/curl.h>
+
+#include <optional>
+#include <string>
+
+#include "daemon/egress.h"
+#include "daemon/http_client.h"
+
+namespace conversed::daemon {
+
+// One exchange on one of libcurl's easy handles, which is used again for the next exchange. Part of
+// http_client.cc: no other file includes this. One thread.
+class HttpTransfer {
+ public:
+  // `egress` must outlive it. `close_socket` and `close_data` are called when a connection ends.
+  HttpTransfer(const Egress& egress, const std::string& user_agent,
+               curl_closesocket_callback close_socket, void* close_data);
+  ~HttpTransfer();
+  HttpTransfer(const HttpTransfer&) = delete;
+  HttpTransfer& operator=(const HttpTransfer&) = delete;
+
+  // Takes the exchange and makes the handle ready for it. False if the request can't be sent as it
+  // is (`invalid`); `take` then hands the exchange back all the same.
+  [[nodiscard]] bool prepare(HttpClient::Exchange exchange);
+
+  // What came of it; `code` is libcurl's.
+  [[nodiscard]] HttpOutcome outcome(CURLcode code);
+
+  // Ends the exchange, wipes what may be secret, and returns whom to tell.
+  [[nodiscard]] HttpClient::Callback release();
+
+  [[nodiscard]] CURL* easy() const { return easy_; }
+
+ private:
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
+  static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
+  [[nodiscard]] bool set_headers();
+  void set_method();
+  [[nodiscard]] HttpError error_of(CURLcode code) const;
+
+  const Egress& egress_;
+  CURL* const easy_;
+  curl_slist* headers_ = nullptr;
+  HttpClient::Exchange exchange_;
+  std::string response_;
+  bool too_large_ = false;
+  bool egress_refused_ = false;
+};
+
+}  // namespace conversed::daemon

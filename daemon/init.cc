@@ -1,0 +1,30 @@
+#include "daemon/init.h"
+
+#include <utility>
+
+#include "daemon/data_folder.h"
+#include "daemon/embedded.h"
+
+namespace conversed::daemon {
+
+using model::fail;
+
+model::Result<std::string> init(const config::Settings& settings,
+                                const FirstOrganisation& organisation, const model::Clock& clock) {
+  auto folder = DataFolder::open(settings.data_dir);
+  if (!folder) return fail(folder.error());
+
+  auto store = open_embedded_store(settings, clock);
+  if (!store) return fail(store.error());
+  (*store)->committer().start();
+  auto made = (*store)->accounts().create_first_organisation(
+      organisation.name, {.email = organisation.admin_email,
+                          .name = organisation.admin_email,
+                          .roles = {"projectAdmin", "userAdmin", "platformAdmin"},
+                          .password = organisation.admin_password});
+  (*store)->committer().stop();
+  if (!made) return fail(made.error());
+  return made->id;
+}
+
+}  // namespace conversed::daemon

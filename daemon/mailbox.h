@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace conversed::daemon {
+
+// How other threads talk to the one thread of a Service: they put letters in, it takes all of them
+// at once. A shared_ptr to it may outlive its Service, in callbacks that others hold: once closed
+// it swallows everything. Thread-safe.
+//
+// `Letters` is default constructible and has `bool empty() const`. What it holds is for its Service
+// to bound.
+template <typename Letters>
+class Mailbox {
+ public:
+  // Calls `write(Letters&)` under the lock, so it must only move things in.
+  template <typename Write>
+  void put(Write&& write) {
+    bool notify = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_) return;
+      write(letters_);
+      quiet_ = false;
+      notify = std::exchange(asleep_, false);
+    }
+    if (notify) arrived_.notify_one();
+  }
+
+  // For the Service's thread: waits until there is something, or `until`, and takes it.
+  [[nodiscard]] Letters take(std::chrono::steady_clock::time_point until) {
+    std::unique_lock lock(mutex_);
+    if (letters_.empty()) {
+      asleep_ = true;
+      arrived_.wait_until(lock, until, [this] { return !letters_.empty(); });
+      asleep_ = false;
+    }
+    return std::exchange(letters_, {});
+  }
+
+  // For the Service's thread: whether it has nothing to do now. Holds until something is put in.
+  void set_quiet(bool quiet) {
+    const std::lock_guard lock(mutex_);
+    quiet_ = quiet && letters_.empty();
+  }
+  [[nodiscard]] bool quiet() const {
+    const std::lock_guard lock(mutex_);
+    return quiet_;
+  }
+
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    letters_ = {};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  Letters letters_;
+  bool asleep_ = false;
+  bool closed_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace conversed::daemon

@@ -1,0 +1,141 @@
+// conversed: the daemon, and the commands that need its data folder while it is stopped.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "config/load.h"
+#include "daemon/app.h"
+#include "daemon/init.h"
+#include "daemon/log_epoch.h"
+#include "daemon/logging.h"
+#include "daemon/version.h"
+
+namespace {
+
+namespace config = conversed::config;
+namespace daemon = conversed::daemon;
+namespace model = conversed::model;
+
+// sysexits.h has the numbers.
+constexpr int exit_ok = 0;
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+constexpr int exit_internal = 70;
+constexpr int exit_config = 78;
+
+struct Options {
+  std::string config_file;
+  bool check_config = false;
+  std::string organisation;
+  std::string admin_email;
+  bool password_stdin = false;
+};
+
+std::optional<config::Settings> load_settings(const Options& options) {
+  std::optional<std::filesystem::path> file;
+  if (!options.config_file.empty()) file = options.config_file;
+  auto settings = config::load(config::inputs_of_process(file, {}));
+  if (settings) return std::move(*settings);
+  std::cerr << config::format_problems(settings.error());
+  return std::nullopt;
+}
+
+int report(const model::Error& error) {
+  std::cerr << "conversed: " << error.message << "\n";
+  return exit_failed;
+}
+
+int run_init(const Options& options, const config::Settings& settings) {
+  std::string password;
+  if (!options.password_stdin || !std::getline(std::cin, password) || password.empty()) {
+    std::cerr << "conversed init: give the administrator's password on standard input, with "
+                 "--password-stdin\n";
+    return exit_usage;
+  }
+  auto made = daemon::init(settings,
+                           {.name = options.organisation,
+                            .admin_email = options.admin_email,
+                            .admin_password = password},
+                           model::SystemClock());
+  if (!made) return report(made.error());
+  std::cout << "Organisation " << options.organisation << " (" << *made << ") is set up in "
+            << settings.data_dir.string() << ".\nNext: start `conversed`, then `conversectl --as "
+            << options.admin_email << " import BUNDLE`.\n";
+  return exit_ok;
+}
+
+int run_new_epoch(const config::Settings& settings) {
+  auto epoch = daemon::open_new_epoch(settings, model::SystemClock());
+  if (!epoch) return report(epoch.error());
+  std::cout << "The log is in epoch " << *epoch << ". The daemon can be started.\n";
+  return exit_ok;
+}
+
+// The signals that end or reload the daemon are blocked in every thread and read here, one at a
+// time, so that nothing runs in a signal handler.
+int run_daemon(const config::Settings& settings) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  daemon::log::open(settings.log);
+  const model::SystemClock clock;
+  daemon::App app(settings, clock);
+  if (auto started = app.start(); !started) {
+    daemon::log::error("not started", {{"error", started.error().message}});
+    return exit_failed;
+  }
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP) break;
+    daemon::log::warn("settings are read at the start only; restart to apply a change", {});
+  }
+  app.stop();
+  return app.failed() ? exit_internal : exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App cli{
+      "Keeps conversations going: takes events, runs them through Flows in order, delivers what is "
+      "said.\n\n"
+      "Without a command it runs as the daemon, in the foreground, logging to stderr. SIGTERM "
+      "drains and ends\n"
+      "it. First set up a data folder with `conversed init`.\n"
+      "Exit codes: 0 done, 1 failed, 2 wrong usage, 70 stopped by a defect, 78 wrong settings."};
+  cli.fallthrough();
+  cli.set_version_flag("--version", std::string("conversed ") + conversed::daemon::version);
+  Options options;
+  cli.add_option("--config", options.config_file,
+                 "Settings file (YAML); default: built-in settings");
+  cli.add_flag("--check-config", options.check_config, "Check the settings and exit: 0 or 78");
+  auto* init = cli.add_subcommand(
+      "init", "Make the data folder, the first organisation and its administrator");
+  init->add_option("--organisation", options.organisation, "Its name")->required();
+  init->add_option("--admin", options.admin_email, "The administrator's e-mail address")
+      ->required();
+  init->add_flag("--password-stdin", options.password_stdin,
+                 "Read the administrator's password from stdin");
+  auto* epoch = cli.add_subcommand(
+      "new-epoch", "Go on with a log that is older than the store, as after restoring a backup");
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return cli.exit(error) == 0 ? exit_ok : exit_usage;
+  }
+  const auto settings = load_settings(options);
+  if (!settings) return exit_config;
+  if (options.check_config) {
+    std::cout << "The settings are fine.\n";
+    return exit_ok;
+  }
+  if (init->parsed()) return run_init(options, *settings);
+  if (epoch->parsed()) return run_new_epoch(*settings);
+  return run_daemon(*settings);
+}

@@ -1,0 +1,259 @@
+#include "daemon/scheduler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <compare>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "daemon/logging.h"
+#include "daemon/mailbox.h"
+#include "daemon/metrics.h"
+#include "store/model/fault_points.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::PendingCall;
+using model::Timestamp;
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr milliseconds store_retry{1'000};
+constexpr std::size_t timers_a_page = 512;
+constexpr Timestamp begin_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::min());
+constexpr Timestamp end_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::max());
+
+// The order in which timers fall due; the store's order, too.
+struct Place {
+  Timestamp due{};
+  std::string id;
+  auto operator<=>(const Place&) const = default;
+};
+
+struct Append {
+  std::string id;
+  std::optional<model::Error> error;
+};
+struct Letters {
+  std::vector<PendingCall> offers;
+  std::vector<Append> appends;
+  bool wake = false;
+  bool stop = false;
+  [[nodiscard]] bool empty() const { return offers.empty() && appends.empty() && !wake && !stop; }
+};
+
+}  // namespace
+
+class Scheduler::Engine {
+ public:
+  Engine(SchedulerSettings settings, store::Store& store, AppendEvent append,
+         const model::Clock& clock, Metrics& metrics)
+      : settings_(settings),
+        store_(store),
+        append_(std::move(append)),
+        clock_(clock),
+        metrics_(metrics) {}
+  ~Engine() { stop(); }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  model::Result<void> start() {
+    if (thread_.joinable() || stopped_) {
+      return model::fail(model::Errc::conflict, "the scheduler runs already");
+    }
+    thread_ = std::thread([this] { run(); });
+    return {};
+  }
+
+  void stop() {
+    stopped_ = true;
+    mailbox_->put([](Letters& letters) { letters.stop = true; });
+    if (thread_.joinable()) thread_.join();
+    mailbox_->close();
+  }
+
+  [[nodiscard]] Mailbox<Letters>& mailbox() { return *mailbox_; }
+  [[nodiscard]] std::size_t waiting() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  void run();
+  void read_letters();
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  void load();
+  void take(PendingCall timer);
+  void fire_due();
+  void append(const PendingCall& timer);
+  void appended(const Append& append);
+
+  const SchedulerSettings settings_;
+  store::Store& store_;
+  const AppendEvent append_;
+  const model::Clock& clock_;
+  Metrics& metrics_;
+  const std::shared_ptr<Mailbox<Letters>> mailbox_ = std::make_shared<Mailbox<Letters>>();
+  bool stopped_ = false;  // the owner's thread
+  std::atomic<std::size_t> count_{0};
+
+  // The thread's own. `timers_` holds every timer of the store up to `known_`, but for those that
+  // are being appended or have been. `all_known_`: there are none behind it.
+  std::map<Place, PendingCall> timers_;
+  std::map<Place, PendingCall> retries_;  // by the time of their next append
+  std::unordered_map<std::string, PendingCall> appending_;
+  Place known_{begin_of_time, {}};
+  bool all_known_ = false;
+  SteadyClock::time_point next_load_{};
+  bool failing_ = false;
+  bool stop_ = false;
+  std::thread thread_;  // last: it uses all others
+};
+
+void Scheduler::Engine::run() {
+  while (!stop_) {
+    load();
+    fire_due();
+    count_.store(timers_.size() + retries_.size() + appending_.size(), std::memory_order_relaxed);
+    read_letters();
+  }
+}
+
+SteadyClock::time_point Scheduler::Engine::next_look() const {
+  const auto now = SteadyClock::now();
+  auto until = now + settings_.max_sleep;
+  if (!all_known_ && timers_.size() <= settings_.max_timers / 2) {
+    until = std::max(now, std::min(until, next_load_));
+  }
+  if (appending_.size() >= settings_.max_appending) return until;
+  for (const auto* waiting : {&timers_, &retries_}) {
+    if (waiting->empty()) continue;
+    const auto left = std::clamp<milliseconds>(waiting->begin()->first.due - clock_.now(),
+                                               milliseconds(0), settings_.max_sleep);
+    until = std::min(until, now + left);
+  }
+  return until;
+}
+
+void Scheduler::Engine::read_letters() {
+  auto letters = mailbox_->take(next_look());
+  stop_ = letters.stop;
+  if (stop_) return;
+  for (const auto& append : letters.appends) appended(append);
+  for (auto& offer : letters.offers) take(std::move(offer));
+}
+
+// Reads the next page of timers while there is room.
+void Scheduler::Engine::load() {
+  if (all_known_ || timers_.size() > settings_.max_timers / 2 || SteadyClock::now() < next_load_) {
+    return;
+  }
+  auto page = store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page);
+  if (!page) {
+    log::warn("timers can't be read", {{"error", page.error().message}});
+    next_load_ = SteadyClock::now() + store_retry;
+    return;
+  }
+  all_known_ = page->empty();
+  for (auto& timer : *page) {
+    known_ = {*timer.due_at, timer.id};
+    take(std::move(timer));
+  }
+}
+
+void Scheduler::Engine::take(PendingCall timer) {
+  if (!timer.due_at) return;
+  Place place{*timer.due_at, timer.id};
+  if (!all_known_ && known_ < place) return;  // read when its time comes nearer
+  if (appending_.contains(timer.id)) return;
+  timers_.try_emplace(std::move(place), std::move(timer));
+  if (timers_.size() <= std::max<std::size_t>(1, settings_.max_timers)) return;
+  // The furthest one stays in the store alone.
+  timers_.erase(std::prev(timers_.end()));
+  known_ = timers_.rbegin()->first;
+  all_known_ = false;
+}
+
+void Scheduler::Engine::fire_due() {
+  const Timestamp now = clock_.now();
+  for (auto* waiting : {&retries_, &timers_}) {
+    while (!waiting->empty() && waiting->begin()->first.due <= now &&
+           appending_.size() < settings_.max_appending) {
+      auto node = waiting->extract(waiting->begin());
+      const auto placed =
+          appending_.insert_or_assign(node.key().id, std::move(node.mapped())).first;
+      append(placed->second);
+    }
+  }
+}
+
+void Scheduler::Engine::append(const PendingCall& timer) {
+  model::fault_point("timer.before_append");
+  model::Event event;
+  event.id = timer.id + "-t";
+  event.type = model::EventType::timer;
+  event.session = timer.session;
+  event.accepted_at = clock_.now();
+  event.trace_id = timer.trace_id;
+  event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
+  append_(std::move(event), [mailbox = mailbox_,
+                             id = timer.id](const model::Result<queue::Appended>& done) {
+    std::optional<model::Error> error;
+    if (!done) error = done.error();
+    mailbox->put([&](Letters& letters) { letters.appends.push_back({id, std::move(error)}); });
+  });
+}
+
+void Scheduler::Engine::appended(const Append& append) {
+  auto timer = appending_.extract(append.id);
+  if (!append.error) {
+    metrics_.timers_fired.add();
+    failing_ = false;
+    return;
+  }
+  if (!std::exchange(failing_, true)) {
+    log::warn("timers can't be appended", {{"error", append.error->message}});
+  }
+  // Its id, and so its claim, stay the same, should the append have taken effect after all.
+  retries_.try_emplace(Place{clock_.now() + settings_.append_retry, append.id},
+                       std::move(timer.mapped()));
+}
+
+Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
+                     const model::Clock& clock, Metrics& metrics)
+    : engine_(std::make_unique<Engine>(settings, store, std::move(append), clock, metrics)) {}
+
+Scheduler::~Scheduler() = default;
+
+model::Result<void> Scheduler::start() {
+  return engine_->start();
+}
+
+void Scheduler::stop() {
+  engine_->stop();
+}
+
+std::string_view Scheduler::name() const {
+  return "scheduler";
+}
+
+void Scheduler::offer(PendingCall timer) {
+  engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back(std::move(timer)); });
+}
+
+void Scheduler::wake() {
+  engine_->mailbox().put([](Letters& letters) { letters.wake = true; });
+}
+
+std::size_t Scheduler::waiting() const {
+  return engine_->waiting();
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "daemon/append_event.h"
+#include "daemon/service.h"
+#include "store/model/clock.h"
+#include "store/model/effects.h"
+
+namespace conversed::store {
+class Store;
+}
+
+namespace conversed::daemon {
+
+class Metrics;
+
+struct SchedulerSettings {
+  std::size_t max_timers = 50'000;  // in memory; the ones that are due first, others in the store
+  std::size_t max_appending = 256;  // appends at once
+  // The clock is looked at again at least so often, in case it jumped.
+  std::chrono::milliseconds max_sleep{5'000};
+  std::chrono::milliseconds append_retry{500};  // after an append that failed
+};
+
+// Appends a `timer` Event for each timer that falls due: id "<timer id>-t", claim {timer, timer
+// id}, accepted at the time of firing, in the order of due times. A timer's row is deleted by the
+// Turn that takes the Event, so a crash, or an append of unknown outcome, may append it twice: the
+// second one has no claim and no effect.
+//
+// The store is the truth; memory has the timers that fall due first. Sleeps until the next one:
+// nothing is polled but the clock.
+//
+// `offer`, `wake` and `waiting` are thread-safe and never block. One thread of its own does the
+// work; it alone reads the store.
+class Scheduler final : public Service {
+ public:
+  // All must outlive it.
+  Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
+            const model::Clock& clock, Metrics& metrics);
+  ~Scheduler() override;
+
+  [[nodiscard]] model::Result<void> start() override;
+  void stop() override;
+  [[nodiscard]] std::string_view name() const override;
+
+  // A timer that has just been committed, with `due_at` set.
+  void offer(model::PendingCall timer);
+
+  // Looks at the clock again: it jumped.
+  void wake();
+
+  // Timers in memory; for tests and metrics.
+  [[nodiscard]] std::size_t waiting() const;
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace conversed::daemon

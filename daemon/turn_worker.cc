@@ -1,0 +1,222 @@
+#include "daemon/turn_worker.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api/busy_sessions.h"
+#include "api/waiters.h"
+#include "daemon/logging.h"
+#include "store/model/fault_points.h"
+#include "store/model/planted_faults.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::Errc;
+
+constexpr std::chrono::milliseconds store_retry_delay{50};
+
+// A record whose key is no session key can only come from a foreign producer. Its dead letter needs
+// a session to keep the position, so it gets one that no Endpoint can have.
+model::SessionKey session_of(const std::string& lane_key) {
+  auto key = model::SessionKey::decode(lane_key);
+  return key ? std::move(*key) : model::SessionKey{"", "", lane_key, ""};
+}
+
+}  // namespace
+
+// One run from the Lanes, through as many attempts as it takes.
+struct TurnWorker::Task {
+  Task(queue::Run taken, queue::Finish done) : run(std::move(taken)), finish(std::move(done)) {}
+  // Dropped without an outcome: the daemon stops while the store fails. What is unfinished stays in
+  // the log.
+  ~Task() {
+    if (finish) (*finish)(queue::Next::abandoned);
+  }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  void done(queue::Next next) {
+    auto last = std::exchange(finish, std::nullopt);
+    if (last) (*last)(next);
+  }
+
+  queue::Run run;
+  std::optional<queue::Finish> finish;
+  Care care = Care::normal;
+  std::map<std::string, std::string> refused;
+  std::size_t begin = 0;  // records before it are finished: only after the database refused a chain
+  bool one_by_one = false;
+  Chain chain;
+};
+
+TurnWorker::TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
+                       api::BusySessions& busy, TurnPorts ports)
+    : context_(std::move(context)),
+      committer_(committer),
+      watch_(watch),
+      busy_(busy),
+      ports_(std::move(ports)),
+      rerunner_([this](const std::stop_token& stop) { run_again(stop); }) {}
+
+TurnWorker::~TurnWorker() {
+  stop();
+}
+
+void TurnWorker::handle(queue::Run run, queue::Finish finish, Care care) {
+  auto task = std::make_shared<Task>(std::move(run), std::move(finish));
+  task->care = care;
+  attempt(task);
+}
+
+void TurnWorker::attempt(const TaskPtr& task) {
+  const auto& records = task->run.records;
+  const std::size_t count = task->one_by_one
+                                ? std::min<std::size_t>(1, records.size() - task->begin)
+                                : records.size() - task->begin;
+  auto chain = build_chain(context_, {.key = session_of(task->run.key),
+                                      .records = std::span(records).subspan(task->begin, count),
+                                      .spill = task->run.spill,
+                                      .care = task->care,
+                                      .refused = task->refused,
+                                      .attempted = {}});
+  if (!chain) {
+    if (chain.error().code == Errc::conflict) {
+      ports_.fatal(chain.error());
+      return;  // the task is abandoned
+    }
+    if (chain.error().code != Errc::unavailable && chain.error().code != Errc::timed_out) {
+      log::error("session can't be read", {{"error", chain.error().message}});
+    }
+    again_later(task, store_retry_delay);
+    return;
+  }
+  task->chain = std::move(*chain);
+  if (!task->chain.changes) {
+    after_commit(task, store::Outcome::committed);
+    return;
+  }
+  if (model::planted("position_before_state")) task->done(queue::Next::idle);
+  model::fault_point("turn.before_submit");
+  store::Unit unit = std::move(task->chain.unit);
+  // What has to be let out after the commit is copied: the unit itself belongs to the Committer.
+  task->chain.unit = {};
+  task->chain.unit.key = unit.key;
+  task->chain.unit.outputs = unit.outputs;
+  task->chain.unit.calls_started = unit.calls_started;
+  task->chain.unit.dead_letters = unit.dead_letters;
+  task->chain.unit.quota = unit.quota;
+  task->chain.unit.after.inbox_size = unit.after.inbox_size;
+  committer_.submit(std::move(unit),
+                    [this, task](store::Outcome outcome) { after_commit(task, outcome); });
+}
+
+void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
+  if (outcome != store::Outcome::committed) {
+    for (const auto& answered : task->chain.answered) context_.waiters.release(answered.input_id);
+    if (outcome == store::Outcome::conflict) {
+      ++counts_.conflicts;
+    } else if (task->one_by_one) {
+      // Alone it was refused, so it is the one.
+      const auto& record = task->run.records.at(task->begin).record;
+      task->refused.emplace(record.id, "the store refuses its effects");
+    } else {
+      task->one_by_one = true;
+    }
+    again_later(task, {});
+    return;
+  }
+  model::fault_point("turn.after_commit");
+  let_out(*task);
+  if (task->one_by_one && task->begin + 1 < task->run.records.size()) {
+    ++task->begin;
+    again_later(task, {});
+    return;
+  }
+  task->done(task->chain.drain_more ? queue::Next::again : queue::Next::idle);
+}
+
+void TurnWorker::let_out(Task& task) {
+  Chain& chain = task.chain;
+  const auto& key = chain.unit.key;
+  counts_.turns += chain.turns;
+  counts_.dead_letters += chain.unit.dead_letters.size();
+  for (const auto& line : chain.log_lines) {
+    log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
+  }
+  for (const auto& letter : chain.unit.dead_letters) {
+    log::warn("dead letter", {{"sessionId", key.session_id},
+                              {"traceId", letter.event.trace_id},
+                              {"deadLetterId", letter.id},
+                              {"reason", letter.reason}});
+  }
+  for (const auto& answered : chain.answered) {
+    if (answered.answer) {
+      context_.waiters.finish(answered.input_id, *answered.answer);
+    } else {
+      context_.waiters.fail(answered.input_id, answered.answer.error());
+    }
+  }
+  for (const auto& use : chain.unit.quota) ports_.counted(use.organisation_id, use.amount);
+  if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
+  if (!chain.unit.outputs.empty() || chain.outputs_released) watch_.notify(key);
+  for (auto& call : chain.unit.calls_started) {
+    (call.http ? ports_.call : ports_.timer)(std::move(call));
+  }
+  std::erase_if(chain.unit.outputs, [](const model::Output& output) {
+    return output.delivery != model::Delivery::pending;
+  });
+  if (chain.outputs_released) {
+    ports_.deliver_from_store(key);  // earlier ones go first, and only the store has them
+  } else if (!chain.unit.outputs.empty()) {
+    ports_.deliver(key, std::move(chain.unit.outputs));
+  }
+}
+
+void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds delay) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    waiting_.push_back({std::chrono::steady_clock::now() + delay, task});
+  }
+  wake_.notify_one();
+}
+
+void TurnWorker::run_again(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    TaskPtr task;
+    {
+      std::unique_lock lock(mutex_);
+      const auto earliest = [this] {
+        return std::min_element(waiting_.begin(), waiting_.end(),
+                                [](const Waiting& a, const Waiting& b) { return a.due < b.due; });
+      };
+      if (waiting_.empty()) {
+        wake_.wait(lock, stop, [this] { return !waiting_.empty(); });
+        continue;
+      }
+      const auto next = earliest();
+      if (const auto due = next->due; due > std::chrono::steady_clock::now()) {
+        wake_.wait_until(lock, stop, due, [&] { return earliest()->due < due; });
+        continue;
+      }
+      task = std::move(next->task);
+      waiting_.erase(next);
+    }
+    attempt(task);
+  }
+}
+
+void TurnWorker::stop() {
+  std::deque<Waiting> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    dropped.swap(waiting_);
+  }
+  rerunner_.request_stop();
+  if (rerunner_.joinable()) rerunner_.join();
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "daemon/chain.h"
+#include "queue/lanes.h"
+#include "store/model/effects.h"
+
+namespace conversed::api {
+class BusySessions;
+class OutputWatch;
+}  // namespace conversed::api
+namespace conversed::store {
+class Committer;
+}
+
+namespace conversed::daemon {
+
+// Where the effects of a committed chain go. Called on the Committer's thread, so none may block.
+struct TurnPorts {
+  std::function<void(const model::SessionKey&, std::vector<model::Output>)>
+      deliver;  // pending ones, in order
+  std::function<void(const model::SessionKey&)>
+      deliver_from_store;                         // some are due that only the store has
+  std::function<void(model::PendingCall)> call;   // an HTTP call to be made
+  std::function<void(model::PendingCall)> timer;  // a timer to wait for
+  std::function<void(const std::string& organisation_id, std::int64_t injects)>
+      counted;                                     // in the quota
+  std::function<void(const model::Error&)> fatal;  // consumption has to stop
+};
+
+// Counts since the start, for metrics.
+struct TurnCounts {
+  std::atomic<std::uint64_t> turns{0};
+  std::atomic<std::uint64_t> dead_letters{0};
+  std::atomic<std::uint64_t> conflicts{0};
+};
+
+// Handles the runs of the Lanes: builds a chain, has it committed, and only then lets its effects
+// out and the lane go on. What must be run again (a conflict, a store that can't be read, effects
+// that the database refuses) moves to one thread of its own, so that neither the workers nor the
+// Committer wait. Thread-safe.
+class TurnWorker {
+ public:
+  // Everything must outlive it; `context` and `ports` are kept.
+  TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
+             api::BusySessions& busy, TurnPorts ports);
+  ~TurnWorker();
+  TurnWorker(const TurnWorker&) = delete;
+  TurnWorker& operator=(const TurnWorker&) = delete;
+
+  // The Lanes' handler. `care` says whether the daemon is still at what an unclean stop left
+  // unfinished.
+  void handle(queue::Run run, queue::Finish finish, Care care);
+
+  // Gives up what waits to be run again: its records are not finished and will be delivered anew.
+  // Tolerates being called twice.
+  void stop();
+
+  [[nodiscard]] const TurnCounts& counts() const { return counts_; }
+
+ private:
+  struct Task;
+  using TaskPtr = std::shared_ptr<Task>;
+
+  void attempt(const TaskPtr& task);
+  void after_commit(const TaskPtr& task, store::Outcome outcome);
+  void let_out(Task& task);
+  void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
+  void run_again(const std::stop_token& stop);
+
+  const ChainContext context_;
+  store::Committer& committer_;
+  api::OutputWatch& watch_;
+  api::BusySessions& busy_;
+  const TurnPorts ports_;
+  TurnCounts counts_;
+
+  struct Waiting {
+    std::chrono::steady_clock::time_point due;
+    TaskPtr task;
+  };
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<Waiting> waiting_;
+  bool stopped_ = false;
+  std::jthread rerunner_;  // the last member: it uses all others
+};
+
+}  // namespace conversed::daemon

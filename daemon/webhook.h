@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/model/clock.h"
+#include "store/model/effects.h"
+#include "store/model/event.h"
+
+// What an Endpoint's webhook gets: https://www.standardwebhooks.com, and a session's order on top.
+namespace conversed::daemon {
+
+// The key of a webhook's signatures. A secret `whsec_<base64>` stands for the bytes that it
+// encodes, any other for its own bytes. Wiped when destroyed. Immutable, hence thread-safe.
+class WebhookKey {
+ public:
+  explicit WebhookKey(std::string_view secret);
+  ~WebhookKey();
+  WebhookKey(WebhookKey&& other) noexcept;
+  WebhookKey& operator=(WebhookKey&& other) noexcept;
+  WebhookKey(const WebhookKey&) = delete;
+  WebhookKey& operator=(const WebhookKey&) = delete;
+
+  // `v1,` and the base64 of HMAC-SHA256 over "<id>.<timestamp>.<body>".
+  [[nodiscard]] std::string sign(std::string_view id, std::int64_t unix_seconds,
+                                 std::string_view body) const;
+
+ private:
+  std::string bytes_;
+};
+
+// {"userId","sessionId","output":{"text","data","traceId","source"}}, compact, UTF-8.
+[[nodiscard]] std::string webhook_body(const model::SessionKey& session,
+                                       const model::Output& output);
+
+// Content-Type, webhook-id (the output's id, the same at each attempt), webhook-timestamp (of this
+// attempt), X-Conversed-Sequence (the output's number within its session), traceparent, and, if
+// there is a key, webhook-signature. `body` is what is sent, byte for byte.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> webhook_headers(
+    const model::Output& output, const WebhookKey* key, model::Timestamp now,
+    std::string_view body);
+
+// RFC 4648 §4, with padding.
+[[nodiscard]] std::string base64(std::string_view bytes);
+
+// The traceparent header (W3C Trace Context) of a trace id: version 00, a span of its own, sampled.
+[[nodiscard]] std::string traceparent(std::string_view trace_id);
+
+}  // namespace conversed::daemon

@@ -1,0 +1,213 @@
+#include "flows/bundle_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "flows/flow_compiler.h"
+
+namespace conversed::flows {
+namespace {
+
+constexpr std::array<std::string_view, 10> parts{
+    "conversed", "project",         "members", "tokens",    "connections",
+    "lexicons",  "knowledgeStores", "flows",   "endpoints", "proactive"};
+
+// Roles within a project. Those of the organisation and of the installation are given by their
+// administrators: a project's file must not hand them out.
+constexpr std::array<std::string_view, 6> project_roles{"connectionAdmin", "conversationAdmin",
+                                                        "memberManager",   "proactiveAdmin",
+                                                        "projectAdmin",    "tokenAdmin"};
+
+constexpr std::array<std::string_view, 7> token_types{
+    "answer", "context", "custom", "flow-input", "flow-output", "input", "profile"};
+
+constexpr std::array<std::string_view, 4> connection_types{"httpBasic", "httpBearer", "httpHeader",
+                                                           "llm"};
+
+// The fields that a Connection can't do without; it may have others.
+std::span<const std::string_view> required_fields(std::string_view type) {
+  static constexpr std::array<std::string_view, 2> basic{"username", "password"};
+  static constexpr std::array<std::string_view, 1> bearer{"token"};
+  static constexpr std::array<std::string_view, 2> header{"name", "value"};
+  if (type == "httpBasic") return basic;
+  if (type == "httpBearer") return bearer;
+  if (type == "httpHeader") return header;
+  return {};
+}
+
+bool is_variable_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !name.empty() && letter(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
+model::Bundle BundleReader::read() {
+  const Fields top(root_, parts);
+  if (!root_.value().is_object()) return {};
+  if (const auto format = top.require("conversed")) {
+    if (format->value().scalar() != 1) {
+      format->problem("the format must be 1; this version reads no other");
+    }
+  }
+  known_.connections = names_in(top, "connections", "name");
+  known_.lexicons = names_in(top, "lexicons", "name");
+  known_.tokens = names_in(top, "tokens", "label");
+  flow_names_ = names_in(top, "flows", "name");
+  read_project(top);
+  top.each("members", [this](const View& view) { read_member(view); });
+  top.each("tokens", [this](const View& view) { read_token(view); });
+  top.each("connections", [this](const View& view) { read_connection(view); });
+  top.each("lexicons", [this](const View& view) { read_lexicon(view); });
+  top.each("knowledgeStores", [this](const View& view) { read_knowledge_store(view); });
+  top.each("flows", [this](const View& view) { read_flow(view); });
+  top.each("endpoints", [this](const View& view) { read_endpoint(view); });
+  read_proactive(top);
+  return std::move(bundle_);
+}
+
+BundleReader::Names BundleReader::names_in(const Fields& top, std::string_view list,
+                                           std::string_view field) {
+  Names names;
+  const auto found = top.find(list);
+  if (!found) return names;
+  for (const auto& item : found->value().items()) {
+    const Located* name = item.find(field);
+    if (name != nullptr && name->is_text()) names.insert(name->text());
+  }
+  return names;
+}
+
+void BundleReader::expect_unique(const Fields& fields, std::string_view field,
+                                 const std::string& name, Names& seen) {
+  if (name.empty() || seen.insert(name).second) return;
+  if (const auto at = fields.find(field)) at->problem("'" + name + "' stands twice");
+}
+
+void BundleReader::read_project(const Fields& top) {
+  const auto view = top.require("project");
+  if (!view) return;
+  const Fields fields(*view, {"name", "locales"});
+  bundle_.project_name = fields.name("name");
+  bundle_.locales = fields.names("locales");
+  const auto locales = fields.find("locales");
+  if (!locales) bundle_.locales = {"en"};
+  if (locales && locales->value().is_array() && locales->value().items().empty()) {
+    locales->problem("a project has at least one locale");
+  }
+  locales_ = Names(bundle_.locales.begin(), bundle_.locales.end());
+}
+
+void BundleReader::read_member(const View& view) {
+  const Fields fields(view, {"email", "name", "roles", "allowedLocales"});
+  model::BundleMember member;
+  member.email = fields.text("email");
+  if (!member.email.empty() && !is_email(member.email)) {
+    if (const auto at = fields.find("email")) at->problem("expected an e-mail address");
+  }
+  expect_unique(fields, "email", member.email, seen_members_);
+  member.name = fields.find("name") ? fields.name("name") : member.email;
+  fields.each("roles", [&](const View& item) {
+    auto role = item.one_of(project_roles);
+    if (!role) return;
+    if (std::find(member.roles.begin(), member.roles.end(), *role) != member.roles.end()) {
+      return item.problem("'" + *role + "' stands twice in the list");
+    }
+    member.roles.push_back(std::move(*role));
+  });
+  member.allowed_locales = fields.names("allowedLocales");
+  fields.each("allowedLocales", [&](const View& item) {
+    if (!item.value().is_text() || locales_.contains(item.value().text())) return;
+    item.problem("the project has no locale '" + item.value().text() + "'" +
+                 near_name(item.value().text(), locales_));
+  });
+  bundle_.members.push_back(std::move(member));
+}
+
+void BundleReader::read_token(const View& view) {
+  const Fields fields(view, {"label", "type", "script"});
+  model::BundleToken token;
+  token.label = fields.name("label");
+  expect_unique(fields, "label", token.label, seen_tokens_);
+  token.type = fields.find("type") ? fields.one_of("type", token_types) : "custom";
+  token.script = fields.optional_text("script");
+  bundle_.tokens.push_back(std::move(token));
+}
+
+void BundleReader::read_connection(const View& view) {
+  const Fields fields(view, {"name", "type", "fields"});
+  model::BundleConnection connection;
+  connection.name = fields.name("name");
+  expect_unique(fields, "name", connection.name, seen_connections_);
+  connection.type = fields.one_of("type", connection_types);
+  connection.fields = nlohmann::json::object();
+  connection.source = nlohmann::json::object();
+  if (const auto values = fields.find("fields")) {
+    if (!values->value().is_object()) {
+      values->problem("expected a mapping, not " + std::string(values->value().kind_name()));
+    }
+    for (const auto& member : values->value().members()) {
+      const View at = values->member(member);
+      if (!member.value.is_scalar() || member.value.is_null()) {
+        at.problem("expected a text, a number, or true or false");
+        continue;
+      }
+      connection.source[member.name] = member.value.scalar();
+      connection.fields[member.name] = member.value.is_text()
+                                           ? nlohmann::json(expand(at, member.value.text()))
+                                           : member.value.scalar();
+    }
+  }
+  check_connection(fields, connection);
+  bundle_.connections.push_back(std::move(connection));
+}
+
+void BundleReader::check_connection(const Fields& fields,
+                                    const model::BundleConnection& connection) {
+  const auto at = fields.find("fields");
+  const View& place = at ? *at : fields.view();
+  if (at && !at->value().is_object()) return;
+  for (const auto required : required_fields(connection.type)) {
+    const std::string name(required);
+    if (!connection.source.contains(name)) {
+      place.problem("a Connection of type " + connection.type + " needs the field '" + name + "'");
+    } else if (!connection.source[name].is_string() || connection.source[name] == "") {
+      place.problem("the field '" + name + "' must be a text, and not an empty one");
+    }
+  }
+}
+
+std::string BundleReader::expand(const View& view, const std::string& text) {
+  std::string expanded;
+  std::size_t at = 0;
+  while (true) {
+    const auto dollar = text.find("${", at);
+    if (dollar == std::string::npos) return expanded.append(text, at, std::string::npos);
+    if (dollar > at && text[dollar - 1] == '$') {  // `$${` is a `${` that is meant as it stands
+      expanded.append(text, at, dollar - 1 - at).append("${");
+      at = dollar + 2;
+      continue;
+    }
+    expanded.append(text, at, dollar - at);
+    const auto end = text.find('}', dollar);
+    const std::string name =
+        end == std::string::npos ? "" : text.substr(dollar + 2, end - dollar - 2);
+    if (!is_variable_name(name)) {
+      view.problem("`${` is followed by a variable's name and `}`; write `$${` for a plain `${`");
+      return expanded;
+    }
+    if (auto value = environment_ ? environment_(name) : std::nullopt) {
+      expanded += *value;
+    } else {
+      view.problem("the environment variable " + name + " is not set");
+    }
+    at = end + 1;
+  }
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,340 @@
+// Methods of arrays. None changes its array: sort and reverse give a sorted or reversed copy.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "flows/expression/library.h"
+#include "flows/expression/machine.h"
+#include "flows/expression/number.h"
+#include "flows/expression/text.h"
+
+namespace conversed::flows::expression {
+namespace {
+
+double integer(Machine& machine, const Value& value) {
+  return to_integer(machine.to_number(value));
+}
+
+// A position counted from the end if negative, within [0, size].
+std::size_t relative(double position, std::size_t size) {
+  const double length = static_cast<double>(size);
+  if (position < 0) position = std::max(0.0, length + position);
+  return static_cast<std::size_t>(std::min(position, length));
+}
+
+bool has_callback(Machine& machine, const Args& args) {
+  if (args.callback == 0) machine.fail("this method takes a function, such as (item) => item.name");
+  return args.callback != 0;
+}
+
+// Calls the function for item after item until `visit(item, index, result)` says false.
+template <typename Visit>
+void each(Machine& machine, const Value& self, const Args& args, Visit visit) {
+  if (!has_callback(machine, args)) return;
+  for (std::size_t at = 0; at < self.array_size(); ++at) {
+    const Value item = self.item(at);
+    const Value result = machine.call(args.callback, item, at, self);
+    if (machine.failed() || !visit(item, at, result)) return;
+  }
+}
+
+Value at(Machine& machine, const Value& self, const Args& args) {
+  double position = integer(machine, args[0]);
+  if (position < 0) position += static_cast<double>(self.array_size());
+  if (position < 0 || position >= static_cast<double>(self.array_size())) return {};
+  return self.item(static_cast<std::size_t>(position));
+}
+
+Value concat(Machine& machine, const Value& self, const Args& args) {
+  ListBuilder out(machine);
+  machine.spread(self, out.items());
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i].is_array()) {
+      machine.spread(args[i], out.items());
+    } else {
+      out.push(args[i]);
+    }
+  }
+  return out.finish();
+}
+
+Value every(Machine& machine, const Value& self, const Args& args) {
+  bool all = true;
+  each(machine, self, args, [&](const Value&, std::size_t, const Value& result) {
+    all = result.truthy();
+    return all;
+  });
+  return Value::boolean(all);
+}
+
+Value some(Machine& machine, const Value& self, const Args& args) {
+  bool any = false;
+  each(machine, self, args, [&](const Value&, std::size_t, const Value& result) {
+    any = result.truthy();
+    return !any;
+  });
+  return Value::boolean(any);
+}
+
+Value filter(Machine& machine, const Value& self, const Args& args) {
+  ListBuilder kept(machine);
+  each(machine, self, args, [&](const Value& item, std::size_t, const Value& result) {
+    return !result.truthy() || kept.push(item);
+  });
+  return kept.finish();
+}
+
+Value map(Machine& machine, const Value& self, const Args& args) {
+  ListBuilder mapped(machine);
+  each(machine, self, args,
+       [&](const Value&, std::size_t, const Value& result) { return mapped.push(result); });
+  return mapped.finish();
+}
+
+Value flat_map(Machine& machine, const Value& self, const Args& args) {
+  ListBuilder mapped(machine);
+  each(machine, self, args, [&](const Value&, std::size_t, const Value& result) {
+    if (!result.is_array()) return mapped.push(result);
+    machine.spread(result, mapped.items());
+    return !machine.failed();
+  });
+  return mapped.finish();
+}
+
+Value find(Machine& machine, const Value& self, const Args& args) {
+  Value found;
+  each(machine, self, args, [&](const Value& item, std::size_t, const Value& result) {
+    if (result.truthy()) found = item;
+    return !result.truthy();
+  });
+  return found;
+}
+
+Value find_index(Machine& machine, const Value& self, const Args& args) {
+  double found = -1;
+  each(machine, self, args, [&](const Value&, std::size_t index, const Value& result) {
+    if (result.truthy()) found = static_cast<double>(index);
+    return !result.truthy();
+  });
+  return Value::number(found);
+}
+
+// The last index whose item the function likes, or the array's size.
+std::size_t last_match(Machine& machine, const Value& self, const Args& args) {
+  if (!has_callback(machine, args)) return self.array_size();
+  for (std::size_t index = self.array_size(); index > 0; --index) {
+    const Value result = machine.call(args.callback, self.item(index - 1), index - 1, self);
+    if (machine.failed()) break;
+    if (result.truthy()) return index - 1;
+  }
+  return self.array_size();
+}
+
+Value find_last(Machine& machine, const Value& self, const Args& args) {
+  return self.item(last_match(machine, self, args));
+}
+
+Value find_last_index(Machine& machine, const Value& self, const Args& args) {
+  const std::size_t found = last_match(machine, self, args);
+  return found == self.array_size() ? Value::number(-1.0) : Value::number(found);
+}
+
+bool flatten(Machine& machine, const Value& whole, double levels, std::size_t depth,
+             ListBuilder& out) {
+  if (depth > machine.max_depth()) {
+    machine.fail_limit("nested too deeply");
+    return false;
+  }
+  for (std::size_t index = 0; index < whole.array_size(); ++index) {
+    const Value item = whole.item(index);
+    if (!machine.step()) return false;
+    const bool opens = item.is_array() && levels >= 1;
+    if (!(opens ? flatten(machine, item, levels - 1, depth + 1, out) : out.push(item)))
+      return false;
+  }
+  return true;
+}
+
+Value flat(Machine& machine, const Value& self, const Args& args) {
+  const double levels = args[0].is_undefined() ? 1 : integer(machine, args[0]);
+  ListBuilder out(machine);
+  flatten(machine, self, levels, 0, out);
+  return out.finish();
+}
+
+Value includes(Machine& machine, const Value& self, const Args& args) {
+  const auto is_nan = [](const Value& value) {
+    return value.is_number() && std::isnan(value.as_number());
+  };
+  for (std::size_t index = relative(integer(machine, args[1]), self.array_size());
+       index < self.array_size() && machine.step(); ++index) {
+    const Value item = self.item(index);
+    if (machine.strictly_equal(item, args[0]) || (is_nan(item) && is_nan(args[0]))) {
+      return Value::boolean(true);
+    }
+  }
+  return Value::boolean(false);
+}
+
+Value index_of(Machine& machine, const Value& self, const Args& args) {
+  for (std::size_t index = relative(integer(machine, args[1]), self.array_size());
+       index < self.array_size() && machine.step(); ++index) {
+    if (machine.strictly_equal(self.item(index), args[0])) return Value::number(index);
+  }
+  return Value::number(-1.0);
+}
+
+Value last_index_of(Machine& machine, const Value& self, const Args& args) {
+  const auto size = static_cast<double>(self.array_size());
+  double from = args.size() > 1 ? integer(machine, args[1]) : size - 1;
+  from = from < 0 ? size + from : std::min(from, size - 1);
+  if (from < 0) return Value::number(-1.0);
+  for (std::size_t index = static_cast<std::size_t>(from) + 1; index > 0 && machine.step();
+       --index) {
+    if (machine.strictly_equal(self.item(index - 1), args[0])) return Value::number(index - 1);
+  }
+  return Value::number(-1.0);
+}
+
+Value join(Machine& machine, const Value& self, const Args& args) {
+  const std::string_view separator = args[0].is_undefined() ? "," : machine.to_text(args[0]);
+  TextBuilder out(machine);
+  for (std::size_t index = 0; index < self.array_size(); ++index) {
+    const Value item = self.item(index);
+    if (!machine.step() || (index > 0 && !out.append(separator))) return {};
+    if (!item.is_nullish() && !out.append(machine.to_text(item, 1))) return {};
+  }
+  return out.finish();
+}
+
+// Both directions of reduce: the n-th item visited is at place(n).
+template <typename Place>
+Value fold(Machine& machine, const Value& self, const Args& args, Place place) {
+  if (!has_callback(machine, args)) return {};
+  const std::size_t size = self.array_size();
+  std::size_t visited = 0;
+  Value total = args[1];
+  if (args.size() < 2) {
+    if (size == 0) return machine.fail("reduce() of an empty array needs an initial value");
+    total = self.item(place(visited++));
+  }
+  for (; visited < size; ++visited) {
+    Args call;
+    call.push(total);
+    call.push(self.item(place(visited)));
+    call.push(Value::number(place(visited)));
+    call.push(self);
+    total = machine.call(args.callback, call);
+    if (machine.failed()) return {};
+  }
+  return total;
+}
+
+Value reduce(Machine& machine, const Value& self, const Args& args) {
+  return fold(machine, self, args, [](std::size_t visited) { return visited; });
+}
+
+Value reduce_right(Machine& machine, const Value& self, const Args& args) {
+  const std::size_t size = self.array_size();
+  return fold(machine, self, args, [size](std::size_t visited) { return size - 1 - visited; });
+}
+
+Value reverse(Machine& machine, const Value& self, const Args&) {
+  ListBuilder out(machine);
+  machine.spread(self, out.items());
+  std::reverse(out.items().begin(), out.items().end());
+  return out.finish();
+}
+
+Value slice(Machine& machine, const Value& self, const Args& args) {
+  const std::size_t size = self.array_size();
+  const std::size_t from = relative(integer(machine, args[0]), size);
+  const std::size_t to = args[1].is_undefined() ? size : relative(integer(machine, args[1]), size);
+  ListBuilder out(machine);
+  for (std::size_t index = from; index < to && machine.step(); ++index) out.push(self.item(index));
+  return out.finish();
+}
+
+// A stable merge sort. Unlike std::sort it stays within its bounds whatever `after` answers, and an
+// expression's comparator may answer anything.
+template <typename After>
+void merge_sort(std::vector<Value>& items, const Machine& machine, After after) {
+  std::vector<Value> merged(items.size());
+  for (std::size_t width = 1; width < items.size(); width *= 2) {
+    for (std::size_t from = 0; from < items.size(); from += 2 * width) {
+      const std::size_t middle = std::min(from + width, items.size());
+      const std::size_t to = std::min(from + 2 * width, items.size());
+      std::size_t left = from;
+      std::size_t right = middle;
+      for (std::size_t out = from; out < to; ++out) {
+        if (machine.failed()) return;
+        const bool take_right = left == middle || (right < to && after(items[left], items[right]));
+        merged[out] = take_right ? items[right++] : items[left++];
+      }
+    }
+    items.swap(merged);
+  }
+}
+
+Value sort(Machine& machine, const Value& self, const Args& args) {
+  if (args.callback == 0 && !args[0].is_undefined()) {
+    return machine.fail("sort() takes a function, such as (a, b) => a - b");
+  }
+  ListBuilder out(machine);
+  machine.spread(self, out.items());
+  std::vector<Value>& items = out.items();
+  // undefined goes to the end, and no comparator sees it.
+  const auto end = std::stable_partition(items.begin(), items.end(),
+                                         [](const Value& item) { return !item.is_undefined(); });
+  const auto undefined = static_cast<std::size_t>(items.end() - end);
+  items.erase(end, items.end());
+  if (args.callback != 0) {
+    merge_sort(items, machine, [&](const Value& left, const Value& right) {
+      Args call;
+      call.push(left);
+      call.push(right);
+      return machine.to_number(machine.call(args.callback, call)) > 0;
+    });
+  } else {
+    merge_sort(items, machine, [&](const Value& left, const Value& right) {
+      const std::string_view text = machine.to_text(left);
+      return machine.read(text.size()) && compare_units(text, machine.to_text(right)) > 0;
+    });
+  }
+  items.insert(items.end(), undefined, Value());
+  return out.finish();
+}
+
+constexpr std::array methods{
+    MethodRow{"at", at},
+    MethodRow{"concat", concat},
+    MethodRow{"every", every, Takes::callback},
+    MethodRow{"filter", filter, Takes::callback},
+    MethodRow{"find", find, Takes::callback},
+    MethodRow{"findIndex", find_index, Takes::callback},
+    MethodRow{"findLast", find_last, Takes::callback},
+    MethodRow{"findLastIndex", find_last_index, Takes::callback},
+    MethodRow{"flat", flat},
+    MethodRow{"flatMap", flat_map, Takes::callback},
+    MethodRow{"includes", includes},
+    MethodRow{"indexOf", index_of},
+    MethodRow{"join", join},
+    MethodRow{"lastIndexOf", last_index_of},
+    MethodRow{"map", map, Takes::callback},
+    MethodRow{"reduce", reduce, Takes::callback},
+    MethodRow{"reduceRight", reduce_right, Takes::callback},
+    MethodRow{"reverse", reverse},
+    MethodRow{"slice", slice},
+    MethodRow{"some", some, Takes::callback},
+    MethodRow{"sort", sort, Takes::callback},
+    MethodRow{"toReversed", reverse},
+    MethodRow{"toSorted", sort, Takes::callback},
+};
+
+}  // namespace
+
+std::span<const MethodRow> array_methods() {
+  return methods;
+}
+
+}  // namespace conversed::flows::expression

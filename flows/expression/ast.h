@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/expression/limits.h"
+#include "flows/expression/value.h"
+
+namespace conversed::flows::expression {
+
+struct Method;    // library.h
+struct Function;  // library.h
+
+enum class NodeKind : std::uint8_t {
+  literal,
+  input,
+  context,
+  profile,
+  name,           // none that the language knows: a token's label, or an error
+  local,          // a parameter of an arrow function: slot
+  array,          // list of items and spreads
+  object,         // list of properties and spreads
+  property,       // of an object literal: text or, computed, a = key; b = value
+  spread,         // a
+  template_text,  // list of literals and expressions, joined
+  unary,          // op a
+  binary,         // a op b
+  logical_and,
+  logical_or,
+  logical_nullish,
+  conditional,    // a ? b : c
+  member,         // a.text
+  index,          // a[b]
+  call_method,    // a.text(list)
+  call_function,  // function(list)
+  chain,          // a; what ?. cuts off ends here
+  callback,       // list of parameters => a; or, without a, a function of the library
+  parameter,      // of a callback: slot, or a list of bindings that take it apart
+  binding,        // slot takes the item at its place in the list or, with a text, the property
+  raise,          // can only fail: text
+};
+
+enum class Op : std::uint8_t {
+  none,
+  negate,
+  plus,
+  not_,
+  bit_not,
+  type_of,
+  add,
+  subtract,
+  multiply,
+  divide,
+  remainder,
+  power,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,
+  shift_right_unsigned,
+  equal,
+  not_equal,
+  strict_equal,
+  strict_not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  in,
+};
+
+using NodeId = std::uint32_t;  // 0: none
+
+struct Node {
+  NodeKind kind = NodeKind::literal;
+  Op op = Op::none;
+  bool optional = false;       // ?. stands before this access, or before this call's method name
+  bool optional_call = false;  // ?. stands before the arguments
+  bool keyed = false;          // an object pattern's parameter
+  std::uint32_t at = 0;        // byte in the source
+  NodeId a = 0;
+  NodeId b = 0;
+  NodeId c = 0;
+  std::uint32_t first = 0;  // the list: lists[first, first + count)
+  std::uint32_t count = 0;
+  std::uint32_t slot = 0;
+  std::string_view text;
+  Value value;
+  const Method* method = nullptr;
+  const Function* function = nullptr;
+};
+
+// A parsed expression. Immutable once made; never moved, since texts point into it. Arrow functions
+// stand only where they are called from and can't be kept, so nothing recurses but the nodes: the
+// height of the tree, which the parser bounds, bounds the stack that an evaluation takes.
+struct Program {
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  Limits limits;
+  std::vector<Node> nodes{Node{}};  // node 0 is none
+  std::vector<NodeId> lists;
+  std::deque<std::string> texts;
+  NodeId root = 0;
+  std::uint32_t slots = 0;  // parameters of arrow functions, each with a slot of its own
+
+  [[nodiscard]] const Node& node(NodeId id) const { return nodes[id]; }
+  [[nodiscard]] std::span<const NodeId> list(const Node& node) const {
+    return {lists.data() + node.first, node.count};
+  }
+};
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,45 @@
+#include "flows/expression/expression.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "flows/expression/json_text.h"
+#include "flows/expression/machine.h"
+#include "flows/expression/parser.h"
+
+namespace conversed::flows::expression {
+
+using model::Result;
+using nlohmann::json;
+
+Result<Expression> Expression::compile(std::string_view source, const Limits& limits) {
+  auto parsed = parse_all(source, limits);
+  if (!parsed) return model::fail(std::move(parsed.error()));
+  return Expression(std::move(parsed->program));
+}
+
+Result<std::optional<json>> Expression::evaluate_defined(const Scope& scope) const {
+  Budget budget(program_->limits);
+  Machine machine(*program_, scope, budget);
+  const Value value = machine.run();
+  std::optional<json> copy;
+  if (!machine.failed() && !value.is_undefined()) copy_to_json(machine, value, copy.emplace());
+  if (machine.failed()) return model::fail(machine.take_error());
+  return copy;
+}
+
+Result<json> Expression::evaluate(const Scope& scope) const {
+  auto value = evaluate_defined(scope);
+  if (!value) return model::fail(std::move(value.error()));
+  return value->has_value() ? std::move(**value) : json();
+}
+
+Result<bool> Expression::test(const Scope& scope) const {
+  Budget budget(program_->limits);
+  Machine machine(*program_, scope, budget);
+  const Value value = machine.run();
+  if (machine.failed()) return model::fail(machine.take_error());
+  return value.truthy();
+}
+
+}  // namespace conversed::flows::expression

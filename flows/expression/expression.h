@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string_view>
+
+#include "flows/expression/limits.h"
+#include "flows/expression/scope.h"
+#include "store/model/result.h"
+
+namespace conversed::flows::expression {
+
+struct Program;
+
+// A compiled JavaScript expression; README.md says which part of the language. Evaluating always
+// ends, within the limits it was compiled with, and does no I/O. Immutable: threads may share one,
+// each with a Scope of its own; copies are cheap.
+class Expression {
+ public:
+  // invalid_argument says where and why: "column 7: expected ')'" (bytes, from 1). too_large: past
+  // max_source_bytes or max_depth.
+  [[nodiscard]] static model::Result<Expression> compile(std::string_view source,
+                                                         const Limits& limits = {});
+
+  // The value, as a copy; undefined is null. invalid_argument for what JavaScript would throw, such
+  // as "column 9: can't read 'x' of undefined"; too_large past max_steps or max_bytes.
+  [[nodiscard]] model::Result<nlohmann::json> evaluate(const Scope& scope) const;
+
+  // The same, telling undefined (nullopt) from null.
+  [[nodiscard]] model::Result<std::optional<nlohmann::json>> evaluate_defined(
+      const Scope& scope) const;
+
+  // Whether the value counts as true in JavaScript; nothing is copied.
+  [[nodiscard]] model::Result<bool> test(const Scope& scope) const;
+
+  // The same for conditions, where an error counts as false.
+  [[nodiscard]] bool truthy(const Scope& scope) const { return test(scope).value_or(false); }
+
+ private:
+  explicit Expression(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+
+  std::shared_ptr<const Program> program_;
+};
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,153 @@
+// New values and what they cost.
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <unordered_map>
+
+#include "flows/expression/machine.h"
+#include "flows/expression/properties.h"
+#include "flows/expression/text.h"
+
+namespace conversed::flows::expression {
+
+void* Heap::allocate(std::size_t bytes) {
+  bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
+  if (bytes > left_) {
+    const std::size_t block = std::max(bytes, block_bytes);
+    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block));
+    free_ = blocks_.back().get();
+    left_ = block;
+  }
+  void* place = free_;
+  free_ += bytes;
+  left_ -= bytes;
+  return place;
+}
+
+bool Machine::charge(std::size_t bytes) {
+  if (failed()) return false;
+  if (bytes > budget_.bytes) {
+    budget_.bytes = 0;
+    fail_limit("too much memory");
+    return false;
+  }
+  budget_.bytes -= bytes;
+  return true;
+}
+
+Value Machine::text(std::string_view text) {
+  return charge(text.size()) ? keep(text) : Value();
+}
+
+Value Machine::keep(std::string_view text) {
+  if (failed() || text.empty()) return Value::string({});
+  char* place = static_cast<char*>(heap_.allocate(text.size()));
+  std::memcpy(place, text.data(), text.size());
+  return Value::string({place, text.size()});
+}
+
+Value Machine::list(const std::vector<Value>& items) {
+  return charge(items.size() * sizeof(Value)) ? keep_list(items) : Value();
+}
+
+Value Machine::keep_list(const std::vector<Value>& items) {
+  if (!charge(sizeof(Array))) return {};
+  auto* place = static_cast<Value*>(heap_.allocate(items.size() * sizeof(Value)));
+  std::uninitialized_copy(items.begin(), items.end(), place);
+  void* array = heap_.allocate(sizeof(Array));
+  return Value::array(new (array) Array{{place, items.size()}});
+}
+
+Value Machine::keep_object(const std::vector<Property>& properties) {
+  if (!charge(sizeof(Object))) return {};
+  auto* place = static_cast<Property*>(heap_.allocate(properties.size() * sizeof(Property)));
+  std::uninitialized_copy(properties.begin(), properties.end(), place);
+  void* object = heap_.allocate(sizeof(Object));
+  return Value::object(new (object) Object{{place, properties.size()}});
+}
+
+Value Machine::concat(std::string_view left, std::string_view right) {
+  if (failed()) return {};
+  if (left.empty()) return Value::string(right);
+  if (right.empty()) return Value::string(left);
+  if (!charge(left.size() + right.size())) return {};
+  if (right.front() == '\xED') {  // it may begin with half of a pair
+    std::string joined(left);
+    append_text(joined, right);
+    return keep(joined);
+  }
+  char* place = static_cast<char*>(heap_.allocate(left.size() + right.size()));
+  std::memcpy(place, left.data(), left.size());
+  std::memcpy(place + left.size(), right.data(), right.size());
+  return Value::string({place, left.size() + right.size()});
+}
+
+bool TextBuilder::append(std::string_view piece) {
+  if (!machine_.charge(piece.size())) return false;
+  append_text(out_, piece);
+  return true;
+}
+
+struct ObjectBuilder::Index {
+  std::unordered_map<std::string_view, std::size_t> places;
+};
+
+void ObjectBuilder::Drop::operator()(Index* index) const {
+  delete index;
+}
+
+void ObjectBuilder::add(std::string_view key, const Value& value) {
+  constexpr std::size_t small = 8;
+  if (machine_.failed() || !machine_.step()) return;
+  if (properties_.size() > small && index_ == nullptr) {
+    index_.reset(new Index);
+    for (std::size_t at = 0; at < properties_.size(); ++at)
+      index_->places[properties_[at].key] = at;
+  }
+  std::size_t place = properties_.size();
+  if (index_ != nullptr) {
+    place = index_->places.emplace(key, place).first->second;
+  } else {
+    place = static_cast<std::size_t>(std::ranges::find(properties_, key, &Property::key) -
+                                     properties_.begin());
+  }
+  if (place < properties_.size()) {
+    properties_[place].value = value;
+  } else if (machine_.charge(sizeof(Property))) {
+    properties_.push_back({key, value});
+  }
+}
+
+void ObjectBuilder::add_all(const Value& source) {
+  if (source.is_object()) {
+    each_property(source, [&](std::string_view key, const Value& value) {
+      add(key, value);
+      return !machine_.failed();
+    });
+    return;
+  }
+  std::vector<Value> items;
+  if (source.is_array()) {
+    machine_.spread(source, items);
+  } else if (source.is_string()) {
+    const std::size_t length = unit_length(source.as_string());
+    for (std::size_t at = 0; at < length && !machine_.failed(); ++at) {
+      items.push_back(machine_.get(source, Value::number(at)));
+    }
+  }
+  for (std::size_t at = 0; at < items.size() && !machine_.failed(); ++at) {
+    add(machine_.to_text(Value::number(at)), items[at]);
+  }
+}
+
+Value ObjectBuilder::finish() {
+  if (machine_.failed()) return {};
+  const auto is_index = [](const Property& property) { return array_index(property.key).valid; };
+  const auto middle = std::stable_partition(properties_.begin(), properties_.end(), is_index);
+  std::sort(properties_.begin(), middle, [](const Property& left, const Property& right) {
+    return array_index(left.key).index < array_index(right.key).index;
+  });
+  return machine_.keep_object(properties_);
+}
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "flows/expression/ast.h"
+
+// What can be called: methods of strings, arrays and numbers, and functions such as Math.max.
+// The tables are constant; natives run within one evaluation (one thread).
+namespace conversed::flows::expression {
+
+class Machine;
+
+// The arguments of one call. One that is not there reads as undefined.
+class Args {
+ public:
+  void push(const Value& value) {
+    if (size_ < inline_.size()) {
+      inline_[size_] = value;
+    } else {
+      more_.push_back(value);
+    }
+    ++size_;
+  }
+  void clear() {
+    size_ = 0;
+    more_.clear();
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] Value operator[](std::size_t index) const {
+    if (index >= size_) return {};
+    return index < inline_.size() ? inline_[index] : more_[index - inline_.size()];
+  }
+  // The arrow function or library function that came as the first argument; 0 if none did.
+  NodeId callback = 0;
+
+ private:
+  std::array<Value, 4> inline_;
+  std::vector<Value> more_;
+  std::size_t size_ = 0;
+};
+
+using Native = Value (*)(Machine& machine, const Value& self, const Args& args);
+
+enum class Takes : std::uint8_t { values, callback };
+
+// One method of one type.
+struct MethodRow {
+  std::string_view name;
+  Native run = nullptr;
+  Takes takes = Takes::values;
+};
+
+// A method's name and what it does on each type; nullptr where the type has none of that name.
+struct Method {
+  Native on_string = nullptr;
+  Native on_array = nullptr;
+  Native on_number = nullptr;
+  Native on_any = nullptr;  // where the columns before say nothing
+  Takes takes = Takes::values;
+
+  [[nodiscard]] Native of(const Value& self) const;
+};
+
+struct Function {
+  std::string_view space;  // "Math", or empty for a global one
+  std::string_view name;
+  Native run = nullptr;
+};
+
+[[nodiscard]] const Method* find_method(std::string_view name);
+[[nodiscard]] const Function* find_function(std::string_view space, std::string_view name);
+
+// "Math", "JSON" and the like: names that stand for nothing by themselves.
+[[nodiscard]] bool is_namespace(std::string_view name);
+
+struct Constant {
+  bool known = false;
+  double value = 0;
+};
+[[nodiscard]] Constant find_constant(std::string_view space, std::string_view name);
+
+// The rows that each file adds.
+[[nodiscard]] std::span<const MethodRow> string_methods();
+[[nodiscard]] std::span<const MethodRow> array_methods();
+[[nodiscard]] std::span<const Function> math_functions();
+[[nodiscard]] std::span<const Function> global_functions();
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,181 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/expression/ast.h"
+#include "flows/expression/library.h"
+#include "flows/expression/scope.h"
+#include "store/model/error.h"
+
+namespace conversed::flows::expression {
+
+// What is left to spend; several evaluations, such as the pieces of one text, can share one.
+struct Budget {
+  explicit Budget(const Limits& limits) : steps(limits.max_steps), bytes(limits.max_bytes) {}
+  std::size_t steps;
+  std::size_t bytes;
+};
+
+// Memory for the values of one evaluation, given back all at once. The first bytes are in place, so
+// that a simple expression allocates nothing.
+class Heap {
+ public:
+  Heap() = default;
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  [[nodiscard]] void* allocate(std::size_t bytes);  // aligned for every Value
+
+ private:
+  static constexpr std::size_t block_bytes = 8192;
+  alignas(std::max_align_t) std::byte first_[512];
+  std::byte* free_ = first_;
+  std::size_t left_ = sizeof(first_);
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+};
+
+// One evaluation. Errors stick: after the first, everything answers undefined at once, and the
+// result is not to be looked at. So a check that is forgotten costs time, not correctness. One
+// thread.
+class Machine {
+ public:
+  Machine(const Program& program, const Scope& scope, Budget& budget);
+
+  // The value of the whole expression, unless failed(). It lives as long as the machine, the
+  // program and the scope.
+  Value run() { return evaluate(program_.root); }
+
+  [[nodiscard]] bool failed() const { return state_ == State::failed; }
+  [[nodiscard]] model::Error take_error() { return std::move(error_); }
+  [[nodiscard]] const Scope& scope() const { return scope_; }
+  [[nodiscard]] std::size_t max_depth() const { return program_.limits.max_depth; }
+
+  // Errors; the results are undefined, for `return machine.fail(...)`.
+  Value fail(std::string_view problem);
+  Value fail_limit(std::string_view problem);
+
+  // Pay before doing: false (and failed) when the budget is spent.
+  bool step(std::size_t count = 1) {
+    if (state_ == State::failed) return false;
+    if (count > budget_.steps) return out_of_steps();
+    budget_.steps -= count;
+    return true;
+  }
+  bool read(std::size_t bytes) { return step(1 + bytes / 32); }  // for looking at a text
+  bool charge(std::size_t bytes);
+
+  // New values. `text` and `list` pay for themselves; `keep` is for what was paid while it grew.
+  Value text(std::string_view text);
+  Value keep(std::string_view text);
+  Value list(const std::vector<Value>& items);
+  Value keep_list(const std::vector<Value>& items);
+  Value keep_object(const std::vector<Property>& properties);
+  Value concat(std::string_view left, std::string_view right);
+
+  // Conversions of ECMA-262. Texts live like values do.
+  std::string_view to_text(const Value& value, std::size_t depth = 0);
+  double to_number(const Value& value);
+  Value to_primitive(const Value& value);
+  bool strictly_equal(const Value& left, const Value& right) const;
+  bool loosely_equal(Value left, Value right);
+
+  // value[key], for what is not null or undefined.
+  Value get(const Value& value, const Value& key);
+  Value get(const Value& value, std::string_view key);
+
+  // Adds what `...value` stands for in an array.
+  void spread(const Value& value, std::vector<Value>& out);
+
+  // Calls the function that came as an argument, as methods of arrays do.
+  Value call(NodeId callback, const Value& item, std::size_t index, const Value& whole);
+  Value call(NodeId callback, const Args& args);
+
+ private:
+  enum class State : std::uint8_t { running, cut, failed };
+
+  Value evaluate(NodeId id);
+  Value root(const nlohmann::json* value, const Node& node);
+  Value name(const Node& node);
+  Value array(const Node& node);
+  Value object(const Node& node);
+  Value template_text(const Node& node);
+  Value unary(const Node& node);
+  Value binary(const Node& node);
+  Value arithmetic(Op op, double left, double right);
+  Value compare(Op op, Value left, Value right);
+  Value has(const Value& key, const Value& whole);
+  Value logical(const Node& node);
+  Value member(const Node& node);
+  Value index(const Node& node);
+  Value call_method(const Node& node);
+  Value call_function(const Node& node);
+  bool arguments(const Node& node, Args& args);
+  void bind(const Node& parameter, const Value& value);
+  Value cut();
+  Value fail_read(std::string_view key, const Value& value);
+  bool out_of_steps();
+
+  const Program& program_;
+  const Scope& scope_;
+  Budget& budget_;
+  State state_ = State::running;
+  std::uint32_t at_ = 0;  // byte of what runs, for messages
+  Heap heap_;
+  std::vector<Value> locals_;
+  model::Error error_;
+};
+
+// Collects the properties of a new object: a key that comes again takes the new value at its old
+// place. Keys must live like values do.
+class ObjectBuilder {
+ public:
+  explicit ObjectBuilder(Machine& machine) : machine_(machine) {}
+  void add(std::string_view key, const Value& value);
+  void add_all(const Value& source);  // what { ...source } adds
+  Value finish();
+
+ private:
+  struct Index;  // made for large objects only
+  struct Drop {
+    void operator()(Index* index) const;
+  };
+  Machine& machine_;
+  std::vector<Property> properties_;
+  std::unique_ptr<Index, Drop> index_;
+};
+
+// Grows a text, paying as it grows.
+class TextBuilder {
+ public:
+  explicit TextBuilder(Machine& machine) : machine_(machine) {}
+  bool append(std::string_view piece);  // false when the budget is spent
+  Value finish() { return machine_.keep(out_); }
+
+ private:
+  Machine& machine_;
+  std::string out_;
+};
+
+// Grows an array, paying as it grows.
+class ListBuilder {
+ public:
+  explicit ListBuilder(Machine& machine) : machine_(machine) {}
+  bool push(const Value& value) {  // false when the budget is spent
+    if (!machine_.charge(sizeof(Value))) return false;
+    items_.push_back(value);
+    return true;
+  }
+  Value finish() { return machine_.keep_list(items_); }
+  [[nodiscard]] std::vector<Value>& items() { return items_; }
+
+ private:
+  Machine& machine_;
+  std::vector<Value> items_;
+};
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,157 @@
+// Math.*
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "flows/expression/library.h"
+#include "flows/expression/machine.h"
+#include "flows/expression/number.h"
+
+namespace conversed::flows::expression {
+namespace {
+
+// A function of one number.
+template <double (*F)(double)>
+Value one(Machine& machine, const Value&, const Args& args) {
+  return Value::number(F(machine.to_number(args[0])));
+}
+
+double round(double x) {
+  // Halves go up, not away from zero; what has no fraction stays, -0 included.
+  if (!std::isfinite(x) || x == std::trunc(x)) return x;
+  const double down = std::floor(x);
+  return std::copysign(x - down >= 0.5 ? down + 1 : down, x);
+}
+double sign(double x) {
+  return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+double fround(double x) {
+  return static_cast<double>(static_cast<float>(x));
+}
+double abs(double x) {
+  return std::fabs(x);
+}
+double ceil(double x) {
+  return std::ceil(x);
+}
+double floor(double x) {
+  return std::floor(x);
+}
+double trunc(double x) {
+  return std::trunc(x);
+}
+double sqrt(double x) {
+  return std::sqrt(x);
+}
+double cbrt(double x) {
+  return std::cbrt(x);
+}
+double exp(double x) {
+  return std::exp(x);
+}
+double log(double x) {
+  return std::log(x);
+}
+double log2(double x) {
+  return std::log2(x);
+}
+double log10(double x) {
+  return std::log10(x);
+}
+double sin(double x) {
+  return std::sin(x);
+}
+double cos(double x) {
+  return std::cos(x);
+}
+double tan(double x) {
+  return std::tan(x);
+}
+double asin(double x) {
+  return std::asin(x);
+}
+double acos(double x) {
+  return std::acos(x);
+}
+double atan(double x) {
+  return std::atan(x);
+}
+
+Value atan2(Machine& machine, const Value&, const Args& args) {
+  const double y = machine.to_number(args[0]);
+  return Value::number(std::atan2(y, machine.to_number(args[1])));
+}
+
+Value hypot(Machine& machine, const Value&, const Args& args) {
+  double total = 0;
+  for (std::size_t i = 0; i < args.size(); ++i)
+    total = std::hypot(total, machine.to_number(args[i]));
+  return Value::number(total);
+}
+
+Value extreme(Machine& machine, const Args& args, double sign_of_best) {
+  double best = -sign_of_best * std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < args.size() && machine.step(); ++i) {
+    const double candidate = machine.to_number(args[i]);
+    if (std::isnan(candidate) || std::isnan(best)) {
+      best = std::nan("");
+    } else if (candidate * sign_of_best > best * sign_of_best) {
+      best = candidate;
+    } else if (candidate == 0 && best == 0 && std::signbit(candidate) == (sign_of_best < 0)) {
+      best = candidate;  // -0 is less than 0
+    }
+  }
+  return Value::number(best);
+}
+
+Value max(Machine& machine, const Value&, const Args& args) {
+  return extreme(machine, args, 1);
+}
+Value min(Machine& machine, const Value&, const Args& args) {
+  return extreme(machine, args, -1);
+}
+
+Value pow(Machine& machine, const Value&, const Args& args) {
+  const double base = machine.to_number(args[0]);
+  return Value::number(power(base, machine.to_number(args[1])));
+}
+
+Value random(Machine& machine, const Value&, const Args&) {
+  return Value::number(machine.scope().random.next());
+}
+
+constexpr std::array functions{
+    Function{"Math", "abs", one<abs>},
+    Function{"Math", "acos", one<acos>},
+    Function{"Math", "asin", one<asin>},
+    Function{"Math", "atan", one<atan>},
+    Function{"Math", "atan2", atan2},
+    Function{"Math", "cbrt", one<cbrt>},
+    Function{"Math", "ceil", one<ceil>},
+    Function{"Math", "cos", one<cos>},
+    Function{"Math", "exp", one<exp>},
+    Function{"Math", "floor", one<floor>},
+    Function{"Math", "fround", one<fround>},
+    Function{"Math", "hypot", hypot},
+    Function{"Math", "log", one<log>},
+    Function{"Math", "log10", one<log10>},
+    Function{"Math", "log2", one<log2>},
+    Function{"Math", "max", max},
+    Function{"Math", "min", min},
+    Function{"Math", "pow", pow},
+    Function{"Math", "random", random},
+    Function{"Math", "round", one<round>},
+    Function{"Math", "sign", one<sign>},
+    Function{"Math", "sin", one<sin>},
+    Function{"Math", "sqrt", one<sqrt>},
+    Function{"Math", "tan", one<tan>},
+    Function{"Math", "trunc", one<trunc>},
+};
+
+}  // namespace
+
+std::span<const Function> math_functions() {
+  return functions;
+}
+
+}  // namespace conversed::flows::expression

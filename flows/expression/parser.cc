@@ -1,0 +1,330 @@
+// Operators, accesses and calls; what they are made of is in parser_primary.cc.
+#include "flows/expression/parser.h"
+
+#include <algorithm>
+#include <array>
+
+#include "flows/expression/library.h"
+#include "flows/expression/parser_state.h"
+#include "flows/expression/text.h"
+
+namespace conversed::flows::expression {
+
+using model::Errc;
+
+namespace {
+
+struct Operator {
+  std::string_view mark;
+  int precedence;
+  NodeKind kind;
+  Op op;
+};
+
+constexpr int power_precedence = 12;
+
+constexpr std::array<Operator, 25> operators{{
+    {"??", 1, NodeKind::logical_nullish, Op::none},
+    {"||", 2, NodeKind::logical_or, Op::none},
+    {"&&", 3, NodeKind::logical_and, Op::none},
+    {"|", 4, NodeKind::binary, Op::bit_or},
+    {"^", 5, NodeKind::binary, Op::bit_xor},
+    {"&", 6, NodeKind::binary, Op::bit_and},
+    {"==", 7, NodeKind::binary, Op::equal},
+    {"!=", 7, NodeKind::binary, Op::not_equal},
+    {"===", 7, NodeKind::binary, Op::strict_equal},
+    {"!==", 7, NodeKind::binary, Op::strict_not_equal},
+    {"<", 8, NodeKind::binary, Op::less},
+    {"<=", 8, NodeKind::binary, Op::less_equal},
+    {">", 8, NodeKind::binary, Op::greater},
+    {">=", 8, NodeKind::binary, Op::greater_equal},
+    {"in", 8, NodeKind::binary, Op::in},
+    {"<<", 9, NodeKind::binary, Op::shift_left},
+    {">>", 9, NodeKind::binary, Op::shift_right},
+    {">>>", 9, NodeKind::binary, Op::shift_right_unsigned},
+    {"+", 10, NodeKind::binary, Op::add},
+    {"-", 10, NodeKind::binary, Op::subtract},
+    {"*", 11, NodeKind::binary, Op::multiply},
+    {"/", 11, NodeKind::binary, Op::divide},
+    {"%", 11, NodeKind::binary, Op::remainder},
+    {"**", power_precedence, NodeKind::binary, Op::power},
+    {"instanceof", 8, NodeKind::raise, Op::none},
+}};
+
+const Operator* find_operator(const Token& token) {
+  if (token.kind != Token::Kind::punctuator && token.kind != Token::Kind::name) return nullptr;
+  const auto found = std::ranges::find(operators, token.text, &Operator::mark);
+  return found == operators.end() ? nullptr : &*found;
+}
+
+bool is_assignment(std::string_view mark) {
+  constexpr std::array<std::string_view, 16> marks{
+      "=",   "+=",   "-=", "*=", "/=", "%=",  "**=", "<<=",
+      ">>=", ">>>=", "&=", "|=", "^=", "&&=", "||=", "?\?="};
+  return std::ranges::find(marks, mark) != marks.end();
+}
+
+bool mixes(NodeKind outer, NodeKind inner) {
+  const auto plain = [](NodeKind kind) {
+    return kind == NodeKind::logical_or || kind == NodeKind::logical_and;
+  };
+  return (outer == NodeKind::logical_nullish && plain(inner)) ||
+         (plain(outer) && inner == NodeKind::logical_nullish);
+}
+
+}  // namespace
+
+std::string at_column(std::size_t byte, std::string_view text) {
+  return "column " + std::to_string(byte + 1) + ": " + std::string(text);
+}
+
+Parser::Parser(std::string_view source, std::size_t at, const Limits& limits)
+    : source_(source), lexer_(source, at), last_end_(at) {
+  program_->limits = limits;
+}
+
+model::Result<Parsed> Parser::parse(std::string_view terminator) {
+  advance();
+  if (!failed() && token_.kind == Token::Kind::end) fail(token_.begin, "expected an expression");
+  program_->root = expression();
+  const std::size_t end = token_.begin;
+  if (!failed()) {
+    const bool ends = terminator.empty() ? token_.kind == Token::Kind::end
+                                         : source_.substr(end).starts_with(terminator);
+    if (!ends) fail_here();
+  }
+  if (failed()) return model::fail(std::move(error_));
+  return Parsed{std::move(program_), end};
+}
+
+void Parser::advance() {
+  if (failed()) return;
+  last_end_ = token_.end;
+  token_ = lexer_.next();
+  if (token_.kind == Token::Kind::bad) fail(token_.begin, std::string(token_.cooked));
+}
+
+bool Parser::accept(std::string_view mark) {
+  if (!at_mark(mark)) return false;
+  advance();
+  return true;
+}
+
+void Parser::expect(std::string_view mark) {
+  if (failed() || accept(mark)) return;
+  if (token_.kind == Token::Kind::punctuator && is_assignment(token_.text)) return fail_here();
+  fail(token_.begin, "expected '" + std::string(mark) + "'");
+}
+
+void Parser::fail(std::size_t byte, std::string_view problem, Errc code) {
+  if (failed_) return;
+  failed_ = true;
+  error_ = {code, at_column(byte, problem)};
+  token_ = Token{};
+  token_.begin = token_.end = byte;
+}
+
+void Parser::fail_here() {
+  if (token_.kind == Token::Kind::end) return fail(token_.begin, "unexpected end");
+  const std::string text(token_.text);
+  if (token_.kind == Token::Kind::punctuator) {
+    if (text == "=") {
+      return fail(token_.begin, "assignment is not supported; '==' or '===' compares");
+    }
+    if (is_assignment(text) || text == "++" || text == "--") {
+      return fail(token_.begin, "'" + text + "' is not supported: an expression changes nothing");
+    }
+    if (text == "=>") {
+      return fail(token_.begin,
+                  "an arrow function can only be the first argument of a method such as map");
+    }
+    if (text == "/" || text == "/=") {
+      return fail(token_.begin, "regular expressions are not supported");
+    }
+  }
+  fail(token_.begin, "unexpected '" + text + "'");
+}
+
+NodeId Parser::expression() {
+  const Nesting nesting(*this);
+  if (failed()) return 0;
+  if (arrow_ahead()) {
+    fail(token_.begin, "an arrow function can only be the first argument of a method such as map");
+    return 0;
+  }
+  const std::size_t byte = token_.begin;
+  const NodeId condition = binary(1);
+  if (token_.kind == Token::Kind::punctuator && is_assignment(token_.text)) fail_here();
+  if (!accept("?")) return condition;
+  Node node = make(NodeKind::conditional, byte);
+  node.a = condition;
+  node.b = expression();
+  expect(":");
+  node.c = expression();
+  return add(node);
+}
+
+NodeId Parser::binary(int lowest) {
+  const std::size_t byte = token_.begin;
+  NodeId left = unary();
+  while (!failed()) {
+    const Operator* found = find_operator(token_);
+    if (found == nullptr || found->precedence < lowest) break;
+    if (found->kind == NodeKind::raise) {
+      fail(token_.begin, "'instanceof' is not supported");
+      break;
+    }
+    if (found->op == Op::power && program_->node(left).kind == NodeKind::unary &&
+        left != parenthesised_) {
+      fail(token_.begin, "parentheses must say what '**' belongs to");
+      break;
+    }
+    const NodeId left_parenthesised = parenthesised_ == left ? left : 0;
+    advance();
+    // ** binds to the right, all others to the left.
+    const Nesting nesting(*this);
+    const NodeId right = binary(found->op == Op::power ? power_precedence : found->precedence + 1);
+    if (failed()) break;
+    if ((left != left_parenthesised && mixes(found->kind, program_->node(left).kind)) ||
+        (right != parenthesised_ && mixes(found->kind, program_->node(right).kind))) {
+      fail(byte, "'?\?' next to '||' or '&&' needs parentheses");
+      break;
+    }
+    Node node = make(found->kind, byte);
+    node.op = found->op;
+    node.a = left;
+    node.b = right;
+    left = add(node);
+  }
+  return left;
+}
+
+NodeId Parser::unary() {
+  const std::size_t byte = token_.begin;
+  Op op = Op::none;
+  if (at_mark("!")) op = Op::not_;
+  if (at_mark("-")) op = Op::negate;
+  if (at_mark("+")) op = Op::plus;
+  if (at_mark("~")) op = Op::bit_not;
+  if (token_.kind == Token::Kind::name && token_.text == "typeof") op = Op::type_of;
+  if (op == Op::none) return postfix();
+  const Nesting nesting(*this);
+  if (failed()) return 0;
+  advance();
+  Node node = make(NodeKind::unary, byte);
+  node.op = op;
+  node.a = unary();
+  return add(node);
+}
+
+NodeId Parser::postfix() {
+  const std::size_t byte = token_.begin;
+  NodeId node = primary();
+  bool chain = false;
+  while (!failed()) {
+    const bool optional = at_mark("?.");
+    chain = chain || optional;
+    if (optional) advance();
+    if (at_mark("(")) {
+      node = call(node, optional);
+    } else if (at_mark("[") || at_mark(".") || optional) {
+      node = access(node, optional);
+    } else {
+      break;
+    }
+  }
+  if (token_.kind == Token::Kind::backtick)
+    fail(token_.begin, "tagged templates are not supported");
+  if (at_mark("++") || at_mark("--")) fail_here();
+  if (!chain) return node;
+  Node end = make(NodeKind::chain, byte);
+  end.a = node;
+  return add(end);
+}
+
+NodeId Parser::access(NodeId object, bool optional) {
+  Node node = make(NodeKind::member, token_.begin);
+  node.a = object;
+  node.optional = optional;
+  if (accept("[")) {
+    const NodeId key = expression();
+    expect("]");
+    // A key that is known is a name: a["b"] is a.b, and can be called like it.
+    if (program_->node(key).kind == NodeKind::literal && program_->node(key).value.is_string()) {
+      node.text = program_->node(key).value.as_string();
+    } else {
+      node.kind = NodeKind::index;
+      node.b = key;
+    }
+    return add(node);
+  }
+  if (!optional) advance();  // the dot
+  node.at = static_cast<std::uint32_t>(token_.begin);
+  if (token_.kind != Token::Kind::name) {
+    fail(token_.begin, "expected a name after '.'");
+    return 0;
+  }
+  node.text = keep(std::string(token_.text));
+  advance();
+  return add(node);
+}
+
+NodeId Parser::call(NodeId callee, bool optional) {
+  Node node = program_->node(callee);
+  if (node.kind != NodeKind::member) {
+    const std::size_t byte = token_.begin;
+    arguments(node, false);
+    return raise(byte, "this is not a function");
+  }
+  node.kind = NodeKind::call_method;
+  node.optional_call = optional;
+  node.method = find_method(node.text);
+  arguments(node, node.method != nullptr && node.method->takes == Takes::callback);
+  return add(node);
+}
+
+NodeId Parser::function_call(const Function* function, std::string_view name, std::size_t byte) {
+  Node node = make(NodeKind::call_function, byte);
+  node.function = function;
+  arguments(node, false);
+  if (function == nullptr) return raise(byte, std::string(name) + " is not a function");
+  return add(node);
+}
+
+void Parser::arguments(Node& node, bool takes_callback) {
+  expect("(");
+  std::vector<NodeId> list;
+  while (!failed() && !at_mark(")")) {
+    if (takes_callback && list.empty() && arrow_ahead()) {
+      list.push_back(arrow());
+    } else if (const NodeId reference =
+                   takes_callback && list.empty() ? function_reference() : NodeId{0};
+               reference != 0) {
+      list.push_back(reference);
+    } else {
+      list.push_back(spread_or_expression());
+    }
+    if (!at_mark(")")) expect(",");
+  }
+  expect(")");
+  node.first = static_cast<std::uint32_t>(program_->lists.size());
+  node.count = static_cast<std::uint32_t>(list.size());
+  program_->lists.insert(program_->lists.end(), list.begin(), list.end());
+}
+
+model::Result<Parsed> parse_until_braces(std::string_view source, std::size_t at,
+                                         const Limits& limits) {
+  return Parser(source, at, limits).parse("}}");
+}
+
+model::Result<Parsed> parse_all(std::string_view source, const Limits& limits) {
+  if (source.size() > limits.max_source_bytes) {
+    return model::fail(Errc::too_large, "an expression can have " +
+                                            std::to_string(limits.max_source_bytes) +
+                                            " bytes, not " + std::to_string(source.size()));
+  }
+  if (!is_utf8(source)) return model::fail(Errc::invalid_argument, "the expression is not UTF-8");
+  return Parser(source, 0, limits).parse("");
+}
+
+}  // namespace conversed::flows::expression

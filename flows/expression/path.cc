@@ -1,0 +1,129 @@
+#include "flows/expression/path.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "flows/expression/lexer.h"
+#include "flows/expression/number.h"
+#include "flows/expression/parser.h"
+#include "flows/expression/text.h"
+#include "flows/expression/value.h"
+
+namespace conversed::flows::expression {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+namespace {
+
+tl::unexpected<model::Error> fail_at(std::size_t byte, std::string_view problem) {
+  return model::fail(Errc::invalid_argument, at_column(byte, problem));
+}
+
+bool is_mark(const Token& token, std::string_view mark) {
+  return token.kind == Token::Kind::punctuator && token.text == mark;
+}
+
+}  // namespace
+
+Result<Path> Path::compile(std::string_view source) {
+  if (source.size() > max_source_bytes) return model::fail(Errc::too_large, "too long a path");
+  if (!is_utf8(source)) return model::fail(Errc::invalid_argument, "the path is not UTF-8");
+  Path path;
+  path.text_ = trim(source);
+  Lexer lexer(source, 0);
+  Token token = lexer.next();
+  if (token.text != "context" && token.text != "profile") {
+    return fail_at(token.begin, "a place to store to begins with 'context.' or 'profile.'");
+  }
+  path.root_ = token.text == "context" ? Root::context : Root::profile;
+  for (token = lexer.next(); token.kind != Token::Kind::end; token = lexer.next()) {
+    if (path.steps_.size() == max_steps) return model::fail(Errc::too_large, "too long a path");
+    Step step;
+    if (is_mark(token, ".")) {
+      token = lexer.next();
+      if (token.kind != Token::Kind::name) return fail_at(token.begin, "expected a name after '.'");
+      step.name = token.text;
+    } else if (is_mark(token, "[")) {
+      token = lexer.next();
+      const ArrayIndex index = array_index(token.text);
+      if (token.kind == Token::Kind::string) {
+        step.name = scrub(token.cooked);
+      } else if (token.kind != Token::Kind::number || !index.valid) {
+        return fail_at(token.begin, "expected an index or a quoted name");
+      } else if (index.index >= max_array_items) {
+        return fail_at(token.begin,
+                       "an index can be at most " + std::to_string(max_array_items - 1));
+      } else {
+        step = {std::string(token.text), index.index, true};
+      }
+      token = lexer.next();
+      if (!is_mark(token, "]")) return fail_at(token.begin, "expected ']'");
+    } else {
+      return fail_at(token.begin, "expected '.' or '['");
+    }
+    path.steps_.push_back(std::move(step));
+  }
+  if (path.steps_.empty()) return fail_at(token.begin, "expected '.' and a name");
+  return path;
+}
+
+// Whether assign can go all the way.
+Result<void> Path::check(const json& root) const {
+  const json* at = &root;
+  for (const Step& step : steps_) {
+    if (at->is_null()) return {};
+    if (at->is_array() && !step.is_index) {
+      return model::fail(Errc::invalid_argument,
+                         text_ + ": can't set '" + step.name + "' of an array");
+    }
+    if (!at->is_structured()) {
+      return model::fail(Errc::invalid_argument,
+                         text_ + ": can't set '" + step.name + "' of a " + at->type_name());
+    }
+    if (at->is_array()) {
+      if (step.index >= at->size()) return {};
+      at = &(*at)[step.index];
+    } else {
+      const auto found = at->find(step.name);
+      if (found == at->end()) return {};
+      at = &*found;
+    }
+  }
+  return {};
+}
+
+Result<void> Path::assign(json& root, json value) const {
+  if (auto possible = check(root); !possible) return possible;
+  json* at = &root;
+  for (const Step& step : steps_) {
+    if (at->is_null()) *at = step.is_index ? json::array() : json::object();
+    at = at->is_array() ? &(*at)[step.index] : &(*at)[step.name];
+  }
+  *at = std::move(value);
+  return {};
+}
+
+bool Path::erase(json& root) const {
+  json* at = &root;
+  for (std::size_t depth = 0; depth < steps_.size(); ++depth) {
+    const Step& step = steps_[depth];
+    const bool last = depth + 1 == steps_.size();
+    if (at->is_array() && step.is_index && step.index < at->size()) {
+      if (last) {
+        at->erase(step.index);
+        return true;
+      }
+      at = &(*at)[step.index];
+    } else if (at->is_object() && at->contains(step.name)) {
+      if (last) return at->erase(step.name) == 1;
+      at = &(*at)[step.name];
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "store/model/clock.h"
+
+namespace conversed::flows::expression {
+
+// Repeatable numbers for Math.random(): the same seed gives the same sequence (SplitMix64), which
+// is what lets a Turn run twice with one outcome. Not for secrets. One thread at a time.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed = 0) : state_(seed) {}
+
+  // The next number in [0, 1), with 53 random bits.
+  double next() {
+    state_ += 0x9e3779b97f4a7c15;
+    std::uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    mixed ^= mixed >> 31;
+    return static_cast<double>(mixed >> 11) * 0x1p-53;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+// Label → text of a project's tokens. A label may hold any characters.
+using Tokens = std::map<std::string, std::string, std::less<>>;
+
+// The names that an expression sees during one Turn. It borrows: what it points to must outlive
+// every evaluation, and must not change during one. A null pointer reads as undefined. The time and
+// the random numbers come from here alone, so that an evaluation is a function of its scope. One
+// thread at a time (Math.random() moves `random` on).
+struct Scope {
+  const nlohmann::json* input = nullptr;
+  const nlohmann::json* context = nullptr;
+  const nlohmann::json* profile = nullptr;
+  const Tokens* tokens = nullptr;
+  model::Timestamp now{};   // what Date.now() says
+  mutable Random random{};  // seeded by the Turn
+};
+
+}  // namespace conversed::flows::expression

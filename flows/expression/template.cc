@@ -1,0 +1,268 @@
+#include "flows/expression/template.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "flows/expression/json_text.h"
+#include "flows/expression/machine.h"
+#include "flows/expression/number.h"
+#include "flows/expression/parser.h"
+#include "flows/expression/text.h"
+
+namespace conversed::flows::expression {
+
+using model::Errc;
+using model::Error;
+using model::Result;
+using nlohmann::json;
+
+namespace {
+
+using Problems = std::vector<Error>;
+
+// Literal text, then what stands between braces behind it.
+struct Piece {
+  std::string literal;
+  std::string label;                       // as written, trimmed
+  std::shared_ptr<const Program> program;  // none if it can only be a label
+};
+
+// Words, perhaps with the marks that join words.
+bool looks_like_label(std::string_view text) {
+  constexpr std::string_view marks = " -_.:/&'";
+  char32_t last = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode(text, at);
+    const bool word = (continues_name(point.code) && point.code != '$') || point.code >= 0x80;
+    const bool mark = point.code < 0x80 && marks.find(static_cast<char>(point.code)) != marks.npos;
+    if (!word && (!mark || at == 0)) return false;
+    last = point.code;
+    at += point.bytes;
+  }
+  return last == '_' || last >= 0x80 || continues_name(last);
+}
+
+void note(Problems* problems, Error error) {
+  if (problems != nullptr) problems->push_back(std::move(error));
+}
+
+const std::string* find_token(const Scope& scope, const std::string& label) {
+  if (scope.tokens == nullptr) return nullptr;
+  const auto found = scope.tokens->find(label);
+  return found == scope.tokens->end() ? nullptr : &found->second;
+}
+
+// Adds what a person wants to read of the value.
+void append_readable(Machine& machine, Value value, std::string& out) {
+  if (value.is_composite()) value = stringify(machine, value, "");
+  if (machine.failed() || value.is_nullish()) return;
+  if (value.is_number()) {
+    if (std::isfinite(value.as_number())) out += number_text(value.as_number()).view();
+    return;
+  }
+  if (!value.is_string()) {
+    out += machine.to_text(value);
+  } else if (machine.charge(value.as_string().size())) {
+    out += scrub(value.as_string());
+  }
+}
+
+void render_piece(const Piece& piece, const Scope& scope, Budget& budget, std::string& out,
+                  Problems* problems) {
+  if (const std::string* token = find_token(scope, piece.label)) {
+    if (token->size() > budget.bytes) {
+      return note(problems, {Errc::too_large, "{{" + piece.label + "}}: too much text"});
+    }
+    budget.bytes -= token->size();
+    out += *token;
+    return;
+  }
+  if (piece.program == nullptr) {
+    return note(problems, {Errc::not_found, "there is no token '" + piece.label + "'"});
+  }
+  Machine machine(*piece.program, scope, budget);
+  append_readable(machine, machine.run(), out);
+  if (machine.failed()) note(problems, machine.take_error());
+}
+
+json piece_value(const Piece& piece, const Scope& scope, Budget& budget, Problems* problems) {
+  if (piece.program == nullptr || find_token(scope, piece.label) != nullptr) {
+    std::string text;
+    render_piece(piece, scope, budget, text, problems);
+    return text;
+  }
+  Machine machine(*piece.program, scope, budget);
+  json copy;
+  copy_to_json(machine, machine.run(), copy);
+  if (!machine.failed()) return copy;
+  note(problems, machine.take_error());
+  return nullptr;
+}
+
+// Reads the braces that begin at `open`; `next` becomes the byte behind them.
+Result<Piece> compile_piece(std::string_view source, std::size_t open, const Limits& limits,
+                            const IsLabel& is_label, std::size_t& next) {
+  const std::size_t from = open + 2;
+  const std::size_t close = source.find("}}", from);
+  if (close == std::string_view::npos) {
+    return model::fail(Errc::invalid_argument, at_column(open, "'{{' without '}}'"));
+  }
+  Piece piece;
+  const std::string plain(trim(source.substr(from, close - from)));
+  const bool known = is_label && is_label(plain);
+  auto parsed = parse_until_braces(source, from, limits);
+  if (parsed && parsed->end - from > limits.max_source_bytes) {
+    parsed = model::fail(Errc::too_large, at_column(from, "too long an expression"));
+  }
+  if (!parsed && !known && !looks_like_label(plain)) return model::fail(std::move(parsed.error()));
+  if (parsed && !(known && parsed->end != close)) {
+    piece.label = trim(source.substr(from, parsed->end - from));
+    piece.program = std::move(parsed->program);
+    next = parsed->end + 2;
+  } else {
+    piece.label = plain;
+    next = close + 2;
+  }
+  return piece;
+}
+
+}  // namespace
+
+struct Template::Body {
+  std::vector<Piece> pieces;
+  std::string tail;  // literal text behind the last piece
+  Limits limits;
+
+  [[nodiscard]] bool is_one_expression() const {
+    return pieces.size() == 1 && pieces[0].literal.empty() && tail.empty();
+  }
+
+  [[nodiscard]] std::string render(const Scope& scope, Budget& budget, Problems* problems) const {
+    std::string out;
+    for (const Piece& piece : pieces) {
+      out += piece.literal;
+      render_piece(piece, scope, budget, out, problems);
+    }
+    out += tail;
+    return out;
+  }
+
+  [[nodiscard]] json value(const Scope& scope, Budget& budget, Problems* problems) const {
+    if (is_one_expression()) return piece_value(pieces[0], scope, budget, problems);
+    return render(scope, budget, problems);
+  }
+};
+
+Result<Template> Template::compile(std::string_view source, const Limits& limits,
+                                   const IsLabel& is_label) {
+  if (!is_utf8(source)) return model::fail(Errc::invalid_argument, "the text is not UTF-8");
+  auto body = std::make_shared<Body>();
+  body->limits = limits;
+  std::size_t at = 0;
+  for (std::size_t open = source.find("{{"); open != std::string_view::npos;
+       open = source.find("{{", at)) {
+    std::size_t next = 0;
+    auto piece = compile_piece(source, open, limits, is_label, next);
+    if (!piece) return model::fail(std::move(piece.error()));
+    piece->literal = source.substr(at, open - at);
+    body->pieces.push_back(std::move(*piece));
+    at = next;
+  }
+  body->tail = source.substr(at);
+  return Template(std::move(body));
+}
+
+std::string Template::render(const Scope& scope, Problems* problems) const {
+  if (body_->pieces.empty()) return body_->tail;
+  Budget budget(body_->limits);
+  return body_->render(scope, budget, problems);
+}
+
+json Template::value(const Scope& scope, Problems* problems) const {
+  Budget budget(body_->limits);
+  return body_->value(scope, budget, problems);
+}
+
+bool Template::is_constant() const {
+  return body_->pieces.empty();
+}
+
+std::vector<std::string> Template::label_only_pieces() const {
+  std::vector<std::string> labels;
+  for (const Piece& piece : body_->pieces) {
+    if (piece.program == nullptr) labels.push_back(piece.label);
+  }
+  return labels;
+}
+
+// A constant, a template, or the children of an array or object.
+struct JsonTemplate::Tree {
+  json constant;  // of a container, the empty container
+  std::optional<Template> text;
+  std::vector<std::pair<std::string, std::shared_ptr<const Tree>>> children;
+
+  [[nodiscard]] bool is_constant() const { return !text && children.empty(); }
+
+  using Made = Result<std::shared_ptr<const Tree>>;
+
+  static Made make(const json& source, const Limits& limits, const IsLabel& is_label,
+                   const std::string& pointer, std::size_t depth) {
+    if (depth > 64) return model::fail(Errc::too_large, pointer + ": nested too deeply");
+    auto tree = std::make_shared<Tree>();
+    if (source.is_string()) {
+      auto compiled = Template::compile(source.get_ref<const std::string&>(), limits, is_label);
+      if (!compiled) {
+        const std::string place = pointer.empty() ? "" : pointer + ": ";
+        return model::fail(compiled.error().code, place + compiled.error().message);
+      }
+      if (!compiled->is_constant()) tree->text = std::move(*compiled);
+    }
+    for (const auto& [key, item] : source.items()) {
+      if (!source.is_structured()) break;
+      Made child = make(item, limits, is_label, pointer + "/" + key, depth + 1);
+      if (!child) return child;
+      tree->children.emplace_back(key, std::move(*child));
+    }
+    const bool changes = tree->text || std::ranges::any_of(tree->children, [](const auto& child) {
+                           return !child.second->is_constant();
+                         });
+    if (changes) {
+      if (source.is_structured())
+        tree->constant = source.is_array() ? json::array() : json::object();
+    } else {
+      tree->children.clear();
+      tree->constant = source;
+    }
+    return std::shared_ptr<const Tree>(std::move(tree));
+  }
+
+  [[nodiscard]] json value(const Scope& scope, Budget& budget, Problems* problems) const {
+    if (text) return text->body_->value(scope, budget, problems);
+    json made = constant;
+    for (const auto& [key, child] : children) {
+      json item = child->value(scope, budget, problems);
+      if (made.is_array()) {
+        made.push_back(std::move(item));
+      } else {
+        made[key] = std::move(item);
+      }
+    }
+    return made;
+  }
+};
+
+Result<JsonTemplate> JsonTemplate::compile(const json& source, const Limits& limits,
+                                           const IsLabel& is_label) {
+  auto tree = Tree::make(source, limits, is_label, "", 1);
+  if (!tree) return model::fail(std::move(tree.error()));
+  return JsonTemplate(std::move(*tree), limits);
+}
+
+json JsonTemplate::value(const Scope& scope, Problems* problems) const {
+  Budget budget(limits_);
+  return tree_->value(scope, budget, problems);
+}
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/expression/limits.h"
+#include "flows/expression/scope.h"
+#include "store/model/result.h"
+
+namespace conversed::flows::expression {
+
+// Whether a project has a token of that label.
+using IsLabel = std::function<bool(std::string_view label)>;
+
+// A text with {{ expression }} in it. What stands between the braces is first looked up as the
+// label of a token, as it is written; labels may be anything. The limits hold for one rendering as
+// a whole. Immutable: threads may share one, each with a Scope of its own; copies are cheap.
+class Template {
+ public:
+  // invalid_argument for text that is not UTF-8, {{ without }}, and what is neither an expression
+  // nor, by its looks (words, as in {{opening hours}}) or by `is_label`, a token's label.
+  [[nodiscard]] static model::Result<Template> compile(std::string_view source,
+                                                       const Limits& limits = {},
+                                                       const IsLabel& is_label = {});
+
+  // The text with the values in place. Objects and arrays are written as JSON. What has no value
+  // worth reading (undefined, null, NaN, an error, anything past a limit) is empty; errors are
+  // added to `problems` if that is given.
+  [[nodiscard]] std::string render(const Scope& scope,
+                                   std::vector<model::Error>* problems = nullptr) const;
+
+  // If the whole template is one {{ }}, its value with its type (null for undefined and errors);
+  // else what render() says.
+  [[nodiscard]] nlohmann::json value(const Scope& scope,
+                                     std::vector<model::Error>* problems = nullptr) const;
+
+  // Whether there are no {{ }} at all; such a template renders without evaluating anything.
+  [[nodiscard]] bool is_constant() const;
+
+  // What stands between braces and can only be the label of a token, for a loader to check.
+  [[nodiscard]] std::vector<std::string> label_only_pieces() const;
+
+ private:
+  friend class JsonTemplate;
+  struct Body;
+  explicit Template(std::shared_ptr<const Body> body) : body_(std::move(body)) {}
+
+  std::shared_ptr<const Body> body_;
+};
+
+// A JSON value whose texts, at any depth, are templates; keys are not. Immutable, like Template.
+class JsonTemplate {
+ public:
+  // Errors are those of Template::compile, after the JSON pointer of their text: "/headers/0:
+  // column 3: ..."; too_large beyond 64 levels.
+  [[nodiscard]] static model::Result<JsonTemplate> compile(const nlohmann::json& source,
+                                                           const Limits& limits = {},
+                                                           const IsLabel& is_label = {});
+
+  // The value with each text replaced as by Template::value. The limits hold for all of it
+  // together.
+  [[nodiscard]] nlohmann::json value(const Scope& scope,
+                                     std::vector<model::Error>* problems = nullptr) const;
+
+ private:
+  struct Tree;
+  explicit JsonTemplate(std::shared_ptr<const Tree> tree, const Limits& limits)
+      : tree_(std::move(tree)), limits_(limits) {}
+
+  std::shared_ptr<const Tree> tree_;
+  Limits limits_;
+};
+
+}  // namespace conversed::flows::expression

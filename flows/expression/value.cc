@@ -1,0 +1,142 @@
+#include "flows/expression/value.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "flows/expression/number.h"
+
+namespace conversed::flows::expression {
+
+using nlohmann::json;
+
+Value Value::integer(std::int64_t value) {
+  constexpr auto exact = static_cast<std::int64_t>(max_exact);
+  if (value >= -exact && value <= exact) return number(static_cast<double>(value));
+  Value made(Kind::integer);
+  made.integer_ = value;
+  return made;
+}
+
+Value Value::natural(std::uint64_t value) {
+  if (value <= static_cast<std::uint64_t>(INT64_MAX)) {
+    return integer(static_cast<std::int64_t>(value));
+  }
+  Value made(Kind::natural);
+  made.natural_ = value;
+  return made;
+}
+
+Value Value::from(const json& value) {
+  switch (value.type()) {
+    case json::value_t::null:
+      return null();
+    case json::value_t::boolean:
+      return boolean(*value.get_ptr<const json::boolean_t*>());
+    case json::value_t::number_integer:
+      return integer(*value.get_ptr<const json::number_integer_t*>());
+    case json::value_t::number_unsigned:
+      return natural(*value.get_ptr<const json::number_unsigned_t*>());
+    case json::value_t::number_float:
+      return number(*value.get_ptr<const json::number_float_t*>());
+    case json::value_t::string:
+      return string(*value.get_ptr<const json::string_t*>());
+    case json::value_t::array:
+    case json::value_t::object: {
+      Value made(Kind::json);
+      made.json_ = &value;
+      return made;
+    }
+    case json::value_t::binary:
+    case json::value_t::discarded:
+      break;  // no JSON text can hold these
+  }
+  return {};
+}
+
+bool Value::is_array() const {
+  return kind_ == Kind::array || (kind_ == Kind::json && json_->is_array());
+}
+
+bool Value::is_object() const {
+  return kind_ == Kind::object || (kind_ == Kind::json && json_->is_object());
+}
+
+bool Value::truthy() const {
+  switch (kind_) {
+    case Kind::undefined:
+    case Kind::null:
+      return false;
+    case Kind::boolean:
+      return boolean_;
+    case Kind::number:
+      return number_ != 0 && !std::isnan(number_);
+    case Kind::string:
+      return size_ != 0;
+    case Kind::integer:
+    case Kind::natural:
+    case Kind::json:
+    case Kind::array:
+    case Kind::object:
+      break;
+  }
+  return true;
+}
+
+std::string_view Value::type_name() const {
+  switch (kind_) {
+    case Kind::undefined:
+      return "undefined";
+    case Kind::boolean:
+      return "boolean";
+    case Kind::number:
+    case Kind::integer:
+    case Kind::natural:
+      return "number";
+    case Kind::string:
+      return "string";
+    case Kind::null:
+    case Kind::json:
+    case Kind::array:
+    case Kind::object:
+      break;
+  }
+  return "object";
+}
+
+std::size_t Value::array_size() const {
+  return kind_ == Kind::array ? array_->items.size() : json_->size();
+}
+
+Value Value::item(std::size_t index) const {
+  if (kind_ == Kind::array) return index < array_->items.size() ? array_->items[index] : Value();
+  const auto& items = *json_->get_ptr<const json::array_t*>();
+  return index < items.size() ? from(items[index]) : Value();
+}
+
+Value::Found Value::find(std::string_view key) const {
+  if (kind_ == Kind::json) {
+    const auto& properties = *json_->get_ptr<const json::object_t*>();
+    const auto found = properties.find(key);
+    if (found == properties.end()) return {};
+    return {true, from(found->second)};
+  }
+  for (const Property& property : object_->properties) {
+    if (property.key == key) return {true, property.value};
+  }
+  return {};
+}
+
+std::size_t Value::object_size() const {
+  return kind_ == Kind::object ? object_->properties.size() : json_->size();
+}
+
+ArrayIndex array_index(std::string_view text) {
+  if (text.empty() || text.size() > 10 || (text[0] == '0' && text.size() > 1)) return {};
+  std::size_t index = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return {};
+  return {index < 4294967295u, index};
+}
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string_view>
+
+namespace conversed::flows::expression {
+
+class Value;
+struct Array;
+struct Object;
+
+// What an expression computes with: 24 bytes, copied freely, owning nothing. Texts, arrays and
+// objects lie in the scope's JSON, in the program or in the evaluation's Heap; a Value is good as
+// long as these.
+class Value {
+ public:
+  enum class Kind : std::uint8_t {
+    undefined,
+    null,
+    boolean,
+    number,
+    integer,  // a JSON integer outside ±2^53, so that one that is only passed on stays exact
+    natural,  // one above the largest int64
+    string,
+    json,  // an array or object of the scope, in place
+    array,
+    object,
+  };
+
+  Value() = default;
+  static Value null() { return Value(Kind::null); }
+  static Value boolean(bool value) {
+    Value made(Kind::boolean);
+    made.boolean_ = value;
+    return made;
+  }
+  static Value number(double value) {
+    Value made(Kind::number);
+    made.number_ = value;
+    return made;
+  }
+  static Value number(std::size_t value) { return number(static_cast<double>(value)); }
+  static Value integer(std::int64_t value);   // a number where that is exact
+  static Value natural(std::uint64_t value);  // likewise
+  static Value string(std::string_view value) {
+    Value made(Kind::string);
+    made.data_ = value.data();
+    made.size_ = value.size();
+    return made;
+  }
+  static Value array(const Array* value) {
+    Value made(Kind::array);
+    made.array_ = value;
+    return made;
+  }
+  static Value object(const Object* value) {
+    Value made(Kind::object);
+    made.object_ = value;
+    return made;
+  }
+  // Scalars are copied, the rest is pointed to: `value` must outlive the result.
+  static Value from(const nlohmann::json& value);
+
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] bool is_nullish() const { return kind_ <= Kind::null; }
+  [[nodiscard]] bool is_undefined() const { return kind_ == Kind::undefined; }
+  [[nodiscard]] bool is_number() const { return kind_ == Kind::number; }
+  [[nodiscard]] bool is_numeric() const { return kind_ >= Kind::number && kind_ <= Kind::natural; }
+  [[nodiscard]] bool is_string() const { return kind_ == Kind::string; }
+  [[nodiscard]] bool is_composite() const { return kind_ >= Kind::json; }
+  [[nodiscard]] bool is_array() const;   // of either origin
+  [[nodiscard]] bool is_object() const;  // likewise; not an array
+
+  // Each only for its kind.
+  [[nodiscard]] bool as_boolean() const { return boolean_; }
+  [[nodiscard]] double as_number() const { return number_; }
+  [[nodiscard]] std::int64_t as_integer() const { return integer_; }
+  [[nodiscard]] std::uint64_t as_natural() const { return natural_; }
+  [[nodiscard]] std::string_view as_string() const { return {data_, size_}; }
+  [[nodiscard]] const nlohmann::json& as_json() const { return *json_; }
+  [[nodiscard]] const Array& as_array() const { return *array_; }
+  [[nodiscard]] const Object& as_object() const { return *object_; }
+
+  [[nodiscard]] bool truthy() const;
+  [[nodiscard]] std::string_view type_name() const;  // what typeof says
+
+  // Of arrays of either origin; an index past the end is undefined.
+  [[nodiscard]] std::size_t array_size() const;
+  [[nodiscard]] Value item(std::size_t index) const;
+
+  // Of objects of either origin: the value of an own property, found or not.
+  struct Found;
+  [[nodiscard]] Found find(std::string_view key) const;
+  [[nodiscard]] std::size_t object_size() const;
+
+  // Whether both are one and the same array or object.
+  [[nodiscard]] bool same_composite(const Value& other) const { return json_ == other.json_; }
+
+ private:
+  explicit Value(Kind kind) : kind_(kind) {}
+
+  Kind kind_ = Kind::undefined;
+  bool boolean_ = false;
+  union {
+    double number_ = 0;
+    std::int64_t integer_;
+    std::uint64_t natural_;
+    const char* data_;
+    const nlohmann::json* json_;
+    const Array* array_;
+    const Object* object_;
+  };
+  std::size_t size_ = 0;
+};
+
+struct Value::Found {
+  bool present = false;
+  Value value;
+};
+
+struct Property {
+  std::string_view key;
+  Value value;
+};
+
+// In the Heap. Never changed once made.
+struct Array {
+  std::span<const Value> items;
+};
+
+// Keys are unique, in JavaScript's order: array indexes first and ascending, then as inserted.
+struct Object {
+  std::span<const Property> properties;
+};
+
+// Whether the text is an array index as JavaScript writes one: "0", "17", not "01"; its value if
+// so.
+struct ArrayIndex {
+  bool valid = false;
+  std::size_t index = 0;
+};
+[[nodiscard]] ArrayIndex array_index(std::string_view text);
+
+}  // namespace conversed::flows::expression

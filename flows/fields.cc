@@ -1,0 +1,204 @@
+#include "flows/fields.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+namespace conversed::flows {
+namespace {
+
+constexpr std::size_t max_name_characters = 200;
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '$';
+  });
+}
+
+}  // namespace
+
+void Report::add(Place place, std::string path, std::string message) {
+  if (problems_.size() >= max_problems_) {
+    ++omitted_;
+    return;
+  }
+  problems_.push_back({file_, place, std::move(path), std::move(message)});
+}
+
+Problems Report::take() {
+  // References are checked after the parts that they stand in; people read from the top.
+  std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
+    return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+  });
+  if (omitted_ > 0) {
+    problems_.push_back({file_, {}, "", "and " + std::to_string(omitted_) + " more problems"});
+    omitted_ = 0;
+  }
+  return std::move(problems_);
+}
+
+View View::item(std::size_t index) const {
+  return {value_->items()[index], *this, nullptr, index};
+}
+
+View View::member(const Located::Member& member) const {
+  return {member.value, *this, &member.name, 0};
+}
+
+std::string View::path() const {
+  if (parent_ == nullptr) return {};
+  std::string path = parent_->path();
+  if (name_ == nullptr) return path + '[' + std::to_string(index_) + ']';
+  if (!is_plain_name(*name_)) return path + "[\"" + *name_ + "\"]";
+  if (!path.empty()) path += '.';
+  return path + *name_;
+}
+
+std::optional<std::string> View::text() const {
+  if (value_->is_text()) return value_->text();
+  std::string hint;
+  if (value_->is_scalar() && !value_->is_null()) hint = "; put it in quotes";
+  problem("expected a text, not " + std::string(value_->kind_name()) + hint);
+  return std::nullopt;
+}
+
+std::optional<bool> View::flag() const {
+  if (value_->scalar().is_boolean()) return value_->scalar().get<bool>();
+  problem("expected true or false, not " + std::string(value_->kind_name()));
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> View::integer(std::int64_t least, std::int64_t most) const {
+  const auto& scalar = value_->scalar();
+  if (scalar.is_number_integer()) {
+    const bool huge = scalar.is_number_unsigned() &&
+                      scalar.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+    const auto number = huge ? most : scalar.get<std::int64_t>();
+    if (!huge && number >= least && number <= most) return number;
+  }
+  problem("expected a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  return std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> View::duration(std::chrono::milliseconds least,
+                                                        std::chrono::milliseconds most) const {
+  const auto parsed = value_->is_text() ? parse_duration(value_->text()) : std::nullopt;
+  if (!parsed) {
+    problem("expected a duration such as 500ms, 10s, 5m, 2h or 3d");
+    return std::nullopt;
+  }
+  if (*parsed < least) {
+    problem("the duration is too short; at least " + std::to_string(least.count()) + "ms");
+    return std::nullopt;
+  }
+  if (*parsed > most) {
+    problem("the duration is too long; at most " + std::to_string(most.count() / 1000) + "s");
+    return std::nullopt;
+  }
+  return parsed;
+}
+
+std::optional<std::string> View::name() const {
+  auto read = text();
+  if (!read) return std::nullopt;
+  if (read->empty()) {
+    problem("the name is empty");
+  } else if (count_characters(*read) > max_name_characters) {
+    problem("the name is longer than " + std::to_string(max_name_characters) + " characters");
+  } else if (has_control_characters(*read) || read->front() == ' ' || read->back() == ' ') {
+    problem("a name has no control characters, and no blanks at its ends");
+  } else {
+    return read;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> View::one_of(std::span<const std::string_view> choices) const {
+  auto read = text();
+  if (!read) return std::nullopt;
+  if (std::find(choices.begin(), choices.end(), *read) != choices.end()) return read;
+  problem("unknown value '" + *read + "'" + did_you_mean(*read, choices) + "; known are " +
+          list_of(choices));
+  return std::nullopt;
+}
+
+Fields::Fields(const View& view, std::span<const std::string_view> known) : view_(view) {
+  if (!view.value().is_object()) {
+    view.problem("expected a mapping, not " + std::string(view.value().kind_name()));
+    return;
+  }
+  for (const auto& member : view.value().members()) {
+    if (std::find(known.begin(), known.end(), member.name) != known.end()) continue;
+    view.report().add(member.place, view.member(member).path(),
+                      "unknown key '" + member.name + "'" + did_you_mean(member.name, known));
+  }
+}
+
+std::optional<View> Fields::find(std::string_view name) const {
+  for (const auto& member : view_.value().members()) {
+    if (member.name == name && !member.value.is_null()) return view_.member(member);
+  }
+  return std::nullopt;
+}
+
+std::optional<View> Fields::require(std::string_view name) const {
+  auto found = find(name);
+  if (!found && view_.value().is_object()) {
+    view_.problem("'" + std::string(name) + "' is missing");
+  }
+  return found;
+}
+
+std::string Fields::name(std::string_view field) const {
+  const auto found = require(field);
+  return found ? found->name().value_or("") : "";
+}
+
+std::string Fields::text(std::string_view field) const {
+  const auto found = require(field);
+  if (!found) return {};
+  auto read = found->text();
+  if (read && read->empty()) found->problem("the text is empty");
+  return read.value_or("");
+}
+
+std::string Fields::optional_text(std::string_view field) const {
+  const auto found = find(field);
+  return found ? found->text().value_or("") : "";
+}
+
+std::string Fields::one_of(std::string_view field,
+                           std::span<const std::string_view> choices) const {
+  const auto found = require(field);
+  return found ? found->one_of(choices).value_or("") : "";
+}
+
+bool Fields::flag(std::string_view field, bool otherwise) const {
+  const auto found = find(field);
+  return found ? found->flag().value_or(otherwise) : otherwise;
+}
+
+void Fields::each(std::string_view field, const std::function<void(const View&)>& read) const {
+  const auto found = find(field);
+  if (!found) return;
+  if (!found->value().is_array()) {
+    found->problem("expected a list, not " + std::string(found->value().kind_name()));
+    return;
+  }
+  for (std::size_t i = 0; i < found->value().items().size(); ++i) read(found->item(i));
+}
+
+std::vector<std::string> Fields::names(std::string_view field) const {
+  std::vector<std::string> list;
+  std::set<std::string, std::less<>> seen;
+  each(field, [&](const View& item) {
+    auto name = item.name();
+    if (!name) return;
+    if (!seen.insert(*name).second) return item.problem("'" + *name + "' stands twice in the list");
+    list.push_back(std::move(*name));
+  });
+  return list;
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/located.h"
+#include "flows/problem.h"
+
+// Reading a Located value field by field, collecting all problems on the way. One thread at a time.
+namespace conversed::flows {
+
+// The problems of one file.
+class Report {
+ public:
+  explicit Report(std::string file, std::size_t max_problems = 200)
+      : file_(std::move(file)), max_problems_(max_problems) {}
+
+  void add(Place place, std::string path, std::string message);
+  // Counts those that were too many to keep.
+  [[nodiscard]] std::size_t size() const { return problems_.size() + omitted_; }
+  // In the file's order; a last line says how many were left out.
+  [[nodiscard]] Problems take();
+
+ private:
+  std::string file_;
+  std::size_t max_problems_;
+  Problems problems_;
+  std::size_t omitted_ = 0;
+};
+
+// A value with the way that leads to it. Borrows its parent, its value and the report: all of them
+// must outlive it.
+class View {
+ public:
+  View(const Located& value, Report& report) : value_(&value), report_(&report) {}
+
+  [[nodiscard]] const Located& value() const { return *value_; }
+  [[nodiscard]] Report& report() const { return *report_; }
+  [[nodiscard]] View item(std::size_t index) const;
+  [[nodiscard]] View member(const Located::Member& member) const;
+  // As in `flows[0].nodes[3].then[0]`, from the root of the file.
+  [[nodiscard]] std::string path() const;
+  void problem(std::string message) const {
+    report_->add(value_->place(), path(), std::move(message));
+  }
+
+  // Each says what is wrong if the value is something else, and gives nothing then.
+  [[nodiscard]] std::optional<std::string> text() const;  // an empty text is one
+  [[nodiscard]] std::optional<bool> flag() const;
+  [[nodiscard]] std::optional<std::int64_t> integer(std::int64_t least, std::int64_t most) const;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> duration(
+      std::chrono::milliseconds least, std::chrono::milliseconds most) const;
+  // A text of 1 to 200 characters without control characters or blanks at its ends.
+  [[nodiscard]] std::optional<std::string> name() const;
+  [[nodiscard]] std::optional<std::string> one_of(std::span<const std::string_view> choices) const;
+
+ private:
+  View(const Located& value, const View& parent, const std::string* name, std::size_t index)
+      : value_(&value), report_(parent.report_), parent_(&parent), name_(name), index_(index) {}
+
+  const Located* value_;
+  Report* report_;
+  const View* parent_ = nullptr;
+  const std::string* name_ = nullptr;  // in the parent; null: the parent is a list
+  std::size_t index_ = 0;
+};
+
+// The fields of a mapping. What is no mapping, and what is not among `known`, is a problem at once.
+class Fields {
+ public:
+  Fields(const View& view, std::initializer_list<std::string_view> known)
+      : Fields(view, std::span(known.begin(), known.size())) {}
+  Fields(const View& view, std::span<const std::string_view> known);
+
+  [[nodiscard]] const View& view() const { return view_; }
+  // Nothing if the field is missing or null.
+  [[nodiscard]] std::optional<View> find(std::string_view name) const;
+  // The same, and a problem if there is nothing.
+  [[nodiscard]] std::optional<View> require(std::string_view name) const;
+
+  // Required fields give an empty value besides the problem.
+  [[nodiscard]] std::string name(std::string_view field) const;
+  [[nodiscard]] std::string text(std::string_view field) const;  // required, not empty
+  [[nodiscard]] std::string optional_text(std::string_view field) const;
+  [[nodiscard]] std::string one_of(std::string_view field,
+                                   std::span<const std::string_view> choices) const;
+  [[nodiscard]] bool flag(std::string_view field, bool otherwise) const;
+  // Calls `read` for each element of the list, if the field is there; what is no list is a problem.
+  void each(std::string_view field, const std::function<void(const View&)>& read) const;
+  // A list of unique names.
+  [[nodiscard]] std::vector<std::string> names(std::string_view field) const;
+
+ private:
+  View view_;
+};
+
+// For `unknown key 'nodse'; did you mean 'nodes'?`: the message's end, empty if nothing is near.
+[[nodiscard]] std::string did_you_mean(std::string_view word,
+                                       std::span<const std::string_view> known);
+// `a, b, c`
+[[nodiscard]] std::string list_of(std::span<const std::string_view> words);
+
+// `500ms`, `10s`, `5m`, `2h`, `3d`: a whole number and its unit. Nothing: it is none, or too long
+// for 64 bits.
+[[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+// An absolute http or https URL with a host, without user information, blanks and control
+// characters.
+[[nodiscard]] bool is_http_url(std::string_view text);
+[[nodiscard]] bool is_email(std::string_view text);
+// A name of the time-zone database that ICU knows.
+[[nodiscard]] bool is_time_zone(const std::string& name);
+// Unicode scalar values in valid UTF-8.
+[[nodiscard]] std::size_t count_characters(std::string_view utf8);
+[[nodiscard]] bool has_control_characters(std::string_view utf8);
+
+}  // namespace conversed::flows

@@ -1,0 +1,185 @@
+#include "flows/flow.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "flows/flow_compiler.h"
+#include "flows/node_types.h"
+#include "store/model/json.h"
+
+namespace conversed::flows {
+namespace {
+
+constexpr std::size_t max_id_bytes = 64;
+
+// Ids begin with a letter and hold no brackets or dots: none can be taken for a path.
+bool is_node_id(std::string_view id) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !id.empty() && id.size() <= max_id_bytes && letter(id.front()) &&
+         std::all_of(id.begin(), id.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+}  // namespace
+
+std::string near_name(std::string_view word, const std::set<std::string, std::less<>>& known) {
+  const std::vector<std::string_view> words(known.begin(), known.end());
+  return did_you_mean(word, words);
+}
+
+Checked<std::shared_ptr<const Flow>> Flow::compile(const nlohmann::json& definition,
+                                                   const FlowLimits& limits) {
+  Report report("");
+  const Located located = Located::from_json(definition);
+  auto flow = compile(View(located, report), nullptr, limits);
+  if (flow == nullptr) return tl::unexpected<Problems>(report.take());
+  return flow;
+}
+
+Checked<std::shared_ptr<const Flow>> Flow::compile_text(std::string_view definition,
+                                                        const FlowLimits& limits) {
+  auto parsed = model::parse_json(definition);
+  if (!parsed) {
+    return tl::unexpected<Problems>({{"", {}, "", "the definition: " + parsed.error().message}});
+  }
+  return compile(*parsed, limits);
+}
+
+std::shared_ptr<const Flow> Flow::compile(const View& definition, const KnownNames* known,
+                                          const FlowLimits& limits) {
+  return FlowCompiler(definition.report(), known, limits).compile(definition);
+}
+
+NodeIndex Flow::find(const std::string& address) const {
+  const auto found = by_address_.find(address);
+  return found == by_address_.end() ? end_of_flow : found->second;
+}
+
+std::shared_ptr<const Flow> FlowCompiler::compile(const View& definition) {
+  const std::size_t problems_before = report_.size();
+  const Fields fields(definition, {"name", "lexicons", "nodes"});
+  flow_->name_ = fields.name("name");
+  flow_->lexicons_ = fields.names("lexicons");
+  if (known_ != nullptr) {
+    fields.each("lexicons", [&](const View& item) {
+      if (!item.value().is_text() || known_->lexicons.contains(item.value().text())) return;
+      item.problem("there is no lexicon '" + item.value().text() + "'" +
+                   near_name(item.value().text(), known_->lexicons));
+    });
+  }
+  if (const auto nodes = fields.require("nodes")) {
+    flow_->start_ = sequence(*nodes, "nodes", end_of_flow);
+  }
+  check_references();
+  return report_.size() == problems_before ? flow_ : nullptr;
+}
+
+NodeIndex FlowCompiler::sequence(const View& list, const std::string& path, NodeIndex next) {
+  if (!list.value().is_array()) {
+    list.problem("expected a list of Nodes, not " + std::string(list.value().kind_name()));
+    return next;
+  }
+  const std::size_t count = list.value().items().size();
+  const std::size_t first = flow_->slots_.size();
+  if (count > limits_.max_nodes - std::min(first, limits_.max_nodes)) {
+    if (!std::exchange(too_many_, true)) {
+      list.problem("the Flow has more than " + std::to_string(limits_.max_nodes) + " Nodes");
+    }
+    return next;
+  }
+  flow_->slots_.resize(first + count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto after = i + 1 < count ? NodeIndex(first + i + 1) : next;
+    node(list.item(i), path + '[' + std::to_string(i) + ']', NodeIndex(first + i), after);
+  }
+  return count == 0 ? next : NodeIndex(first);
+}
+
+const NodeType* FlowCompiler::type_of(const View& view) {
+  if (!view.value().is_object()) {
+    view.problem("a Node is a mapping such as `say: Hello`, not " +
+                 std::string(view.value().kind_name()));
+    return nullptr;
+  }
+  const Located::Member* named = nullptr;
+  const Located::Member* unknown = nullptr;
+  for (const auto& member : view.value().members()) {
+    if (member.name == "id") continue;
+    if (find_node_type(member.name) == nullptr) {
+      if (unknown == nullptr) unknown = &member;
+    } else if (named == nullptr) {
+      named = &member;
+    } else {
+      view.report().add(member.place, view.member(member).path(),
+                        "a Node has one type; this one is a '" + named->name + "' already");
+    }
+  }
+  if (named != nullptr) return find_node_type(named->name);
+  std::vector<std::string_view> names;
+  for (const NodeType* type : node_types()) names.push_back(type->name);
+  if (unknown == nullptr) {
+    view.problem("a Node needs a type; known are " + list_of(names));
+    return nullptr;
+  }
+  view.report().add(unknown->place, view.member(*unknown).path(),
+                    "unknown Node type '" + unknown->name + "'" +
+                        did_you_mean(unknown->name, names) + "; known are " + list_of(names));
+  return nullptr;
+}
+
+std::string FlowCompiler::address_of(const View& view, const std::string& path) {
+  const Located* id = view.value().find("id");
+  if (id == nullptr) return path;
+  for (const auto& member : view.value().members()) {
+    if (&member.value != id) continue;
+    const View at = view.member(member);
+    if (!id->is_text() || !is_node_id(id->text())) {
+      at.problem("an id is a letter and at most 63 letters, digits, `_` or `-`");
+    } else if (flow_->by_address_.contains(id->text())) {
+      at.problem("the id '" + id->text() + "' stands twice in this Flow");
+    } else {
+      return id->text();
+    }
+  }
+  return path;
+}
+
+void FlowCompiler::node(const View& view, std::string path, NodeIndex index, NodeIndex next) {
+  const NodeType* type = type_of(view);
+  if (!view.value().is_object()) return;
+  std::string address = address_of(view, path);
+  flow_->by_address_.emplace(address, index);
+  if (type == nullptr) return;
+  for (const auto& member : view.value().members()) {
+    if (member.name != type->name) continue;
+    const View config_view = view.member(member);
+    NodeConfig config(*this, *type, view, config_view, std::move(path), next);
+    auto made = type->create(config);
+    // Only now: creating branches has moved the array.
+    Flow::Slot& slot = flow_->slots_[static_cast<std::size_t>(index)];
+    slot = {std::move(made), type, std::move(address), next};
+    return;
+  }
+}
+
+void FlowCompiler::expect_node(const View& reference, std::string id) {
+  references_.push_back({std::move(id), reference.value().place(), reference.path()});
+}
+
+void FlowCompiler::check_references() {
+  std::set<std::string, std::less<>> ids;
+  for (const auto& [address, index] : flow_->by_address_) {
+    if (is_node_id(address)) ids.insert(address);
+  }
+  for (auto& reference : references_) {
+    if (ids.contains(reference.id)) continue;
+    report_.add(
+        reference.place, std::move(reference.path),
+        "no Node of this Flow has the id '" + reference.id + "'" + near_name(reference.id, ids));
+  }
+}
+
+}  // namespace conversed::flows

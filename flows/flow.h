@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "flows/node.h"
+#include "flows/problem.h"
+
+namespace conversed::flows {
+
+struct NodeType;
+class View;
+
+// Names that a Flow may refer to. The loader checks references against the bundle; the Flows of the
+// store compile without, since a deleted Connection fails at its Node, when it runs.
+struct KnownNames {
+  std::set<std::string, std::less<>> connections;
+  std::set<std::string, std::less<>> lexicons;
+  std::set<std::string, std::less<>> tokens;  // labels
+};
+
+struct FlowLimits {
+  std::size_t max_nodes = 10'000;  // in one Flow
+};
+
+// One version of a Flow, compiled: an array of Nodes, each with its address and what follows it.
+// Immutable; threads share it without locks.
+class Flow {
+ public:
+  // From the definition that a Bundle and the store carry: `{"name","lexicons":[..],"nodes":[..]}`.
+  // The problems have paths, and places if the definition comes from a file.
+  [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile(
+      const nlohmann::json& definition, const FlowLimits& limits = {});
+
+  // The same from JSON text, as `FlowVersion::definition` holds it; what is no JSON is a Problem.
+  [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile_text(
+      std::string_view definition, const FlowLimits& limits = {});
+
+  // The loader's way in: problems go to the view's report. Null if there were any.
+  [[nodiscard]] static std::shared_ptr<const Flow> compile(const View& definition,
+                                                           const KnownNames* known,
+                                                           const FlowLimits& limits = {});
+
+  // A Node where it stands in the Flow.
+  struct Slot {
+    std::unique_ptr<const Node> node;
+    const NodeType* type = nullptr;
+    std::string address;  // its id, else its path, such as `nodes[3].then[0]`
+    NodeIndex next = end_of_flow;
+  };
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::vector<std::string>& lexicons() const { return lexicons_; }
+  [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
+  // The first Node; `end_of_flow` if there is none.
+  [[nodiscard]] NodeIndex start() const { return start_; }
+  // Requires an index below `slots().size()`.
+  [[nodiscard]] const Slot& slot(NodeIndex index) const {
+    return slots_[static_cast<std::size_t>(index)];
+  }
+  // The Node with this address; `end_of_flow` if there is none.
+  [[nodiscard]] NodeIndex find(const std::string& address) const;
+
+ private:
+  friend class FlowCompiler;
+  Flow() = default;
+
+  std::string name_;
+  std::vector<std::string> lexicons_;
+  std::vector<Slot> slots_;
+  std::unordered_map<std::string, NodeIndex> by_address_;
+  NodeIndex start_ = end_of_flow;
+};
+
+}  // namespace conversed::flows

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flows/fields.h"
+#include "flows/flow.h"
+
+namespace conversed::flows {
+
+// Compiles one Flow. Lists of Nodes get neighbouring places in the array, so that the Node after
+// each is known before its own branches are compiled. Recursion is bounded by the nesting that the
+// readers of files let through. One thread, one use.
+class FlowCompiler {
+ public:
+  FlowCompiler(Report& report, const KnownNames* known, const FlowLimits& limits)
+      : report_(report), known_(known), limits_(limits), flow_(new Flow) {}
+
+  // Null if there were problems; they are in the report.
+  [[nodiscard]] std::shared_ptr<const Flow> compile(const View& definition);
+
+  // A list of Nodes; `next` comes after its last one. The index of its first one, `next` if the
+  // list is empty. `path`: of the list in the Flow.
+  [[nodiscard]] NodeIndex sequence(const View& list, const std::string& path, NodeIndex next);
+
+  // Says later, when all Nodes are known, that there is no such Node.
+  void expect_node(const View& reference, std::string id);
+
+  [[nodiscard]] const KnownNames* known() const { return known_; }
+
+ private:
+  struct Reference {
+    std::string id;
+    Place place;
+    std::string path;
+  };
+
+  void node(const View& view, std::string path, NodeIndex index, NodeIndex next);
+  [[nodiscard]] const NodeType* type_of(const View& view);
+  [[nodiscard]] std::string address_of(const View& view, const std::string& path);
+  void check_references();
+
+  Report& report_;
+  const KnownNames* known_;
+  const FlowLimits limits_;
+  std::shared_ptr<Flow> flow_;
+  std::vector<Reference> references_;
+  bool too_many_ = false;
+};
+
+// `; did you mean 'x'?` among the names of a set.
+[[nodiscard]] std::string near_name(std::string_view word,
+                                    const std::set<std::string, std::less<>>& known);
+
+}  // namespace conversed::flows

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "flows/problem.h"
+#include "store/model/bundle.h"
+
+namespace conversed::flows {
+
+// Looks up NAME of a `${NAME}`; nothing: it is not set. Called on the caller's thread only.
+using Environment = std::function<std::optional<std::string>(std::string_view name)>;
+
+struct LoadLimits {
+  std::size_t max_bytes = std::size_t{16} << 20;  // of the text
+  std::size_t max_depth = 64;                     // of nested values; the outermost counts as 1
+  std::size_t max_values = 1'000'000;             // after aliases are expanded
+  std::size_t max_problems = 200;                 // further ones are counted, not listed
+};
+
+// Makes a Bundle from the text of a YAML or JSON file, or says all that is wrong with it. The text
+// is JSON if `file_name` ends in `.json`, or if it begins with `{` and is JSON; else it is YAML
+// (core schema: `yes` and quoted numbers are text). `file_name` is for the problems' sake only:
+// nothing is opened.
+//
+// What is there is complete and consistent: names are unique, references lead somewhere, every
+// Flow compiles, every `${NAME}` in a Connection's fields and a webhook is replaced.
+// Pure but for `environment`; thread-safe.
+[[nodiscard]] Checked<model::Bundle> load_bundle(std::string_view text, std::string_view file_name,
+                                                 const Environment& environment,
+                                                 const LoadLimits& limits = {});
+
+}  // namespace conversed::flows

@@ -1,0 +1,21 @@
+#include "flows/node.h"
+
+#include "flows/turn.h"
+
+namespace conversed::flows {
+
+// A Node that says by `awaits` what it takes overrides the function that takes it; the Turn asks
+// before it calls, so these are reached by a defect of a Node type only.
+Result<Step> Node::on_input(Turn& turn) const {
+  return turn.failure(model::Errc::internal, "takes no input");
+}
+
+Result<Step> Node::on_call_result(Turn& turn, const model::CallResult&) const {
+  return turn.failure(model::Errc::internal, "takes no result of a call");
+}
+
+Result<Step> Node::on_timer(Turn& turn) const {
+  return turn.failure(model::Errc::internal, "takes no timer");
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,349 @@
+#include "flows/node_config.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "flows/flow_compiler.h"
+#include "flows/node_types.h"
+
+namespace conversed::flows {
+namespace {
+
+using expression::Expression;
+using expression::JsonTemplate;
+using expression::Path;
+using expression::Template;
+
+Expression expression_from(const View& view, std::string_view source) {
+  auto compiled = Expression::compile(source);
+  if (compiled) return std::move(*compiled);
+  view.problem(compiled.error().message);
+  return std::move(*Expression::compile("null"));
+}
+
+// What stands between braces may be the label of a Token. Which labels there are is known while a
+// bundle is checked; a Flow of the store compiles whatever labels have come and gone since.
+expression::IsLabel labels(const KnownNames* known) {
+  return
+      [known](std::string_view label) { return known == nullptr || known->tokens.contains(label); };
+}
+
+Template template_from(const View& view, const KnownNames* known) {
+  auto compiled = Template::compile(view.text().value_or(""), {}, labels(known));
+  if (compiled) return std::move(*compiled);
+  view.problem(compiled.error().message);
+  return std::move(*Template::compile(""));
+}
+
+// Each text of the value is checked on its own, so that a problem has the place of its text.
+void check_templates(const View& view, const KnownNames* known) {
+  const Located& value = view.value();
+  if (value.is_text()) {
+    (void)template_from(view, known);
+    return;
+  }
+  for (std::size_t i = 0; i < value.items().size(); ++i) check_templates(view.item(i), known);
+  for (const auto& member : value.members()) check_templates(view.member(member), known);
+}
+
+JsonTemplate json_template_from(const View& view, const KnownNames* known) {
+  const std::size_t before = view.report().size();
+  check_templates(view, known);
+  if (view.report().size() == before) {
+    auto compiled = JsonTemplate::compile(view.value().to_json(), {}, labels(known));
+    if (compiled) return std::move(*compiled);
+    view.problem(compiled.error().message);
+  }
+  return std::move(*JsonTemplate::compile(nullptr));
+}
+
+std::optional<Path> path_from(const View& view, const std::string& text) {
+  auto compiled = Path::compile(text);
+  if (compiled) return std::move(*compiled);
+  view.problem(compiled.error().message);
+  return std::nullopt;
+}
+
+std::optional<Path> place_below(const View& view, std::string_view root, const std::string& name) {
+  const std::string prefix = std::string(root) + '.';
+  if (name.starts_with(prefix)) {
+    view.problem("write '" + name.substr(prefix.size()) + "' instead of '" + name + "'");
+    return std::nullopt;
+  }
+  return path_from(view, prefix + name);
+}
+
+// RFC 9110, 5.6.2.
+bool is_header_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
+}
+
+// Headers that belong to the one who sends the request.
+bool is_reserved_header(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> reserved{
+      "connection", "content-length",    "expect",         "host", "te",
+      "upgrade",    "transfer-encoding", "idempotency-key"};
+  return std::any_of(reserved.begin(), reserved.end(), [&](std::string_view known) {
+    return std::equal(known.begin(), known.end(), name.begin(), name.end(), [](char a, char b) {
+      return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b + ('a' - 'A')) : b);
+    });
+  });
+}
+
+}  // namespace
+
+NodeConfig::NodeConfig(FlowCompiler& compiler, const NodeType& type, const View& node,
+                       const View& config, std::string path, NodeIndex next)
+    : compiler_(compiler),
+      type_(type),
+      node_(node),
+      config_(config),
+      path_(std::move(path)),
+      next_(next) {
+  check_keys();
+}
+
+void NodeConfig::check_keys() {
+  std::vector<std::string_view> inside;
+  std::vector<std::string_view> beside;
+  for (const auto& field : type_.fields) {
+    inside.push_back(field.name);
+    if (field.where == NodeField::Where::beside) beside.push_back(field.name);
+  }
+  for (const auto& member : node_.value().members()) {
+    // A second type was reported as such.
+    if (member.name == "id" || find_node_type(member.name) != nullptr) continue;
+    const std::string path = node_.member(member).path();
+    if (std::find(beside.begin(), beside.end(), member.name) == beside.end()) {
+      std::vector<std::string_view> known = beside;
+      known.push_back("id");
+      node_.report().add(member.place, path,
+                         "unknown key '" + member.name + "' beside '" + std::string(type_.name) +
+                             "'" + did_you_mean(member.name, known));
+    } else if (!type_.free_form && config_.value().find(member.name) != nullptr) {
+      node_.report().add(member.place, path, "stands here and in the mapping as well");
+    }
+  }
+  if (type_.free_form) return;
+  if (config_.value().is_object()) {
+    const Fields checked(config_, inside);
+  } else if (type_.shorthand.empty()) {
+    config_.problem("expected a mapping, not " + std::string(config_.value().kind_name()));
+  }
+}
+
+std::optional<View> NodeConfig::find(std::string_view field) const {
+  const auto member_of = [&](const View& view) -> std::optional<View> {
+    for (const auto& member : view.value().members()) {
+      if (member.name == field && !member.value.is_null()) return view.member(member);
+    }
+    return std::nullopt;
+  };
+  if (type_.free_form) return std::nullopt;
+  if (!config_.value().is_object() && field == type_.shorthand && !config_.value().is_null()) {
+    return config_;
+  }
+  if (auto inside = member_of(config_)) return inside;
+  for (const auto& known : type_.fields) {
+    if (known.name == field && known.where == NodeField::Where::beside) return member_of(node_);
+  }
+  return std::nullopt;
+}
+
+std::optional<View> NodeConfig::require(std::string_view field) {
+  auto found = find(field);
+  if (!found && (config_.value().is_object() || !type_.shorthand.empty())) {
+    config_.problem("'" + std::string(field) + "' is missing");
+  }
+  return found;
+}
+
+void NodeConfig::problem(std::string_view field, std::string message) {
+  const auto found = find(field);
+  (found ? *found : config_).problem(std::move(message));
+}
+
+Template NodeConfig::text_template(std::string_view field) {
+  const auto found = require(field);
+  return found ? template_from(*found, compiler_.known()) : std::move(*Template::compile(""));
+}
+
+std::optional<Template> NodeConfig::optional_template(std::string_view field) {
+  const auto found = find(field);
+  if (!found) return std::nullopt;
+  return template_from(*found, compiler_.known());
+}
+
+std::vector<Template> NodeConfig::alternatives(std::string_view field) {
+  std::vector<Template> list;
+  const auto found = require(field);
+  if (!found) return list;
+  if (!found->value().is_array()) {
+    list.push_back(template_from(*found, compiler_.known()));
+    return list;
+  }
+  const std::size_t count = found->value().items().size();
+  if (count == 0) found->problem("the list is empty");
+  for (std::size_t i = 0; i < count; ++i)
+    list.push_back(template_from(found->item(i), compiler_.known()));
+  return list;
+}
+
+Expression NodeConfig::condition(std::string_view field) {
+  const auto found = require(field);
+  if (!found) return std::move(*Expression::compile("null"));
+  // `if: true` is what somebody writes who tries things out.
+  const auto& scalar = found->value().scalar();
+  if (scalar.is_boolean() || scalar.is_number()) {
+    return expression_from(*found, scalar.dump());
+  }
+  const auto text = found->text();
+  return text ? expression_from(*found, *text) : std::move(*Expression::compile("null"));
+}
+
+std::optional<JsonTemplate> NodeConfig::json_template(std::string_view field) {
+  const auto found = find(field);
+  if (!found) return std::nullopt;
+  return json_template_from(*found, compiler_.known());
+}
+
+std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_view field) {
+  std::vector<std::pair<std::string, Template>> list;
+  const auto found = find(field);
+  if (!found) return list;
+  if (!found->value().is_object()) {
+    found->problem("expected a mapping, not " + std::string(found->value().kind_name()));
+    return list;
+  }
+  for (const auto& member : found->value().members()) {
+    const View view = found->member(member);
+    if (!is_header_name(member.name)) {
+      view.problem("'" + member.name + "' is no name of a header");
+    } else if (is_reserved_header(member.name)) {
+      view.problem("the header '" + member.name + "' is set by the sender of the request");
+    }
+    list.emplace_back(member.name, template_from(view, compiler_.known()));
+  }
+  return list;
+}
+
+std::optional<Path> NodeConfig::path(std::string_view field) {
+  const auto found = find(field);
+  if (!found) return std::nullopt;
+  const auto text = found->text();
+  return text ? path_from(*found, *text) : std::nullopt;
+}
+
+std::string NodeConfig::choice(std::string_view field, std::span<const std::string_view> choices,
+                               std::string_view otherwise) {
+  const auto found = find(field);
+  return found ? found->one_of(choices).value_or(std::string(otherwise)) : std::string(otherwise);
+}
+
+int NodeConfig::integer(std::string_view field, int otherwise, int least, int most) {
+  const auto found = find(field);
+  return found ? static_cast<int>(found->integer(least, most).value_or(otherwise)) : otherwise;
+}
+
+std::chrono::milliseconds NodeConfig::duration(std::string_view field,
+                                               std::optional<std::chrono::milliseconds> otherwise,
+                                               std::chrono::milliseconds least,
+                                               std::chrono::milliseconds most) {
+  const auto found = otherwise ? find(field) : require(field);
+  return found ? found->duration(least, most).value_or(least) : otherwise.value_or(least);
+}
+
+std::vector<std::string> NodeConfig::names(std::string_view field) {
+  const auto found = find(field);
+  std::vector<std::string> list;
+  if (!found) return list;
+  if (!found->value().is_array()) found->problem("expected a list of texts");
+  for (std::size_t i = 0; i < found->value().items().size(); ++i) {
+    if (auto name = found->item(i).name()) list.push_back(std::move(*name));
+  }
+  return list;
+}
+
+std::string NodeConfig::connection(std::string_view field) {
+  const auto found = find(field);
+  if (!found) return {};
+  auto name = found->name();
+  if (!name) return {};
+  const KnownNames* known = compiler_.known();
+  if (known != nullptr && !known->connections.contains(*name)) {
+    found->problem("there is no Connection '" + *name + "'" + near_name(*name, known->connections));
+  }
+  return *name;
+}
+
+std::string NodeConfig::node_id(std::string_view field) {
+  const auto found = require(field);
+  const auto id = found ? found->text() : std::nullopt;
+  if (!id) return {};
+  compiler_.expect_node(*found, *id);
+  return *id;
+}
+
+NodeIndex NodeConfig::branch(std::string_view field) {
+  const auto found = find(field);
+  return found ? compiler_.sequence(*found, path_ + '.' + std::string(field), next_) : next_;
+}
+
+std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_view field) {
+  std::vector<std::pair<std::string, NodeIndex>> list;
+  const auto found = require(field);
+  if (!found) return list;
+  if (!found->value().is_object()) {
+    found->problem("expected a mapping, not " + std::string(found->value().kind_name()));
+    return list;
+  }
+  for (const auto& member : found->value().members()) {
+    const std::string path = path_ + '.' + std::string(field) + "[\"" + member.name + "\"]";
+    list.emplace_back(member.name, compiler_.sequence(found->member(member), path, next_));
+  }
+  return list;
+}
+
+void NodeConfig::expect_true() {
+  const Located& value = config_.value();
+  if (value.is_null() || value.scalar() == true) return;
+  config_.problem("write `" + std::string(type_.name) + ": true`; there is nothing to configure");
+}
+
+std::vector<std::pair<Path, JsonTemplate>> NodeConfig::assignments(std::string_view root) {
+  std::vector<std::pair<Path, JsonTemplate>> list;
+  if (!config_.value().is_object()) {
+    config_.problem("expected a mapping, not " + std::string(config_.value().kind_name()));
+    return list;
+  }
+  if (config_.value().members().empty()) config_.problem("the mapping is empty");
+  for (const auto& member : config_.value().members()) {
+    const View view = config_.member(member);
+    auto path = place_below(view, root, member.name);
+    auto value = json_template_from(view, compiler_.known());
+    if (path) list.emplace_back(std::move(*path), std::move(value));
+  }
+  return list;
+}
+
+std::vector<Path> NodeConfig::places(std::string_view root) {
+  std::vector<Path> list;
+  const auto take = [&](const View& view) {
+    const auto name = view.text();
+    if (!name) return;
+    if (auto path = place_below(view, root, *name)) list.push_back(std::move(*path));
+  };
+  if (!config_.value().is_array()) {
+    take(config_);
+    return list;
+  }
+  if (config_.value().items().empty()) config_.problem("the list is empty");
+  for (std::size_t i = 0; i < config_.value().items().size(); ++i) take(config_.item(i));
+  return list;
+}
+
+}  // namespace conversed::flows

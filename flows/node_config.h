@@ -1,0 +1,89 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flows/expression/expression.h"
+#include "flows/expression/path.h"
+#include "flows/expression/template.h"
+#include "flows/fields.h"
+#include "flows/node.h"
+
+namespace conversed::flows {
+
+class FlowCompiler;
+struct NodeType;
+
+// The config of one Node while its Flow is compiled. What is wrong becomes a problem at its place,
+// and the reader gives a harmless value instead, so that `create` can go on and all problems come
+// at once; a Flow with problems never runs. One thread.
+class NodeConfig {
+ public:
+  // `node` is the whole Node, `config` the value under the type's name; both outlive this.
+  NodeConfig(FlowCompiler& compiler, const NodeType& type, const View& node, const View& config,
+             std::string path, NodeIndex next);
+
+  // The Node that follows this one; where a missing branch leads.
+  [[nodiscard]] NodeIndex next() const { return next_; }
+  [[nodiscard]] bool has(std::string_view field) const { return find(field).has_value(); }
+
+  // Required; the functions below whose result is optional give nothing for a missing field.
+  [[nodiscard]] expression::Template text_template(std::string_view field);
+  [[nodiscard]] std::optional<expression::Template> optional_template(std::string_view field);
+  // Required: one text or a list of at least one.
+  [[nodiscard]] std::vector<expression::Template> alternatives(std::string_view field);
+  [[nodiscard]] expression::Expression condition(std::string_view field);  // required
+  [[nodiscard]] std::optional<expression::JsonTemplate> json_template(std::string_view field);
+  // A mapping of header names to templates.
+  [[nodiscard]] std::vector<std::pair<std::string, expression::Template>> headers(
+      std::string_view field);
+  [[nodiscard]] std::optional<expression::Path> path(std::string_view field);
+  [[nodiscard]] std::string choice(std::string_view field,
+                                   std::span<const std::string_view> choices,
+                                   std::string_view otherwise);
+  [[nodiscard]] int integer(std::string_view field, int otherwise, int least, int most);
+  [[nodiscard]] std::chrono::milliseconds duration(
+      std::string_view field, std::optional<std::chrono::milliseconds> otherwise,
+      std::chrono::milliseconds least, std::chrono::milliseconds most);
+  [[nodiscard]] std::vector<std::string> names(std::string_view field);
+  // The name of a Connection of the project; empty if the field is missing.
+  [[nodiscard]] std::string connection(std::string_view field);
+  // The id of a Node of this Flow; required.
+  [[nodiscard]] std::string node_id(std::string_view field);
+
+  // The first Node of a list of Nodes, after which `next()` comes; `next()` if there is none.
+  [[nodiscard]] NodeIndex branch(std::string_view field);
+  // A mapping of texts to lists of Nodes; required.
+  [[nodiscard]] std::vector<std::pair<std::string, NodeIndex>> branches(std::string_view field);
+
+  // For Nodes whose value is `true`, for the sake of the file's syntax: `- stop: true`.
+  void expect_true();
+  // For free-form Nodes: each member is a place below `root` and the template of its value.
+  [[nodiscard]] std::vector<std::pair<expression::Path, expression::JsonTemplate>> assignments(
+      std::string_view root);
+  // For free-form Nodes: one name or a list of names of places below `root`.
+  [[nodiscard]] std::vector<expression::Path> places(std::string_view root);
+
+  // Any other check.
+  [[nodiscard]] std::optional<View> find(std::string_view field) const;
+  void problem(std::string_view field, std::string message);
+
+ private:
+  void check_keys();
+  [[nodiscard]] std::optional<View> require(std::string_view field);
+
+  FlowCompiler& compiler_;
+  const NodeType& type_;
+  const View& node_;
+  const View& config_;
+  const std::string path_;  // of this Node in its Flow, such as `nodes[3].then[0]`
+  const NodeIndex next_;
+};
+
+}  // namespace conversed::flows

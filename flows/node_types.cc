@@ -1,0 +1,41 @@
+#include "flows/node_types.h"
+
+#include <algorithm>
+#include <array>
+
+namespace conversed::flows {
+namespace {
+
+// By name: find_node_type searches by halves.
+constexpr std::array<const NodeType*, 15> all{
+    &add_to_context_node,
+    &go_to_node,
+    &http_request_node,
+    &if_node,
+    &log_node,
+    &once_node,
+    &question_node,
+    &remove_from_context_node,
+    &reset_context_node,
+    &say_node,
+    &sleep_node,
+    &stop_node,
+    &switch_node,
+    &update_profile_node,
+    &wait_node,
+};
+
+}  // namespace
+
+std::span<const NodeType* const> node_types() {
+  return all;
+}
+
+const NodeType* find_node_type(std::string_view name) {
+  const auto found = std::lower_bound(
+      all.begin(), all.end(), name,
+      [](const NodeType* type, std::string_view wanted) { return type->name < wanted; });
+  return found != all.end() && (*found)->name == name ? *found : nullptr;
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "flows/node.h"
+#include "flows/node_config.h"
+#include "flows/turn.h"
+
+// The list of Node types. A new type is one file in nodes/, one line below and one in
+// node_types.cc.
+namespace conversed::flows {
+
+// One config key of a Node type; the loader refuses keys that are not listed.
+struct NodeField {
+  enum class Where : std::uint8_t {
+    inside,  // in the mapping under the type's name
+    beside,  // beside the type's name; `inside` is taken as well
+  };
+  std::string_view name;
+  std::string_view kind;  // for the docs: `template`, `expression`, `nodes`, `duration`, ...
+  std::string_view summary;
+  Where where = Where::inside;
+};
+
+struct NodeType {
+  std::string_view name;
+  std::string_view summary;  // one sentence
+  // The field that a value stands for which is no mapping (`- say: Hello`); empty: none.
+  std::string_view shorthand;
+  // The value under the type's name is the whole config, whatever its keys are (`addToContext`).
+  bool free_form = false;
+  std::span<const NodeField> fields;
+  std::string_view example;  // YAML, one Node of a `nodes:` list
+  // Reads the config; what is wrong goes to it as problems. Never null.
+  std::unique_ptr<const Node> (*create)(NodeConfig& config) = nullptr;
+};
+
+extern const NodeType add_to_context_node;
+extern const NodeType go_to_node;
+extern const NodeType http_request_node;
+extern const NodeType if_node;
+extern const NodeType log_node;
+extern const NodeType once_node;
+extern const NodeType question_node;
+extern const NodeType remove_from_context_node;
+extern const NodeType reset_context_node;
+extern const NodeType say_node;
+extern const NodeType sleep_node;
+extern const NodeType stop_node;
+extern const NodeType switch_node;
+extern const NodeType update_profile_node;
+extern const NodeType wait_node;
+
+// All of them, by name.
+[[nodiscard]] std::span<const NodeType* const> node_types();
+
+// Null: there is no such type.
+[[nodiscard]] const NodeType* find_node_type(std::string_view name);
+
+}  // namespace conversed::flows

@@ -1,0 +1,186 @@
+// Asks an upstream by HTTP. The Turn ends with the call; the answer comes back as an event.
+#include <array>
+
+#include "flows/node_types.h"
+
+namespace conversed::flows {
+namespace {
+
+constexpr std::chrono::milliseconds default_timeout = std::chrono::seconds(10);
+constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
+
+constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
+
+// What a URL can't hold goes out percent-encoded, so a value can't break the request's first line.
+std::string encode_rest(std::string_view url) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  static constexpr std::string_view forbidden = "\"<>\\^`{|}";
+  std::string encoded;
+  encoded.reserve(url.size());
+  for (const char c : url) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte < 0x7F && forbidden.find(c) == std::string_view::npos) {
+      encoded += c;
+      continue;
+    }
+    encoded += '%';
+    encoded += digits[byte >> 4];
+    encoded += digits[byte & 0xF];
+  }
+  return encoded;
+}
+
+bool is_content_type(std::string_view name) {
+  static constexpr std::string_view wanted = "content-type";
+  return name.size() == wanted.size() &&
+         std::equal(name.begin(), name.end(), wanted.begin(), [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + ('a' - 'A')) : a) == b;
+         });
+}
+
+struct Request {
+  std::string connection;
+  std::string method;
+  expression::Template url;
+  std::vector<std::pair<std::string, expression::Template>> headers;
+  std::optional<expression::JsonTemplate> body;
+  std::optional<expression::Path> store_in;
+  std::chrono::milliseconds timeout{};
+  int retries = 0;
+  std::optional<NodeIndex> on_error;
+};
+
+class HttpRequestNode final : public Node {
+ public:
+  explicit HttpRequestNode(Request request) : request_(std::move(request)) {}
+
+  Result<Step> run(Turn& turn) const override {
+    model::HttpCall call;
+    if (!request_.connection.empty()) {
+      const auto known = turn.assets().connection_ids.find(request_.connection);
+      if (known == turn.assets().connection_ids.end()) {
+        return failed(turn, "connection_deleted",
+                      "the Connection '" + request_.connection + "' does not exist any more", 0);
+      }
+      call.connection_id = known->second;
+    }
+    call.method = request_.method;
+    call.url = encode_rest(request_.url.render(turn.scope()));
+    if (!is_http_url(call.url)) {
+      return failed(turn, "invalid_url", "the URL is no absolute http or https URL", 0);
+    }
+    bool has_content_type = false;
+    for (const auto& [name, value] : request_.headers) {
+      std::string rendered = value.render(turn.scope());
+      if (has_control_characters(rendered)) {
+        return failed(turn, "invalid_header",
+                      "the value of the header '" + name + "' has control characters", 0);
+      }
+      has_content_type = has_content_type || is_content_type(name);
+      call.headers.emplace_back(name, std::move(rendered));
+    }
+    if (request_.body) add_body(turn, call, has_content_type);
+    call.timeout = request_.timeout;
+    call.retries = request_.retries;
+    return CallUpstream{std::move(call)};
+  }
+
+  Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
+    if (!result.error_code.empty()) {
+      return failed(turn, result.error_code, result.error_message, result.status);
+    }
+    if (request_.store_in) {
+      if (auto done = turn.assign(*request_.store_in, result.body); !done) {
+        return model::fail(done.error());
+      }
+    }
+    return Continue{};
+  }
+
+  Awaits awaits() const override { return Awaits::call_result; }
+
+ private:
+  // A text is sent as it is, everything else as JSON.
+  void add_body(Turn& turn, model::HttpCall& call, bool has_content_type) const {
+    auto body = request_.body->value(turn.scope());
+    const bool is_text = body.is_string();
+    call.body = is_text ? std::move(body.get_ref<std::string&>())
+                        : body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (!has_content_type) {
+      call.headers.emplace_back("Content-Type",
+                                is_text ? "text/plain; charset=utf-8" : "application/json");
+    }
+  }
+
+  Result<Step> failed(Turn& turn, std::string_view code, const std::string& message,
+                      int status) const {
+    if (!request_.on_error) {
+      return turn.failure(model::Errc::bad_upstream, std::string(code) + ": " + message);
+    }
+    turn.set_input_error(code, message, status);
+    return Jump{*request_.on_error};
+  }
+
+  const Request request_;
+};
+
+// A URL without templates can be checked before it is ever used.
+void check_url(NodeConfig& config) {
+  const auto url = config.find("url");
+  if (!url || !url->value().is_text()) return;
+  const std::string& text = url->value().text();
+  if (text.find("{{") == std::string::npos && !is_http_url(encode_rest(text))) {
+    url->problem("expected an absolute http or https URL");
+  }
+}
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  check_url(config);
+  Request request{.connection = config.connection("connection"),
+                  .method = config.choice("method", methods, "GET"),
+                  .url = config.text_template("url"),
+                  .headers = config.headers("headers"),
+                  .body = config.json_template("body"),
+                  .store_in = config.path("storeIn"),
+                  .timeout = config.duration("timeout", default_timeout,
+                                             std::chrono::milliseconds(1), longest_timeout),
+                  .retries = config.integer("retries", 0, 0, 10),
+                  .on_error = std::nullopt};
+  if (config.has("onError")) request.on_error = config.branch("onError");
+  if (request.body && (request.method == "GET" || request.method == "HEAD")) {
+    config.problem("body", "a " + request.method + " request has no body");
+  }
+  return std::make_unique<const HttpRequestNode>(std::move(request));
+}
+
+constexpr NodeField fields[]{
+    {"url", "template", "Absolute, http or https; what a URL can't hold is encoded. Required."},
+    {"method", "text", "GET (the default), HEAD, POST, PUT, PATCH or DELETE."},
+    {"connection", "name", "The Connection whose credentials go with the request."},
+    {"headers", "texts to templates", "Further headers."},
+    {"body", "JSON template", "A text is sent as it is, everything else as JSON."},
+    {"storeIn", "path", "Where the answer's body goes: its value if it is JSON, else its text."},
+    {"timeout", "duration", "Of one attempt, at most 5m; default 10s."},
+    {"retries", "number", "Further attempts after the first, 0 to 10; default 0."},
+    {"onError", "nodes",
+     "Run if the call fails, with `input.error` = `{code, message, status}`; then the Flow goes "
+     "on. Without it a failed call fails the execution."}};
+
+}  // namespace
+
+constinit const NodeType http_request_node{
+    .name = "httpRequest",
+    .summary = "Sends an HTTP request and goes on with its answer; only this session waits for it.",
+    .shorthand = "",
+    .fields = fields,
+    .example =
+        "- httpRequest:\n"
+        "    connection: crm\n"
+        "    url: \"https://crm.example.com/orders/{{encodeURIComponent(input.data.id)}}\"\n"
+        "    storeIn: context.order\n"
+        "    timeout: 8s\n"
+        "    retries: 2\n"
+        "    onError: [{say: \"Please try later.\"}]\n",
+    .create = create};
+
+}  // namespace conversed::flows

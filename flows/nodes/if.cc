@@ -1,0 +1,45 @@
+// Takes one of two ways. A condition that can't be evaluated is false.
+#include "flows/node_types.h"
+
+namespace conversed::flows {
+namespace {
+
+class IfNode final : public Node {
+ public:
+  IfNode(expression::Expression condition, NodeIndex then, NodeIndex otherwise)
+      : condition_(std::move(condition)), then_(then), else_(otherwise) {}
+
+  Result<Step> run(Turn& turn) const override {
+    return Jump{condition_.truthy(turn.scope()) ? then_ : else_};
+  }
+
+ private:
+  const expression::Expression condition_;
+  const NodeIndex then_;
+  const NodeIndex else_;
+};
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  auto condition = config.condition("condition");
+  const NodeIndex then = config.branch("then");
+  return std::make_unique<const IfNode>(std::move(condition), then, config.branch("else"));
+}
+
+constexpr NodeField fields[]{
+    {"condition", "expression", "What is asked; one that can't be evaluated is false. Required."},
+    {"then", "nodes", "Run if the condition is truthy.", NodeField::Where::beside},
+    {"else", "nodes", "Run if not.", NodeField::Where::beside}};
+
+}  // namespace
+
+constinit const NodeType if_node{.name = "if",
+                                 .summary = "Takes one of two ways, and then goes on behind both.",
+                                 .shorthand = "condition",
+                                 .fields = fields,
+                                 .example =
+                                     "- if: context.count > 3\n"
+                                     "  then: [{say: Many.}]\n"
+                                     "  else: [{say: Few.}]\n",
+                                 .create = create};
+
+}  // namespace conversed::flows

@@ -1,0 +1,36 @@
+// Writes a line to the daemon's log.
+#include "flows/node_types.h"
+
+namespace conversed::flows {
+namespace {
+
+class LogNode final : public Node {
+ public:
+  explicit LogNode(expression::Template text) : text_(std::move(text)) {}
+
+  Result<Step> run(Turn& turn) const override {
+    turn.log(text_.render(turn.scope()));
+    return Continue{};
+  }
+
+ private:
+  const expression::Template text_;
+};
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  return std::make_unique<const LogNode>(config.text_template("text"));
+}
+
+constexpr NodeField fields[]{
+    {"text", "template", "The line; what is past its first 1000 bytes is cut off. Required."}};
+
+}  // namespace
+
+constinit const NodeType log_node{.name = "log",
+                                  .summary = "Writes a line to the daemon's log.",
+                                  .shorthand = "text",
+                                  .fields = fields,
+                                  .example = "- log: \"order {{input.data.orderId}} came in\"\n",
+                                  .create = create};
+
+}  // namespace conversed::flows

@@ -1,0 +1,42 @@
+// Runs some Nodes at the first pass in a session only.
+#include "flows/node_types.h"
+
+namespace conversed::flows {
+namespace {
+
+class OnceNode final : public Node {
+ public:
+  OnceNode(NodeIndex first, NodeIndex afterwards) : first_(first), afterwards_(afterwards) {}
+
+  Result<Step> run(Turn& turn) const override {
+    return Jump{turn.first_pass() ? first_ : afterwards_};
+  }
+
+ private:
+  const NodeIndex first_;
+  const NodeIndex afterwards_;
+};
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  if (!config.has("do")) config.problem("do", "'do' is missing");
+  const NodeIndex first = config.branch("do");
+  return std::make_unique<const OnceNode>(first, config.branch("else"));
+}
+
+constexpr NodeField fields[]{
+    {"do", "nodes", "Run at the first pass in the session. Required."},
+    {"else", "nodes", "Run at every later pass.", NodeField::Where::beside}};
+
+}  // namespace
+
+constinit const NodeType once_node{
+    .name = "once",
+    .summary = "Runs some Nodes at the first pass in a session, others afterwards.",
+    .shorthand = "do",
+    .fields = fields,
+    .example =
+        "- once: [{say: Welcome!}]\n"
+        "  else: [{say: Welcome back.}]\n",
+    .create = create};
+
+}  // namespace conversed::flows

@@ -1,0 +1,28 @@
+// Ends the execution; the next input starts the Flow at its beginning.
+#include "flows/node_types.h"
+
+namespace conversed::flows {
+namespace {
+
+class StopNode final : public Node {
+ public:
+  Result<Step> run(Turn&) const override { return Stop{}; }
+};
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  config.expect_true();
+  return std::make_unique<const StopNode>();
+}
+
+}  // namespace
+
+constinit const NodeType stop_node{
+    .name = "stop",
+    .summary = "Ends the execution; the next input starts the Flow at its beginning.",
+    .shorthand = "",
+    .free_form = true,
+    .fields = {},
+    .example = "- stop: true\n",
+    .create = create};
+
+}  // namespace conversed::flows

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/expression/path.h"
+#include "flows/expression/scope.h"
+#include "flows/flow.h"
+#include "store/model/assets.h"
+#include "store/model/effects.h"
+
+namespace conversed::flows {
+
+// Bounds of what Flows may do; over one, the Turn fails and has no effects.
+struct Limits {
+  std::size_t nodes_per_turn = 1000;
+  std::size_t visits_per_node = 100;  // of one Node in one Turn
+  std::size_t outputs_per_turn = 100;
+  std::size_t output_bytes = std::size_t{64} << 10;    // text and data of one output
+  std::size_t context_bytes = std::size_t{256} << 10;  // as JSON text, roughly
+  std::size_t profile_bytes = std::size_t{64} << 10;   // likewise
+  std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
+  std::size_t value_depth = 48;  // of what is written to a context or profile, its path included
+  std::size_t turns_per_execution = 1000;
+};
+
+// All that a Turn depends on. What is referred to must outlive the call of `run_turn`.
+struct TurnInput {
+  const Flow&
+      flow;  // the newest version for an input, the pinned one for an execution that goes on
+  const model::ProjectAssets& assets;
+  const model::Endpoint& endpoint;
+  model::Session session;  // as the predecessor left it; a new one is empty. Move it in.
+  const model::Profile& profile;
+  const model::Event& event;
+  model::Timestamp now{};
+  const Limits& limits;
+  std::int64_t flow_version = 0;  // of `flow`: an execution that begins is pinned to it
+};
+
+// Runs a Flow until it waits, ends or needs something from outside.
+//
+// - `user_message`, `inject` and `follow_up` begin an execution. A session that is new, or whose
+//   last activity is longer ago than the Endpoint's `session_expiry` (by accept times), starts
+//   afresh: context and Flow state are empty, outputs are numbered on. If the Flow waits at a Node,
+//   that Node gets the input, else the Flow starts at its beginning.
+// - `call_result` and `timer` go on with the session's execution.
+//
+// A pure function: the same TurnInput gives equal Effects, whenever and wherever it runs.
+// Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
+// `invalid_argument` and `too_large` (the Flow's own failure or a limit; the message names the
+// Node), `bad_upstream` (a failed call without `onError`), `internal` (stored state that can't be
+// read). Any of them means: no effects. Thread-safe.
+[[nodiscard]] Result<model::Effects> run_turn(TurnInput input);
+
+// True if an input accepted at `accepted_at` finds a session that has had no input yet (its last
+// activity is the epoch), or one that has expired. An expiry of 0 or less means never.
+[[nodiscard]] bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
+                                 model::Timestamp accepted_at);
+
+// What a session comes to when a Turn of it has failed for good: no execution is left, an input
+// counts as activity, and the Endpoint's `error_text` is said if it has one. A Flow that waited for
+// the input waits on. Pure; thread-safe.
+[[nodiscard]] model::Effects failure_effects(model::Session session,
+                                             const model::Endpoint& endpoint,
+                                             const model::Event& event, model::Timestamp now);
+
+// The running Turn as its Nodes see it: what they may read, and what they may ask for. One thread.
+class Turn {
+ public:
+  explicit Turn(TurnInput input);
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  // What expressions see. Valid until the Turn ends; it follows every change at once.
+  [[nodiscard]] const expression::Scope& scope() const { return scope_; }
+  // `input.text`; empty if the input had data only.
+  [[nodiscard]] const std::string& input_text() const;
+  [[nodiscard]] const Flow& flow() const { return input_.flow; }
+  [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
+  [[nodiscard]] const Limits& limits() const { return input_.limits; }
+  // The Node that runs.
+  [[nodiscard]] const Flow::Slot& here() const { return input_.flow.slot(at_); }
+
+  // Says something to the user. `data` is null when there is none.
+  [[nodiscard]] Result<void> output(std::string text, nlohmann::json data);
+  // Writes to `context` or `profile`, as the path says.
+  [[nodiscard]] Result<void> assign(const expression::Path& path, nlohmann::json value);
+  void erase(const expression::Path& path);
+  void reset_context();
+  // Sets `input.error`, for the branch that deals with it.
+  void set_input_error(std::string_view code, std::string_view message, int status);
+  // True the first time in this session that the Node that runs asks.
+  [[nodiscard]] bool first_pass();
+  // An evenly distributed number below `bound` (at least 1); the same in every rerun.
+  [[nodiscard]] std::size_t random_below(std::size_t bound);
+  // A line for the daemon's log.
+  void log(std::string line);
+
+  // What the Node that waits remembers between its Waits; gone once the Flow goes on. Null at
+  // first.
+  [[nodiscard]] nlohmann::json& node_state() { return node_state_; }
+
+  // Failures of the Node that runs; the message gets its address.
+  [[nodiscard]] tl::unexpected<model::Error> failure(model::Errc code,
+                                                     std::string_view message) const;
+
+ private:
+  friend class TurnRunner;
+
+  // One of the two roots that a Flow writes to, and how large it is.
+  struct Root {
+    nlohmann::json* value = nullptr;
+    std::size_t limit = 0;
+    std::size_t measured = 0;  // bytes when it was last walked through
+    std::size_t grown = 0;     // bytes written since; it may have grown by less
+    bool is_measured = false;
+  };
+  [[nodiscard]] Root& root(expression::Path::Root which);
+  [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
+
+  TurnInput input_;
+  model::Effects effects_;
+  expression::Scope scope_;
+  Root context_;
+  Root profile_;
+
+  // The execution's; they go into its state when the Turn ends before it does.
+  model::Execution execution_;
+  nlohmann::json input_object_ = nlohmann::json::object();
+  std::int64_t outputs_made_ = 0;
+  std::int64_t calls_made_ = 0;
+  std::int64_t turns_ = 1;
+
+  // The session's; they go into its Flow state.
+  std::int64_t executions_ = 0;
+  nlohmann::json once_marks_ = nlohmann::json::object();
+  std::string waits_at_;  // a Node's address; empty: the Flow starts at its beginning
+  nlohmann::json node_state_;
+
+  NodeIndex at_ = end_of_flow;
+};
+
+}  // namespace conversed::flows

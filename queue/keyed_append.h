@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "queue/log.h"
+
+namespace conversed::queue {
+
+// What makes an append happen once however often it is asked for: the client's `Idempotency-Key`.
+struct AppendKey {
+  std::string scope;  // organisation and route; keys of two scopes never meet
+  std::string key;    // as the client sent it, 1 to 255 bytes
+  std::array<std::uint8_t, 32> body_hash{};  // of the request's body: one key, one body
+  // Normally empty. The id of an earlier append under this key whose answer turned out to be an
+  // error: if that is what the key still stands for, this append takes its place, whatever the
+  // hash.
+  std::string supersedes;
+};
+
+struct KeyedAppended {
+  std::string id;         // of the record that the key stands for, which may be an earlier one
+  Position position;      // of that record
+  bool repeated = false;  // true: this record was not appended, an earlier one stands
+};
+using KeyedCallback = std::function<void(Result<KeyedAppended>)>;
+
+// Appends under a key, record and key in one transaction. Thread-safe.
+//
+// A key stands for its record for 24 hours after the append, by the Clock; then it is free again.
+// While it stands, the same body gets the earlier record's id, and another body `conflict`.
+class KeyedAppend {
+ public:
+  virtual ~KeyedAppend() = default;
+
+  // Calls `done` exactly once, as Log::append does and with its errors, and `conflict` as above.
+  // After `timed_out` the same call again is safe: the effect comes once.
+  virtual void append(Record record, AppendKey key, KeyedCallback done) = 0;
+};
+
+}  // namespace conversed::queue

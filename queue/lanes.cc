@@ -1,0 +1,433 @@
+#include "queue/lanes.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "queue/progress.h"
+
+namespace conversed::queue {
+namespace {
+
+// Runs that a worker takes at once when many keys are ready: fewer trips through the lock, and yet
+// no run waits long behind others while a worker is idle.
+constexpr std::size_t max_taken = 8;
+
+// What of a run its Finish has to account for.
+struct InHand {
+  std::int32_t partition;
+  std::uint64_t generation;
+  std::int64_t offset;
+};
+
+struct Lane {
+  enum class State : std::uint8_t { idle, ready, in_hand };
+  State state = State::idle;
+  bool touched = false;            // a run is due even without records
+  std::vector<LogRecord> waiting;  // in order
+  std::vector<InHand> in_hand;
+};
+using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address is the lane's name
+
+// Set on a worker while it is in its last run: what becomes ready now, it takes itself next.
+thread_local const void* finishing_worker_of = nullptr;
+
+}  // namespace
+
+class Lanes::Impl {
+ public:
+  Impl(Lanes& self, LanesSettings settings, Handler handler)
+      : self_(self), settings_(std::move(settings)), handler_(std::move(handler)) {
+    recovering_ = !settings_.one_by_one_below.empty();
+    const std::size_t threads = std::max<std::size_t>(settings_.workers, 1);
+    for (std::size_t at = 0; at < threads; ++at) {
+      workers_.emplace_back([this] { work(); });
+    }
+  }
+
+  ~Impl() {
+    {
+      std::unique_lock lock(mutex_);
+      begin_stop();
+      quiet_.wait(lock, [this] { return runs_in_hand_ == 0; });
+      ended_ = true;
+    }
+    work_.notify_all();
+  }
+
+  void offer(std::vector<LogRecord> records) {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    for (auto& record : records) {
+      const auto progress = progress_.find(record.position.partition);
+      if (progress == progress_.end()) continue;
+      progress->second.take(record.position);
+      ++in_flight_;
+      LaneNode& lane = *lanes_.try_emplace(record.record.key).first;
+      lane.second.waiting.push_back(std::move(record));
+      make_ready(lane);
+    }
+    if (recovering_) update_recovering();
+    wake_workers();
+  }
+
+  void touch(std::string key) {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    LaneNode& lane = *lanes_.try_emplace(std::move(key)).first;
+    lane.second.touched = true;
+    make_ready(lane);
+    wake_workers();
+  }
+
+  std::size_t room() const {
+    const std::lock_guard lock(mutex_);
+    return in_flight_ < settings_.in_flight_limit ? settings_.in_flight_limit - in_flight_ : 0;
+  }
+
+  std::size_t in_flight() const {
+    const std::lock_guard lock(mutex_);
+    return in_flight_;
+  }
+
+  bool recovering() const {
+    const std::lock_guard lock(mutex_);
+    return recovering_;
+  }
+
+  bool wait_for_room(std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    waiting_for_room_ = true;
+    room_.wait_for(lock, at_most, [this] { return roomy() || interrupted_; });
+    waiting_for_room_ = false;
+    interrupted_ = false;
+    return roomy();
+  }
+
+  void interrupt() {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    room_.notify_all();
+  }
+
+  void assign(std::span<const PartitionRange> partitions) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& range : partitions) {
+      progress_.erase(range.partition);
+      progress_.try_emplace(range.partition, range.committed, ++generation_);
+    }
+    assigned_once_ = true;
+    update_recovering();
+    wake_workers();
+  }
+
+  std::vector<Position> revoke(std::span<const std::int32_t> partitions,
+                               std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    const auto lost = [&](std::int32_t partition) {
+      return std::ranges::find(partitions, partition) != partitions.end();
+    };
+    std::size_t dropped = 0;
+    for (auto& [key, lane] : lanes_) {
+      dropped += std::erase_if(
+          lane.waiting, [&](const LogRecord& record) { return lost(record.position.partition); });
+    }
+    in_flight_ -= dropped;
+    quiet_.wait_for(lock, at_most, [&] {
+      return std::ranges::none_of(lanes_, [&](const LaneNode& lane) {
+        return std::ranges::any_of(lane.second.in_hand,
+                                   [&](const InHand& record) { return lost(record.partition); });
+      });
+    });
+    std::vector<Position> positions;
+    for (const auto partition : partitions) {
+      const auto progress = progress_.find(partition);
+      if (progress == progress_.end()) continue;
+      if (const auto moved = progress->second.moved()) positions.push_back(*moved);
+      progress_.erase(progress);
+    }
+    update_recovering();
+    wake_workers();
+    wake_room();
+    return positions;
+  }
+
+  std::vector<Position> finished() {
+    const std::lock_guard lock(mutex_);
+    std::vector<Position> positions;
+    for (auto& [partition, progress] : progress_) {
+      if (const auto moved = progress.moved()) positions.push_back(*moved);
+    }
+    return positions;
+  }
+
+  void forget_reported() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [partition, progress] : progress_) progress.forget_reported();
+  }
+
+  void finish(LaneNode& node, Next next) {
+    // Notified under the lock: with the last run in hand, the destructor may be waiting.
+    const std::lock_guard lock(mutex_);
+    Lane& lane = node.second;
+    if (next == Next::abandoned) {
+      // The lane stays in hand for good, so that no later record overtakes what is unfinished.
+      --runs_in_hand_;
+      quiet_.notify_all();
+      return;
+    }
+    for (const auto& record : lane.in_hand) {
+      const auto progress = progress_.find(record.partition);
+      if (progress != progress_.end() && progress->second.generation() == record.generation) {
+        progress->second.finish(record.offset);
+      }
+    }
+    in_flight_ -= lane.in_hand.size();
+    lane.in_hand.clear();
+    lane.state = Lane::State::idle;
+    --runs_in_hand_;
+    if (next == Next::again) lane.touched = true;
+    if (stopping_ || (lane.waiting.empty() && !lane.touched)) {
+      lanes_.erase(lanes_.find(node.first));
+    } else {
+      make_ready(node);
+    }
+    if (recovering_) update_recovering();
+    if (finishing_worker_of == this) {
+      finishing_worker_of = nullptr;
+      if (ready_.size() > 1) wake_workers();
+    } else {
+      wake_workers();
+    }
+    wake_room();
+    quiet_.notify_all();
+  }
+
+  bool stop(std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    begin_stop();
+    return quiet_.wait_for(lock, at_most, [this] { return runs_in_hand_ == 0; });
+  }
+
+ private:
+  void begin_stop() {
+    if (stopping_) return;
+    stopping_ = true;
+    ready_.clear();
+    for (auto node = lanes_.begin(); node != lanes_.end();) {
+      in_flight_ -= node->second.waiting.size();
+      node->second.waiting.clear();
+      node = node->second.state == Lane::State::in_hand ? std::next(node) : lanes_.erase(node);
+    }
+    room_.notify_all();
+  }
+
+  void make_ready(LaneNode& node) {
+    if (node.second.state != Lane::State::idle) return;
+    node.second.state = Lane::State::ready;
+    ready_.push_back(&node);
+  }
+
+  [[nodiscard]] bool may_run() const {
+    return !ready_.empty() && (!recovering_ || runs_in_hand_ == 0);
+  }
+
+  void wake_workers() {
+    if (idle_workers_ == 0 || !may_run()) return;
+    if (recovering_ || ready_.size() == 1) {
+      work_.notify_one();
+    } else {
+      work_.notify_all();
+    }
+  }
+
+  [[nodiscard]] bool roomy() const {
+    const std::size_t free = std::max<std::size_t>(settings_.in_flight_limit / 4, 1);
+    return in_flight_ + free <= settings_.in_flight_limit;
+  }
+
+  void wake_room() {
+    if (waiting_for_room_ && roomy()) room_.notify_all();
+  }
+
+  void update_recovering() {
+    const auto& limits = settings_.one_by_one_below;
+    recovering_ =
+        !limits.empty() &&
+        (!assigned_once_ || std::ranges::any_of(limits, [this](const auto& limit) {
+          const auto progress = progress_.find(limit.first);
+          return progress != progress_.end() && progress->second.lowest_unfinished() < limit.second;
+        }));
+  }
+
+  struct Taken {
+    Run run;
+    LaneNode* lane;
+  };
+
+  void work() {
+    std::vector<Taken> taken;
+    while (take(taken)) {
+      for (std::size_t at = 0; at < taken.size(); ++at) {
+        finishing_worker_of = at + 1 == taken.size() ? this : nullptr;
+        handler_(std::move(taken[at].run), Finish(&self_, taken[at].lane));
+      }
+      finishing_worker_of = nullptr;
+      taken.clear();
+    }
+  }
+
+  // Waits for runs and takes some; false when it is all over.
+  bool take(std::vector<Taken>& taken) {
+    std::unique_lock lock(mutex_);
+    while (taken.empty()) {
+      while (!may_run() && !ended_) {
+        ++idle_workers_;
+        work_.wait(lock);
+        --idle_workers_;
+      }
+      if (ended_) return false;
+      const std::size_t share = (ready_.size() + workers_share() - 1) / workers_share();
+      const std::size_t count = recovering_ ? 1 : std::min(share, max_taken);
+      while (taken.size() < count && !ready_.empty()) {
+        LaneNode& node = *ready_.front();
+        ready_.pop_front();
+        if (auto run = next_run(node)) taken.push_back({std::move(*run), &node});
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::size_t workers_share() const {
+    return std::max<std::size_t>(settings_.workers, 1);
+  }
+
+  // The lane's next run, now in hand. None when a revocation has left it nothing to do.
+  std::optional<Run> next_run(LaneNode& node) {
+    Lane& lane = node.second;
+    if (lane.waiting.empty() && !lane.touched) {
+      lanes_.erase(lanes_.find(node.first));
+      return std::nullopt;
+    }
+    Run run;
+    run.key = node.first;
+    std::size_t count = recovering_ ? 1 : settings_.max_run;
+    if (!recovering_ && lane.waiting.size() > settings_.lane_limit) {
+      run.spill = true;
+      count = settings_.spill_limit;
+    }
+    if (lane.waiting.size() <= count) {
+      run.records.swap(lane.waiting);
+    } else {
+      const auto end = lane.waiting.begin() + static_cast<std::ptrdiff_t>(count);
+      run.records.assign(std::move_iterator(lane.waiting.begin()), std::move_iterator(end));
+      lane.waiting.erase(lane.waiting.begin(), end);
+    }
+    for (const auto& record : run.records) {
+      const auto progress = progress_.find(record.position.partition);
+      const std::uint64_t generation =
+          progress == progress_.end() ? 0 : progress->second.generation();
+      lane.in_hand.push_back({record.position.partition, generation, record.position.offset});
+    }
+    lane.touched = false;
+    lane.state = Lane::State::in_hand;
+    ++runs_in_hand_;
+    return run;
+  }
+
+  Lanes& self_;
+  const LanesSettings settings_;
+  const Handler handler_;
+
+  mutable std::mutex mutex_;  // guards all below but the threads
+  std::condition_variable work_;
+  std::condition_variable room_;
+  std::condition_variable quiet_;
+  std::unordered_map<std::string, Lane> lanes_;  // only those that have something to do
+  std::deque<LaneNode*> ready_;                  // oldest first
+  std::map<std::int32_t, Progress> progress_;    // by partition
+  std::uint64_t generation_ = 0;
+  std::size_t in_flight_ = 0;
+  std::size_t runs_in_hand_ = 0;
+  std::size_t idle_workers_ = 0;
+  bool recovering_ = false;
+  bool assigned_once_ = false;
+  bool waiting_for_room_ = false;
+  bool interrupted_ = false;
+  bool stopping_ = false;
+  bool ended_ = false;
+
+  std::vector<std::jthread> workers_;  // last: joined before the rest is destroyed
+};
+
+Finish& Finish::operator=(Finish&& other) noexcept {
+  if (this == &other) return *this;
+  if (lanes_ != nullptr) std::abort();  // would lose the run that this one is for
+  lanes_ = std::exchange(other.lanes_, nullptr);
+  lane_ = std::exchange(other.lane_, nullptr);
+  return *this;
+}
+
+Finish::~Finish() {
+  if (lanes_ != nullptr) std::abort();  // its key would stand still for ever
+}
+
+void Finish::operator()(Next next) {
+  Lanes* lanes = std::exchange(lanes_, nullptr);
+  if (lanes == nullptr) std::abort();  // finished twice
+  lanes->finish(std::exchange(lane_, nullptr), next);
+}
+
+Lanes::Lanes(LanesSettings settings, Handler handler)
+    : impl_(std::make_unique<Impl>(*this, std::move(settings), std::move(handler))) {}
+Lanes::~Lanes() = default;
+
+void Lanes::offer(std::vector<LogRecord> records) {
+  impl_->offer(std::move(records));
+}
+void Lanes::touch(std::string key) {
+  impl_->touch(std::move(key));
+}
+std::size_t Lanes::room() const {
+  return impl_->room();
+}
+std::size_t Lanes::in_flight() const {
+  return impl_->in_flight();
+}
+bool Lanes::recovering() const {
+  return impl_->recovering();
+}
+bool Lanes::wait_for_room(std::chrono::milliseconds at_most) {
+  return impl_->wait_for_room(at_most);
+}
+void Lanes::interrupt() {
+  impl_->interrupt();
+}
+void Lanes::assign(std::span<const PartitionRange> partitions) {
+  impl_->assign(partitions);
+}
+std::vector<Position> Lanes::revoke(std::span<const std::int32_t> partitions,
+                                    std::chrono::milliseconds at_most) {
+  return impl_->revoke(partitions, at_most);
+}
+std::vector<Position> Lanes::finished() {
+  return impl_->finished();
+}
+void Lanes::forget_reported() {
+  impl_->forget_reported();
+}
+bool Lanes::stop(std::chrono::milliseconds at_most) {
+  return impl_->stop(at_most);
+}
+
+void Lanes::finish(void* lane, Next next) {
+  impl_->finish(*static_cast<LaneNode*>(lane), next);
+}
+
+}  // namespace conversed::queue

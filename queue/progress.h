@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "store/model/event.h"
+
+namespace conversed::queue {
+
+// What of one partition is finished, out of order, and so what may be committed. One thread at a
+// time.
+class Progress {
+ public:
+  // `start` is the first offset that will be taken. `generation` tells assignments of the same
+  // partition apart.
+  Progress(std::int64_t start, std::uint64_t generation) : end_(start), generation_(generation) {}
+
+  // Offsets are taken ascending; there may be gaps.
+  void take(const model::Position& position);
+  // Once for an offset taken. Constant time without gaps, else logarithmic in what is unfinished.
+  void finish(std::int64_t offset);
+
+  // Everything below it is finished.
+  [[nodiscard]] std::int64_t lowest_unfinished() const {
+    return window_.empty() ? end_ : window_.front().position.offset;
+  }
+  // The last position before the lowest unfinished one, if it is another one than at the last call.
+  [[nodiscard]] std::optional<model::Position> moved();
+  void forget_reported() { reported_ = !last_; }
+
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
+
+ private:
+  struct Taken {
+    model::Position position;
+    bool finished;
+  };
+  std::deque<Taken> window_;  // from the lowest unfinished one on
+  std::optional<model::Position> last_;
+  std::int64_t end_;  // past what was taken
+  const std::uint64_t generation_;
+  bool reported_ = true;
+};
+
+}  // namespace conversed::queue

@@ -1,0 +1,442 @@
+#include "queue/sqlite_log_writer.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "store/model/fault_points.h"
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto probe_interval = 500ms;       // while the file can't be written
+constexpr auto tidy_after = 1'000ms;         // without appends
+constexpr auto key_check_interval = 60s;     // without appends
+constexpr std::int64_t prune_records = 512;  // a partition and transaction
+constexpr std::int64_t prune_keys = 128;     // a round of housekeeping
+
+// Whatever went wrong before a COMMIT, nothing was done.
+Result<void> undone(int code, std::string_view doing) {
+  return model::fail(Errc::unavailable, sqlite_error(code, doing).message);
+}
+
+}  // namespace
+
+SqliteLogWriter::SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file,
+                                 SqliteLogState& state, const model::Clock& clock)
+    : settings_(std::move(settings)),
+      file_(std::move(file)),
+      state_(state),
+      clock_(clock),
+      checkpoint_at_bytes_(settings_.checkpoint_bytes) {
+  for (const auto& range : state_.ranges()) {
+    durable_.first.push_back(range.first);
+    durable_.committed.push_back(range.committed);
+    durable_.end.push_back(range.end);
+    durable_.epoch = range.epoch;
+  }
+  marks_ = durable_;
+  pruning_partition_.resize(durable_.end.size());
+  file_->oldest_key(oldest_key_ms_);  // if it fails, so will the first transaction, and tell
+  thread_ = std::jthread([this] { run(); });
+}
+
+SqliteLogWriter::~SqliteLogWriter() {
+  stop();
+}
+
+void SqliteLogWriter::append(Record record, AppendCallback done) {
+  Waiting waiting;
+  waiting.record = std::move(record);
+  waiting.done = std::move(done);
+  append(std::move(waiting));
+}
+
+void SqliteLogWriter::append(Record record, AppendKey key, KeyedCallback done) {
+  Waiting waiting;
+  waiting.record = std::move(record);
+  waiting.keyed = std::make_unique<Keyed>(Keyed{std::move(key), std::move(done), {}});
+  append(std::move(waiting));
+}
+
+void SqliteLogWriter::append(Waiting waiting) {
+  constexpr std::size_t overhead = sizeof(Waiting) + sizeof(LogRecord);
+  const std::size_t record_bytes = waiting.record.bytes();
+  waiting.bytes = record_bytes + overhead;
+  std::optional<Error> refusal;
+  bool notify = false;
+  if (record_bytes > settings_.max_record_bytes) {
+    refusal = Error{Errc::too_large, "The record is above the log's limit of " +
+                                         std::to_string(settings_.max_record_bytes) + " bytes."};
+  } else {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) {
+      refusal = Error{Errc::unavailable, "The log is stopped."};
+    } else if (waiting_records_ >= settings_.max_waiting_records ||
+               waiting_bytes_ + waiting.bytes > settings_.max_waiting_bytes) {
+      refusal = Error{Errc::too_many, "The log's buffer is full."};
+    } else {
+      ++waiting_records_;
+      waiting_bytes_ += waiting.bytes;
+      appends_.push_back(std::move(waiting));
+      notify = std::exchange(idle_, false);
+    }
+  }
+  if (refusal) return call_back(waiting, refusal);
+  if (notify) changed_.notify_one();
+}
+
+void SqliteLogWriter::call_back(Waiting& waiting, const std::optional<Error>& error) {
+  if (waiting.keyed) {
+    Keyed& keyed = *waiting.keyed;
+    if (error) return keyed.done(model::fail(*error));
+    return keyed.done(std::move(keyed.outcome));
+  }
+  if (error) return waiting.done(model::fail(*error));
+  waiting.done(Appended{waiting.position});
+}
+
+Result<void> SqliteLogWriter::run_control(std::function<Result<void>()> apply,
+                                          std::function<void()> publish) {
+  std::future<Result<void>> done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return model::fail(Errc::unavailable, "The log is stopped.");
+    controls_.push_back({std::move(apply), std::move(publish), {}});
+    done = controls_.back().done.get_future();
+    idle_ = false;
+  }
+  changed_.notify_one();
+  return done.get();
+}
+
+Result<void> SqliteLogWriter::commit_positions(std::vector<Position> finished) {
+  model::fault_point("log.before_position_commit");
+  auto committed = run_control(
+      [&]() -> Result<void> {
+        for (const auto& position : finished) {
+          const int code = file_->set_committed(position.partition, position.offset + 1);
+          if (code != SQLITE_OK) return undone(code, "committing a position");
+          auto& mark = marks_.committed[static_cast<std::size_t>(position.partition)];
+          mark = std::max(mark, position.offset + 1);
+        }
+        return {};
+      },
+      [&] { state_.set_committed(finished); });
+  model::fault_point("log.after_position_commit");
+  return committed;
+}
+
+Result<std::int64_t> SqliteLogWriter::new_epoch(std::int64_t above) {
+  EpochStart start;
+  auto opened = run_control(
+      [&]() -> Result<void> {
+        start = {std::max(above, marks_.epoch) + 1, marks_.end};
+        const int code = file_->add_epoch(start);
+        if (code != SQLITE_OK) return undone(code, "opening an epoch");
+        marks_.epoch = start.epoch;
+        return {};
+      },
+      [&] { state_.add_epoch(start); });
+  if (!opened) return model::fail(opened.error());
+  return start.epoch;
+}
+
+Result<void> SqliteLogWriter::rewind() {
+  // Attached meanwhile, so that no consumer starts from the positions that are about to change.
+  if (!state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
+  auto rewound = run_control(
+      [&]() -> Result<void> {
+        const int code = file_->rewind();
+        if (code != SQLITE_OK) return undone(code, "rewinding");
+        marks_.committed = marks_.first;
+        return {};
+      },
+      [&] { state_.rewind(); });
+  state_.detach();
+  return rewound;
+}
+
+Result<void> SqliteLogWriter::health() {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return model::fail(Errc::unavailable, "The log is stopped.");
+  if (trouble_) return model::fail(*trouble_);
+  return {};
+}
+
+void SqliteLogWriter::set_pruning(Pruning pruning) {
+  const std::lock_guard lock(mutex_);
+  pruning_held_ = pruning == Pruning::held;
+}
+
+void SqliteLogWriter::stop() {
+  std::call_once(stopped_, [this] {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      idle_ = false;
+    }
+    changed_.notify_one();
+    thread_.join();
+  });
+}
+
+void SqliteLogWriter::run() {
+  Gathered gathered;
+  for (;;) {
+    if (!gather(gathered)) {
+      housekeeping();
+      continue;
+    }
+    commit_all(gathered);
+    if (gathered.stopping) break;
+  }
+  // Leaves a file without a write-ahead log behind if it can; if not, the next start reads both.
+  file_->checkpoint(SqliteLogFile::Checkpoint::truncate);
+}
+
+bool SqliteLogWriter::gather(Gathered& gathered) {
+  gathered.appends.clear();
+  gathered.controls.clear();
+  const auto pause = next_housekeeping();
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return !appends_.empty() || !controls_.empty() || stopping_; };
+  if (!ready()) {
+    idle_ = true;
+    if (pause) {
+      changed_.wait_for(lock, *pause, ready);
+    } else {
+      changed_.wait(lock, ready);
+    }
+    idle_ = false;
+  }
+  if (!ready()) return false;
+  gathered.appends.swap(appends_);
+  gathered.controls.swap(controls_);
+  gathered.stopping = stopping_;
+  return true;
+}
+
+std::optional<std::chrono::milliseconds> SqliteLogWriter::next_housekeeping() const {
+  if (failing_) return probe_interval;
+  if (more_to_prune_) return 0ms;
+  if (!tidy_) return tidy_after;
+  if (oldest_key_ms_) return key_check_interval;
+  return std::nullopt;
+}
+
+void SqliteLogWriter::commit_all(Gathered& gathered) {
+  std::span<Control> controls(gathered.controls);
+  // Position commits let pruning make room. When space is what fails, they must not share the fate
+  // of appends.
+  if (failing_ && !controls.empty()) {
+    commit_batch({}, controls);
+    controls = {};
+  }
+  std::size_t begin = 0;
+  while (begin < gathered.appends.size() || !controls.empty()) {
+    const std::size_t end = batch_end(gathered.appends, begin);
+    commit_batch(std::span(gathered.appends).subspan(begin, end - begin), controls);
+    controls = {};
+    begin = end;
+  }
+}
+
+std::size_t SqliteLogWriter::batch_end(const std::vector<Waiting>& appends,
+                                       std::size_t begin) const {
+  std::size_t end = begin;
+  std::size_t bytes = 0;
+  while (end < appends.size() && end - begin < settings_.max_batch_records &&
+         (end == begin || bytes + appends[end].bytes <= settings_.max_batch_bytes)) {
+    bytes += appends[end++].bytes;
+  }
+  return end;
+}
+
+void SqliteLogWriter::commit_batch(std::span<Waiting> appends, std::span<Control> controls) {
+  const auto done = transact(appends, controls);
+  const std::optional<Error> error = done ? std::nullopt : std::optional(done.error());
+  if (done) publish(appends, controls);
+  std::size_t bytes = 0;
+  for (const auto& waiting : appends) bytes += waiting.bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_records_ -= appends.size();
+    waiting_bytes_ -= bytes;
+    trouble_ = error;
+  }
+  failing_ = error.has_value();
+  for (auto& waiting : appends) call_back(waiting, error);
+  for (auto& control : controls) control.done.set_value(done);
+  if (done) checkpoint_when_due();
+}
+
+Result<void> SqliteLogWriter::transact(std::span<Waiting> appends, std::span<Control> controls) {
+  tidy_ = false;
+  auto written = write_batch(appends, controls);
+  if (written) {
+    model::fault_point("log.before_commit");
+    const int code = file_->commit();
+    if (code == SQLITE_OK) {
+      model::fault_point("log.after_commit");
+      durable_ = marks_;
+      return {};
+    }
+    // A disk that is full has not taken the frame that ends a transaction. After any other error it
+    // may have: until the next commit overwrites it, a restart could find it there.
+    const bool known = (code & 0xff) == SQLITE_FULL || (code & 0xff) == SQLITE_BUSY;
+    written = model::fail(known ? Errc::unavailable : Errc::timed_out,
+                          sqlite_error(code, "committing").message);
+  }
+  file_->rollback();
+  marks_ = durable_;
+  file_->oldest_key(oldest_key_ms_);
+  return written;
+}
+
+Result<void> SqliteLogWriter::write_batch(std::span<Waiting> appends, std::span<Control> controls) {
+  if (const int code = file_->begin(); code != SQLITE_OK) return undone(code, "beginning");
+  const std::int64_t now_ms = model::to_unix_ms(clock_.now());
+  for (auto& control : controls) {
+    if (auto applied = control.apply(); !applied) return applied;
+  }
+  // Pruned first, so that what is freed serves these appends.
+  std::int64_t keyed = 0;
+  for (const auto& waiting : appends) keyed += waiting.keyed ? 1 : 0;
+  auto pruned = prune(failing_ ? Prune::all : Prune::due, 2 * keyed, now_ms);
+  if (!pruned) return pruned;
+  for (auto& waiting : appends) {
+    auto written = waiting.keyed ? write_keyed(waiting, now_ms) : write(waiting);
+    if (!written) return written;
+  }
+  return {};
+}
+
+Result<void> SqliteLogWriter::write(Waiting& waiting) {
+  const auto partitions = static_cast<std::int32_t>(marks_.end.size());
+  const std::int32_t partition = partition_of(waiting.record.key, partitions);
+  std::int64_t& end = marks_.end[static_cast<std::size_t>(partition)];
+  waiting.position = {marks_.epoch, partition, end};
+  const int code = file_->insert(waiting.position, waiting.record);
+  if (code != SQLITE_OK) return undone(code, "appending");
+  ++end;
+  waiting.appended = true;
+  return {};
+}
+
+Result<void> SqliteLogWriter::write_keyed(Waiting& waiting, std::int64_t now_ms) {
+  Keyed& keyed = *waiting.keyed;
+  std::optional<KeyRow> row;
+  if (const int code = file_->find_key(keyed.key, row); code != SQLITE_OK) {
+    return undone(code, "looking a key up");
+  }
+  const bool stands = row && now_ms - row->created_ms < settings_.key_lifetime.count();
+  if (stands && (keyed.key.supersedes.empty() || keyed.key.supersedes != row->id)) {
+    if (row->body_hash == keyed.key.body_hash) {
+      keyed.outcome = KeyedAppended{std::move(row->id), row->position, true};
+    } else {
+      keyed.outcome = model::fail(Errc::conflict, "The key was used with another body.");
+    }
+    return {};
+  }
+  if (auto written = write(waiting); !written) return written;
+  const KeyRow stored{keyed.key.body_hash, waiting.record.id, waiting.position, now_ms};
+  if (const int code = file_->put_key(keyed.key, stored); code != SQLITE_OK) {
+    return undone(code, "storing a key");
+  }
+  if (!oldest_key_ms_) oldest_key_ms_ = now_ms;
+  keyed.outcome = KeyedAppended{waiting.record.id, waiting.position, false};
+  return {};
+}
+
+void SqliteLogWriter::publish(std::span<Waiting> appends, std::span<Control> controls) {
+  std::vector<LogRecord> records;
+  records.reserve(appends.size());
+  for (auto& waiting : appends) {
+    if (waiting.appended) records.push_back({std::move(waiting.record), waiting.position});
+  }
+  for (auto& control : controls) control.publish();
+  state_.set_first(durable_.first);
+  state_.publish(std::move(records));
+}
+
+Result<void> SqliteLogWriter::prune(Prune which, std::int64_t keys, std::int64_t now_ms) {
+  more_to_prune_ = false;
+  const bool held = [this] {
+    const std::lock_guard lock(mutex_);
+    return pruning_held_;
+  }();
+  for (std::size_t at = 0; at < marks_.first.size() && !held; ++at) {
+    const std::int64_t finished = marks_.committed[at] - marks_.first[at];
+    const std::int64_t upper = settings_.prune_after_records;
+    pruning_partition_[at] = finished >= (pruning_partition_[at] ? upper / 2 + 1 : upper);
+    if (finished == 0 || (which == Prune::due && !pruning_partition_[at])) continue;
+    const std::int64_t to = marks_.first[at] + std::min(finished, prune_records);
+    const int code = file_->prune(static_cast<std::int32_t>(at), marks_.first[at], to);
+    if (code != SQLITE_OK) return undone(code, "pruning records");
+    marks_.first[at] = to;
+    more_to_prune_ |= to < marks_.committed[at];
+  }
+  const std::int64_t made_before_ms = now_ms - settings_.key_lifetime.count();
+  if (keys > 0 && oldest_key_ms_ && *oldest_key_ms_ <= made_before_ms) {
+    int code = file_->prune_keys(made_before_ms, keys);
+    if (code == SQLITE_OK) code = file_->oldest_key(oldest_key_ms_);
+    if (code != SQLITE_OK) return undone(code, "pruning keys");
+    more_to_prune_ |= oldest_key_ms_ && *oldest_key_ms_ <= made_before_ms;
+  }
+  return {};
+}
+
+void SqliteLogWriter::housekeeping() {
+  if (failing_) {
+    if (const int code = file_->probe(); code != SQLITE_OK) {
+      return note(undone(code, "trying to write").error());
+    }
+    failing_ = false;
+    note(std::nullopt);
+  }
+  auto pruned = Result<void>{};
+  if (const int code = file_->begin(); code != SQLITE_OK) pruned = undone(code, "beginning");
+  if (pruned) pruned = prune(Prune::all, prune_keys, model::to_unix_ms(clock_.now()));
+  if (pruned) {
+    const int code = file_->commit();
+    if (code != SQLITE_OK) pruned = undone(code, "committing");
+  }
+  if (!pruned) {
+    file_->rollback();
+    marks_ = durable_;
+    failing_ = true;
+    more_to_prune_ = false;
+    return note(pruned.error());
+  }
+  durable_ = marks_;
+  state_.set_first(durable_.first);
+  if (more_to_prune_) return;
+  // If this fails it is tried again with the next commits; what was committed is safe either way.
+  file_->checkpoint(SqliteLogFile::Checkpoint::passive);
+  checkpoint_at_bytes_ = settings_.checkpoint_bytes;
+  tidy_ = true;
+}
+
+void SqliteLogWriter::checkpoint_when_due() {
+  const std::size_t bytes = file_->wal_bytes();
+  if (bytes < checkpoint_at_bytes_) return;
+  // Passive ones wait for nobody, but while a reader is inside, the log's file does not start
+  // again from its front. Once it has grown a lot, insist; and when that fails, or the disk is
+  // full, wait for some more to gather before the next attempt.
+  const bool insist = bytes > 4 * settings_.checkpoint_bytes;
+  file_->checkpoint(insist ? SqliteLogFile::Checkpoint::truncate
+                           : SqliteLogFile::Checkpoint::passive);
+  checkpoint_at_bytes_ = file_->wal_bytes() + settings_.checkpoint_bytes;
+}
+
+void SqliteLogWriter::note(const std::optional<Error>& error) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = error;
+}
+
+}  // namespace conversed::queue

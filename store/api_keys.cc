@@ -1,0 +1,149 @@
+// The part of Accounts that says who acts: passwords, API keys, roles.
+#include <sodium.h>
+
+#include <array>
+
+#include "store/accounts.h"
+#include "store/model/ids.h"
+#include "store/passwords.h"
+#include "store/people.h"
+#include "store/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+constexpr std::string_view prefix = "cvk_";
+constexpr std::size_t secret_length = 64;  // 256 bits in hex
+constexpr std::size_t key_length = prefix.size() + model::id_length + 1 + secret_length;
+
+// A fast hash is enough: what it hides has 256 random bits.
+std::string hash_of(std::string_view secret) {
+  std::array<unsigned char, 32> hash{};
+  crypto_generichash(hash.data(), hash.size(),
+                     reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), nullptr,
+                     0);
+  std::string hex(hash.size() * 2 + 1, '\0');
+  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
+  hex.pop_back();
+  return hex;
+}
+
+bool same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+Result<Principal> load_principal(Connection& connection, const std::string& user_id) {
+  auto row = connection.row<std::string, std::string>(
+      "SELECT organisation_id, roles FROM users WHERE id = :i", user_id);
+  if (!row) return fail(Errc::not_found, "there is no such user");
+  Principal principal;
+  principal.user_id = user_id;
+  principal.organisation_id = std::get<0>(*row);
+  principal.organisation_roles = list_from_text(std::get<1>(*row));
+  connection.rows<std::string, std::string>(
+      [&](std::string project, const std::string& roles) {
+        principal.project_roles.emplace(std::move(project), list_from_text(roles));
+      },
+      "SELECT project_id, roles FROM members WHERE user_id = :u", user_id);
+  return principal;
+}
+
+}  // namespace
+
+Result<Principal> Accounts::principal(const std::string& user_id) const {
+  return read(database_,
+              [&](Connection& connection) { return load_principal(connection, user_id); });
+}
+
+Result<Principal> Accounts::authenticate(std::string_view email, std::string_view password) const {
+  std::string user_id;
+  std::optional<std::string> hash;
+  auto found = read(database_, [&](Connection& connection) -> Result<void> {
+    if (auto row = connection.row<std::string, std::optional<std::string>>(
+            "SELECT id, password_hash FROM users WHERE email_folded = :e", fold_email(email))) {
+      std::tie(user_id, hash) = *row;
+    }
+    return {};
+  });
+  if (!found) return fail(found.error());
+  // No connection is held while the password is checked.
+  if (!verify_password(hash, password)) {
+    return fail(Errc::unauthenticated, "address or password is wrong");
+  }
+  return principal(user_id);
+}
+
+Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
+                                           const std::string& user_id, const std::string& name) {
+  const auto random = model::random_hex(secret_length / 2);
+  NewApiKey made{.key = {.id = model::new_id(), .name = name, .user_id = user_id}, .secret = ""};
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    if (!connection.value<std::string>(
+            "SELECT id FROM users WHERE id = :u AND organisation_id = :o", user_id,
+            organisation_id)) {
+      return fail(Errc::not_found, "there is no such user");
+    }
+    made.key.created_at = writer.now();
+    connection.run(
+        "INSERT INTO api_keys (id, user_id, name, secret_hash, created_at)"
+        " VALUES (:i, :u, :n, :h, :c)",
+        made.key.id, user_id, name, hash_of(random), model::to_unix_ms(writer.now()));
+    return {};
+  });
+  if (!written) return fail(written.error());
+  made.secret = std::string(prefix) + made.key.id + '_' + random;
+  return made;
+}
+
+Result<std::vector<ApiKey>> Accounts::api_keys(const std::string& organisation_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<ApiKey>> {
+    std::vector<ApiKey> keys;
+    connection.rows<std::string, std::string, std::string, std::int64_t>(
+        [&](std::string id, std::string name, std::string user, std::int64_t created) {
+          keys.push_back(
+              {std::move(id), std::move(name), std::move(user), model::from_unix_ms(created)});
+        },
+        "SELECT k.id, k.name, k.user_id, k.created_at FROM api_keys k"
+        " JOIN users u ON u.id = k.user_id WHERE u.organisation_id = :o"
+        " ORDER BY k.created_at, k.id",
+        organisation_id);
+    return keys;
+  });
+}
+
+Result<void> Accounts::revoke_api_key(const std::string& organisation_id,
+                                      const std::string& key_id) {
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    const auto deleted = writer.connection().run(
+        "DELETE FROM api_keys WHERE id = :i AND user_id IN"
+        " (SELECT id FROM users WHERE organisation_id = :o)",
+        key_id, organisation_id);
+    return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such key");
+  });
+  if (written) generation_.fetch_add(1);
+  return written;
+}
+
+Result<Principal> Accounts::verify_api_key(std::string_view secret) const {
+  const auto refused = [] { return fail(Errc::unauthenticated, "the API key is not valid"); };
+  if (secret.size() != key_length || !secret.starts_with(prefix)) return refused();
+  const std::string id(secret.substr(prefix.size(), model::id_length));
+  const auto random = secret.substr(key_length - secret_length);
+  const auto hash = hash_of(random);
+  return read(database_, [&](Connection& connection) -> Result<Principal> {
+    auto row = connection.row<std::string, std::string>(
+        "SELECT user_id, secret_hash FROM api_keys WHERE id = :i", id);
+    if (!row || !same(std::get<1>(*row), hash)) return refused();
+    auto principal = load_principal(connection, std::get<0>(*row));
+    if (principal) principal->key_id = id;
+    return principal;
+  });
+}
+
+}  // namespace conversed::store

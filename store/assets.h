@@ -1,0 +1,175 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/model/assets.h"
+#include "store/model/bundle.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+class Sealer;
+
+// How many versions of a Flow are kept; an execution that is pinned to an older one restarts.
+inline constexpr std::int64_t kept_flow_versions = 20;
+
+struct ProjectInfo {
+  std::string id;
+  std::string organisation_id;
+  std::string name;
+  bool operator==(const ProjectInfo&) const = default;
+};
+
+struct Token {
+  std::string id;
+  std::string project_id;
+  std::string label;
+  std::string type;
+  std::string script;
+  model::Timestamp created_at{};
+  std::string created_by;  // a user's id
+  model::Timestamp changed_at{};
+  std::string changed_by;
+};
+
+struct Locale {
+  std::string id;
+  std::string name;
+};
+
+// What a keyphrase lookup needs of a lexicon.
+struct LexiconEntry {
+  std::string id;
+  std::string main_keyphrase;
+  std::vector<std::string> keyphrases;
+  std::vector<std::string> slots;     // names
+  std::vector<std::string> slot_ids;  // beside `slots`
+  std::string data;                   // JSON text; "null" when there is none
+};
+struct Lexicon {
+  std::string id;
+  std::string project_id;
+  std::string name;
+  std::vector<LexiconEntry> entries;  // in the bundle's order
+};
+
+struct KnowledgeChunk {
+  std::string id;
+  std::string store_id;
+  std::string source_id;
+  std::int64_t order = 0;
+  std::string text;
+  bool disabled = false;
+  std::string data;  // JSON text; "null" when there is none
+  model::Timestamp created_at{};
+};
+
+// An HTTP Connection with its secret fields in clear: for the code that sends the request alone.
+struct ConnectionSecrets {
+  std::string id;
+  std::string project_id;
+  std::string type;
+  std::string fields;  // JSON text
+};
+
+// Projects and what belongs to them. Thread-safe; blocks on the disk. Errors: `not_found` (what is
+// another organisation's or project's is just as missing), `conflict`, `unavailable`, `internal`.
+class Assets {
+ public:
+  // All must outlive it.
+  Assets(Database& database, Committer& committer, const Sealer& sealer)
+      : database_(database), committer_(committer), sealer_(sealer) {}
+
+  // Grows after each committed change of any asset; a cache that was filled at another value is
+  // stale.
+  [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
+
+  // --- What conversations read -------------------------------------------------------------------
+  [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint_by_token(
+      const std::string& url_token) const;
+  [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint(const std::string& id) const;
+  // Version 0 is the newest.
+  [[nodiscard]] model::Result<std::optional<model::FlowVersion>> flow(const std::string& flow_id,
+                                                                      std::int64_t version) const;
+  [[nodiscard]] model::Result<model::ProjectAssets> project_assets(
+      const std::string& project_id) const;
+  // All lexicons of a project, with their entries.
+  [[nodiscard]] model::Result<std::vector<Lexicon>> lexicons(const std::string& project_id) const;
+  [[nodiscard]] model::Result<ConnectionSecrets> connection_secrets(const std::string& id) const;
+  // None if the Endpoint has no webhook or its webhook no secret.
+  [[nodiscard]] model::Result<std::optional<std::string>> webhook_secret(
+      const std::string& endpoint_id) const;
+  // Chunks of a knowledge store by the store's name, in order; all sources.
+  [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> knowledge(
+      const std::string& project_id, const std::string& store_name) const;
+
+  // --- Import ------------------------------------------------------------------------------------
+  // Takes the bundle whole or not at all. What has the same name keeps its id and takes the
+  // bundle's values; what is new gets an id; what the bundle does not name stays as it is, because
+  // a bundle may be one part of a project and running sessions hold on to Endpoints and Flows. Of
+  // a lexicon or knowledge source that is named, entries and chunks that are gone are removed. A
+  // Flow whose definition is the same keeps its version.
+  //
+  // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
+  // or a member's address belongs to somebody else. Members that are new get users without a
+  // password.
+  [[nodiscard]] model::Result<nlohmann::json> import_bundle(const std::string& organisation_id,
+                                                            const model::Bundle& bundle);
+
+  // The same inside a transaction; `bump_generation` after its commit.
+  [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
+                                                            const std::string& organisation_id,
+                                                            const model::Bundle& bundle) const;
+  // Creates or updates one Flow by name; returns id and version.
+  [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
+                                                                  const std::string& project_id,
+                                                                  const std::string& name,
+                                                                  const std::string& definition);
+  void bump_generation() { generation_.fetch_add(1); }
+
+  // --- Management --------------------------------------------------------------------------------
+  [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(
+      const std::string& organisation_id) const;
+  [[nodiscard]] model::Result<ProjectInfo> project(const std::string& project_id) const;
+  [[nodiscard]] model::Result<std::vector<Locale>> locales(const std::string& project_id) const;
+  // The checked `proactive` part of the project's bundle; null if there is none.
+  [[nodiscard]] model::Result<nlohmann::json> proactive(const std::string& project_id) const;
+
+  // An empty label becomes `Token N`. `conflict` if the label is taken.
+  [[nodiscard]] model::Result<Token> create_token(const std::string& project_id,
+                                                  const std::string& label, const std::string& type,
+                                                  const std::string& script,
+                                                  const std::string& created_by);
+  [[nodiscard]] model::Result<std::int64_t> count_tokens(const std::string& organisation_id) const;
+
+  // The project a Connection, Lexicon or Knowledge source belongs to.
+  [[nodiscard]] model::Result<std::string> project_of_connection(const std::string& id) const;
+  [[nodiscard]] model::Result<void> delete_connection(const std::string& project_id,
+                                                      const std::string& id);
+
+  [[nodiscard]] model::Result<std::string> project_of_lexicon(const std::string& id) const;
+  // All entries of one lexicon, by id.
+  [[nodiscard]] model::Result<std::vector<LexiconEntry>> lexicon_entries(
+      const std::string& lexicon_id) const;
+  [[nodiscard]] model::Result<std::string> project_of_source(const std::string& store_id,
+                                                             const std::string& source_id) const;
+  // All chunks of one source, in order.
+  [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> chunks(
+      const std::string& source_id) const;
+  [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
+
+ private:
+  Database& database_;
+  Committer& committer_;
+  const Sealer& sealer_;
+  std::atomic<std::uint64_t> generation_{1};
+};
+
+}  // namespace conversed::store

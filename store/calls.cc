@@ -1,0 +1,96 @@
+#include "store/calls.h"
+
+#include "store/read.h"
+
+namespace conversed::store {
+
+using model::PendingCall;
+using model::Result;
+
+namespace {
+
+template <typename... In>
+std::vector<PendingCall> load_calls(Connection& connection, std::string_view sql, const In&... in) {
+  std::vector<PendingCall> calls;
+  connection.rows<std::string, std::string, std::string, std::optional<std::string>,
+                  std::optional<std::int64_t>>(
+      [&](std::string id, const std::string& key, std::string trace,
+          const std::optional<std::string>& request, std::optional<std::int64_t> due_at) {
+        PendingCall call;
+        call.id = std::move(id);
+        call.session = stored_or_throw(model::SessionKey::decode(key));
+        call.trace_id = std::move(trace);
+        if (request) call.http = stored_or_throw(model::http_call_from(stored_json(*request)));
+        if (due_at) call.due_at = model::from_unix_ms(*due_at);
+        calls.push_back(std::move(call));
+      },
+      sql, in...);
+  return calls;
+}
+
+}  // namespace
+
+Result<std::optional<PendingCall>> Calls::find(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<PendingCall>> {
+    auto found = load_calls(connection,
+                            "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
+                            " FROM pending_calls c JOIN sessions s ON s.id = c.session"
+                            " WHERE c.id = :i",
+                            id);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
+  });
+}
+
+Result<std::vector<PendingCall>> Calls::unfinished(const std::string& after_id,
+                                                   std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<PendingCall>> {
+    return load_calls(connection,
+                      "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
+                      " FROM pending_calls c JOIN sessions s ON s.id = c.session"
+                      " WHERE c.id > :a AND c.request IS NOT NULL ORDER BY c.id LIMIT :l",
+                      after_id, limit);
+  });
+}
+
+Result<std::vector<PendingCall>> Calls::due(model::Timestamp now, model::Timestamp after_due,
+                                            const std::string& after_id, std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<PendingCall>> {
+    return load_calls(connection,
+                      "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
+                      " FROM pending_calls c JOIN sessions s ON s.id = c.session"
+                      " WHERE c.due_at IS NOT NULL AND c.due_at <= :n"
+                      " AND (c.due_at, c.id) > (:d, :i) ORDER BY c.due_at, c.id LIMIT :l",
+                      model::to_unix_ms(now), model::to_unix_ms(after_due), after_id, limit);
+  });
+}
+
+Result<std::optional<model::Timestamp>> Calls::next_due() const {
+  return read(database_, [](Connection& connection) -> Result<std::optional<model::Timestamp>> {
+    const auto due = connection.value<std::int64_t>(
+        "SELECT MIN(due_at) FROM pending_calls WHERE due_at IS NOT NULL");
+    if (!due) return std::nullopt;
+    return model::from_unix_ms(*due);
+  });
+}
+
+Result<std::int64_t> Calls::pending() const {
+  return read(database_, [](Connection& connection) {
+    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM pending_calls"));
+  });
+}
+
+Result<std::vector<PendingCall>> Calls::timers(const std::string& project_id,
+                                               const std::string& after_id,
+                                               std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<PendingCall>> {
+    return load_calls(connection,
+                      "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
+                      " FROM pending_calls c JOIN sessions s ON s.id = c.session"
+                      " WHERE s.project_id = :p AND c.id > :a AND c.due_at IS NOT NULL"
+                      " ORDER BY c.id LIMIT :l",
+                      project_id, after_id, limit);
+  });
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/model/effects.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// Calls that Nodes wait for, and timers. A row is the claim of the call's result: the Turn that
+// takes the result deletes it. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
+class Calls {
+ public:
+  // Must outlive it.
+  explicit Calls(Database& database) : database_(database) {}
+
+  [[nodiscard]] model::Result<std::optional<model::PendingCall>> find(const std::string& id) const;
+
+  // HTTP calls without a result, by id, past `after_id`: what a start goes on with.
+  [[nodiscard]] model::Result<std::vector<model::PendingCall>> unfinished(
+      const std::string& after_id, std::size_t limit) const;
+
+  // Timers due at `now`, the longest due first; goes on behind (`after_due`, `after_id`).
+  [[nodiscard]] model::Result<std::vector<model::PendingCall>> due(model::Timestamp now,
+                                                                   model::Timestamp after_due,
+                                                                   const std::string& after_id,
+                                                                   std::size_t limit) const;
+  [[nodiscard]] model::Result<std::optional<model::Timestamp>> next_due() const;
+
+  // Calls and timers without a result; for operators.
+  [[nodiscard]] model::Result<std::int64_t> pending() const;
+
+  // Timers of a project for its operators, by id, past `after_id`.
+  [[nodiscard]] model::Result<std::vector<model::PendingCall>> timers(const std::string& project_id,
+                                                                      const std::string& after_id,
+                                                                      std::size_t limit) const;
+
+ private:
+  Database& database_;
+};
+
+}  // namespace conversed::store

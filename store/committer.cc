@@ -1,0 +1,340 @@
+#include "store/committer.h"
+
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "store/database.h"
+#include "store/model/fault_points.h"
+#include "store/model/guarded.h"
+#include "store/model/ids.h"
+#include "store/sql.h"
+#include "store/unit_writes.h"
+
+namespace conversed::store {
+namespace {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+struct UnitItem {
+  EncodedUnit unit;
+  Committer::Done done;
+  Outcome outcome = Outcome::conflict;
+};
+struct WriteItem {
+  Committer::Work work;
+  Committer::WriteDone done;
+  Result<void> result;
+};
+struct DeliveredItem {
+  std::string key;
+  std::int64_t seq;
+};
+struct RescheduleItem {
+  std::string key;
+  model::Timestamp due_at;
+  int attempts;
+};
+using Item = std::variant<UnitItem, WriteItem, DeliveredItem, RescheduleItem>;
+
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+// A savepoint confines what the work does wrong. Only failures of the database itself leave here:
+// they concern the whole transaction.
+Result<void> run_work(Connection& connection, const Committer::Work& work, model::Timestamp now) {
+  connection.savepoint();
+  Result<void> result;
+  try {
+    Writer writer(connection, now);
+    result = work(writer);
+  } catch (const SqlError& error) {
+    if (error.kind() == SqlError::Kind::failed) throw;
+    result = fail(to_error(error));
+  } catch (const std::exception&) {
+    result = fail(Errc::internal, "a write could not be made");
+  }
+  if (result) {
+    connection.release_savepoint();
+  } else {
+    connection.rollback_to_savepoint();
+  }
+  return result;
+}
+
+}  // namespace
+
+struct Committer::Impl {
+  Impl(Committer& owner_, Database& database, const model::Clock& clock_,
+       CommitterSettings settings_)
+      : owner(owner_), connection(database.writer()), clock(clock_), settings(settings_) {}
+
+  enum class Attempt : std::uint8_t {
+    committed,
+    refused,  // a value in the batch; rolled back
+    failed,   // the store; rolled back, unless the COMMIT itself failed
+  };
+
+  void push(Item item);
+  void loop();
+  bool wait_for_batch(std::vector<Item>& batch);
+  void commit(std::span<Item> batch);
+  Attempt attempt(std::span<Item> batch);
+  void apply_all(std::span<Item> batch);
+  [[nodiscard]] bool took_effect();
+  bool back_off(std::chrono::milliseconds delay);
+  void finish(std::span<Item> batch);
+  static void refuse(Item& item);
+  static void give_up(std::span<Item> batch);
+  void report(bool healthy);
+
+  Committer& owner;
+  Connection& connection;
+  const model::Clock& clock;
+  const CommitterSettings settings;
+  model::Guarded<std::function<void(bool)>> health_listener;
+
+  std::mutex mutex;
+  std::condition_variable filled;   // the Committer's thread waits for work or the stop
+  std::condition_variable drained;  // submitters wait for room
+  std::deque<Item> waiting;
+  bool running = false;
+  bool stopping = false;
+
+  std::thread thread;
+  std::thread::id thread_id;  // under `mutex`
+
+  // Of the Committer's thread. The marker of the transaction in hand, and whether its COMMIT
+  // reported an error, so that its outcome has to be looked up.
+  const std::string writer_id = model::new_id();
+  std::int64_t batch_number = 0;
+  bool outcome_unknown = false;
+};
+
+Committer::Committer(Database& database, const model::Clock& clock, CommitterSettings settings)
+    : impl_(std::make_unique<Impl>(*this, database, clock, settings)) {}
+
+Committer::~Committer() {
+  stop();
+}
+
+void Committer::start() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->running || impl_->stopping) return;
+  impl_->running = true;
+  impl_->thread = std::thread([this] { impl_->loop(); });
+  impl_->thread_id = impl_->thread.get_id();
+}
+
+void Committer::stop() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+    impl_->running = false;
+  }
+  impl_->filled.notify_all();
+  impl_->drained.notify_all();
+  if (impl_->thread.joinable()) impl_->thread.join();
+  // Left only if it never started: the thread drains what waits.
+  std::deque<Item> left;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    left.swap(impl_->waiting);
+  }
+  for (Item& item : left) Impl::give_up(std::span(&item, 1));
+}
+
+void Committer::submit(Unit unit, Done done) {
+  impl_->push(UnitItem{encode(std::move(unit)), std::move(done)});
+}
+
+void Committer::write(Work work, WriteDone done) {
+  impl_->push(WriteItem{std::move(work), std::move(done), {}});
+}
+
+Result<void> Committer::write_and_wait(Work work) {
+  std::promise<Result<void>> promise;
+  auto result = promise.get_future();
+  write(std::move(work), [&promise](Result<void> done) { promise.set_value(std::move(done)); });
+  return result.get();
+}
+
+void Committer::delivered(model::SessionKey key, std::int64_t seq) {
+  impl_->push(DeliveredItem{key.encode(), seq});
+}
+
+void Committer::reschedule(model::SessionKey key, model::Timestamp due_at, int attempts) {
+  impl_->push(RescheduleItem{key.encode(), due_at, attempts});
+}
+
+void Committer::on_health(std::function<void(bool)> listener) {
+  impl_->health_listener.with([&](auto& current) { current = std::move(listener); });
+}
+
+void Committer::Impl::push(Item item) {
+  std::unique_lock lock(mutex);
+  // A callback runs on the thread that makes room: it must not wait for itself.
+  if (std::this_thread::get_id() != thread_id) {
+    drained.wait(lock, [this] { return waiting.size() < settings.max_waiting || stopping; });
+  }
+  if (stopping) {
+    lock.unlock();
+    give_up(std::span(&item, 1));
+    return;
+  }
+  waiting.push_back(std::move(item));
+  const bool first = waiting.size() == 1;
+  lock.unlock();
+  if (first) filled.notify_one();
+}
+
+bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
+  batch.clear();
+  std::unique_lock lock(mutex);
+  filled.wait(lock, [this] { return !waiting.empty() || stopping; });
+  if (waiting.empty()) return false;
+  const std::size_t count = std::min(waiting.size(), settings.max_batch);
+  for (std::size_t i = 0; i < count; ++i) {
+    batch.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+  }
+  lock.unlock();
+  drained.notify_all();
+  return true;
+}
+
+void Committer::Impl::loop() {
+  std::vector<Item> batch;
+  while (wait_for_batch(batch)) commit(batch);
+}
+
+// Commits the batch in as few transactions as its values allow, in order.
+void Committer::Impl::commit(std::span<Item> batch) {
+  auto delay = settings.min_backoff;
+  for (;;) {
+    switch (attempt(batch)) {
+      case Attempt::committed:
+        report(true);
+        return finish(batch);
+      case Attempt::refused:
+        report(true);  // the database works: it has judged the values
+        if (batch.size() == 1) {
+          refuse(batch.front());
+          return finish(batch);
+        }
+        commit(batch.first(batch.size() / 2));
+        return commit(batch.subspan(batch.size() / 2));
+      case Attempt::failed:
+        report(false);
+        if (!back_off(delay)) return give_up(batch);
+        delay = std::min(delay * 2, settings.max_backoff);
+    }
+  }
+}
+
+// One transaction. When an earlier try's COMMIT reported an error, it is first looked up whether
+// that try took effect after all.
+Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
+  try {
+    if (outcome_unknown) {
+      const bool durable = took_effect();
+      outcome_unknown = false;
+      if (durable) return Attempt::committed;
+    }
+    ++batch_number;
+    connection.begin();
+    apply_all(batch);
+    model::fault_point("store.before_commit");
+    outcome_unknown = true;
+    connection.commit();
+    outcome_unknown = false;
+    model::fault_point("store.after_commit");
+    return Attempt::committed;
+  } catch (const SqlError& error) {
+    connection.rollback();
+    if (error.kind() == SqlError::Kind::failed) return Attempt::failed;
+    outcome_unknown = false;  // a refused COMMIT is a sure no
+    return Attempt::refused;
+  }
+}
+
+void Committer::Impl::apply_all(std::span<Item> batch) {
+  const model::Timestamp now = clock.now();
+  BatchTotals totals;
+  for (Item& item : batch) {
+    std::visit(
+        Overloaded{
+            [&](UnitItem& unit) { unit.outcome = apply(connection, unit.unit, now, totals); },
+            [&](WriteItem& write) { write.result = run_work(connection, write.work, now); },
+            [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
+            [&](RescheduleItem& mark) {
+              mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
+            },
+        },
+        item);
+  }
+  totals.flush(connection, now);
+  connection.run(
+      "INSERT INTO writers (id, batch) VALUES (:i, :b)"
+      " ON CONFLICT (id) DO UPDATE SET batch = excluded.batch",
+      writer_id, batch_number);
+}
+
+bool Committer::Impl::took_effect() {
+  return connection.value<std::int64_t>("SELECT batch FROM writers WHERE id = :i", writer_id) ==
+         batch_number;
+}
+
+// False if the Committer stops.
+bool Committer::Impl::back_off(std::chrono::milliseconds delay) {
+  std::unique_lock lock(mutex);
+  return !filled.wait_for(lock, delay, [this] { return stopping; });
+}
+
+void Committer::Impl::finish(std::span<Item> batch) {
+  std::uint64_t committed = 0;
+  for (Item& item : batch) {
+    if (auto* unit = std::get_if<UnitItem>(&item)) {
+      committed += unit->outcome == Outcome::committed ? 1 : 0;
+      if (unit->done) unit->done(unit->outcome);
+    } else if (auto* write = std::get_if<WriteItem>(&item)) {
+      if (write->done) write->done(std::move(write->result));
+    }
+  }
+  owner.units_.fetch_add(committed, std::memory_order_relaxed);
+  owner.transactions_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Committer::Impl::refuse(Item& item) {
+  if (auto* unit = std::get_if<UnitItem>(&item)) {
+    unit->outcome = Outcome::poison;
+  } else if (auto* write = std::get_if<WriteItem>(&item)) {
+    write->result = fail(Errc::conflict, "the store refuses these values");
+  }
+}
+
+void Committer::Impl::give_up(std::span<Item> batch) {
+  for (Item& item : batch) {
+    auto* write = std::get_if<WriteItem>(&item);
+    if (write != nullptr && write->done) {
+      write->done(fail(Errc::unavailable, "the store is stopping"));
+    }
+  }
+}
+
+void Committer::Impl::report(bool healthy) {
+  if (owner.healthy_.exchange(healthy) == healthy) return;
+  const auto listener = health_listener.with([](const auto& current) { return current; });
+  if (listener) listener(healthy);
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,183 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/model/clock.h"
+#include "store/model/effects.h"
+#include "store/model/event.h"
+#include "store/model/result.h"
+#include "store/model/session.h"
+
+namespace conversed::store {
+
+class Connection;
+class Database;
+
+// An event that waits in its session's inbox; the parts of its log record.
+struct InboxEvent {
+  std::string event_id;
+  std::string type;
+  std::string trace_id;
+  std::string value;  // model::encode_value
+
+  bool operator==(const InboxEvent&) const = default;
+};
+
+// An event that could not be processed, with its reason.
+struct NewDeadLetter {
+  std::string id;  // model::new_id()
+  InboxEvent event;
+  std::string reason;  // for people; holds no secret
+};
+
+// What the first 2xx answer to a keyed `POST /{URLToken}` said, to be replayed.
+struct NewAnswer {
+  std::string input_id;
+  int status = 200;
+  std::string body;
+  model::Timestamp expires_at{};
+};
+
+struct QuotaUse {
+  std::string organisation_id;
+  std::string counter;  // "injects", "jobs", ...
+  std::int64_t amount = 1;
+};
+
+struct ProfileWrite {
+  nlohmann::json data;
+};
+
+// One session's chain of Turns, which becomes durable as a whole or not at all.
+struct Unit {
+  model::SessionKey key;
+  // The version that the Turns began from; 0: the session must not exist. A later Unit of the same
+  // session may be submitted before this one is committed, with `expected_version` one higher: if
+  // this one loses, so does that one.
+  std::int64_t expected_version = 0;
+  // As it is afterwards. `version` (one more than expected) and `inbox_size` are set by the commit.
+  model::Session after;
+
+  // The version of the user's profile that the Turns saw (0: none stored); checked if set. A
+  // write needs it.
+  std::optional<std::int64_t> profile_read_version;
+  std::optional<ProfileWrite> profile;
+
+  std::vector<model::Output> outputs;  // `seq` set; `pending` ones are due at once
+  std::vector<model::PendingCall> calls_started;
+  std::vector<std::string> calls_cancelled;  // ids of calls and timers; a missing one is no error
+  std::vector<model::Claim> claims;          // all are there, or the Unit is a conflict
+
+  std::vector<InboxEvent> inbox_added;  // behind what is there, in this order
+  std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added
+
+  std::vector<NewDeadLetter> dead_letters;
+  std::vector<NewAnswer> answers;
+  std::vector<std::string> outputs_released;  // input ids: their `held` outputs become `pending`
+  std::vector<std::string> outputs_kept;      // input ids: their `held` outputs become `none`
+  std::vector<QuotaUse> quota;
+  // Log records that this Unit finishes, besides `after.position`. The highest one of each epoch
+  // and partition is kept.
+  std::vector<model::Position> positions;
+};
+
+enum class Outcome : std::uint8_t {
+  committed,  // durable, with all effects
+  conflict,   // nothing was done: version, profile or claim was not as expected; load and run again
+  poison,     // nothing was done: the database refuses these values; a dead letter
+};
+
+// Gives statements of one transaction access to the database; valid only inside the closure.
+class Writer {
+ public:
+  Writer(Connection& connection, model::Timestamp now) : connection_(connection), now_(now) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  [[nodiscard]] Connection& connection() const { return connection_; }
+  [[nodiscard]] model::Timestamp now() const { return now_; }  // constant within a batch
+
+ private:
+  Connection& connection_;
+  model::Timestamp now_;
+};
+
+struct CommitterSettings {
+  std::size_t max_batch = 512;                // units and writes in one transaction
+  std::size_t max_waiting = 65536;            // beyond it `submit` and `write` block
+  std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
+  std::chrono::milliseconds max_backoff{1000};
+};
+
+// Makes what happened durable: one thread takes all that has gathered into one transaction,
+// commits it, and only then calls back, in the order of submission.
+//
+// Failures of the store (disk full, locked, I/O error) are nobody's fault: the batch is rolled
+// back, `healthy()` turns false, and the same batch is tried again until it works or the Committer
+// stops. A value that the database refuses is found by bisection, and only its Unit is `poison`.
+// Whether a COMMIT that reported an error took effect is read from a marker that every transaction
+// writes, so nothing runs twice.
+//
+// Thread-safe but for `start` and `stop`. Callbacks run on the Committer's thread: they must
+// neither block nor call `write_and_wait`.
+class Committer {
+ public:
+  using Done = std::function<void(Outcome)>;
+  using Work = std::function<model::Result<void>(Writer&)>;
+  using WriteDone = std::function<void(model::Result<void>)>;
+
+  // Both must outlive the Committer.
+  Committer(Database& database, const model::Clock& clock, CommitterSettings settings = {});
+  ~Committer();
+
+  void start();
+
+  // Commits what was submitted, then stops. While the store fails it gives up after the try in
+  // hand: what is left is not durable and its callbacks are not called (writes get `unavailable`).
+  // Tolerates double stop and stop without start.
+  void stop();
+
+  // Blocks while `max_waiting` are waiting. After `stop` the Unit is dropped without a callback.
+  void submit(Unit unit, Done done);
+
+  // Runs `work` inside the next transaction, under a savepoint: if it returns an error, its own
+  // changes alone are undone and the error goes to `done`. `work` may run more than once (a batch
+  // is tried again) and must have no effects but through the Writer and by assignment.
+  void write(Work work, WriteDone done);
+
+  // The same for callers that may block; never from a callback.
+  [[nodiscard]] model::Result<void> write_and_wait(Work work);
+
+  // The output reached its webhook. Missing is no error (it came twice).
+  void delivered(model::SessionKey key, std::int64_t seq);
+
+  // The oldest pending output of the session failed: it, and with it all of the session's, waits
+  // until `due_at`. `attempts`: tries so far.
+  void reschedule(model::SessionKey key, model::Timestamp due_at, int attempts);
+
+  // False from the first failed try of a transaction to the next one that works.
+  [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }
+
+  // Called on the Committer's thread when `healthy()` changes.
+  void on_health(std::function<void(bool)> listener);
+
+  // Transactions and units committed since the start; for metrics.
+  [[nodiscard]] std::uint64_t transactions() const { return transactions_.load(); }
+  [[nodiscard]] std::uint64_t units() const { return units_.load(); }
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  std::atomic<bool> healthy_{true};
+  std::atomic<std::uint64_t> transactions_{0};
+  std::atomic<std::uint64_t> units_{0};
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,129 @@
+#include "store/database.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "store/migrations/migrations.h"
+#include "store/sql.h"
+
+namespace conversed::store {
+namespace {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+// Brings the schema up to ours, each step in its own transaction. A newer schema is left alone if
+// we may still use it.
+Result<void> migrate(Connection& connection) {
+  connection.script(
+      "CREATE TABLE IF NOT EXISTS schema_version "
+      "(version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)");
+  const auto min_reader =
+      connection.value<std::int64_t>("SELECT MAX(min_reader) FROM schema_version").value_or(0);
+  if (min_reader > schema_version) {
+    return fail(Errc::conflict, "the store was written by a newer program: it needs version " +
+                                    std::to_string(min_reader) + " of the schema, this one has " +
+                                    std::to_string(schema_version));
+  }
+  const auto current =
+      connection.value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
+  for (const Migration& migration : migrations()) {
+    if (migration.version <= current) continue;
+    connection.begin();
+    try {
+      connection.script(migration.sql);
+      connection.run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
+                     migration.version, migration.min_reader);
+      connection.commit();
+    } catch (...) {
+      connection.rollback();
+      throw;
+    }
+  }
+  return {};
+}
+
+// SQLite gives its WAL the mode of the database: the file is made with 0600 before it opens it.
+bool make_private(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return false;
+  ::close(descriptor);
+  return true;
+}
+
+struct ReaderSlot {
+  std::mutex in_use;
+  std::unique_ptr<Connection> connection;
+};
+
+// Threads take numbers in turn; a thread's number is the reader that it prefers.
+std::size_t thread_number() {
+  static std::atomic<std::size_t> next{0};
+  thread_local const std::size_t number = next.fetch_add(1);
+  return number;
+}
+
+}  // namespace
+
+struct Database::Impl {
+  std::unique_ptr<Connection> writer;  // closed last, so that it can checkpoint
+  std::vector<std::unique_ptr<ReaderSlot>> readers;
+};
+
+Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Database::~Database() = default;
+
+Result<std::unique_ptr<Database>> Database::open(DatabaseSettings settings) {
+  if (!make_private(settings.file)) {
+    return fail(Errc::unavailable, "the store " + settings.file.string() + " can't be opened");
+  }
+  try {
+    auto impl = std::make_unique<Impl>();
+    impl->writer = Connection::open(settings.file, Connection::Role::writer, settings.busy_timeout);
+    auto migrated = migrate(*impl->writer);
+    if (!migrated) return fail(migrated.error());
+    const auto readers = std::clamp<std::size_t>(settings.readers, 1, 64);
+    for (std::size_t i = 0; i < readers; ++i) {
+      auto slot = std::make_unique<ReaderSlot>();
+      slot->connection =
+          Connection::open(settings.file, Connection::Role::reader, settings.busy_timeout);
+      impl->readers.push_back(std::move(slot));
+    }
+    return std::unique_ptr<Database>(new Database(std::move(impl)));
+  } catch (const SqlError& error) {
+    return fail(Errc::unavailable,
+                "the store " + settings.file.string() + " can't be opened: " + error.what());
+  }
+}
+
+Connection& Database::writer() {
+  return *impl_->writer;
+}
+
+Database::Lease Database::reader() {
+  auto& readers = impl_->readers;
+  const std::size_t preferred = thread_number() % readers.size();
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    ReaderSlot& slot = *readers[(preferred + i) % readers.size()];
+    if (slot.in_use.try_lock()) return Lease(*slot.connection, &slot);
+  }
+  ReaderSlot& slot = *readers[preferred];
+  slot.in_use.lock();
+  return Lease(*slot.connection, &slot);
+}
+
+Database::Lease::Lease(Lease&& other) noexcept
+    : connection_(other.connection_), slot_(std::exchange(other.slot_, nullptr)) {}
+
+Database::Lease::~Lease() {
+  if (slot_ != nullptr) static_cast<ReaderSlot*>(slot_)->in_use.unlock();
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+class Connection;
+
+struct DatabaseSettings {
+  std::filesystem::path file;
+  std::size_t readers = 4;                      // 1 to 64 connections for reading
+  std::chrono::milliseconds busy_timeout{250};  // how long one statement waits for a foreign lock
+};
+
+// The version of the schema that this program makes, and the oldest program that may still read
+// the store (migrations are expand-only within a major version).
+inline constexpr std::int64_t schema_version = 1;
+
+// One SQLite file in WAL mode with `synchronous=FULL`: one connection that writes and alone
+// checkpoints, and a few that read. SQLite 3.40 can corrupt a WAL file if two connections write or
+// checkpoint at once, hence the split.
+class Database {
+ public:
+  // Opens or creates the file, sets its mode to 0600 when it creates it, and migrates it.
+  // `conflict` if the store needs a newer program, `unavailable` if the file can't be opened or
+  // written.
+  [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(DatabaseSettings settings);
+
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  ~Database();
+
+  // The connection that writes. For one thread at a time: the Committer's while it runs.
+  [[nodiscard]] Connection& writer();
+
+  // A connection to read from, held until the lease is destroyed. A thread gets the same one again
+  // as long as there are no more threads than readers; beyond that it waits. Never hold two leases
+  // in one thread. Thread-safe.
+  class Lease {
+   public:
+    Lease(Lease&& other) noexcept;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease();
+    [[nodiscard]] Connection& operator*() const { return *connection_; }
+    [[nodiscard]] Connection* operator->() const { return connection_; }
+
+   private:
+    friend class Database;
+    Lease(Connection& connection, void* slot) : connection_(&connection), slot_(slot) {}
+    Connection* connection_;
+    void* slot_;
+  };
+  [[nodiscard]] Lease reader();
+
+ private:
+  struct Impl;
+  explicit Database(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,388 @@
+// The part of Assets that takes a bundle, whole or not at all: it runs inside one write of the
+// Committer, whose savepoint undoes everything at the first error.
+#include <algorithm>
+
+#include "store/assets.h"
+#include "store/model/ids.h"
+#include "store/people.h"
+#include "store/read.h"
+#include "store/sealer.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+using nlohmann::json;
+
+namespace {
+
+class Import {
+ public:
+  Import(Writer& writer, const Sealer& sealer, const std::string& organisation_id,
+         const model::Bundle& bundle)
+      : writer_(writer),
+        connection_(writer.connection()),
+        sealer_(sealer),
+        organisation_id_(organisation_id),
+        bundle_(bundle),
+        now_(model::to_unix_ms(writer.now())) {}
+
+  Result<json> run();
+
+ private:
+  Result<void> take_project();
+  void take_locales();
+  Result<void> take_members();
+  void take_tokens();
+  void take_connections();
+  void take_lexicons();
+  json take_slots(const std::string& lexicon, const model::BundleLexicon& source);
+  void take_entries(const std::string& lexicon, const model::BundleLexicon& source);
+  void take_knowledge();
+  void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks);
+  Result<void> take_flows();
+  Result<void> take_endpoints();
+  Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id);
+
+  // The id of what has the name, or a new one.
+  template <typename... In>
+  std::string id_of(std::string_view sql, const In&... in) {
+    return connection_.value<std::string>(sql, in...).value_or(model::new_id());
+  }
+
+  Writer& writer_;
+  Connection& connection_;
+  const Sealer& sealer_;
+  const std::string& organisation_id_;
+  const model::Bundle& bundle_;
+  const std::int64_t now_;
+
+  std::string project_;
+  std::map<std::string, std::string> locales_;  // name → id
+  std::map<std::string, std::string> slots_;    // name → id, of the lexicon in hand
+  std::map<std::string, std::string> flows_;    // name → id
+  json report_;
+};
+
+Result<json> Import::run() {
+  if (auto taken = take_project(); !taken) return fail(taken.error());
+  take_locales();
+  if (auto taken = take_members(); !taken) return fail(taken.error());
+  take_tokens();
+  take_connections();
+  take_lexicons();
+  take_knowledge();
+  if (auto taken = take_flows(); !taken) return fail(taken.error());
+  if (auto taken = take_endpoints(); !taken) return fail(taken.error());
+  return std::move(report_);
+}
+
+Result<void> Import::take_project() {
+  if (!connection_.value<std::string>("SELECT id FROM organisations WHERE id = :i",
+                                      organisation_id_)) {
+    return fail(Errc::not_found, "there is no such organisation");
+  }
+  project_ = id_of("SELECT id FROM projects WHERE organisation_id = :o AND name = :n",
+                   organisation_id_, bundle_.project_name);
+  connection_.run(
+      "INSERT INTO projects (id, organisation_id, name, proactive) VALUES (:i, :o, :n, :p)"
+      " ON CONFLICT (id) DO UPDATE SET proactive = excluded.proactive",
+      project_, organisation_id_, bundle_.project_name, bundle_.proactive.dump());
+  report_["project"] = {
+      {"_id", project_}, {"name", bundle_.project_name}, {"locales", json::array()}};
+  return {};
+}
+
+void Import::take_locales() {
+  std::int64_t n = 0;
+  for (const auto& name : bundle_.locales) {
+    const auto id =
+        id_of("SELECT id FROM locales WHERE project_id = :p AND name = :n", project_, name);
+    connection_.run(
+        "INSERT INTO locales (id, project_id, name, n) VALUES (:i, :p, :m, :n)"
+        " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+        id, project_, name, n++);
+    locales_[name] = id;
+    report_["project"]["locales"].push_back({{"_id", id}, {"name", name}});
+  }
+}
+
+Result<void> Import::take_members() {
+  auto& report = report_["members"] = json::array();
+  for (const auto& member : bundle_.members) {
+    auto row = connection_.row<std::string, std::string>(
+        "SELECT id, organisation_id FROM users WHERE email_folded = :e", fold_email(member.email));
+    if (row && std::get<1>(*row) != organisation_id_) {
+      return fail(Errc::conflict, "the address " + member.email + " is taken");
+    }
+    std::string id;
+    if (row) {
+      id = std::get<0>(*row);
+      connection_.run("UPDATE users SET name = :n WHERE id = :i", member.name, id);
+    } else {
+      auto made = insert_user(connection_,
+                              {.organisation_id = organisation_id_,
+                               .email = member.email,
+                               .name = member.name,
+                               .roles = {},
+                               .password_hash = std::nullopt},
+                              writer_.now());
+      if (!made) return fail(made.error());
+      id = *std::move(made);
+    }
+    std::vector<std::string> allowed;
+    for (const auto& name : member.allowed_locales) {
+      const auto locale = locales_.find(name);
+      if (locale == locales_.end()) {
+        return fail(Errc::invalid_argument, "the project has no locale " + name);
+      }
+      allowed.push_back(locale->second);
+    }
+    connection_.run(
+        "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r, :l)"
+        " ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles,"
+        " allowed_locales = excluded.allowed_locales",
+        project_, id, list_to_text(member.roles), list_to_text(allowed));
+    report.push_back({{"_id", id}, {"email", member.email}});
+  }
+  return {};
+}
+
+void Import::take_tokens() {
+  auto& report = report_["tokens"] = json::array();
+  for (const auto& token : bundle_.tokens) {
+    const auto id =
+        id_of("SELECT id FROM tokens WHERE project_id = :p AND label = :l", project_, token.label);
+    connection_.run(
+        "INSERT INTO tokens (id, project_id, label, type, script, created_at, created_by,"
+        " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, '', :d, '')"
+        " ON CONFLICT (id) DO UPDATE SET type = excluded.type, script = excluded.script,"
+        " changed_at = excluded.changed_at",
+        id, project_, token.label, token.type, token.script, now_, now_);
+    report.push_back({{"_id", id}, {"label", token.label}});
+  }
+}
+
+void Import::take_connections() {
+  auto& report = report_["connections"] = json::array();
+  for (const auto& connection : bundle_.connections) {
+    const auto id = id_of("SELECT id FROM connections WHERE project_id = :p AND name = :n",
+                          project_, connection.name);
+    connection_.run(
+        "INSERT INTO connections (id, project_id, name, type, fields, source)"
+        " VALUES (:i, :p, :n, :t, :f, :s) ON CONFLICT (id) DO UPDATE SET type = excluded.type,"
+        " fields = excluded.fields, source = excluded.source",
+        id, project_, connection.name, connection.type,
+        sealer_.seal("connections/fields/" + id, connection.fields.dump()),
+        connection.source.dump());
+    report.push_back({{"_id", id}, {"name", connection.name}});
+  }
+}
+
+void Import::take_lexicons() {
+  auto& report = report_["lexicons"] = json::array();
+  for (const auto& lexicon : bundle_.lexicons) {
+    const auto id = id_of("SELECT id FROM lexicons WHERE project_id = :p AND name = :n", project_,
+                          lexicon.name);
+    connection_.run(
+        "INSERT INTO lexicons (id, project_id, name) VALUES (:i, :p, :n)"
+        " ON CONFLICT (id) DO NOTHING",
+        id, project_, lexicon.name);
+    auto slots = take_slots(id, lexicon);
+    take_entries(id, lexicon);
+    report.push_back({{"_id", id}, {"name", lexicon.name}, {"slots", std::move(slots)}});
+  }
+}
+
+json Import::take_slots(const std::string& lexicon, const model::BundleLexicon& source) {
+  auto report = json::array();
+  slots_.clear();
+  for (std::size_t n = 0; n < source.slots.size(); ++n) {
+    const auto& name = source.slots[n];
+    const auto id =
+        id_of("SELECT id FROM lexicon_slots WHERE lexicon_id = :l AND name = :n", lexicon, name);
+    connection_.run(
+        "INSERT INTO lexicon_slots (id, lexicon_id, name, n) VALUES (:i, :l, :m, :n)"
+        " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+        id, lexicon, name, n);
+    slots_[name] = id;
+    report.push_back({{"_id", id}, {"name", name}});
+  }
+  return report;
+}
+
+// Entries keep their ids by their main keyphrase; what is not named any more goes.
+void Import::take_entries(const std::string& lexicon, const model::BundleLexicon& source) {
+  std::map<std::string, std::string> known;
+  connection_.rows<std::string, std::string>(
+      [&](std::string main, std::string id) { known.emplace(std::move(main), std::move(id)); },
+      "SELECT main_keyphrase, id FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
+  connection_.run("DELETE FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
+  for (std::size_t n = 0; n < source.entries.size(); ++n) {
+    const auto& entry = source.entries[n];
+    const auto old = known.find(entry.main_keyphrase);
+    std::vector<std::string> slots;
+    for (const auto& slot : entry.slots) slots.push_back(slots_[slot]);
+    connection_.run(
+        "INSERT INTO lexicon_entries (id, lexicon_id, main_keyphrase, keyphrases, slots, data, n)"
+        " VALUES (:i, :l, :m, :k, :s, :d, :n)",
+        old == known.end() ? model::new_id() : old->second, lexicon, entry.main_keyphrase,
+        list_to_text(entry.keyphrases), list_to_text(slots), entry.data.dump(), n);
+  }
+}
+
+void Import::take_knowledge() {
+  auto& report = report_["knowledgeStores"] = json::array();
+  for (const auto& store : bundle_.knowledge_stores) {
+    const auto id = id_of("SELECT id FROM knowledge_stores WHERE project_id = :p AND name = :n",
+                          project_, store.name);
+    connection_.run(
+        "INSERT INTO knowledge_stores (id, project_id, name) VALUES (:i, :p, :n)"
+        " ON CONFLICT (id) DO NOTHING",
+        id, project_, store.name);
+    auto sources = json::array();
+    std::int64_t n = 0;
+    for (const auto& source : store.sources) {
+      const auto source_id = id_of(
+          "SELECT id FROM knowledge_sources WHERE store_id = :s AND name = :n", id, source.name);
+      connection_.run(
+          "INSERT INTO knowledge_sources (id, store_id, name, n) VALUES (:i, :s, :m, :n)"
+          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+          source_id, id, source.name, n++);
+      take_chunks(source_id, source.chunks);
+      sources.push_back({{"_id", source_id}, {"name", source.name}});
+    }
+    report.push_back({{"_id", id}, {"name", store.name}, {"sources", std::move(sources)}});
+  }
+}
+
+// A chunk has no name: it keeps its id by its place and text.
+void Import::take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
+  std::map<std::int64_t, std::tuple<std::string, std::string, std::int64_t>> known;
+  connection_.rows<std::int64_t, std::string, std::string, std::int64_t>(
+      [&](std::int64_t n, std::string id, std::string text, std::int64_t created) {
+        known.emplace(n, std::tuple(std::move(id), std::move(text), created));
+      },
+      "SELECT n, id, text, created_at FROM knowledge_chunks WHERE source_id = :s", source);
+  connection_.run("DELETE FROM knowledge_chunks WHERE source_id = :s", source);
+  for (std::size_t n = 0; n < chunks.size(); ++n) {
+    const auto old = known.find(static_cast<std::int64_t>(n));
+    const bool same = old != known.end() && std::get<1>(old->second) == chunks[n].text;
+    connection_.run(
+        "INSERT INTO knowledge_chunks (id, source_id, n, text, data, disabled, created_at)"
+        " VALUES (:i, :s, :n, :t, :d, 0, :c)",
+        same ? std::get<0>(old->second) : model::new_id(), source, n, chunks[n].text,
+        chunks[n].data.dump(), same ? std::get<2>(old->second) : now_);
+  }
+}
+
+Result<void> Import::take_flows() {
+  auto& report = report_["flows"] = json::array();
+  for (const auto& flow : bundle_.flows) {
+    auto put = Assets::put_flow(writer_, project_, flow.name, flow.definition.dump());
+    if (!put) return fail(put.error());
+    flows_[flow.name] = put->flow_id;
+    report.push_back({{"_id", put->flow_id}, {"name", flow.name}, {"version", put->version}});
+  }
+  return {};
+}
+
+Result<std::string> Import::url_token_for(const model::BundleEndpoint& endpoint,
+                                          const std::string& id) {
+  if (endpoint.url_token.empty()) {
+    return connection_.value<std::string>("SELECT url_token FROM endpoints WHERE id = :i", id)
+        .value_or(model::random_hex(model::url_token_length / 2));
+  }
+  const auto owner = connection_.value<std::string>("SELECT id FROM endpoints WHERE url_token = :t",
+                                                    endpoint.url_token);
+  if (owner && *owner != id) {
+    return fail(Errc::conflict,
+                "the urlToken of the Endpoint " + endpoint.name + " is taken by another Endpoint");
+  }
+  return endpoint.url_token;
+}
+
+Result<void> Import::take_endpoints() {
+  auto& report = report_["endpoints"] = json::array();
+  for (const auto& endpoint : bundle_.endpoints) {
+    const auto id = id_of("SELECT id FROM endpoints WHERE project_id = :p AND name = :n", project_,
+                          endpoint.name);
+    const auto flow = flows_.find(endpoint.flow);
+    if (flow == flows_.end()) {
+      return fail(Errc::invalid_argument, "the bundle has no Flow " + endpoint.flow);
+    }
+    auto token = url_token_for(endpoint, id);
+    if (!token) return fail(token.error());
+    model::BundleWebhook webhook;
+    if (!endpoint.webhook.empty()) webhook = endpoint.webhook.front();
+    connection_.run(
+        "INSERT INTO endpoints (id, project_id, name, flow_id, url_token, session_expiry_ms,"
+        " active_only, error_text, webhook_url, webhook_secret, webhook_secret_source)"
+        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :s, :c) ON CONFLICT (id) DO UPDATE SET"
+        " flow_id = excluded.flow_id, url_token = excluded.url_token,"
+        " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
+        " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
+        " webhook_secret = excluded.webhook_secret,"
+        " webhook_secret_source = excluded.webhook_secret_source",
+        id, project_, endpoint.name, flow->second, *token, endpoint.session_expiry.count(),
+        endpoint.active_only, endpoint.error_text, webhook.url,
+        webhook.secret.empty() ? std::string()
+                               : sealer_.seal("endpoints/webhook_secret/" + id, webhook.secret),
+        webhook.secret_source);
+    report.push_back({{"_id", id}, {"name", endpoint.name}, {"urlToken", *token}});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& project_id,
+                                            const std::string& name,
+                                            const std::string& definition) {
+  Connection& connection = writer.connection();
+  model::FlowVersion flow{.flow_id = {},
+                          .project_id = project_id,
+                          .name = name,
+                          .version = 1,
+                          .definition = definition};
+  auto row = connection.row<std::string, std::int64_t, std::string>(
+      "SELECT f.id, f.version, v.definition FROM flows f JOIN flow_versions v"
+      " ON v.flow_id = f.id AND v.version = f.version WHERE f.project_id = :p AND f.name = :n",
+      project_id, name);
+  if (row) {
+    flow.flow_id = std::get<0>(*row);
+    flow.version = std::get<1>(*row);
+    if (std::get<2>(*row) == definition) return flow;
+    ++flow.version;
+    connection.run("UPDATE flows SET version = :v WHERE id = :i", flow.version, flow.flow_id);
+  } else {
+    flow.flow_id = model::new_id();
+    connection.run("INSERT INTO flows (id, project_id, name, version) VALUES (:i, :p, :n, 1)",
+                   flow.flow_id, project_id, name);
+  }
+  connection.run("INSERT INTO flow_versions (flow_id, version, definition) VALUES (:f, :v, :d)",
+                 flow.flow_id, flow.version, definition);
+  connection.run("DELETE FROM flow_versions WHERE flow_id = :f AND version <= :v", flow.flow_id,
+                 flow.version - kept_flow_versions);
+  return flow;
+}
+
+Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
+                                   const model::Bundle& bundle) const {
+  return Import(writer, sealer_, organisation_id, bundle).run();
+}
+
+Result<json> Assets::import_bundle(const std::string& organisation_id,
+                                   const model::Bundle& bundle) {
+  Result<json> report;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    report = import_bundle(writer, organisation_id, bundle);
+    return report ? Result<void>() : fail(report.error());
+  });
+  if (!written) return fail(written.error());
+  bump_generation();
+  return report;
+}
+
+}  // namespace conversed::store

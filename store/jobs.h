@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/model/job.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// Jobs: the row is the truth. A worker holds a lease with a fencing token and names it in every
+// write; after a newer lease was given its writes are `conflict`. Every change of state is one
+// conditional write along model::job_transitions. Thread-safe; blocks on the disk.
+// Errors beside those named: `not_found`, `unavailable`, `internal`.
+class Jobs {
+ public:
+  // Both must outlive it.
+  Jobs(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+
+  // What a write of a worker may change. Progress and step never fall: a lower value is ignored.
+  struct Progress {
+    int progress = 0;
+    int current_step = 0;
+    std::optional<nlohmann::json> data{};
+  };
+
+  // Stores a queued job. `conflict`, naming the other job's id alone in the message, if the project
+  // has one of the type that is not over, or was done.
+  [[nodiscard]] model::Result<void> create(const model::Job& job);
+
+  [[nodiscard]] model::Result<model::Job> get(const std::string& id) const;
+
+  struct Filter {
+    std::vector<std::string> project_ids{};  // only jobs of these
+    std::optional<model::JobState> state{};
+    std::int64_t skip = 0;
+    std::size_t limit = 25;
+  };
+  struct Page {
+    std::vector<model::Job> items;  // the newest first
+    std::int64_t total = 0;
+  };
+  [[nodiscard]] model::Result<Page> list(const Filter& filter) const;
+
+  // Jobs that are not over and whose lease has run out at `now`: to be taken up, or woken again.
+  [[nodiscard]] model::Result<std::vector<std::string>> waiting(model::Timestamp now,
+                                                                std::size_t limit) const;
+
+  // Takes the job until `until`: a queued one becomes active. Returns it with its new token.
+  // `conflict` while another lease runs or when the job is over.
+  [[nodiscard]] model::Result<model::Job> lease(const std::string& id, model::Timestamp until);
+  [[nodiscard]] model::Result<void> renew(const std::string& id, std::int64_t token,
+                                          model::Timestamp until);
+
+  // One step's result, in the transaction of the Writer, so that what the step made is part of it.
+  // `conflict` if the token is old or the job is over. A cancelling job may still go on.
+  [[nodiscard]] static model::Result<void> step(Writer& writer, const std::string& id,
+                                                std::int64_t token, const Progress& progress);
+  [[nodiscard]] model::Result<void> step(const std::string& id, std::int64_t token,
+                                         const Progress& progress);
+
+  // Ends the job: `done`, `cancelled` or `error`. `done` sets the progress to 100.
+  [[nodiscard]] static model::Result<void> finish(Writer& writer, const std::string& id,
+                                                  std::int64_t token, model::JobState state,
+                                                  const std::string& fail_reason);
+  [[nodiscard]] model::Result<void> finish(const std::string& id, std::int64_t token,
+                                           model::JobState state, const std::string& fail_reason);
+
+  // An operator's wish: a queued job is cancelled at once, an active one becomes cancelling.
+  // Returns the job as it is then; a job that is cancelling or cancelled stays so, one that is over
+  // otherwise is `conflict`.
+  [[nodiscard]] model::Result<model::Job> cancel(const std::string& id);
+
+ private:
+  Database& database_;
+  Committer& committer_;
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,158 @@
+#include "store/outbox.h"
+
+#include "store/model/ids.h"
+#include "store/read.h"
+#include "store/unit_writes.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Output;
+using model::Result;
+
+namespace {
+
+constexpr std::string_view output_columns_of_session =
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery"
+    " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND seq > :a"
+    " ORDER BY seq LIMIT :l";
+constexpr std::string_view output_columns_of_input =
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery"
+    " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND input_id = :i"
+    " ORDER BY seq";
+constexpr std::string_view output_columns_of_deliveries =
+    "SELECT o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source, o.created_at,"
+    " o.delivery FROM deliveries d JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
+    " WHERE d.session = :s ORDER BY d.seq LIMIT :l";
+
+template <typename... In>
+std::vector<Output> load_outputs(Connection& connection, std::string_view sql, const In&... in) {
+  std::vector<Output> outputs;
+  connection.rows<std::string, std::int64_t, std::string, std::string, std::optional<std::string>,
+                  std::string, std::string, std::int64_t, int>(
+      [&](std::string id, std::int64_t seq, std::string input, std::string text,
+          const std::optional<std::string>& data, std::string trace, std::string source,
+          std::int64_t created, int delivery) {
+        outputs.push_back({.id = std::move(id),
+                           .seq = seq,
+                           .input_id = std::move(input),
+                           .text = std::move(text),
+                           .data = data ? stored_json(*data) : nlohmann::json(nullptr),
+                           .trace_id = std::move(trace),
+                           .source = std::move(source),
+                           .created_at = model::from_unix_ms(created),
+                           .delivery = static_cast<model::Delivery>(delivery)});
+      },
+      sql, in...);
+  return outputs;
+}
+
+}  // namespace
+
+Result<std::vector<Output>> Outbox::outputs(const model::SessionKey& key, std::int64_t after_seq,
+                                            std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
+    return load_outputs(connection, output_columns_of_session, key.encode(), after_seq, limit);
+  });
+}
+
+Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& key,
+                                                     const std::string& input_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
+    return load_outputs(connection, output_columns_of_input, key.encode(), input_id);
+  });
+}
+
+Result<std::vector<DueDelivery>> Outbox::due(model::Timestamp now, std::size_t sessions,
+                                             std::size_t outputs_each,
+                                             const DueDelivery* after) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<DueDelivery>> {
+    std::int64_t after_due = -1;
+    std::int64_t after_session = 0;
+    if (after != nullptr) {
+      after_due = model::to_unix_ms(after->due_at);
+      after_session =
+          connection
+              .value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", after->key.encode())
+              .value_or(0);
+    }
+    std::vector<DueDelivery> found;
+    std::vector<std::int64_t> rows;
+    connection.rows<std::int64_t, std::string, std::int64_t, int>(
+        [&](std::int64_t row, const std::string& key, std::int64_t due_at, int attempts) {
+          rows.push_back(row);
+          found.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
+                           .due_at = model::from_unix_ms(due_at),
+                           .attempts = attempts,
+                           .outputs = {}});
+        },
+        "SELECT b.session, s.key, b.due_at, b.attempts FROM outbox b"
+        " JOIN sessions s ON s.id = b.session"
+        " WHERE b.due_at <= :n AND (b.due_at, b.session) > (:d, :r)"
+        " ORDER BY b.due_at, b.session LIMIT :l",
+        model::to_unix_ms(now), after_due, after_session, sessions);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      found[i].outputs =
+          load_outputs(connection, output_columns_of_deliveries, rows[i], outputs_each);
+    }
+    // Delivered between the two statements.
+    std::erase_if(found, [](const DueDelivery& delivery) { return delivery.outputs.empty(); });
+    return found;
+  });
+}
+
+Result<std::optional<model::Timestamp>> Outbox::next_due() const {
+  return read(database_, [](Connection& connection) -> Result<std::optional<model::Timestamp>> {
+    const auto due = connection.value<std::int64_t>("SELECT MIN(due_at) FROM outbox");
+    if (!due) return std::nullopt;
+    return model::from_unix_ms(*due);
+  });
+}
+
+Result<std::int64_t> Outbox::pending() const {
+  return read(database_, [](Connection& connection) {
+    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM deliveries"));
+  });
+}
+
+Result<void> Outbox::give_up(const model::SessionKey& key, std::int64_t seq,
+                             const std::string& reason) {
+  const auto id = model::new_id();
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto encoded = key.encode();
+    auto row = connection.row<std::string, std::string>(
+        "SELECT o.input_id, o.trace_id FROM outputs o JOIN deliveries d"
+        " ON d.session = o.session AND d.seq = o.seq"
+        " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q",
+        encoded, seq);
+    if (!row) return fail(Errc::not_found, "this output is not pending");
+    const NewDeadLetter letter{.id = id,
+                               .event = {.event_id = std::get<0>(*row),
+                                         .type = "output",
+                                         .trace_id = std::get<1>(*row),
+                                         .value = ""},
+                               .reason = reason};
+    insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
+    mark_delivered(connection, encoded, seq, writer.now());
+    return {};
+  });
+}
+
+Result<std::int64_t> Outbox::prune(model::Timestamp before, std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    deleted = writer.connection().run(
+        "DELETE FROM outputs WHERE id IN (SELECT o.id FROM outputs o WHERE o.created_at < :b"
+        " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = o.session"
+        " AND d.seq = o.seq) AND o.id <= (SELECT MIN(id) FROM outputs) + :w ORDER BY o.id"
+        " LIMIT :l)",
+        model::to_unix_ms(before), limit * 4, limit);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return deleted;
+}
+
+}  // namespace conversed::store

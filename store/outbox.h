@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/model/effects.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// What waits to be sent to one session's webhook, the oldest first.
+struct DueDelivery {
+  model::SessionKey key;
+  model::Timestamp due_at{};
+  int attempts = 0;                    // of the first output
+  std::vector<model::Output> outputs;  // never empty
+};
+
+// Outputs and their delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
+// Marks are the Committer's `delivered` and `reschedule`.
+class Outbox {
+ public:
+  // Both must outlive it.
+  Outbox(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+
+  // Outputs past `after_seq`, in order, at most `limit`. Empty for an unknown session.
+  [[nodiscard]] model::Result<std::vector<model::Output>> outputs(const model::SessionKey& key,
+                                                                  std::int64_t after_seq,
+                                                                  std::size_t limit) const;
+
+  [[nodiscard]] model::Result<std::vector<model::Output>> outputs_of_input(
+      const model::SessionKey& key, const std::string& input_id) const;
+
+  // Sessions that are due at `now`, the longest due first: at most `sessions`, each with at most
+  // `outputs_each`. Goes on behind a page by its last entry's `due_at` and key: pass that entry as
+  // `after`. What is on its way already is the caller's to know.
+  [[nodiscard]] model::Result<std::vector<DueDelivery>> due(
+      model::Timestamp now, std::size_t sessions, std::size_t outputs_each,
+      const DueDelivery* after = nullptr) const;
+
+  // When the next session falls due; none if nothing waits.
+  [[nodiscard]] model::Result<std::optional<model::Timestamp>> next_due() const;
+
+  // How many outputs wait for delivery; for metrics.
+  [[nodiscard]] model::Result<std::int64_t> pending() const;
+
+  // Gives a pending output up: it becomes a dead letter, and the session's next one is due at once.
+  // `not_found` if it is not pending.
+  [[nodiscard]] model::Result<void> give_up(const model::SessionKey& key, std::int64_t seq,
+                                            const std::string& reason);
+
+  // Deletes outputs from before `before` that wait for nothing, the oldest first; returns how many,
+  // at most `limit`.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+
+ private:
+  Database& database_;
+  Committer& committer_;
+};
+
+}  // namespace conversed::store

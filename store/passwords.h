@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+inline constexpr std::size_t max_password_bytes = 1024;
+
+// argon2id with 19 MiB and two passes. Takes some 20 ms of CPU: call it from a thread that may.
+// `invalid_argument` for an empty or too long password, `unavailable` when memory is short.
+// Thread-safe.
+[[nodiscard]] model::Result<std::string> hash_password(std::string_view password);
+
+// Whether the password belongs to the hash. Without a hash (no such user, or no password set) it
+// does the same work against a dummy and says no, so that time does not tell whether the user
+// exists. Thread-safe.
+[[nodiscard]] bool verify_password(const std::optional<std::string>& hash,
+                                   std::string_view password);
+
+}  // namespace conversed::store

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/model/clock.h"
+#include "store/model/result.h"
+#include "store/sql.h"
+
+// What imports and accounts share about users. For the .cc files of this folder only.
+namespace conversed::store {
+
+// ASCII letters lowered: addresses are unique without regard to their case.
+[[nodiscard]] std::string fold_email(std::string_view email);
+
+[[nodiscard]] std::string list_to_text(const std::vector<std::string>& list);
+[[nodiscard]] std::vector<std::string> list_from_text(const std::string& text);
+
+struct UserRow {
+  std::string organisation_id;
+  std::string email;
+  std::string name;
+  std::vector<std::string> roles;
+  std::optional<std::string> password_hash;
+};
+
+// Returns the new user's id. `conflict` if the address is taken, `invalid_argument` if it is none.
+[[nodiscard]] model::Result<std::string> insert_user(Connection& connection, const UserRow& user,
+                                                     model::Timestamp now);
+
+}  // namespace conversed::store

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "store/database.h"
+#include "store/model/result.h"
+#include "store/sql.h"
+
+// For the .cc files of this folder only.
+namespace conversed::store {
+
+// What is stored and can't be read back; becomes `internal` in `read`.
+struct DamagedData : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+[[nodiscard]] inline nlohmann::json stored_json(const std::string& text) {
+  auto value = nlohmann::json::parse(text, nullptr, false);
+  if (value.is_discarded()) throw DamagedData("stored JSON can't be read");
+  return value;
+}
+
+template <typename T>
+[[nodiscard]] T stored_or_throw(model::Result<T> value) {
+  if (!value) throw DamagedData(value.error().message);
+  return *std::move(value);
+}
+
+// Runs `work(Connection&)`, which returns a Result, turning what is thrown into errors.
+template <typename F>
+[[nodiscard]] auto with_errors(Connection& connection, F&& work)
+    -> decltype(std::forward<F>(work)(connection)) {
+  try {
+    return std::forward<F>(work)(connection);
+  } catch (const SqlError& error) {
+    return model::fail(to_error(error));
+  } catch (const DamagedData& error) {
+    return model::fail(model::Errc::internal, error.what());
+  } catch (const nlohmann::json::exception&) {
+    return model::fail(model::Errc::internal, "what is stored has another shape than expected");
+  }
+}
+
+// The same on a reader's connection.
+template <typename F>
+[[nodiscard]] auto read(Database& database, F&& work) {
+  const auto lease = database.reader();
+  return with_errors(*lease, std::forward<F>(work));
+}
+
+// The value of a statement whose row is always there, such as a count.
+[[nodiscard]] inline model::Result<std::int64_t> number(std::optional<std::int64_t> value) {
+  return value.value_or(0);
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,166 @@
+#include "store/sessions.h"
+
+#include <limits>
+
+#include "store/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key) {
+  auto row =
+      connection
+          .row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t, std::int64_t,
+               std::string, std::string, std::optional<std::string>, std::int64_t, std::int64_t>(
+              "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+              " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
+              " FROM sessions WHERE key = :k",
+              key.encode());
+  if (!row) return std::nullopt;
+  auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
+         inbox_size] = *row;
+  model::Session session;
+  session.key = key;
+  session.version = version;
+  session.position = {.epoch = epoch, .partition = partition, .offset = offset};
+  session.started_at = model::from_unix_ms(started);
+  session.last_activity_at = model::from_unix_ms(active);
+  session.context = stored_json(context);
+  session.flow_state = stored_json(flow_state);
+  if (execution) {
+    session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+  }
+  session.last_output_seq = seq;
+  session.inbox_size = inbox_size;
+  return session;
+}
+
+model::Profile load_profile(Connection& connection, const std::string& project_id,
+                            const std::string& user_id) {
+  model::Profile profile;
+  profile.project_id = project_id;
+  profile.user_id = user_id;
+  if (auto row = connection.row<std::int64_t, std::string>(
+          "SELECT version, data FROM profiles WHERE project_id = :p AND user_id = :u", project_id,
+          user_id)) {
+    profile.version = std::get<0>(*row);
+    profile.data = stored_json(std::get<1>(*row));
+  }
+  return profile;
+}
+
+}  // namespace
+
+Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& key) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<model::Session>> {
+    return load_session(connection, key);
+  });
+}
+
+Result<model::Profile> Sessions::profile(const std::string& project_id,
+                                         const std::string& user_id) const {
+  return read(database_, [&](Connection& connection) -> Result<model::Profile> {
+    return load_profile(connection, project_id, user_id);
+  });
+}
+
+// Two statements, two snapshots: the commit checks both versions, so a mixed pair loses.
+Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
+  return read(database_, [&](Connection& connection) -> Result<Loaded> {
+    return Loaded{.session = load_session(connection, key),
+                  .profile = load_profile(connection, key.project_id, key.user_id)};
+  });
+}
+
+Result<std::vector<InboxEvent>> Sessions::inbox(const model::SessionKey& key,
+                                                std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<InboxEvent>> {
+    std::vector<InboxEvent> events;
+    connection.rows<std::string, std::string, std::string, std::string>(
+        [&](std::string id, std::string type, std::string trace, std::string value) {
+          events.push_back({std::move(id), std::move(type), std::move(trace), std::move(value)});
+        },
+        "SELECT event_id, type, trace_id, value FROM inbox"
+        " WHERE session = (SELECT id FROM sessions WHERE key = :k) ORDER BY n LIMIT :l",
+        key.encode(), limit);
+    return events;
+  });
+}
+
+Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id,
+                                                   std::int64_t before_row,
+                                                   std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<SessionSummary>> {
+    std::vector<SessionSummary> list;
+    connection.rows<std::int64_t, std::string, std::int64_t, std::int64_t, std::int64_t, bool,
+                    std::int64_t, std::int64_t>(
+        [&](std::int64_t row, const std::string& key, std::int64_t version, std::int64_t started,
+            std::int64_t active, bool busy, std::int64_t inbox_size, std::int64_t seq) {
+          list.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
+                          .version = version,
+                          .started_at = model::from_unix_ms(started),
+                          .last_activity_at = model::from_unix_ms(active),
+                          .busy = busy,
+                          .inbox_size = inbox_size,
+                          .last_output_seq = seq,
+                          .row = row});
+        },
+        "SELECT id, key, version, started_at, last_activity_at,"
+        " CASE WHEN execution IS NULL THEN 0 ELSE 1 END, inbox_size, last_output_seq"
+        " FROM sessions WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
+        project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row, limit);
+    return list;
+  });
+}
+
+Result<std::vector<model::SessionKey>> Sessions::to_drain(std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<model::SessionKey>> {
+    std::vector<model::SessionKey> keys;
+    connection.rows<std::string>(
+        [&](const std::string& key) {
+          keys.push_back(stored_or_throw(model::SessionKey::decode(key)));
+        },
+        "SELECT key FROM sessions WHERE inbox_size > 0 AND execution IS NULL ORDER BY id LIMIT :l",
+        limit);
+    return keys;
+  });
+}
+
+Result<void> Sessions::reset(const model::SessionKey& key) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto session = connection.value<std::int64_t>(
+        "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"
+        " execution = NULL WHERE key = :k RETURNING id",
+        key.encode());
+    if (!session) return fail(Errc::not_found, "there is no such session");
+    connection.run("DELETE FROM pending_calls WHERE session = :s", *session);
+    return {};
+  });
+}
+
+Result<std::int64_t> Sessions::in_inboxes() const {
+  return read(database_, [](Connection& connection) {
+    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM inbox"));
+  });
+}
+
+Result<std::vector<model::Position>> Sessions::highest_positions() const {
+  return read(database_, [](Connection& connection) -> Result<std::vector<model::Position>> {
+    std::vector<model::Position> positions;
+    connection.rows<std::int64_t, std::int32_t, std::int64_t>(
+        [&](std::int64_t epoch, std::int32_t partition, std::int64_t offset) {
+          positions.push_back({.epoch = epoch, .partition = partition, .offset = offset});
+        },
+        "SELECT epoch, log_partition, log_offset FROM log_positions"
+        " ORDER BY epoch, log_partition");
+    return positions;
+  });
+}
+
+}  // namespace conversed::store

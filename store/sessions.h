@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/model/result.h"
+#include "store/model/session.h"
+
+namespace conversed::store {
+
+// A line of the operators' list.
+struct SessionSummary {
+  model::SessionKey key;
+  std::int64_t version = 0;
+  model::Timestamp started_at{};
+  model::Timestamp last_activity_at{};
+  bool busy = false;
+  std::int64_t inbox_size = 0;
+  std::int64_t last_output_seq = 0;
+  std::int64_t row = 0;  // for the next page
+};
+
+// Sessions, their inboxes and the users' profiles, as committed. Thread-safe; blocks on the disk.
+// Errors: `unavailable` if the database can't be read, `internal` if what is stored is damaged.
+class Sessions {
+ public:
+  // Both must outlive it.
+  Sessions(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+
+  [[nodiscard]] model::Result<std::optional<model::Session>> load(
+      const model::SessionKey& key) const;
+
+  // A profile that was never written has version 0 and no data.
+  [[nodiscard]] model::Result<model::Profile> profile(const std::string& project_id,
+                                                      const std::string& user_id) const;
+
+  // Session and profile by one connection: what a Turn needs.
+  struct Loaded {
+    std::optional<model::Session> session;
+    model::Profile profile;
+  };
+  [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
+
+  // The oldest first, at most `limit`.
+  [[nodiscard]] model::Result<std::vector<InboxEvent>> inbox(const model::SessionKey& key,
+                                                             std::size_t limit) const;
+
+  // Newest first; `before_row` 0 begins. Restricted to a project.
+  [[nodiscard]] model::Result<std::vector<SessionSummary>> list(const std::string& project_id,
+                                                                std::int64_t before_row,
+                                                                std::size_t limit) const;
+
+  // Sessions with a non-empty inbox that are not busy: to be drained when the daemon starts.
+  [[nodiscard]] model::Result<std::vector<model::SessionKey>> to_drain(std::size_t limit) const;
+
+  // Ends the conversation: context, Flow state and execution are emptied, pending calls and timers
+  // lose their claim. Outputs and their numbers stay, and so does what waits in the inbox.
+  // `not_found` if there is no such session.
+  [[nodiscard]] model::Result<void> reset(const model::SessionKey& key);
+
+  // Events that wait in inboxes; for operators.
+  [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;
+
+  // Where the log was when the store last committed: the highest offset of each epoch and
+  // partition.
+  [[nodiscard]] model::Result<std::vector<model::Position>> highest_positions() const;
+
+ private:
+  Database& database_;
+  Committer& committer_;
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,149 @@
+#include "store/store.h"
+
+#include <filesystem>
+
+#include "store/read.h"
+#include "store/sql.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+struct Store::Impl {
+  Impl(std::unique_ptr<Database> opened, Sealer keys, const model::Clock& clock,
+       const CommitterSettings& settings)
+      : sealer(std::move(keys)),
+        database(std::move(opened)),
+        committer(*database, clock, settings),
+        sessions(*database, committer),
+        outbox(*database, committer),
+        calls(*database),
+        dead_letters(*database, committer),
+        attempts(committer),
+        answers(*database, committer),
+        jobs(*database, committer),
+        assets(*database, committer, sealer),
+        accounts(*database, committer),
+        usage(*database) {}
+
+  Sealer sealer;
+  std::unique_ptr<Database> database;
+  Committer committer;
+  Sessions sessions;
+  Outbox outbox;
+  Calls calls;
+  DeadLetters dead_letters;
+  Attempts attempts;
+  Answers answers;
+  Jobs jobs;
+  Assets assets;
+  Accounts accounts;
+  Usage usage;
+  bool was_clean = true;
+};
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Store::~Store() {
+  impl_->committer.stop();
+}
+
+Result<std::unique_ptr<Store>> Store::open(StoreSettings settings, const model::Clock& clock) {
+  const auto file = settings.data_dir / "store.db";
+  const auto key_file = settings.data_dir / "master.key";
+  std::error_code ignored;
+  // A store without its key is an operator's mistake; a new key would hide it.
+  if (!std::filesystem::exists(file, ignored) && !std::filesystem::exists(key_file, ignored)) {
+    auto created = Sealer::create_key_file(key_file);
+    if (!created) return fail(created.error());
+  }
+  auto sealer = Sealer::open(key_file);
+  if (!sealer) return fail(sealer.error());
+  auto database = Database::open(
+      {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});
+  if (!database) return fail(database.error());
+
+  auto impl =
+      std::make_unique<Impl>(*std::move(database), *std::move(sealer), clock, settings.committer);
+  auto clean = with_errors(impl->database->writer(), [](Connection& connection) -> Result<bool> {
+    return connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'clean'")
+               .value_or(1) != 0;
+  });
+  if (!clean) return fail(clean.error());
+  impl->was_clean = *clean;
+  impl->committer.start();
+  return std::unique_ptr<Store>(new Store(std::move(impl)));
+}
+
+bool Store::was_clean() const {
+  return impl_->was_clean;
+}
+
+namespace {
+
+void mark(Connection& connection, int clean) {
+  connection.run(
+      "INSERT INTO meta (name, value) VALUES ('clean', :v)"
+      " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+      clean);
+}
+
+}  // namespace
+
+Result<void> Store::mark_running() {
+  return impl_->committer.write_and_wait([](Writer& writer) -> Result<void> {
+    mark(writer.connection(), 0);
+    // Markers of earlier runs: nobody asks for their outcome any more.
+    writer.connection().run("DELETE FROM writers");
+    return {};
+  });
+}
+
+Result<void> Store::mark_clean_stop() {
+  impl_->committer.stop();
+  if (!impl_->committer.healthy()) {
+    return fail(Errc::unavailable, "the store failed while it stopped");
+  }
+  // The Committer's thread is gone: its connection is ours.
+  return with_errors(impl_->database->writer(), [](Connection& connection) -> Result<void> {
+    mark(connection, 1);
+    return {};
+  });
+}
+
+Committer& Store::committer() {
+  return impl_->committer;
+}
+Sessions& Store::sessions() {
+  return impl_->sessions;
+}
+Outbox& Store::outbox() {
+  return impl_->outbox;
+}
+Calls& Store::calls() {
+  return impl_->calls;
+}
+DeadLetters& Store::dead_letters() {
+  return impl_->dead_letters;
+}
+Attempts& Store::attempts() {
+  return impl_->attempts;
+}
+Answers& Store::answers() {
+  return impl_->answers;
+}
+Jobs& Store::jobs() {
+  return impl_->jobs;
+}
+Assets& Store::assets() {
+  return impl_->assets;
+}
+Accounts& Store::accounts() {
+  return impl_->accounts;
+}
+Usage& Store::usage() {
+  return impl_->usage;
+}
+
+}  // namespace conversed::store

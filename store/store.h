@@ -1,0 +1,72 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "store/accounts.h"
+#include "store/answers.h"
+#include "store/assets.h"
+#include "store/attempts.h"
+#include "store/calls.h"
+#include "store/committer.h"
+#include "store/database.h"
+#include "store/dead_letters.h"
+#include "store/jobs.h"
+#include "store/model/clock.h"
+#include "store/outbox.h"
+#include "store/sealer.h"
+#include "store/sessions.h"
+#include "store/usage.h"
+
+namespace conversed::store {
+
+struct StoreSettings {
+  std::filesystem::path data_dir;  // must exist; `store.db` and `master.key` are in it
+  std::size_t readers = 4;
+  std::chrono::milliseconds busy_timeout{250};
+  CommitterSettings committer{};
+};
+
+// Everything that is kept, in one place: owns the database, the Committer and one object for each
+// kind of thing. The daemon and `init` open it; the data folder's lock is theirs to take before.
+// Opening and stopping belong to one thread; what the accessors give is thread-safe.
+class Store {
+ public:
+  // Opens the store, or makes it with a new master key if the folder has neither. Refused, with the
+  // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
+  // key is missing. `clock` must outlive the Store.
+  [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(StoreSettings settings,
+                                                                  const model::Clock& clock);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store();  // stops the Committer; a stop that nobody marked as clean stays unclean
+
+  // Whether the last run ended by `mark_clean_stop`; true for a new store.
+  [[nodiscard]] bool was_clean() const;
+
+  // Begins a run: until `mark_clean_stop` the store counts as uncleanly stopped.
+  [[nodiscard]] model::Result<void> mark_running();
+
+  // The last write of a clean stop: commits what waits, stops the Committer, and marks.
+  [[nodiscard]] model::Result<void> mark_clean_stop();
+
+  [[nodiscard]] Committer& committer();
+  [[nodiscard]] Sessions& sessions();
+  [[nodiscard]] Outbox& outbox();
+  [[nodiscard]] Calls& calls();
+  [[nodiscard]] DeadLetters& dead_letters();
+  [[nodiscard]] Attempts& attempts();
+  [[nodiscard]] Answers& answers();
+  [[nodiscard]] Jobs& jobs();
+  [[nodiscard]] Assets& assets();
+  [[nodiscard]] Accounts& accounts();
+  [[nodiscard]] Usage& usage();
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace conversed::store

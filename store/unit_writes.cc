@@ -1,0 +1,327 @@
+#include "store/unit_writes.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "store/usage.h"
+
+namespace conversed::store {
+namespace {
+
+using model::Claim;
+using model::to_unix_ms;
+
+struct Stored {
+  std::int64_t id = 0;
+  std::int64_t version = 0;
+  std::int64_t inbox_size = 0;
+};
+
+// Invalid UTF-8 can only come from a defect upstream; it must not stop the batch.
+std::string text_of(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+bool profile_as_expected(Connection& connection, const Unit& unit) {
+  if (!unit.profile_read_version && !unit.profile) return true;
+  const auto version = connection.value<std::int64_t>(
+      "SELECT version FROM profiles WHERE project_id = :p AND user_id = :u", unit.key.project_id,
+      unit.key.user_id);
+  return version.value_or(0) == unit.profile_read_version.value_or(0);
+}
+
+bool claim_available(Connection& connection, const Claim& claim, std::int64_t session) {
+  switch (claim.kind) {
+    case Claim::Kind::keyed_event:
+      return !connection.value<std::int64_t>("SELECT 1 FROM claims WHERE id = :i", claim.id);
+    case Claim::Kind::pending_call:
+    case Claim::Kind::timer:
+      return connection
+          .value<std::int64_t>("SELECT 1 FROM pending_calls WHERE id = :i AND session = :s",
+                               claim.id, session)
+          .has_value();
+    case Claim::Kind::dead_letter:
+      return connection
+          .value<std::int64_t>("SELECT 1 FROM dead_letters WHERE id = :i AND state = 'new'",
+                               claim.id)
+          .has_value();
+  }
+  return false;
+}
+
+bool claims_available(Connection& connection, const Unit& unit, std::int64_t session) {
+  for (auto claim = unit.claims.begin(); claim != unit.claims.end(); ++claim) {
+    // The same event twice in one chain: the second has no claim.
+    if (std::find(unit.claims.begin(), claim, *claim) != claim) return false;
+    if (!claim_available(connection, *claim, session)) return false;
+  }
+  return true;
+}
+
+void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
+  switch (claim.kind) {
+    case Claim::Kind::keyed_event:
+      connection.run("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id,
+                     to_unix_ms(now));
+      break;
+    case Claim::Kind::pending_call:
+    case Claim::Kind::timer:
+      connection.run("DELETE FROM pending_calls WHERE id = :i", claim.id);
+      break;
+    case Claim::Kind::dead_letter:
+      connection.run("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
+      break;
+  }
+}
+
+std::int64_t write_session(Connection& connection, const EncodedUnit& encoded,
+                           const Stored& stored) {
+  const auto& after = encoded.unit.after;
+  const std::int64_t version = stored.version + 1;
+  const std::int64_t inbox_size = stored.inbox_size - encoded.unit.inbox_removed +
+                                  static_cast<std::int64_t>(encoded.unit.inbox_added.size());
+  if (stored.id == 0) {
+    return *connection.value<std::int64_t>(
+        "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
+        " position_offset, started_at, last_activity_at, context, flow_state, execution,"
+        " last_output_seq, inbox_size) VALUES (:k, :p, :v, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
+        " :l, :i) RETURNING id",
+        encoded.key, encoded.unit.key.project_id, version, after.position.epoch,
+        after.position.partition, after.position.offset, to_unix_ms(after.started_at),
+        to_unix_ms(after.last_activity_at), encoded.context, encoded.flow_state, encoded.execution,
+        after.last_output_seq, inbox_size);
+  }
+  connection.run(
+      "UPDATE sessions SET version = :v, position_epoch = :pe, position_partition = :pp,"
+      " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
+      " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i WHERE id = :id",
+      version, after.position.epoch, after.position.partition, after.position.offset,
+      to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at), encoded.context,
+      encoded.flow_state, encoded.execution, after.last_output_seq, inbox_size, stored.id);
+  return stored.id;
+}
+
+void write_profile(Connection& connection, const EncodedUnit& encoded) {
+  const auto& key = encoded.unit.key;
+  const std::int64_t version = encoded.unit.profile_read_version.value_or(0) + 1;
+  connection.run(
+      "INSERT INTO profiles (project_id, user_id, version, data) VALUES (:p, :u, :v, :d)"
+      " ON CONFLICT (project_id, user_id) DO UPDATE SET version = excluded.version,"
+      " data = excluded.data",
+      key.project_id, key.user_id, version, *encoded.profile);
+}
+
+void write_inbox(Connection& connection, const Unit& unit, std::int64_t session) {
+  if (unit.inbox_removed > 0) {
+    connection.run(
+        "DELETE FROM inbox WHERE session = :s AND n IN"
+        " (SELECT n FROM inbox WHERE session = :t ORDER BY n LIMIT :c)",
+        session, session, unit.inbox_removed);
+  }
+  for (const auto& event : unit.inbox_added) {
+    connection.run(
+        "INSERT INTO inbox (session, n, event_id, type, trace_id, value) VALUES (:s,"
+        " (SELECT COALESCE(MAX(n), 0) + 1 FROM inbox WHERE session = :m), :e, :t, :r, :v)",
+        session, session, event.event_id, event.type, event.trace_id, event.value);
+  }
+}
+
+// The session's oldest pending output is tried at once, unless it is being retried already.
+void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now) {
+  connection.run(
+      "INSERT INTO outbox (session, due_at, attempts) VALUES (:s, :d, 0)"
+      " ON CONFLICT (session) DO NOTHING",
+      session, to_unix_ms(now));
+}
+
+void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
+                   model::Timestamp now) {
+  bool pending = false;
+  for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
+    const auto& output = encoded.unit.outputs[i];
+    connection.run(
+        "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
+        " created_at, delivery) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :e)",
+        session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
+        output.trace_id, output.source, to_unix_ms(output.created_at),
+        static_cast<int>(output.delivery));
+    if (output.delivery != model::Delivery::pending) continue;
+    pending = true;
+    connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", session, output.seq);
+  }
+  for (const auto& input : encoded.unit.outputs_released) {
+    connection.run(
+        "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
+        " WHERE session = :s AND input_id = :i AND delivery = 1",
+        session, input);
+    const auto released = connection.run(
+        "UPDATE outputs SET delivery = 2 WHERE session = :s AND input_id = :i AND delivery = 1",
+        session, input);
+    pending = pending || released > 0;
+  }
+  for (const auto& input : encoded.unit.outputs_kept) {
+    connection.run(
+        "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
+        session, input);
+  }
+  if (pending) wake_outbox(connection, session, now);
+}
+
+void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+  for (std::size_t i = 0; i < encoded.unit.calls_started.size(); ++i) {
+    const auto& call = encoded.unit.calls_started[i];
+    std::optional<std::int64_t> due_at;
+    if (call.due_at) due_at = to_unix_ms(*call.due_at);
+    connection.run(
+        "INSERT INTO pending_calls (id, session, trace_id, request, due_at)"
+        " VALUES (:i, :s, :t, :r, :d)",
+        call.id, session, call.trace_id, encoded.call_requests[i], due_at);
+  }
+  for (const auto& id : encoded.unit.calls_cancelled) {
+    connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
+  }
+}
+
+void write_answers(Connection& connection, const Unit& unit) {
+  for (const auto& answer : unit.answers) {
+    connection.run(
+        "INSERT INTO answers (input_id, status, body, expires_at) VALUES (:i, :s, :b, :e)"
+        " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
+        " expires_at = excluded.expires_at",
+        answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at));
+  }
+}
+
+void add_totals(const Unit& unit, BatchTotals& totals) {
+  const auto reach = [&totals](const model::Position& position) {
+    if (position.epoch == 0) return;
+    auto [place, fresh] =
+        totals.positions.try_emplace({position.epoch, position.partition}, position.offset);
+    if (!fresh) place->second = std::max(place->second, position.offset);
+  };
+  reach(unit.after.position);
+  for (const auto& position : unit.positions) reach(position);
+  for (const auto& use : unit.quota) {
+    totals.quota[{use.organisation_id, use.counter}] += use.amount;
+  }
+}
+
+std::optional<std::int64_t> session_row(Connection& connection, const std::string& key) {
+  return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
+}
+
+}  // namespace
+
+EncodedUnit encode(Unit unit) {
+  EncodedUnit encoded;
+  encoded.key = unit.key.encode();
+  encoded.context = text_of(unit.after.context);
+  encoded.flow_state = text_of(unit.after.flow_state);
+  if (unit.after.execution) encoded.execution = text_of(model::to_json(*unit.after.execution));
+  if (unit.profile) encoded.profile = text_of(unit.profile->data);
+  encoded.output_data.reserve(unit.outputs.size());
+  for (auto& output : unit.outputs) {
+    auto& data = encoded.output_data.emplace_back();
+    if (!output.data.is_null()) data = text_of(output.data);
+    output.data = nullptr;
+  }
+  encoded.call_requests.reserve(unit.calls_started.size());
+  for (auto& call : unit.calls_started) {
+    auto& request = encoded.call_requests.emplace_back();
+    if (call.http) request = text_of(model::to_json(*call.http));
+    call.http.reset();
+  }
+  unit.after.context = nullptr;
+  unit.after.flow_state = nullptr;
+  unit.after.execution.reset();
+  encoded.unit = std::move(unit);
+  return encoded;
+}
+
+Outcome apply(Connection& connection, const EncodedUnit& encoded, model::Timestamp now,
+              BatchTotals& totals) {
+  const Unit& unit = encoded.unit;
+  Stored stored;
+  if (auto row = connection.row<std::int64_t, std::int64_t, std::int64_t>(
+          "SELECT id, version, inbox_size FROM sessions WHERE key = :k", encoded.key)) {
+    std::tie(stored.id, stored.version, stored.inbox_size) = *row;
+  }
+  if (stored.version != unit.expected_version || stored.inbox_size < unit.inbox_removed ||
+      !profile_as_expected(connection, unit) || !claims_available(connection, unit, stored.id)) {
+    return Outcome::conflict;
+  }
+  // From here on everything is written, or the database refuses it and the batch is rolled back.
+  const std::int64_t session = write_session(connection, encoded, stored);
+  if (encoded.profile) write_profile(connection, encoded);
+  for (const auto& claim : unit.claims) consume(connection, claim, now);
+  write_inbox(connection, unit, session);
+  write_outputs(connection, encoded, session, now);
+  write_calls(connection, encoded, session);
+  for (const auto& letter : unit.dead_letters) {
+    insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
+  }
+  write_answers(connection, unit);
+  add_totals(unit, totals);
+  return Outcome::committed;
+}
+
+void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
+  for (const auto& [place, offset] : positions) {
+    connection.run(
+        "INSERT INTO log_positions (epoch, log_partition, log_offset) VALUES (:e, :p, :o)"
+        " ON CONFLICT (epoch, log_partition) DO UPDATE SET log_offset = excluded.log_offset"
+        " WHERE excluded.log_offset > log_positions.log_offset",
+        place.first, place.second, offset);
+  }
+  for (const auto& [what, amount] : quota) {
+    add_usage(connection, what.first, what.second, amount, now);
+  }
+}
+
+void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
+                    model::Timestamp now) {
+  const auto session = session_row(connection, key);
+  if (!session) return;
+  if (connection.run("DELETE FROM deliveries WHERE session = :s AND seq = :q", *session, seq) ==
+      0) {
+    return;
+  }
+  const auto last = connection.run(
+      "DELETE FROM outbox WHERE session = :s"
+      " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE session = :t)",
+      *session, *session);
+  if (last > 0) return;
+  connection.run("UPDATE outbox SET due_at = :d, attempts = 0 WHERE session = :s", to_unix_ms(now),
+                 *session);
+}
+
+void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
+                      int attempts) {
+  const auto session = session_row(connection, key);
+  if (!session) return;
+  connection.run("UPDATE outbox SET due_at = :d, attempts = :a WHERE session = :s",
+                 to_unix_ms(due_at), attempts, *session);
+}
+
+void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
+                        const std::string& project_id, const std::string& key,
+                        std::optional<std::int64_t> output_seq, model::Timestamp now) {
+  connection.run(
+      "INSERT INTO dead_letters (id, n, project_id, key, event_id, type, trace_id, value,"
+      " output_seq, reason, state, created_at) VALUES (:i,"
+      " (SELECT COALESCE(MAX(n), 0) + 1 FROM dead_letters), :p, :k, :e, :t, :r, :v, :o, :w, 'new',"
+      " :c)",
+      letter.id, project_id, key, letter.event.event_id, letter.event.type, letter.event.trace_id,
+      letter.event.value, output_seq, letter.reason, to_unix_ms(now));
+}
+
+void add_usage(Connection& connection, const std::string& organisation_id,
+               const std::string& counter, std::int64_t amount, model::Timestamp now) {
+  connection.run(
+      "INSERT INTO usage (organisation_id, counter, month, amount) VALUES (:o, :c, :m, :a)"
+      " ON CONFLICT (organisation_id, counter, month)"
+      " DO UPDATE SET amount = usage.amount + excluded.amount",
+      organisation_id, counter, month_of(now), amount);
+}
+
+}  // namespace conversed::store

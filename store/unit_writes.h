@@ -1,0 +1,55 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/sql.h"
+
+// The SQL of one Unit and of the delivery marks. Used by the Committer inside its transaction;
+// throws SqlError.
+namespace conversed::store {
+
+// A Unit with its JSON written out, so that the Committer's thread only binds and steps.
+struct EncodedUnit {
+  Unit unit;  // without the JSON that was written out
+  std::string key;
+  std::string context;
+  std::string flow_state;
+  std::optional<std::string> execution;
+  std::optional<std::string> profile;
+  std::vector<std::optional<std::string>> output_data;    // beside unit.outputs
+  std::vector<std::optional<std::string>> call_requests;  // beside unit.calls_started
+};
+
+[[nodiscard]] EncodedUnit encode(Unit unit);
+
+// What a transaction gathers over its Units and writes once.
+struct BatchTotals {
+  std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
+  std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
+
+  void flush(Connection& connection, model::Timestamp now) const;
+};
+
+// Checks version, profile and claims, and only then writes. `committed` or `conflict`.
+[[nodiscard]] Outcome apply(Connection& connection, const EncodedUnit& unit, model::Timestamp now,
+                            BatchTotals& totals);
+
+void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
+                    model::Timestamp now);
+void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
+                      int attempts);
+
+// Adds a dead letter; `output_seq` is set for an undelivered output.
+void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
+                        const std::string& project_id, const std::string& key,
+                        std::optional<std::int64_t> output_seq, model::Timestamp now);
+
+void add_usage(Connection& connection, const std::string& organisation_id,
+               const std::string& counter, std::int64_t amount, model::Timestamp now);
+
+}  // namespace conversed::store

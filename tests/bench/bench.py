@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Measures accepted injects and end-to-end events beside a bare Pistache handler, as ratios in one run.
+
+  bare        POSTs to a Pistache handler that answers at once: what the front end could do at most
+  accepted    injects that are durable in the log when they are answered, while workers run their Flow
+  end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
+
+The load generator and the webhook run on the same cores. Rounds of all three alternate; the medians are compared.
+"""
+
+import argparse
+import json
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from daemon_process import Daemon  # noqa: E402
+
+BUNDLE = """
+conversed: 1
+project: {name: Bench, locales: [en]}
+tokens: [{label: shopName, type: custom, script: "The Shop"}]
+flows:
+  - name: One
+    nodes:
+      - addToContext: {count: "{{(context.count || 0) + 1}}"}
+  - name: Eight
+    nodes:
+      - addToContext: {count: "{{(context.count || 0) + 1}}"}
+      - if: input.source == "inject" && input.data.event == "shipped"
+        then:
+          - addToContext: {lastOrder: "{{input.data.orderId}}"}
+          - switch:
+              on: context.lastOrder
+              cases: {"A-1017": [{addToContext: {known: true}}]}
+          - if: context.count > 0 && context.known
+            then:
+              - addToContext: {shop: "{{shopName}}"}
+              - removeFromContext: [known]
+              - say: "t={{input.data.t}} Your order {{context.lastOrder}} of {{context.shop}} is on its way."
+endpoints:
+  - {name: one, flow: One}
+  - {name: eight, flow: Eight, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options = options
+        self.tool = pathlib.Path(options.bin) / "conversed_bench_tool"
+        self.hook_port = free_port()
+        self.daemon = Daemon(options.bin, folder, "log: {level: warn}\n", environment={
+            "HOOK_URL": f"http://127.0.0.1:{self.hook_port}/hook",
+            "HOOK_SECRET": "whsec_c2VjcmV0IG9mIHRoZSBiZW5jaCBydW5z"})
+
+    def run_tool(self, *arguments):
+        done = subprocess.run([self.tool, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+        if not done.stdout:
+            raise SystemExit(f"{arguments[0]}: {done.stderr}")
+        if done.stderr:
+            print(done.stderr[:500], file=sys.stderr)
+        return json.loads(done.stdout)
+
+    def inject_arguments(self, endpoint, port):
+        return ["--port", port, "--key", self.key, "--url-token", self.tokens[endpoint],
+                "--connections", self.options.connections, "--sessions", self.options.sessions]
+
+    def set_up(self):
+        bundle = self.daemon.folder / "bench.yaml"
+        bundle.write_text(BUNDLE)
+        self.daemon.init()
+        self.daemon.start()
+        report = self.daemon.ctl("import", str(bundle))
+        self.tokens = {e["name"]: e["urlToken"] for e in report["endpoints"]}
+        self.key = self.daemon.ctl("apikey", "create", "--name", "bench")["key"]
+
+    def bare(self):
+        port = free_port()
+        server = subprocess.Popen([self.tool, "bare", "--port", str(port)])
+        try:
+            while True:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+            return self.run_tool("load", *self.inject_arguments("one", port), "--seconds", self.options.seconds)
+        finally:
+            server.terminate()
+            server.wait()
+
+    def accepted(self):
+        result = self.run_tool("load", *self.inject_arguments("one", self.daemon.ports["api"]),
+                               "--seconds", self.options.seconds)
+        self.daemon.wait_idle()
+        return result
+
+    def end_to_end(self):
+        result = self.run_tool("end-to-end", *self.inject_arguments("eight", self.daemon.ports["api"]),
+                               "--receive-port", self.hook_port, "--events", self.options.events)
+        self.daemon.wait_idle()
+        return result
+
+    def memory_mib(self):
+        status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
+        peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+        return int(peak.split()[1]) / 1024
+
+
+def median(results, name):
+    return statistics.median(result[name] for result in results)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, help="folder of the binaries, built for release")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=5, help="of each load")
+    parser.add_argument("--events", type=int, default=60_000, help="of each end-to-end load")
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--json", action="store_true", help="print the medians as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
+        bench = Bench(options, folder)
+        bench.set_up()
+        kinds = {"bare": bench.bare, "accepted": bench.accepted, "end to end": bench.end_to_end}
+        results = {kind: [] for kind in kinds}
+        try:
+            for number in range(options.rounds):
+                for kind, measure in kinds.items():
+                    result = measure()
+                    results[kind].append(result)
+                    print(f"round {number + 1}/{options.rounds}  {kind:<10} {result['rate']:>9,.0f}/s   "
+                          f"p50 {result['p50_ms']:.2f} ms   p99 {result['p99_ms']:.2f} ms   "
+                          f"refused {result['refused']}", file=sys.stderr, flush=True)
+            memory = bench.memory_mib()
+        finally:
+            bench.daemon.kill()
+    bare = median(results["bare"], "rate")
+    summary = {kind: {name: median(of_kind, name) for name in ("rate", "p50_ms", "p99_ms")}
+               for kind, of_kind in results.items()}
+    if options.json:
+        print(json.dumps({**summary, "memory_mib": memory}))
+        return
+    print(f"\n{'median of ' + str(options.rounds):<14}{'per second':>12}{'of bare':>10}{'p50 ms':>9}{'p99 ms':>9}")
+    for kind, row in summary.items():
+        print(f"{kind:<14}{row['rate']:>12,.0f}{row['rate'] / bare:>10.2f}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
+    print(f"peak memory of the daemon: {memory:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tests/bench/latency.h"
+
+namespace conversed::bench {
+
+struct LoadSettings {
+  std::uint16_t port = 0;  // on 127.0.0.1
+  std::string head;        // request line and headers but Content-Length, each line with CRLF
+  std::function<std::string(std::uint64_t)> body;  // of the n-th request, from 0
+  std::size_t connections = 64;
+  std::chrono::milliseconds duration{0};  // 0: until `requests` are answered
+  std::uint64_t requests = 0;
+};
+
+struct LoadResult {
+  std::uint64_t answered = 0;  // with 200
+  std::uint64_t refused = 0;   // with anything else, or a broken connection
+  std::chrono::nanoseconds took{};
+  Latency latency;
+};
+
+// Keeps one request in flight on each of so many kept-alive connections, from one thread (closed
+// loop). Ends the program with a message when it can't connect.
+[[nodiscard]] LoadResult run_load(const LoadSettings& settings);
+
+}  // namespace conversed::bench

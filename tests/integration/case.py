@@ -1,0 +1,71 @@
+"""What the integration tests share: a daemon of their own with a project, on free ports in a temporary folder."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from daemon_process import Daemon  # noqa: E402
+from webhook_receiver import Receiver  # noqa: E402
+
+from upstream import Upstream  # noqa: E402
+
+BIN = os.environ["CONVERSED_BIN"]
+SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
+CONNECTION_TOKEN = "token-of-the-connection-3f9a"
+
+
+class DaemonCase(unittest.TestCase):
+    """One daemon a class. `bundle` is the project; UPSTREAM in it becomes the upstream's address."""
+
+    bundle = ""
+    settings = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="conversed-test-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.upstream = Upstream()
+        cls.addClassCleanup(cls.upstream.stop)
+        cls.receiver = Receiver(SECRET)
+        cls.addClassCleanup(cls.receiver.stop)
+        cls.daemon = Daemon(BIN, cls.folder.name, cls.settings, environment={
+            "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+        cls.addClassCleanup(cls.daemon.kill)
+        cls.daemon.init()
+        cls.daemon.start()
+        cls.tokens = cls.load(cls.bundle)
+        cls.key = cls.daemon.ctl("apikey", "create", "--name", "tests")["key"]
+
+    @classmethod
+    def load(cls, text):
+        """Imports a bundle; Endpoint names and their URLTokens."""
+        path = pathlib.Path(cls.folder.name) / "bundle.yaml"
+        path.write_text(text.replace("UPSTREAM", cls.upstream.url))
+        report = cls.daemon.ctl("import", str(path))
+        return {endpoint["name"]: endpoint["urlToken"] for endpoint in report["endpoints"]}
+
+    def say(self, endpoint, session, text=None, headers=None, **body):
+        """A user's own message; (status, body)."""
+        message = {"userId": f"user of {session}", "sessionId": session, **body}
+        if text is not None:
+            message["text"] = text
+        status, answer, _ = self.daemon.request("POST", f"/{self.tokens[endpoint]}", message, headers)
+        return status, answer
+
+    def inject(self, endpoint, session, headers=None, connection=None, **body):
+        message = {"URLToken": self.tokens[endpoint], "userId": f"user of {session}", "sessionId": session, **body}
+        return self.daemon.request("POST", "/v2.0/endpoint/inject", message,
+                                   {"X-API-Key": self.key, **(headers or {})}, connection)
+
+    def outputs(self, endpoint, session, after=0, wait=0):
+        user = f"user of {session}".replace(" ", "%20")
+        status, page, _ = self.daemon.request(
+            "GET", f"/{self.tokens[endpoint]}/outputs?userId={user}&sessionId={session}&after={after}&wait={wait}")
+        self.assertEqual(status, 200, page)
+        return page["items"]
+
+    def texts(self, endpoint, session):
+        return [item["text"] for item in self.outputs(endpoint, session)]

@@ -1,0 +1,115 @@
+"""Bad input of every kind gets an error that names the place, and changes nothing."""
+
+import socket
+import subprocess
+import unittest
+
+from case import BIN, DaemonCase
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
+endpoints:
+  - {name: echo, flow: Echo}
+"""
+
+BAD_BODIES = [
+    (b"", "body"), (b"{", "JSON"), (b"[]", "object"), (b'{"userId":1}', "userId"), (b"[" * 100_000, "nested"),
+    (b'{"userId":"u","sessionId":"s","text":"t","text":"u"}', "twice"),
+    (b'{"userId":"u","sessionId":"s","text":"\\ud800"}', "JSON"),
+    (b'{"userId":"u","sessionId":"s","text":"\xff"}', "JSON"),
+    (b'{"userId":"u","sessionId":"s","data":{"n":1e400}}', "range"),
+    (b'{"userId":"","sessionId":"s","text":"t"}', "userId"),
+    (b'{"userId":"u\\u0007","sessionId":"s","text":"t"}', "userId"),
+    (b'{"userId":"u","sessionId":"s"}', "text"),
+    (b'{"userId":"u","sessionId":"s","text":5}', "text"),
+    (b'{"userId":"u","sessionId":"s","data":[]}', "data"),
+]
+
+BAD_HTTP = [
+    (b"NONSENSE\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+    (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413),
+    (b"BREW /pot HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+    (b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 40_000 + b"\r\n\r\n", 431),
+]
+
+
+class BadInput(DaemonCase):
+    bundle = BUNDLE
+
+    def tearDown(self):
+        # Nothing of it began a conversation, and the daemon is well.
+        status, answer = self.say("echo", "after", "well?")
+        self.assertEqual((status, answer["text"]), (200, "well?"))
+        sessions = self.daemon.ctl("sessions", "list")["items"]
+        self.assertEqual({session["sessionId"] for session in sessions}, {"after"})
+
+    def test_bodies(self):
+        for body, named in BAD_BODIES:
+            with self.subTest(body=body[:60]):
+                for path, headers in [(f"/{self.tokens['echo']}", {}),
+                                      (f"/inject/{self.tokens['echo']}", {"X-API-Key": self.key})]:
+                    status, answer, _ = self.daemon.request("POST", path, body, headers)
+                    self.assertEqual(status, 413 if len(body) > 65536 else 400, answer)
+                    if status == 400:
+                        self.assertIn(named, answer["detail"])
+
+    def test_http(self):
+        for raw, expected in BAD_HTTP:
+            with self.subTest(raw=raw[:60]):
+                with socket.create_connection(("127.0.0.1", self.daemon.ports["api"]), timeout=30) as connection:
+                    connection.sendall(raw)
+                    head = connection.recv(65536).decode()
+                self.assertEqual(int(head.split()[1]), expected, head)
+                self.assertIn("Access-Control-Allow-Origin: *", head)
+                self.assertIn("traceId", head)
+
+    def test_credentials(self):
+        body = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "s", "text": "t"}
+        for headers in [{}, {"X-API-Key": "wrong"}, {"X-API-Key": self.key[:-1] + "x"}, {"Authorization": "Basic eDp5"}]:
+            status, answer, sent = self.daemon.request("POST", "/v2.0/endpoint/inject", body, headers)
+            self.assertEqual(status, 401, answer)
+            self.assertIn("WWW-Authenticate", sent)
+        for token in ["0" * 64, "x"]:
+            status, answer, _ = self.daemon.request(
+                "POST", "/v2.0/endpoint/inject", {**body, "URLToken": token}, {"X-API-Key": self.key})
+            self.assertIn(status, (400, 404), answer)
+
+    def test_bundles(self):
+        path = self.daemon.folder / "bad.yaml"
+        path.write_text("conversed: 1\nproject: {name: Tests}\nflows:\n  - name: Echo\n    nodes:\n"
+                        "      - shout: x\n      - say: '{{1 +}}'\n      - goTo: nowhere\n")
+        done = subprocess.run(
+            [f"{BIN}/conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", "import", path],
+            capture_output=True, text=True, env=self.daemon.environment, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        for place in ["bad.yaml:2", "bad.yaml:6", "bad.yaml:7", "bad.yaml:8", "flows[0].nodes[0]", "shout", "nowhere"]:
+            self.assertIn(place, done.stderr)
+
+    def test_settings(self):
+        path = self.daemon.folder / "bad-settings.yaml"
+        path.write_text("listen:\n  port: eighty\nlisten_port: 1\nworkers: -3\napi: {body_timeout: soon}\n")
+        done = subprocess.run([f"{BIN}/conversed", "--config", path, "--check-config"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 78)
+        for place in [":2", ":3", ":4", ":5", "listen.port", "listen_port", "workers", "api.body_timeout", "eighty"]:
+            self.assertIn(place, done.stderr)
+
+    def test_init_twice_is_refused(self):
+        done = subprocess.run(
+            [f"{BIN}/conversed", "init", "--config", self.daemon.config, "--organisation", "Other", "--admin",
+             "x@example.com", "--password-stdin"], input="secret", capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("in use", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

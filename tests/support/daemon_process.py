@@ -1,0 +1,155 @@
+"""Runs a conversed daemon in a temporary folder for tests and the demo's sake: set up, start, kill, ask."""
+
+import base64
+import http.client
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import time
+
+ORGANISATION = "Test"
+EMAIL = "admin@example.com"
+PASSWORD = "correct horse battery staple"
+
+
+class Failed(Exception):
+    """The daemon did not do what the test needs to go on."""
+
+
+class Daemon:
+    """One daemon with its data folder; may be started and ended many times. One thread, but for `request`."""
+
+    def __init__(self, binaries, folder, settings="", environment=None, port=0):
+        self.binaries = pathlib.Path(binaries)
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.config = self.folder / "conversed.yaml"
+        self.config.write_text(
+            f"data_dir: {self.folder / 'data'}\n"
+            f"listen: {{address: 127.0.0.1, port: {port}}}\n"
+            "admin: {port: 0}\n"
+            "egress: {allow: [127.0.0.0/8]}\n" + settings
+        )
+        self.environment = dict(os.environ)
+        self.environment.update(environment or {})
+        self.environment["CONVERSECTL_PASSWORD"] = PASSWORD
+        self.environment["CONVERSECTL_AS"] = EMAIL
+        self.process = None
+        self.log_path = self.folder / "daemon.log"
+        self.ports = {}
+
+    def init(self):
+        done = subprocess.run(
+            [self.binaries / "conversed", "init", "--config", self.config, "--organisation", ORGANISATION,
+             "--admin", EMAIL, "--password-stdin"],
+            input=PASSWORD, text=True, capture_output=True, env=self.environment, timeout=60)
+        if done.returncode != 0:
+            raise Failed(f"init: {done.stderr}")
+
+    def start(self, extra_environment=None, timeout=60):
+        """Starts it and waits until it is ready; False if it ended before that."""
+        ports_file = self.folder / "data" / "run" / "ports.json"
+        ports_file.unlink(missing_ok=True)
+        environment = dict(self.environment)
+        environment.update(extra_environment or {})
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [self.binaries / "conversed", "--config", self.config],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+        self.ended = os.pidfd_open(self.process.pid)
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if ports_file.exists():
+                try:
+                    self.ports = json.loads(ports_file.read_text())
+                    if self.get_status(self.ports["admin"], "/readyz") == 200:
+                        return True
+                except (OSError, ValueError, http.client.HTTPException):
+                    pass
+            if self.wait_end(0.02):  # a wait for its end, not for time to pass
+                return False
+        raise Failed(f"not ready within {timeout} s; see {self.log_path}")
+
+    def wait_end(self, seconds):
+        """True once the process has ended; waits for that at most `seconds`."""
+        ready, _, _ = select.select([self.ended], [], [], seconds)
+        if ready:
+            self.process.wait()
+        return bool(ready)
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def terminate(self, timeout=60):
+        """Asks it to drain; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout)
+
+    def get_status(self, port, path):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    def connect(self, timeout=30):
+        return http.client.HTTPConnection("127.0.0.1", self.ports["api"], timeout=timeout)
+
+    def request(self, method, path, body=None, headers=None, connection=None, basic=False):
+        """One request; (status, parsed body or text, headers)."""
+        own = connection or self.connect()
+        headers = dict(headers or {})
+        if basic:
+            credentials = base64.b64encode(f"{EMAIL}:{PASSWORD}".encode()).decode()
+            headers["Authorization"] = f"Basic {credentials}"
+        payload = None
+        if body is not None:
+            payload = body if isinstance(body, (bytes, str)) else json.dumps(body)
+            headers.setdefault("Content-Type", "application/json")
+        try:
+            own.request(method, path, payload, headers)
+            answer = own.getresponse()
+            text = answer.read().decode()
+        finally:
+            if connection is None:
+                own.close()
+        try:
+            return answer.status, json.loads(text), answer.headers
+        except ValueError:
+            return answer.status, text, answer.headers
+
+    def ctl(self, *arguments, check=True, input=None):
+        """conversectl --json; its parsed output."""
+        done = subprocess.run(
+            [self.binaries / "conversectl", "--url", f"http://127.0.0.1:{self.ports['api']}", "--json",
+             *arguments],
+            capture_output=True, text=True, env=self.environment, timeout=120, input=input)
+        if check and done.returncode != 0:
+            raise Failed(f"conversectl {' '.join(map(str, arguments))}: {done.stderr}")
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def idle(self):
+        """Nothing is left to do, and how much was done so far; None while there is something."""
+        status, body, _ = self.request("GET", "/management/status", basic=True)
+        counts = body["counts"]
+        waiting = (body["queue"]["lag"], counts["pendingDeliveries"], counts["pendingCalls"], counts["inInboxes"])
+        return (counts["appended"], counts["committedUnits"]) if status == 200 and not any(waiting) else None
+
+    def wait_idle(self, timeout=120):
+        """Waits until it is idle twice with nothing done in between: the figures are not read at one instant."""
+        deadline = time.monotonic() + timeout
+        before = None
+        while time.monotonic() < deadline:
+            now = self.idle()
+            if now is not None and now == before:
+                return
+            before = now
+            if self.wait_end(0.05):
+                raise Failed("the daemon ended while it was waited for")
+        raise Failed(f"not idle within {timeout} s")

@@ -1,0 +1,67 @@
+"""A webhook on loopback that checks signatures and keeps what it was sent."""
+
+import base64
+import hashlib
+import hmac
+import http.server
+import json
+import threading
+
+
+class Receiver:
+    """Thread-safe. `deliveries` are (webhook-id, sequence, body) in the order of arrival."""
+
+    def __init__(self, secret):
+        self.secret = secret
+        self.lock = threading.Lock()
+        self.arrived = threading.Condition(self.lock)
+        self.deliveries = []
+        self.bad_signatures = 0
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.take(self.headers, body)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 128
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def signature(self, headers, body):
+        """Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`."""
+        text = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        key = self.secret.encode()
+        if self.secret.startswith("whsec_"):
+            key = base64.b64decode(self.secret[len("whsec_"):])
+        return "v1," + base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
+
+    def take(self, headers, body):
+        good = headers.get("webhook-signature") == self.signature(headers, body)
+        with self.lock:
+            if not good:
+                self.bad_signatures += 1
+            self.deliveries.append(
+                (headers["webhook-id"], int(headers.get("x-conversed-sequence", "0")), json.loads(body)))
+            self.arrived.notify_all()
+
+    def wait_for(self, condition, timeout):
+        """Waits until `condition(deliveries)` holds; whether it did."""
+        with self.lock:
+            return self.arrived.wait_for(lambda: condition(self.deliveries), timeout)
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()

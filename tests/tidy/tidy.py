@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""House rules as a test: who may include whom, and what no source may hold.
+
+Reads the table of modules that CMake writes (lines "folder name: used names") and every source below
+the root. Prints one line a violation, `file:line: rule: message`; exits 0, or 1 if there is any.
+"""
+
+import argparse
+import fnmatch
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+# Third-party headers and the files that may name them; `*` matches slashes as well. To give a file
+# access, widen a row; for a new library, add one. tests/ may use all of them.
+THIRD_PARTY = {
+    "CLI/": ["daemon/main.cc", "daemon/ctl/*.cc"],
+    "curl/": ["daemon/caller.cc", "daemon/deliverer.cc", "daemon/http_client.cc", "daemon/ctl/client.cc"],
+    "gtest/": [],
+    "http_parser.h": ["api/gate*.cc"],
+    "librdkafka/": ["queue/kafka_*"],
+    "nlohmann/": ["*"],
+    "pistache/": ["api/gate*.cc", "api/http_server*.cc"],
+    "prometheus/": ["daemon/metrics.*"],
+    "soci/": ["store/*.cc", "queue/sqlite_*"],
+    "sodium.h": ["store/*.cc", "api/auth/*.cc", "daemon/webhook.cc"],
+    "spdlog/": ["daemon/logging.*"],
+    "sqlite3.h": ["store/*.cc", "queue/sqlite_*"],
+    "tl/expected.hpp": ["*"],
+    "unicode/": ["api/*.cc", "flows/*.cc", "store/*.cc"],
+    "yaml-cpp/": ["config/document.cc", "flows/loader*.cc", "flows/yaml_source.cc"],
+}
+
+# Beside the standard library's (which have no dot), what the system brings.
+SYSTEM_HEADERS = re.compile(
+    r"(arpa|linux|net|netinet|sys)/|"
+    r"(dirent|dlfcn|errno|fcntl|grp|ifaddrs|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|string|"
+    r"syslog|termios|time|unistd)\.h$")
+
+# store/model says what the things are that all modules share, so it may use no library beyond these.
+MODEL_LIBRARIES = ("nlohmann/", "tl/expected.hpp")
+
+MAX_LINES = 500
+MAX_COLUMNS = 100
+TOP_FOLDERS = ("config", "store", "queue", "flows", "api", "daemon", "systemd", "tests")
+VAGUE_FOLDERS = {"common", "helper", "helpers", "misc", "util", "utils"}
+SKIPPED_FOLDERS = {".git", "build", "Testing", "__pycache__", "node_modules"}
+CPP = (".cc", ".h")
+CODE = CPP + (".py", ".sh", ".sql", ".cmake", ".js")
+CODE_NAMES = ("CMakeLists.txt", "dev", "run")
+
+INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
+# In two parts, so that this file does not find itself.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b|(?i:\bfor" r" now\b)")
+SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
+DETACH = re.compile(r"[Tt]hread\w*(\(.*\)|\{.*\})?(\.|->)detach\(\)")
+
+
+class Violation(NamedTuple):
+    file: str
+    line: int
+    rule: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.rule}: {self.message}"
+
+
+class Module(NamedTuple):
+    folder: str
+    name: str
+    uses: frozenset
+
+
+def read_table(text: str) -> list:
+    """The modules, those of inner folders first, so that the first match is the closest."""
+    modules = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        left, _, uses = line.partition(":")
+        folder, name = left.split()
+        modules.append(Module(folder, name, frozenset(uses.split())))
+    return sorted(modules, key=lambda module: -len(module.folder))
+
+
+def module_of(path: str, modules: list):
+    return next((m for m in modules if path.startswith(m.folder + "/")), None)
+
+
+def files_below(root: Path) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
+        for name in sorted(names):
+            yield (Path(folder) / name).relative_to(root).as_posix()
+
+
+def check_own_include(root: Path, file: str, target: str, modules: list) -> Iterator[tuple]:
+    if ".." in target.split("/"):
+        yield "include-path", f'"{target}" climbs; includes begin at the root'
+        return
+    if not (root / target).is_file():
+        yield "include-path", f'"{target}" is no file below the root, where includes begin'
+        return
+    if file.startswith("tests/"):
+        return
+    own, used = module_of(file, modules), module_of(target, modules)
+    if own is None:
+        yield "include-edge", "belongs to no conversed_module"
+    elif used is None:
+        yield "include-edge", f'"{target}" belongs to no conversed_module'
+    elif used.name != own.name and used.name not in own.uses:
+        yield "include-edge", f'{own.name} does not USE {used.name} ("{target}")'
+
+
+def check_library_include(file: str, target: str) -> Iterator[tuple]:
+    row = next((prefix for prefix in THIRD_PARTY if target.startswith(prefix)), None)
+    if row is None:
+        if "." in target and not SYSTEM_HEADERS.match(target):
+            yield "include-library", f"<{target}> has no row in THIRD_PARTY (tests/tidy/tidy.py)"
+        return
+    if file.startswith("tests/"):
+        return
+    if not any(fnmatch.fnmatchcase(file, allowed) for allowed in THIRD_PARTY[row]):
+        yield "include-library", f"<{target}> is not for this file; see THIRD_PARTY (tests/tidy/tidy.py)"
+    elif file.startswith("store/model/") and not target.startswith(MODEL_LIBRARIES):
+        yield "include-library", f"<{target}> is not for store/model, which all modules share"
+
+
+def check_line(root: Path, file: str, line: str, modules: list) -> Iterator[tuple]:
+    """Yields (rule, message) for one line of code."""
+    if found := UNFINISHED.search(line):
+        yield "unfinished", f'"{found.group()}": finish it, or write it down as an issue'
+    if not file.endswith(CPP):
+        return
+    if len(line) > MAX_COLUMNS:
+        yield "columns", f"{len(line)} columns; at most {MAX_COLUMNS}"
+    if file.startswith("tests/") and (found := SLEEP.search(line)):
+        yield "sleep", f"{found.group()} in a test: wait on events, never on time"
+    if DETACH.search(line):
+        yield "detach", "a detached thread outlives its owner; keep a std::jthread"
+    if found := INCLUDE.match(line):
+        own, library = found.groups()
+        yield from check_own_include(root, file, own, modules) if own else check_library_include(file, library)
+
+
+def check_file(root: Path, file: str, modules: list) -> Iterator[Violation]:
+    if not file.endswith(CODE) and Path(file).name not in CODE_NAMES:
+        return
+    lines = (root / file).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        for rule, message in check_line(root, file, line, modules):
+            yield Violation(file, number, rule, message)
+    if len(lines) > MAX_LINES:
+        yield Violation(file, len(lines), "lines", f"{len(lines)} lines; at most {MAX_LINES}")
+    if file.endswith(".h") and "#pragma once" not in lines:
+        yield Violation(file, 1, "pragma-once", "a header needs #pragma once")
+
+
+def check_tree(root: Path, modules: list) -> Iterator[Violation]:
+    files = list(files_below(root))
+    folders = {parent.as_posix() for file in files for parent in Path(file).parents} - {"."}
+    for folder in sorted(folders):
+        if Path(folder).name in VAGUE_FOLDERS:
+            yield Violation(folder, 1, "vague-folder", "name a folder after what is in it")
+    for folder in TOP_FOLDERS:
+        if folder in folders and f"{folder}/README.md" not in files:
+            yield Violation(folder, 1, "readme", "needs a README.md: purpose, files, invariants")
+    for file in files:
+        yield from check_file(root, file, modules)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--table", type=Path, required=True, help="include_table.txt of a build folder")
+    options = parser.parse_args()
+    try:
+        modules = read_table(options.table.read_text(encoding="utf-8"))
+    except OSError as error:
+        sys.exit(f"tidy: {error}; configure first: ./dev build")
+    violations = list(check_tree(options.root, modules))
+    for violation in violations:
+        print(violation)
+    print(f"{len(violations)} violations" if violations else "tidy")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

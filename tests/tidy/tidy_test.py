@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Plants each kind of violation in a clean tree and expects tidy to name it: a rule that finds nothing
+because its pattern broke would look just like a clean tree."""
+
+import re
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import tidy  # noqa: E402
+
+TABLE = "store/model model: \nstore store: model\nflows flows: model expression\nflows/expression expression: \n"
+
+CLEAN = {
+    "store/README.md": "# store\n",
+    "flows/README.md": "# flows\n",
+    "tests/README.md": "# tests\n",
+    "store/model/event.h": "#pragma once\n\n#include <nlohmann/json_fwd.hpp>\n#include <string>\n",
+    "store/sql.cc": '#include <soci/soci.h>\n#include <unistd.h>\n#include "store/model/event.h"\n',
+    "flows/expression/value.h": "#pragma once\n",
+    "flows/turn.cc": '#include "flows/expression/value.h"\n#include "store/model/event.h"\n',
+    "tests/unit/turn_test.cc": '#include <gtest/gtest.h>\n\n#include "flows/turn.h"\n',
+    "flows/turn.h": "#pragma once\n",
+}
+
+PLANTED = [
+    # (rule, file, text)
+    ("include-path", "flows/up.cc", '#include "../store/model/event.h"\n'),
+    ("include-path", "flows/beside.cc", '#include "turn.h"\n'),
+    ("include-edge", "flows/reach.cc", '#include "store/store.h"\n'),
+    ("include-edge", "flows/expression/outer.cc", '#include "flows/turn.h"\n'),
+    ("include-edge", "store/model/upward.cc", '  #  include "store/store.h"\n'),
+    ("include-edge", "stray/stray.cc", '#include "store/store.h"\n'),
+    ("include-library", "flows/sql.cc", "#include <soci/soci.h>\n"),
+    ("include-library", "store/sql.h", "#pragma once\n#include <sqlite3.h>\n"),
+    ("include-library", "store/model/sql.cc", "#include <soci/soci.h>\n"),
+    ("include-library", "store/gtest.cc", "#include <gtest/gtest.h>\n"),
+    ("include-library", "store/new.cc", "#include <zlib.h>\n"),
+    ("pragma-once", "store/guard.h", "#ifndef X\n#define X\n#endif\n"),
+    ("lines", "store/long.cc", "\n" * 501),
+    ("columns", "store/wide.cc", "// " + "x" * 98 + "\n"),
+    ("vague-folder", "store/util/x.md", ""),
+    ("sleep", "tests/unit/nap_test.cc", "std::this_thread::sleep_for(1s);\n"),
+    ("detach", "store/thread.cc", "std::thread(run).detach();\n"),
+    ("detach", "store/worker.cc", "worker_thread_.detach();\n"),
+    ("unfinished", "store/later.cc", "// TO" "DO: later\n"),
+    ("unfinished", "store/later.sql", "-- good enough for" " now\n"),
+    ("unfinished", "dev", "# FIX" "ME\n"),
+    ("readme", "queue/log.h", "#pragma once\n"),
+]
+
+
+class TidyTest(unittest.TestCase):
+    def violations_of(self, *extra: tuple) -> list:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in [*CLEAN.items(), ("store/store.h", "#pragma once\n"), *extra]:
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+            return list(tidy.check_tree(root, tidy.read_table(TABLE)))
+
+    def test_a_clean_tree_has_no_violations(self):
+        self.assertEqual(self.violations_of(), [])
+
+    def test_each_planted_violation_is_found_and_nothing_else(self):
+        for rule, file, text in PLANTED:
+            with self.subTest(rule=rule, file=file):
+                self.assertEqual([v.rule for v in self.violations_of((file, text))], [rule])
+
+    def test_every_rule_is_planted(self):
+        source = Path(tidy.__file__).read_text(encoding="utf-8")
+        rules = {rule for rule, _, _ in PLANTED}
+        for rule in rules:
+            self.assertIn(f'"{rule}"', source)
+        yielded = set(re.findall(r'(?:yield |number, |lines\), |1, )"([a-z-]+)"', source))
+        self.assertEqual(yielded, rules)
+
+    def test_detaching_something_else_is_no_violation(self):
+        self.assertEqual(self.violations_of(("store/buffer.cc", "buffer_.detach();\n")), [])
+
+    def test_what_tests_may_do_others_may_not(self):
+        self.assertEqual(self.violations_of(("tests/bench/x.cc", "#include <curl/curl.h>\n")), [])
+
+    def test_the_closest_module_counts(self):
+        modules = tidy.read_table(TABLE)
+        self.assertEqual(tidy.module_of("flows/expression/value.h", modules).name, "expression")
+        self.assertEqual(tidy.module_of("flows/turn.h", modules).name, "flows")
+        self.assertIsNone(tidy.module_of("flowsy/turn.h", modules))
+
+
+if __name__ == "__main__":
+    unittest.main()

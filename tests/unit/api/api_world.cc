@@ -1,0 +1,246 @@
+#include "tests/unit/api/api_world.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+#include "store/model/bundle.h"
+#include "store/model/ids.h"
+
+namespace conversed::api::test {
+namespace {
+
+constexpr std::string_view password = "secret secret";
+
+// A test can't go on without its world.
+template <typename T>
+T must(model::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+class CollectingSink final : public ReplySink {
+ public:
+  CollectingSink(ExchangeContext context, const model::Clock& clock)
+      : context_(std::move(context)), clock_(clock) {}
+
+  std::future<Response> future() { return answer_.get_future(); }
+  void answer(std::uint64_t, Response response) noexcept override {
+    answer_.set_value(std::move(response));
+  }
+  void abandoned(std::uint64_t) noexcept override {
+    answer_.set_value({.status = 599, .content_type = {}, .headers = {}, .body = "abandoned"});
+  }
+  [[nodiscard]] const ExchangeContext& context() const override { return context_; }
+  [[nodiscard]] model::Timestamp now() const override { return clock_.now(); }
+
+ private:
+  const ExchangeContext context_;
+  const model::Clock& clock_;
+  std::promise<Response> answer_;
+};
+
+model::Bundle bundle(const std::string& project, const std::vector<char>& endpoints) {
+  model::Bundle bundle;
+  bundle.project_name = project;
+  bundle.locales = {"en"};
+  bundle.flows.push_back(
+      {"Main", {{"name", "Main"}, {"nodes", nlohmann::json::array({{{"say", "Hello."}}})}}});
+  for (const char name : endpoints) {
+    model::BundleEndpoint endpoint;
+    endpoint.name = std::string("endpoint ") + name;
+    endpoint.flow = "Main";
+    endpoint.url_token = token(name);
+    endpoint.active_only = name == 'b';
+    bundle.endpoints.push_back(endpoint);
+  }
+  return bundle;
+}
+
+}  // namespace
+
+class World::Everything final : public queue::Listener {
+ public:
+  void on_assigned(std::span<const queue::PartitionRange>) override {}
+  void on_revoked(std::span<const std::int32_t>) override {}
+};
+
+std::string token(char digit) {
+  return std::string(model::url_token_length, digit);
+}
+
+nlohmann::json message(char endpoint) {
+  return {{"URLToken", token(endpoint)}, {"userId", "u"}, {"sessionId", "s"}, {"text", "hello"}};
+}
+
+World::World(const WorldSettings& settings) {
+  std::string pattern = std::filesystem::temp_directory_path() / "conversed-api-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  folder = pattern;
+  store = must(store::Store::open({.data_dir = folder, .readers = 8}, clock));
+  log = must(queue::SqliteLog::open({.path = folder / "log.db", .partitions = 2}, clock));
+  listener_ = std::make_unique<Everything>();
+  consumer_ = must(log->subscribe(*listener_));
+
+  options.limits = settings.limits;
+  options.quota = settings.quota;
+  options.api.turn_timeout = settings.turn_timeout;
+  options.version = "1.2.3";
+  options.started_at = clock.now();
+  options.steady_now = [this] { return steady; };
+  events = std::make_unique<Events>(*log, *log);
+  assets = std::make_unique<AssetsCache>(store->assets());
+  authenticator = std::make_unique<Authenticator>(*store);
+  rate_limiter = std::make_unique<RateLimiter>(RateLimits{
+      .requests_per_second = settings.limits.requests_per_second, .burst = settings.limits.burst});
+  quota = std::make_unique<InjectQuota>(
+      QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
+  services = std::make_unique<Services>(Services{
+      options, clock, *store, *log, *events, *assets, *authenticator, *rate_limiter, *quota, busy,
+      waiters, watch, pool, [this](const model::SessionKey& key) { touched.push_back(key); }});
+  router = std::make_unique<Router>(all_operations(), *services);
+  fill();
+}
+
+World::~World() {
+  pool.stop();
+  waiters.stop();
+  watch.stop();
+  consumer_.reset();
+  log->stop();
+  store.reset();
+  std::filesystem::remove_all(folder);
+}
+
+void World::fill() {
+  auto& accounts = store->accounts();
+  const std::vector<std::string> all{"projectAdmin", "userAdmin", "platformAdmin"};
+  const auto user = [](const char* email, std::vector<std::string> roles) {
+    return store::Accounts::NewUser{email, email, std::move(roles), std::nullopt};
+  };
+  acme_ = must(accounts.create_first_organisation("Acme", user("admin@acme.example", all))).id;
+  other_ = must(accounts.create_organisation("Other", user("out@other.example", all))).id;
+  const auto shop = must(store->assets().import_bundle(acme_, bundle("Shop", {'a', 'b'})));
+  must(store->assets().import_bundle(acme_, bundle("Side", {'d'})));
+  must(store->assets().import_bundle(other_, bundle("Shop", {'c'})));
+  const std::string project = shop.at("project").at("_id");
+  const auto ann = must(accounts.create_user(acme_, user("ann@acme.example", {})));
+  const auto tom = must(accounts.create_user(acme_, user("tom@acme.example", {})));
+  must(accounts.set_member(project, ann.id, {"conversationAdmin"}));
+  must(accounts.set_member(project, tom.id, {"tokenAdmin"}));
+  ann_key_ = key_of("ann@acme.example");
+}
+
+std::string World::key_of(std::string_view email) {
+  const std::string& organisation = email.ends_with("@other.example") ? other_ : acme_;
+  const auto user = must(store->accounts().user_by_email(organisation, email));
+  return must(store->accounts().create_api_key(organisation, user.id, "test")).secret;
+}
+
+std::future<Response> World::send(Sent sent) {
+  Request request;
+  request.method = sent.method;
+  request.target = sent.path;
+  request.path = sent.path;
+  request.headers = std::move(sent.headers);
+  request.query = std::move(sent.query);
+  request.body = std::move(sent.body);
+  request.peer = "192.0.2.1";
+  request.trace_id = std::string(32, '7');
+  auto sink =
+      std::make_shared<CollectingSink>(ExchangeContext{request.path, request.trace_id}, clock);
+  auto answer = sink->future();
+  router->handle(std::move(request), Reply(std::move(sink), 1));
+  return answer;
+}
+
+Response World::inject(const nlohmann::json& body, HeaderList headers) {
+  headers.emplace_back("x-api-key", ann_key_);
+  return call({Method::post, "/v2.0/endpoint/inject", std::move(headers), body.dump(), {}});
+}
+
+Response World::manage(Method method, std::string path, const nlohmann::json& body,
+                       HeaderList query, std::string_view email) {
+  return call({method,
+               std::move(path),
+               {{"authorization", sign_in(email)}},
+               body.is_null() ? "" : body.dump(),
+               std::move(query)});
+}
+
+std::string World::sign_in(std::string_view email) {
+  if (with_password_.insert(std::string(email)).second) {
+    const std::string& organisation = email.ends_with("@other.example") ? other_ : acme_;
+    const auto user = must(store->accounts().user_by_email(organisation, email));
+    must(store->accounts().set_password(organisation, user.id, std::string(password)));
+  }
+  return basic(email, password);
+}
+
+std::vector<model::Event> World::read_events(std::size_t count) {
+  std::vector<model::Event> read;
+  while (read.size() < count) {
+    auto records = must(consumer_->poll(count - read.size(), std::chrono::seconds(10)));
+    if (records.empty()) break;  // the test's expectation of `count` fails
+    for (const auto& each : records) {
+      const queue::Record& record = each.record;
+      read.push_back(must(
+          model::decode_event(record.key, record.id, record.type, record.trace_id, record.value)));
+    }
+  }
+  return read;
+}
+
+bool World::log_is_empty() {
+  return must(consumer_->poll(1, std::chrono::milliseconds(0))).empty();
+}
+
+model::SessionKey World::session_key(char endpoint) const {
+  const auto found = must(store->assets().endpoint_by_token(token(endpoint)));
+  return {found->project_id, found->id, "u", "s"};
+}
+
+model::Session World::put_session(char endpoint) {
+  store::Unit unit;
+  unit.key = session_key(endpoint);
+  unit.after.key = unit.key;
+  unit.after.started_at = clock.now();
+  unit.after.last_activity_at = clock.now();
+  unit.after.position = {1, 0, 0};
+  commit(unit);
+  return *must(store->sessions().load(unit.key));
+}
+
+void World::commit(store::Unit unit) {
+  std::promise<store::Outcome> outcome;
+  store->committer().submit(std::move(unit), [&](store::Outcome came) { outcome.set_value(came); });
+  if (outcome.get_future().get() != store::Outcome::committed) {
+    throw std::runtime_error("the unit was not committed");
+  }
+}
+
+std::string header(const Response& response, std::string_view name) {
+  for (const auto& [each, value] : response.headers) {
+    if (each == name) return value;
+  }
+  return {};
+}
+
+std::string basic(std::string_view email, std::string_view secret) {
+  static constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::string plain = std::string(email) + ":" + std::string(secret);
+  std::string text;
+  std::uint32_t bits = 0;
+  int held = 0;
+  for (const char c : plain) {
+    bits = (bits << 8) | static_cast<unsigned char>(c);
+    for (held += 8; held >= 6; held -= 6) text += digits[(bits >> (held - 6)) & 0x3F];
+  }
+  if (held > 0) text += digits[(bits << (6 - held)) & 0x3F];
+  return "Basic " + text;
+}
+
+}  // namespace conversed::api::test

@@ -1,0 +1,132 @@
+// A whole api over a real store and a real log in a folder of its own: what the tests of operations
+// call into. No HTTP server: requests go to the Router, answers come from a collecting sink.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/assets_cache.h"
+#include "api/auth/authenticator.h"
+#include "api/blocking_pool.h"
+#include "api/busy_sessions.h"
+#include "api/events.h"
+#include "api/inject_quota.h"
+#include "api/operations.h"
+#include "api/rate_limiter.h"
+#include "api/router.h"
+#include "api/services.h"
+#include "api/waiters.h"
+#include "queue/sqlite_log.h"
+#include "store/store.h"
+
+namespace conversed::api::test {
+
+// Wall time that stands still until it is told to move. Thread-safe.
+class StillClock final : public model::Clock {
+ public:
+  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(ms_); }
+  void advance(std::chrono::milliseconds by) { ms_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> ms_{1'780'000'000'000};
+};
+
+struct WorldSettings {
+  config::LimitSettings limits;
+  config::QuotaSettings quota;
+  std::chrono::milliseconds turn_timeout{30'000};
+};
+
+// What one message of an Endpoint with the token `token('a')` looks like.
+[[nodiscard]] std::string token(char digit);
+[[nodiscard]] nlohmann::json message(char endpoint = 'a');
+
+// Header and query as a client sends them, in one request.
+struct Sent {
+  Method method = Method::post;
+  std::string path;
+  HeaderList headers;
+  std::string body;
+  HeaderList query;
+};
+
+// Organisation "Acme" with the project "Shop" and the Endpoints `a` (plain) and `b` (activeOnly),
+// the project "Side" with the Endpoint `d`; organisation "Other" with the Endpoint `c`. Users:
+//   admin@acme.example   all roles of the organisation
+//   ann@acme.example     conversationAdmin in Shop
+//   tom@acme.example     tokenAdmin in Shop
+//   out@other.example    all roles of Other
+class World {
+ public:
+  explicit World(const WorldSettings& settings = {});
+  ~World();
+
+  // Sends and returns where the answer will be.
+  std::future<Response> send(Sent sent);
+  Response call(Sent sent) { return send(std::move(sent)).get(); }
+
+  // With the key of ann, and with Basic of the user.
+  Response inject(const nlohmann::json& body, HeaderList headers = {});
+  Response manage(Method method, std::string path, const nlohmann::json& body = nullptr,
+                  HeaderList query = {}, std::string_view email = "admin@acme.example");
+
+  // The Basic header of the user, who has the password from the first call on: a hash takes time,
+  // and few tests need one.
+  std::string sign_in(std::string_view email);
+  // A new API key of the user.
+  std::string key_of(std::string_view email);
+
+  // The next records of the log, decoded; waits for `count` of them.
+  std::vector<model::Event> read_events(std::size_t count);
+  // Whether the log holds no further record.
+  bool log_is_empty();
+
+  model::SessionKey session_key(char endpoint = 'a') const;
+  // Makes the session exist, as of now.
+  model::Session put_session(char endpoint = 'a');
+  void commit(store::Unit unit);
+
+  StillClock clock;
+  std::filesystem::path folder;
+  std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
+  ApiOptions options;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<queue::SqliteLog> log;
+  std::unique_ptr<Events> events;
+  std::unique_ptr<AssetsCache> assets;
+  std::unique_ptr<Authenticator> authenticator;
+  std::unique_ptr<RateLimiter> rate_limiter;
+  std::unique_ptr<InjectQuota> quota;
+  BusySessions busy;
+  AnswerWaiters waiters;
+  OutputWatch watch;
+  BlockingPool pool{2, 64};
+  std::vector<model::SessionKey> touched;
+  std::unique_ptr<Services> services;
+  std::unique_ptr<Router> router;
+
+ private:
+  class Everything;
+  void fill();
+  std::string user_id(const std::string& email) const;
+
+  std::unique_ptr<Everything> listener_;
+  std::unique_ptr<queue::Consumer> consumer_;
+  std::set<std::string> with_password_;
+  std::string ann_key_;
+  std::string acme_;
+  std::string other_;
+};
+
+// The value of the answer's header, or "".
+[[nodiscard]] std::string header(const Response& response, std::string_view name);
+[[nodiscard]] std::string basic(std::string_view email, std::string_view password);
+
+}  // namespace conversed::api::test

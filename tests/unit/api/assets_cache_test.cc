@@ -1,0 +1,62 @@
+// Assets as requests and Turns see them: read once for each generation of the store.
+#include "api/assets_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "flows/flow.h"
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using test::token;
+using test::World;
+
+TEST(AssetsCache, HandsOutOneObjectUntilTheAssetsChange) {
+  World world;
+  const auto first = world.assets->endpoint_by_token(token('a')).value();
+  EXPECT_EQ(world.assets->endpoint_by_token(token('a')).value(), first);
+  world.store->assets().bump_generation();
+  EXPECT_NE(world.assets->endpoint_by_token(token('a')).value(), first);
+  EXPECT_EQ(world.assets->endpoint(first->id).value()->url_token, token('a'));
+}
+
+TEST(AssetsCache, WhatIsMissingIsFoundOnceItIsThere) {
+  World world;
+  EXPECT_EQ(world.assets->endpoint_by_token(token('7')).error().code, Errc::not_found);
+  const auto acme = world.assets->endpoint_by_token(token('a')).value()->organisation_id;
+  model::Bundle bundle;
+  bundle.project_name = "Late";
+  bundle.locales = {"en"};
+  bundle.flows.push_back({"Main", {{"name", "Main"}, {"nodes", nlohmann::json::array()}}});
+  model::BundleEndpoint late;
+  late.name = "late";
+  late.flow = "Main";
+  late.url_token = token('7');
+  bundle.endpoints.push_back(late);
+  ASSERT_TRUE(world.store->assets().import_bundle(acme, bundle));
+  EXPECT_TRUE(world.assets->endpoint_by_token(token('7')));
+}
+
+TEST(AssetsCache, AFlowIsCompiledOnceAVersion) {
+  World world;
+  const auto endpoint = world.assets->endpoint_by_token(token('a')).value();
+  const auto newest = world.assets->newest_flow(endpoint->flow_id).value();
+  EXPECT_EQ(newest->version.version, 1);
+  EXPECT_EQ(newest->flow->name(), "Main");
+  EXPECT_EQ(world.assets->flow(endpoint->flow_id, 1).value(), newest);
+  world.store->assets().bump_generation();
+  EXPECT_EQ(world.assets->newest_flow(endpoint->flow_id).value(), newest);
+  EXPECT_EQ(world.assets->newest_flow("nothing").error().code, Errc::not_found);
+}
+
+TEST(AssetsCache, KnowsTheNamesOfAProject) {
+  World world;
+  const auto endpoint = world.assets->endpoint_by_token(token('a')).value();
+  const auto project = world.assets->project(endpoint->project_id).value();
+  EXPECT_EQ(project->flow_ids.at("Main"), endpoint->flow_id);
+}
+
+}  // namespace
+}  // namespace conversed::api

@@ -1,0 +1,108 @@
+// Rates, the management pool, and the sizes of inboxes.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <set>
+#include <string>
+
+#include "api/blocking_pool.h"
+#include "api/busy_sessions.h"
+#include "api/rate_limiter.h"
+
+namespace conversed::api {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const RateLimiter::TimePoint start{seconds(1000)};
+
+TEST(RateLimiter, WithoutALimitNothingIsRefused) {
+  RateLimiter limiter({.requests_per_second = 0, .burst = 1});
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(limiter.take("a", start));
+}
+
+TEST(RateLimiter, GrantsTheBurstAndThenTheRate) {
+  RateLimiter limiter({.requests_per_second = 2, .burst = 3});
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(limiter.take("a", start));
+  EXPECT_EQ(limiter.take("a", start), milliseconds(500));
+  EXPECT_EQ(limiter.take("a", start + milliseconds(400)), milliseconds(100));
+  EXPECT_FALSE(limiter.take("a", start + milliseconds(500)));
+  EXPECT_TRUE(limiter.take("a", start + milliseconds(500)));
+}
+
+TEST(RateLimiter, NamesHaveBucketsOfTheirOwn) {
+  RateLimiter limiter({.requests_per_second = 1, .burst = 1});
+  EXPECT_FALSE(limiter.take("a", start));
+  EXPECT_FALSE(limiter.take("b", start));
+  EXPECT_TRUE(limiter.take("a", start));
+}
+
+TEST(RateLimiter, APauseFillsTheBucketNoFurtherThanTheBurst) {
+  RateLimiter limiter({.requests_per_second = 100, .burst = 2});
+  EXPECT_FALSE(limiter.take("a", start));
+  const auto later = start + seconds(60);
+  EXPECT_FALSE(limiter.take("a", later));
+  EXPECT_FALSE(limiter.take("a", later));
+  EXPECT_TRUE(limiter.take("a", later));
+}
+
+TEST(RateLimiter, TimeThatStandsStillOrGoesBackGivesNothing) {
+  RateLimiter limiter({.requests_per_second = 1, .burst = 1});
+  EXPECT_FALSE(limiter.take("a", start));
+  EXPECT_TRUE(limiter.take("a", start - seconds(5)));
+  EXPECT_TRUE(limiter.take("a", start));
+}
+
+TEST(RateLimiter, ManyNamesAreLimitedEvenWhenNoneCanBeForgotten) {
+  // One name a shard: whoever finds it taken by a busy one shares a bucket with other newcomers.
+  RateLimiter limiter({.requests_per_second = 1, .burst = 1, .max_names = 16});
+  int granted = 0;
+  for (int i = 0; i < 1000; ++i) {
+    if (!limiter.take("name" + std::to_string(i), start)) ++granted;
+  }
+  EXPECT_LE(granted, 32);
+  EXPECT_GE(granted, 16);
+  // An hour later those buckets are full, and new names take their places.
+  EXPECT_FALSE(limiter.take("fresh", start + seconds(3600)));
+}
+
+TEST(BlockingPool, RefusesWhatItsQueueDoesNotHold) {
+  BlockingPool pool(1, 1);
+  std::promise<void> begun;
+  std::promise<void> go;
+  ASSERT_TRUE(pool.post([&] {
+    begun.set_value();
+    go.get_future().wait();
+  }));
+  begun.get_future().wait();
+  std::promise<void> second;
+  EXPECT_TRUE(pool.post([&] { second.set_value(); }));
+  EXPECT_FALSE(pool.post([] {}));
+  go.set_value();
+  second.get_future().wait();
+}
+
+TEST(BlockingPool, StopRunsWhatWaitsAndRefusesTheRest) {
+  BlockingPool pool(2, 100);
+  std::atomic<int> runs{0};
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(pool.post([&] { ++runs; }));
+  pool.stop();
+  pool.stop();
+  EXPECT_EQ(runs, 50);
+  EXPECT_FALSE(pool.post([] {}));
+}
+
+TEST(BusySessions, KnowsTheSizesItWasToldAndForgetsEmptyOnes) {
+  BusySessions busy;
+  const model::SessionKey key{"p", "e", "u", "s"};
+  EXPECT_EQ(busy.inbox_size(key.encode()), 0);
+  busy.set(key, 7);
+  busy.set({"p", "e", "u", "t"}, 1);
+  EXPECT_EQ(busy.inbox_size(key.encode()), 7);
+  busy.set(key, 0);
+  EXPECT_EQ(busy.inbox_size(key.encode()), 0);
+}
+
+}  // namespace
+}  // namespace conversed::api

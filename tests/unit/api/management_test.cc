@@ -1,0 +1,325 @@
+// The management routes, by HTTP Basic.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "store/model/ids.h"
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api {
+namespace {
+
+using nlohmann::json;
+using test::header;
+using test::message;
+using test::token;
+using test::World;
+
+json body_of(const Response& response) {
+  return json::parse(response.body);
+}
+
+TEST(Management, WithoutCredentialsItAsksForThem) {
+  World world;
+  const auto ask = [&](HeaderList headers) {
+    return world.call({Method::get, "/management/apikeys", std::move(headers), "", {}});
+  };
+  const auto right = world.sign_in("admin@acme.example");
+  EXPECT_EQ(ask({{"authorization", right}}).status, 200);
+  const HeaderList wrong[] = {
+      {},
+      {{"authorization", "Bearer x"}},
+      {{"authorization", test::basic("admin@acme.example", "wrong")}},
+      {{"authorization", test::basic("nobody@acme.example", "secret secret")}},
+      {{"x-api-key", world.key_of("admin@acme.example")}},
+  };
+  for (const auto& headers : wrong) {
+    const auto response = ask(headers);
+    EXPECT_EQ(response.status, 401);
+    EXPECT_EQ(header(response, "WWW-Authenticate"), R"(Basic realm="conversed", charset="UTF-8")");
+  }
+}
+
+TEST(Management, AVerifiedPasswordIsRememberedUntilItChanges) {
+  World world;
+  const auto list = [&] { return world.manage(Method::get, "/management/apikeys"); };
+  EXPECT_EQ(list().status, 200);
+  const auto header = test::basic("admin@acme.example", "secret secret");
+  EXPECT_TRUE(world.authenticator->remembered_basic(header, world.steady));
+  EXPECT_FALSE(
+      world.authenticator->remembered_basic(header, world.steady + Authenticator::basic_lifetime));
+  const auto organisation =
+      world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
+  const auto user =
+      world.store->accounts().user_by_email(organisation, "admin@acme.example").value();
+  ASSERT_TRUE(world.store->accounts().set_password(organisation, user.id, "another one"));
+  EXPECT_FALSE(world.authenticator->remembered_basic(header, world.steady));
+  EXPECT_EQ(list().status, 401);
+}
+
+constexpr const char* good_bundle = R"(conversed: 1
+project: {name: Imported, locales: [en]}
+flows:
+  - name: Main
+    nodes:
+      - say: "Hello ${NAME}"
+endpoints:
+  - {name: web, flow: Main}
+)";
+
+TEST(Import, TakesABundleAndAnswersWithItsIds) {
+  World world;
+  const auto response = world.manage(Method::post, "/management/import",
+                                     {{"file", "shop.yaml"}, {"text", good_bundle}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  const auto report = body_of(response);
+  EXPECT_EQ(report.at("project").at("name"), "Imported");
+  EXPECT_TRUE(model::is_id(report.at("project").at("_id").get<std::string>()));
+  const std::string url_token = report.at("endpoints")[0].at("urlToken");
+  EXPECT_TRUE(world.assets->endpoint_by_token(url_token));
+}
+
+TEST(Import, ADryRunChangesNothing) {
+  World world;
+  const auto response =
+      world.manage(Method::post, "/management/import",
+                   {{"file", "shop.yaml"}, {"text", good_bundle}}, {{"dryRun", "true"}});
+  EXPECT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(body_of(response).at("problems"), json::array());
+  const auto acme = world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
+  EXPECT_EQ(world.store->assets().projects(acme).value().size(), 2U);
+}
+
+TEST(Import, SaysEverythingThatIsWrong) {
+  World world;
+  const auto response =
+      world.manage(Method::post, "/management/import",
+                   {{"file", "bad.yaml"}, {"text", "conversed: 1\nproject: {nam: X}\nflows: 5\n"}});
+  EXPECT_EQ(response.status, 400);
+  const auto problems = body_of(response).at("details").at("problems");
+  ASSERT_GE(problems.size(), 2U) << response.body;
+  EXPECT_EQ(problems[0].at("file"), "bad.yaml");
+  EXPECT_EQ(problems[0].at("line"), 2);
+  EXPECT_TRUE(problems[0].contains("column") && problems[0].contains("path") &&
+              problems[0].contains("message"));
+}
+
+TEST(Import, TakesAProjectAdmin) {
+  World world;
+  const json body{{"file", "shop.yaml"}, {"text", good_bundle}};
+  EXPECT_EQ(world.manage(Method::post, "/management/import", body, {}, "ann@acme.example").status,
+            403);
+  for (const json& wrong :
+       {json{{"file", "x"}}, json{{"text", 5}}, json{{"text", "x"}, {"environment", {{"A", 1}}}}}) {
+    EXPECT_EQ(world.manage(Method::post, "/management/import", wrong).status, 400);
+  }
+}
+
+TEST(ApiKeys, AreShownOnceAndWorkAtOnce) {
+  World world;
+  const auto response = world.manage(Method::post, "/management/apikeys",
+                                     {{"name", "ci"}, {"user", "ann@acme.example"}});
+  ASSERT_EQ(response.status, 201) << response.body;
+  const auto made = body_of(response);
+  EXPECT_EQ(made.at("name"), "ci");
+  EXPECT_EQ(made.at("user"), "ann@acme.example");
+  const std::string key = made.at("key");
+  const auto list = world.manage(Method::get, "/management/apikeys");
+  EXPECT_EQ(list.body.find(key), std::string::npos);
+  EXPECT_EQ(
+      world
+          .call({Method::post, "/v2.0/endpoint/inject", {{"x-api-key", key}}, message().dump(), {}})
+          .status,
+      200);
+}
+
+TEST(ApiKeys, OthersKeysTakeTheRoleUserAdmin) {
+  World world;
+  const auto as_ann = [&](Method method, const std::string& path, const json& body = nullptr) {
+    return world.manage(method, path, body, {}, "ann@acme.example");
+  };
+  EXPECT_EQ(as_ann(Method::post, "/management/apikeys", {{"name", "own"}}).status, 201);
+  // Whether somebody exists is not found out without the role.
+  for (const char* email : {"admin@acme.example", "nobody@acme.example", "out@other.example"}) {
+    EXPECT_EQ(as_ann(Method::post, "/management/apikeys", {{"name", "x"}, {"user", email}}).status,
+              403);
+  }
+  const auto others = body_of(world.manage(Method::post, "/management/apikeys", {{"name", "a"}}));
+  const std::string id = others.at("_id");
+  EXPECT_EQ(as_ann(Method::delete_, "/management/apikeys/" + id).status, 404);
+  const auto own = body_of(as_ann(Method::get, "/management/apikeys"));
+  for (const auto& item : own.at("items")) {
+    EXPECT_EQ(item.at("user"), "ann@acme.example");
+  }
+  // An administrator finds nobody of another organisation.
+  EXPECT_EQ(world
+                .manage(Method::post, "/management/apikeys",
+                        {{"name", "x"}, {"user", "out@other.example"}})
+                .status,
+            404);
+  EXPECT_EQ(world.manage(Method::post, "/management/apikeys", {{"name", ""}}).status, 400);
+}
+
+TEST(ManagementInject, AnswersWithTheIdOfTheEvent) {
+  World world;
+  const auto response = world.manage(Method::post, "/management/inject", message());
+  EXPECT_EQ(response.status, 202) << response.body;
+  EXPECT_EQ(world.read_events(1).at(0).id, body_of(response).at("_id"));
+  EXPECT_EQ(
+      world.manage(Method::post, "/management/inject", message('d'), {}, "ann@acme.example").status,
+      404);
+}
+
+TEST(Sessions, AreListedShownAndReset) {
+  World world;
+  auto session = world.put_session();
+  store::Unit unit;
+  unit.key = session.key;
+  unit.expected_version = session.version;
+  unit.after = session;
+  unit.after.context = {{"count", 3}};
+  unit.after.last_output_seq = 1;
+  model::Output output;
+  output.id = "o1";
+  output.seq = 1;
+  output.text = "said";
+  unit.outputs = {output};
+  world.commit(unit);
+
+  const auto list = body_of(world.manage(Method::get, "/management/sessions", nullptr,
+                                         {{"projectId", session.key.project_id}}));
+  ASSERT_EQ(list.at("items").size(), 1U);
+  EXPECT_EQ(list.at("items")[0].at("userId"), "u");
+  EXPECT_EQ(list.at("items")[0].at("state"), "idle");
+
+  const HeaderList query{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
+  const auto shown =
+      body_of(world.manage(Method::get, "/management/sessions/show", nullptr, query));
+  EXPECT_EQ(shown.at("context"), (json{{"count", 3}}));
+  EXPECT_EQ(shown.at("outputs")[0].at("text"), "said");
+
+  const json names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
+  EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", names).status, 204);
+  EXPECT_EQ(world.store->sessions().load(session.key).value()->context, json::object());
+  ASSERT_EQ(world.touched.size(), 1U);
+  EXPECT_EQ(world.touched[0], session.key);
+  json unknown = names;
+  unknown["sessionId"] = "none";
+  EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", unknown).status, 404);
+}
+
+TEST(Sessions, ForeignProjectsAreNotFoundAndOwnOnesTakeTheRole) {
+  World world;
+  const auto list = [&](char endpoint, const char* email) {
+    return world
+        .manage(Method::get, "/management/sessions", nullptr,
+                {{"projectId", world.session_key(endpoint).project_id}}, email)
+        .status;
+  };
+  EXPECT_EQ(list('a', "ann@acme.example"), 200);
+  EXPECT_EQ(list('a', "tom@acme.example"), 403);
+  EXPECT_EQ(list('d', "ann@acme.example"), 404);
+  EXPECT_EQ(list('a', "out@other.example"), 404);
+  // With one project there is nothing to name; with several there is.
+  EXPECT_EQ(
+      world.manage(Method::get, "/management/sessions", nullptr, {}, "ann@acme.example").status,
+      200);
+  EXPECT_EQ(world.manage(Method::get, "/management/sessions").status, 400);
+}
+
+class DeadLetterTest : public testing::Test {
+ protected:
+  std::string put(const std::string& type = "inject") {
+    const auto session = world_.store->sessions().load(world_.session_key()).value();
+    model::Event event;
+    event.id = model::new_id();
+    event.type = *model::event_type_from(type);
+    event.session = world_.session_key();
+    event.accepted_at = world_.clock.now();
+    event.text = "lost";
+    store::Unit unit;
+    unit.key = event.session;
+    unit.expected_version = session ? session->version : 0;
+    unit.after.key = unit.key;
+    unit.after.position = {1, 0, unit.expected_version};
+    const auto id = model::new_id();
+    unit.dead_letters = {
+        {id, {event.id, type, std::string(32, '7'), model::encode_value(event)}, "too many steps"}};
+    world_.commit(unit);
+    return id;
+  }
+  Response manage(Method method, const std::string& path, HeaderList query = {}) {
+    return world_.manage(method, "/management/deadletters" + path, nullptr, std::move(query),
+                         "ann@acme.example");
+  }
+
+  World world_;
+};
+
+TEST_F(DeadLetterTest, AreListedWithTheirReasonAndByState) {
+  const auto id = put();
+  const auto items = body_of(manage(Method::get, "")).at("items");
+  ASSERT_EQ(items.size(), 1U);
+  EXPECT_EQ(items[0].at("_id"), id);
+  EXPECT_EQ(items[0].at("reason"), "too many steps");
+  EXPECT_EQ(items[0].at("state"), "new");
+  EXPECT_EQ(body_of(manage(Method::get, "", {{"state", "discarded"}})).at("items").size(), 0U);
+  EXPECT_EQ(manage(Method::get, "", {{"state", "odd"}}).status, 400);
+  EXPECT_EQ(body_of(manage(Method::get, "/" + id)).at("text"), "lost");
+}
+
+TEST_F(DeadLetterTest, AReplayIsANewEventThatClaimsTheLetter) {
+  const auto id = put();
+  world_.clock.advance(std::chrono::hours(1));
+  const auto response = manage(Method::post, "/" + id + "/replay");
+  ASSERT_EQ(response.status, 202) << response.body;
+  const auto event = world_.read_events(1).at(0);
+  EXPECT_EQ(event.id, body_of(response).at("_id"));
+  EXPECT_EQ(event.claim, (model::Claim{model::Claim::Kind::dead_letter, id}));
+  EXPECT_EQ(event.text, "lost");
+  EXPECT_EQ(event.session, world_.session_key());
+  EXPECT_EQ(event.accepted_at, world_.clock.now());
+}
+
+TEST_F(DeadLetterTest, ADiscardedOneIsNotReplayed) {
+  const auto id = put();
+  EXPECT_EQ(manage(Method::post, "/" + id + "/discard").status, 204);
+  EXPECT_EQ(manage(Method::post, "/" + id + "/discard").status, 409);
+  EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 409);
+  EXPECT_TRUE(world_.log_is_empty());
+}
+
+TEST_F(DeadLetterTest, AnAnswerWhoseExecutionIsOverCanOnlyBeDiscarded) {
+  const auto id = put("callResult");
+  EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 409);
+  EXPECT_EQ(manage(Method::post, "/" + id + "/discard").status, 204);
+}
+
+TEST_F(DeadLetterTest, ForeignOnesAreNotFound) {
+  const auto id = put();
+  for (const char* email : {"tom@acme.example", "out@other.example"}) {
+    EXPECT_EQ(
+        world_.manage(Method::get, "/management/deadletters/" + id, nullptr, {}, email).status, 404)
+        << email;
+  }
+  EXPECT_EQ(manage(Method::get, "/" + model::new_id()).status, 404);
+}
+
+TEST(Status, TellsPositionsToPlatformAdminsOnly) {
+  World world;
+  EXPECT_EQ(world.inject(message()).status, 200);
+  const auto response = world.manage(Method::get, "/management/status");
+  ASSERT_EQ(response.status, 200) << response.body;
+  const auto body = body_of(response);
+  EXPECT_EQ(body.at("version"), "1.2.3");
+  EXPECT_EQ(body.at("queue").at("lag"), 1);
+  EXPECT_EQ(body.at("queue").at("partitions").size(), 2U);
+  EXPECT_EQ(body.at("queue").at("healthy"), true);
+  EXPECT_EQ(body.at("counts").at("appended"), 1);
+  EXPECT_EQ(world.manage(Method::get, "/management/status", nullptr, {}, "ann@acme.example").status,
+            403);
+}
+
+}  // namespace
+}  // namespace conversed::api

@@ -1,0 +1,402 @@
+// Inject, a user's message and the outputs: what is accepted, what each refusal looks like, and
+// what the log then holds.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "store/model/ids.h"
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api {
+namespace {
+
+using nlohmann::json;
+using test::header;
+using test::message;
+using test::token;
+using test::World;
+
+json body_of(const Response& response) {
+  return json::parse(response.body);
+}
+
+void expect_reduced(const Response& response, int status) {
+  EXPECT_EQ(response.status, status) << response.body;
+  const auto body = body_of(response);
+  EXPECT_EQ(body.size(), 4U) << response.body;
+  EXPECT_EQ(body.value("status", 0), status);
+  EXPECT_TRUE(body.contains("detail") && body.contains("code") && body.contains("type"));
+}
+
+void expect_problem(const Response& response, int status) {
+  EXPECT_EQ(response.status, status) << response.body;
+  EXPECT_EQ(response.content_type, "application/problem+json");
+  EXPECT_TRUE(body_of(response).contains("traceId")) << response.body;
+}
+
+// --- Inject --------------------------------------------------------------------------------------
+
+TEST(Inject, IsAnsweredOnceTheLogHoldsIt) {
+  World world;
+  auto body = message();
+  body["data"] = {{"orderId", 7}};
+  const auto response = world.inject(body);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "text/plain; charset=utf-8");
+  EXPECT_EQ(response.body, "Message was sent to AI for Flow processing");
+  const auto events = world.read_events(1);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].id, header(response, "X-Inject-Id"));
+  EXPECT_TRUE(model::is_id(events[0].id));
+  EXPECT_EQ(events[0].type, model::EventType::inject);
+  EXPECT_EQ(events[0].session, world.session_key());
+  EXPECT_EQ(events[0].text, "hello");
+  EXPECT_EQ(events[0].data, (json{{"orderId", 7}}));
+  EXPECT_EQ(events[0].accepted_at, world.clock.now());
+  EXPECT_EQ(events[0].trace_id, std::string(32, '7'));
+  EXPECT_FALSE(events[0].claim);
+  EXPECT_EQ(world.events->appended(), 1U);
+}
+
+TEST(Inject, TheTokenMayBeInThePath) {
+  World world;
+  auto body = message();
+  body.erase("URLToken");
+  const auto key = world.key_of("ann@acme.example");
+  const auto response =
+      world.call({Method::post, "/inject/" + token('A'), {{"x-api-key", key}}, body.dump(), {}});
+  EXPECT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(world.read_events(1).at(0).session, world.session_key());
+  expect_reduced(
+      world.call({Method::post, "/inject/nothing", {{"x-api-key", key}}, body.dump(), {}}), 404);
+}
+
+TEST(Inject, WrongBodiesAreToldInTheReducedShape) {
+  World world;
+  for (const char* name : {"URLToken", "userId", "sessionId", "text"}) {
+    auto body = message();
+    body[name] = 5;
+    const auto response = world.inject(body);
+    expect_reduced(response, 400);
+    EXPECT_NE(response.body.find(name), std::string::npos);
+  }
+  expect_reduced(world.inject(json::array()), 400);
+  EXPECT_TRUE(world.log_is_empty());
+}
+
+TEST(Inject, ForeignAndMissingEndpointsCantBeToldApart) {
+  World world;
+  const auto missing = world.inject(message('9'));
+  expect_reduced(missing, 404);
+  const auto foreign_organisation = world.inject(message('c'));
+  const auto foreign_project = world.inject(message('d'));
+  EXPECT_EQ(foreign_organisation.body, missing.body);
+  EXPECT_EQ(foreign_project.body, missing.body);
+  EXPECT_EQ(foreign_project.status, 404);
+  EXPECT_TRUE(world.log_is_empty());
+}
+
+struct Access {
+  const char* email;
+  char endpoint;
+  int status;
+};
+
+TEST(Inject, KeysActAsTheirUsers) {
+  World world;
+  const Access table[] = {
+      {"admin@acme.example", 'a', 200}, {"admin@acme.example", 'd', 200},
+      {"admin@acme.example", 'c', 404}, {"ann@acme.example", 'a', 200},
+      {"ann@acme.example", 'd', 404},   {"tom@acme.example", 'a', 403},
+      {"tom@acme.example", 'd', 404},   {"out@other.example", 'c', 200},
+      {"out@other.example", 'a', 404},
+  };
+  for (const auto& row : table) {
+    const auto response = world.call({Method::post,
+                                      "/v2.0/endpoint/inject",
+                                      {{"x-api-key", world.key_of(row.email)}},
+                                      message(row.endpoint).dump(),
+                                      {}});
+    EXPECT_EQ(response.status, row.status) << row.email << " " << row.endpoint;
+  }
+}
+
+TEST(Inject, TakesTheKeyFromHeaderOrQuery) {
+  World world;
+  const auto key = world.key_of("ann@acme.example");
+  const auto send = [&](HeaderList headers, HeaderList query) {
+    return world.call({Method::post, "/v2.0/endpoint/inject", std::move(headers), message().dump(),
+                       std::move(query)});
+  };
+  EXPECT_EQ(send({{"x-api-key", key}}, {}).status, 200);
+  const auto by_query = send({}, {{"api_key", key}});
+  EXPECT_EQ(by_query.status, 200);
+  expect_problem(send({}, {}), 401);
+  expect_problem(send({{"x-api-key", ""}}, {}), 401);
+  expect_problem(send({{"x-api-key", "nonsense"}}, {}), 401);
+  // A key in the query comes back in no answer, and a wrong one neither.
+  std::string wrong = key;
+  wrong.back() = wrong.back() == '0' ? '1' : '0';
+  const auto refused = send({}, {{"api_key", wrong}});
+  expect_problem(refused, 401);
+  EXPECT_EQ(refused.body.find(wrong), std::string::npos);
+  // Basic is for management alone.
+  expect_problem(send({{"authorization", world.sign_in("ann@acme.example")}}, {}), 401);
+}
+
+TEST(Inject, ARevokedKeyOpensNothingAtOnce) {
+  World world;
+  const auto key = world.key_of("admin@acme.example");
+  const test::Sent request{
+      Method::post, "/v2.0/endpoint/inject", {{"x-api-key", key}}, message().dump(), {}};
+  EXPECT_EQ(world.call(request).status, 200);
+  const auto keys = json::parse(world.manage(Method::get, "/management/apikeys").body);
+  for (const auto& item : keys.at("items")) {
+    if (item.at("user") != "admin@acme.example") continue;
+    const std::string id = item.at("_id");
+    EXPECT_EQ(world.manage(Method::delete_, "/management/apikeys/" + id).status, 204);
+    EXPECT_EQ(world.manage(Method::delete_, "/management/apikeys/" + id).status, 404);
+  }
+  EXPECT_EQ(world.call(request).status, 401);
+}
+
+TEST(Inject, OnAnActiveOnlyEndpointTheConversationHasToBeGoingOn) {
+  World world;
+  expect_problem(world.inject(message('b')), 409);
+  world.put_session('b');
+  EXPECT_EQ(world.inject(message('b')).status, 200);
+  world.clock.advance(std::chrono::minutes(30));
+  EXPECT_EQ(world.inject(message('b')).status, 200);
+  world.clock.advance(std::chrono::milliseconds(1));
+  expect_problem(world.inject(message('b')), 409);
+}
+
+TEST(Inject, AFullInboxIsRefusedUntilThereIsRoom) {
+  test::WorldSettings settings;
+  settings.limits.inbox = 2;
+  World world(settings);
+  world.busy.set(world.session_key(), 1);
+  EXPECT_EQ(world.inject(message()).status, 200);
+  world.busy.set(world.session_key(), 2);
+  const auto refused = world.inject(message());
+  expect_problem(refused, 429);
+  EXPECT_TRUE(header(refused, "Retry-After").ends_with("GMT"));
+  world.busy.set(world.session_key(), 0);
+  EXPECT_EQ(world.inject(message()).status, 200);
+}
+
+TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
+  test::WorldSettings settings;
+  settings.quota.injects_per_month = 3;
+  World world(settings);
+  EXPECT_EQ(world.inject(message()).status, 200);
+  EXPECT_EQ(world.inject(message()).status, 200);
+  expect_reduced(world.inject(json::object()), 400);  // costs nothing
+  // The worker commits one: it is counted in the store now, and not in flight any more.
+  const auto event = world.read_events(1).at(0);
+  const auto organisation =
+      world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
+  store::Unit unit;
+  unit.key = event.session;
+  unit.after.key = event.session;
+  unit.after.position = {1, 0, 0};
+  unit.quota = {{organisation, "injects", 1}};
+  world.commit(unit);
+  world.quota->committed(organisation, 1);
+  EXPECT_EQ(world.inject(message()).status, 200);
+  expect_problem(world.inject(message()), 402);
+  world.steady += std::chrono::seconds(5);
+  expect_problem(world.inject(message()), 402);
+  // Others have a quota of their own, and so has the next month.
+  const auto out = world.key_of("out@other.example");
+  EXPECT_EQ(world
+                .call({Method::post,
+                       "/v2.0/endpoint/inject",
+                       {{"x-api-key", out}},
+                       message('c').dump(),
+                       {}})
+                .status,
+            200);
+}
+
+TEST(Inject, AStoppedLogIsUnavailableAndNeverAFalseSuccess) {
+  World world;
+  world.log->stop();
+  const auto refused = world.inject(message());
+  expect_problem(refused, 503);
+  EXPECT_FALSE(header(refused, "Retry-After").empty());
+  EXPECT_EQ(world.events->appended(), 0U);
+}
+
+// --- Idempotency-Key -----------------------------------------------------------------------------
+
+TEST(IdempotencyKey, TheSameInjectTwiceIsOneEventWithOneAnswer) {
+  World world;
+  const HeaderList key{{"idempotency-key", "k1"}};
+  const auto first = world.inject(message(), key);
+  const auto second = world.inject(message(), key);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(second.status, 200);
+  EXPECT_EQ(second.body, first.body);
+  EXPECT_EQ(header(second, "X-Inject-Id"), header(first, "X-Inject-Id"));
+  const auto event = world.read_events(1).at(0);
+  EXPECT_EQ(event.claim, (model::Claim{model::Claim::Kind::keyed_event, event.id}));
+  EXPECT_TRUE(world.log_is_empty());
+  EXPECT_EQ(world.events->appended(), 1U);
+}
+
+TEST(IdempotencyKey, WithAnotherBodyIsAConflict) {
+  World world;
+  const HeaderList key{{"idempotency-key", "k1"}};
+  EXPECT_EQ(world.inject(message(), key).status, 200);
+  auto other = message();
+  other["text"] = "bye";
+  expect_problem(world.inject(other, key), 409);
+}
+
+TEST(IdempotencyKey, RefusedRequestsDoNotUseItUp) {
+  World world;
+  const HeaderList key{{"idempotency-key", "k1"}};
+  expect_reduced(world.inject(message('9'), key), 404);
+  EXPECT_EQ(world.inject(message(), key).status, 200);
+}
+
+TEST(IdempotencyKey, IsFreeAgainAfterADay) {
+  World world;
+  const HeaderList key{{"idempotency-key", "k1"}};
+  const auto first = world.inject(message(), key);
+  world.clock.advance(std::chrono::hours(24) + std::chrono::seconds(1));
+  const auto second = world.inject(message(), key);
+  EXPECT_NE(header(second, "X-Inject-Id"), header(first, "X-Inject-Id"));
+}
+
+TEST(IdempotencyKey, RepeatsDoNotCostQuota) {
+  test::WorldSettings settings;
+  settings.quota.injects_per_month = 2;
+  World world(settings);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(world.inject(message(), {{"idempotency-key", "k1"}}).status, 200);
+  }
+  EXPECT_EQ(world.inject(message()).status, 200);
+  expect_problem(world.inject(message()), 402);
+}
+
+TEST(IdempotencyKey, HasToBePrintableAndNotTooLong) {
+  World world;
+  for (const std::string& key : {std::string(), std::string(256, 'x'), std::string("a\xC3\xA4")}) {
+    expect_reduced(world.inject(message(), {{"idempotency-key", key}}), 400);
+  }
+  EXPECT_EQ(world.inject(message(), {{"idempotency-key", std::string(255, 'x')}}).status, 200);
+}
+
+// --- A user's message ----------------------------------------------------------------------------
+
+test::Sent say(const std::string& text, const std::string& key = {}) {
+  json body{{"userId", "u"}, {"sessionId", "s"}, {"text", text}};
+  HeaderList headers;
+  if (!key.empty()) headers.emplace_back("idempotency-key", key);
+  return {Method::post, "/" + token('a'), headers, body.dump(), {}};
+}
+
+void store_answer(World& world, const std::string& input_id, int status, std::string body) {
+  store::Unit unit;
+  unit.key = world.session_key();
+  const auto session = world.store->sessions().load(unit.key).value();
+  unit.expected_version = session ? session->version : 0;
+  unit.after.key = unit.key;
+  unit.after.position = {1, 0, unit.expected_version};
+  unit.answers = {{input_id, status, std::move(body), world.clock.now() + std::chrono::hours(24)}};
+  world.commit(unit);
+}
+
+TEST(Message, IsAnsweredByTheWorker) {
+  World world;
+  auto answer = world.send(say("hi"));
+  const auto event = world.read_events(1).at(0);
+  EXPECT_EQ(event.type, model::EventType::user_message);
+  EXPECT_EQ(event.text, "hi");
+  ASSERT_TRUE(world.waiters.claim(event.id));
+  world.waiters.finish(event.id, {200, R"({"text":"Hello."})"});
+  const auto response = answer.get();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, R"({"text":"Hello."})");
+  EXPECT_TRUE(response.content_type.starts_with("application/json"));
+}
+
+TEST(Message, IsToldWhenTheTurnTakesTooLong) {
+  test::WorldSettings settings;
+  settings.turn_timeout = std::chrono::milliseconds(1);
+  World world(settings);
+  expect_problem(world.call(say("hi")), 504);
+  // It still runs.
+  EXPECT_EQ(world.read_events(1).size(), 1U);
+}
+
+TEST(Message, WrongOnesNeverReachTheLog) {
+  World world;
+  expect_problem(world.call({Method::post, "/" + token('9'), {}, say("x").body, {}}), 404);
+  expect_problem(world.call({Method::post, "/" + token('a'), {}, "{}", {}}), 400);
+  EXPECT_TRUE(world.log_is_empty());
+  EXPECT_EQ(world.waiters.size(), 0U);
+}
+
+TEST(Message, AStoppedLogEndsTheWait) {
+  World world;
+  world.log->stop();
+  expect_problem(world.call(say("hi")), 503);
+  EXPECT_EQ(world.waiters.size(), 0U);
+}
+
+TEST(Message, AKeyedOneIsReplayedFromTheStore) {
+  World world;
+  auto first = world.send(say("hi", "k1"));
+  const auto event = world.read_events(1).at(0);
+  store_answer(world, event.id, 200, R"({"text":"one"})");
+  world.waiters.finish(event.id, {200, R"({"text":"one"})"});
+  EXPECT_EQ(first.get().body, R"({"text":"one"})");
+
+  const auto second = world.call(say("hi", "k1"));
+  EXPECT_EQ(second.status, 200);
+  EXPECT_EQ(second.body, R"({"text":"one"})");
+  EXPECT_TRUE(world.log_is_empty());
+  expect_problem(world.call(say("other", "k1")), 409);
+}
+
+TEST(Message, TwoAtOnceUnderOneKeyGetOneAnswer) {
+  World world;
+  auto first = world.send(say("hi", "k1"));
+  const auto event = world.read_events(1).at(0);
+  auto second = world.send(say("hi", "k1"));
+  // The second one is appended again under the first one's id: its claim lets one have effects.
+  const auto again = world.read_events(1).at(0);
+  EXPECT_EQ(again.id, event.id);
+  EXPECT_EQ(again.claim, event.claim);
+  ASSERT_TRUE(world.waiters.claim(event.id));
+  world.waiters.finish(event.id, {200, "{}"});
+  EXPECT_EQ(first.get().body, "{}");
+  EXPECT_EQ(second.get().body, "{}");
+  EXPECT_TRUE(world.log_is_empty());
+}
+
+TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
+  World world;
+  auto first = world.send(say("hi", "k1"));
+  const auto event = world.read_events(1).at(0);
+  store_answer(world, event.id, 500, "{}");
+  world.waiters.fail(event.id, {model::Errc::internal, "failed"});
+  expect_problem(first.get(), 500);
+
+  auto second = world.send(say("hi", "k1"));
+  const auto retried = world.read_events(1).at(0);
+  EXPECT_NE(retried.id, event.id);
+  EXPECT_EQ(retried.claim, (model::Claim{model::Claim::Kind::keyed_event, retried.id}));
+  store_answer(world, retried.id, 200, R"({"text":"two"})");
+  world.waiters.finish(retried.id, {200, R"({"text":"two"})"});
+  EXPECT_EQ(second.get().body, R"({"text":"two"})");
+  EXPECT_EQ(world.call(say("hi", "k1")).body, R"({"text":"two"})");
+  EXPECT_TRUE(world.log_is_empty());
+}
+
+}  // namespace
+}  // namespace conversed::api

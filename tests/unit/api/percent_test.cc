@@ -1,0 +1,37 @@
+#include "api/percent.h"
+
+#include <gtest/gtest.h>
+
+namespace conversed::api {
+namespace {
+
+TEST(Percent, EscapesAreDecodedOnce) {
+  EXPECT_EQ(percent_decode_path("/a%20b%2Fc%2f%25d+e"), "/a b/c/%d+e");
+  EXPECT_EQ(percent_decode_path("/%C3%9F"), "/\xC3\x9F");
+}
+
+TEST(Percent, BrokenEscapesNulAndWhatIsNotUtf8AreRefused) {
+  for (const auto* text : {"/%", "/%4", "/%4x", "/%x4", "/%00", "/%FF", "/%C3", "/%C0%80",
+                           "/%ED%A0%80", "/%F4%90%80%80"}) {
+    EXPECT_FALSE(percent_decode_path(text)) << text;
+    EXPECT_FALSE(parse_query(text)) << text;
+  }
+}
+
+TEST(Percent, QueryKeepsOrderAndRepeats) {
+  const HeaderList expected{{"a", "1"}, {"b", "x y z"}, {"a", ""}, {"c=", "d&="}, {"", "e=f"}};
+  EXPECT_EQ(parse_query("a=1&&b=x%20y+z&a&c%3D=d%26%3D&=e=f&"), expected);
+  EXPECT_EQ(parse_query(""), HeaderList{});
+}
+
+TEST(Percent, Utf8IsCheckedToTheLastByte) {
+  EXPECT_TRUE(
+      is_utf8("a\xC2\x80\xE0\xA0\x80\xED\x9F\xBF\xEF\xBF\xBF\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"));
+  for (const auto* text : {"\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF",
+                           "\xF5\x80\x80\x80", "\xE2\x82", "\xE2\x82\x41"}) {
+    EXPECT_FALSE(is_utf8(text));
+  }
+}
+
+}  // namespace
+}  // namespace conversed::api

@@ -1,0 +1,131 @@
+// From a path and a method to an operation, and the table of operations itself.
+#include "api/router.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api {
+namespace {
+
+using test::World;
+
+TEST(Operations, IdsAndRoutesAreUnique) {
+  std::set<std::string_view> ids;
+  std::set<std::pair<Method, std::string_view>> routes;
+  for (const Operation* operation : all_operations()) {
+    EXPECT_TRUE(ids.insert(operation->id).second) << operation->id;
+    EXPECT_TRUE(routes.insert({operation->method, operation->path}).second) << operation->id;
+    EXPECT_NE(operation->run, nullptr) << operation->id;
+    EXPECT_TRUE(operation->path.starts_with('/')) << operation->id;
+  }
+}
+
+TEST(Operations, ARoleIsNeededExactlyWhereSomebodyIsAsked) {
+  for (const Operation* operation : all_operations()) {
+    EXPECT_EQ(operation->role == Role::none, operation->credential == Credential::open)
+        << operation->id;
+  }
+}
+
+TEST(Operations, BasicIsForManagementAndNothingElse) {
+  for (const Operation* operation : all_operations()) {
+    EXPECT_EQ(operation->credential == Credential::basic,
+              operation->path.starts_with("/management/"))
+        << operation->id;
+  }
+}
+
+TEST(Router, ServesEveryPathWithAndWithoutItsBase) {
+  World world;
+  for (const char* path : {"/v2.0/endpoint/inject", "/new/v2.0/endpoint/inject"}) {
+    EXPECT_EQ(world.call({Method::post, path, {}, "{}", {}}).status, 401) << path;
+  }
+  EXPECT_EQ(world
+                .call({Method::post,
+                       "/new" + std::string("/") + test::token('9'),
+                       {},
+                       test::message().dump(),
+                       {}})
+                .status,
+            404);
+}
+
+TEST(Router, UnknownPathsAreNotFound) {
+  World world;
+  for (const char* path :
+       {"/", "", "/new", "/new/", "/nothing", "/v2.0/endpoint/inject/", "/v2.0//endpoint/inject",
+        "/newv2.0/endpoint/inject", "/new/new/v2.0/endpoint/inject", "/v2.0/endpoint/Inject",
+        "/inject/", "/a/outputs", "/../v2.0/endpoint/inject"}) {
+    const auto response = world.call({Method::post, path, {}, "{}", {}});
+    EXPECT_EQ(response.status, 404) << path;
+    EXPECT_EQ(response.content_type, "application/problem+json");
+  }
+}
+
+TEST(Router, AnotherMethodIsAnsweredWithWhatIsAllowed) {
+  World world;
+  auto response = world.call({Method::get, "/v2.0/endpoint/inject", {}, "", {}});
+  EXPECT_EQ(response.status, 405);
+  EXPECT_EQ(test::header(response, "Allow"), "POST, OPTIONS");
+  response = world.call({Method::put, "/management/apikeys", {}, "", {}});
+  EXPECT_EQ(response.status, 405);
+  EXPECT_EQ(test::header(response, "Allow"), "GET, HEAD, POST, OPTIONS");
+  response = world.call({Method::patch, "/" + test::token('a'), {}, "", {}});
+  EXPECT_EQ(test::header(response, "Allow"), "POST, OPTIONS");
+}
+
+TEST(Router, HeadIsServedWhereGetIs) {
+  World world;
+  const auto path = "/" + test::token('a') + "/outputs";
+  const HeaderList query{{"userId", "u"}, {"sessionId", "s"}};
+  EXPECT_EQ(world.call({Method::head, path, {}, "", query}).status, 200);
+  EXPECT_EQ(world.call({Method::head, "/v2.0/endpoint/inject", {}, "", {}}).status, 405);
+}
+
+TEST(Router, PreflightIsAnsweredOnAnyPath) {
+  World world;
+  auto response = world.call({Method::options, "/v2.0/endpoint/inject", {}, "", {}});
+  EXPECT_EQ(response.status, 204);
+  EXPECT_EQ(test::header(response, "Access-Control-Allow-Methods"), "POST, OPTIONS");
+  EXPECT_NE(test::header(response, "Access-Control-Allow-Headers").find("X-API-Key"),
+            std::string::npos);
+  EXPECT_FALSE(test::header(response, "Access-Control-Max-Age").empty());
+  EXPECT_EQ(world.call({Method::options, "/unknown", {}, "", {}}).status, 204);
+  EXPECT_EQ(world.call({Method::options, "*", {}, "", {}}).status, 204);
+}
+
+TEST(Router, AnImportMayBeLargerThanOtherBodies) {
+  World world;
+  const auto usual = world.options.api.max_body_bytes;
+  EXPECT_EQ(world.router->max_body_for(Method::post, "/v2.0/endpoint/inject"), usual);
+  EXPECT_EQ(world.router->max_body_for(Method::post, "/unknown"), usual);
+  EXPECT_GE(world.router->max_body_for(Method::post, "/new/management/import"), 16U << 20);
+  const auto response =
+      world.call({Method::post, "/v2.0/endpoint/inject", {}, std::string(usual + 1, ' '), {}});
+  EXPECT_EQ(response.status, 413);
+}
+
+TEST(Router, AddressesAndKeysAreLimitedApart) {
+  test::WorldSettings settings;
+  settings.limits.requests_per_second = 1;
+  settings.limits.burst = 2;
+  World world(settings);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(world.inject(test::message()).status, 200);
+  const auto refused = world.inject(test::message());
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_TRUE(test::header(refused, "Retry-After").ends_with("GMT"));
+  // Guessing is limited by address, and does not use up anybody's key.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(world.call({Method::post, "/v2.0/endpoint/inject", {}, "", {}}).status, 401);
+  }
+  EXPECT_EQ(world.call({Method::post, "/v2.0/endpoint/inject", {}, "", {}}).status, 429);
+  world.steady += std::chrono::seconds(1);
+  EXPECT_EQ(world.inject(test::message()).status, 200);
+}
+
+}  // namespace
+}  // namespace conversed::api

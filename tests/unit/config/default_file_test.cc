@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "config/document.h"
+#include "config/keys.h"
+#include "config/load.h"
+
+namespace conversed::config {
+namespace {
+
+constexpr const char* path = CONVERSED_DEFAULT_FILE;
+
+// With CONVERSED_TEST_UPDATE set, writes the file instead of comparing it.
+TEST(DefaultFile, IsWhatTheTableSays) {
+  if (std::getenv("CONVERSED_TEST_UPDATE") != nullptr) {
+    std::ofstream(path) << default_file();
+    GTEST_SKIP() << "wrote " << path;
+  }
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(), default_file())
+      << "the table of keys has changed: run config_test once with CONVERSED_TEST_UPDATE=1";
+}
+
+void collect(const YamlNode& node, const std::string& prefix, std::vector<std::string>& paths) {
+  for (const YamlNode& child : node.children) {
+    if (child.kind == YamlNode::Kind::map) {
+      collect(child, prefix + child.key + ".", paths);
+    } else {
+      paths.push_back(prefix + child.key);
+    }
+  }
+}
+
+TEST(DefaultFile, HasEveryKeyOnce) {
+  const YamlDocument document = parse_yaml(default_file(), "f");
+  ASSERT_TRUE(document.problems.empty()) << format_problems(document.problems);
+  std::vector<std::string> found;
+  collect(document.root, "", found);
+  std::vector<std::string> expected;
+  for (const Key& key : keys()) expected.emplace_back(key.path);
+  EXPECT_EQ(found, expected);
+}
+
+TEST(DefaultFile, AsItStandsMeansTheBuiltInDefaults) {
+  const auto from_file = load({.file = path, .environment = {}, .root = true, .drivers = {}});
+  const auto built_in =
+      load({.file = std::nullopt, .environment = {}, .root = true, .drivers = {}});
+  ASSERT_TRUE(from_file) << format_problems(from_file.error());
+  ASSERT_TRUE(built_in) << format_problems(built_in.error());
+  EXPECT_EQ(*from_file, *built_in);
+}
+
+TEST(DefaultFile, FitsAHundredColumns) {
+  std::istringstream lines(default_file());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
+
+}  // namespace
+}  // namespace conversed::config

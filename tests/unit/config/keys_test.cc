@@ -1,0 +1,130 @@
+#include "config/keys.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace conversed::config {
+namespace {
+
+TEST(Keys, PathsAndVariablesAreUnique) {
+  std::set<std::string_view> paths;
+  std::set<std::string> variables;
+  for (const Key& key : keys()) {
+    EXPECT_TRUE(paths.insert(key.path).second) << key.path;
+    EXPECT_TRUE(variables.insert(key.variable()).second) << key.variable();
+  }
+}
+
+TEST(Keys, NoKeyIsAGroupToo) {
+  for (const Key& key : keys()) {
+    for (const Key& other : keys()) {
+      EXPECT_FALSE(other.path.starts_with(std::string(key.path) + ".")) << key.path;
+    }
+  }
+}
+
+TEST(Keys, NoVariableIsReserved) {
+  for (const Key& key : keys()) {
+    for (const std::string_view reserved : reserved_variables()) {
+      EXPECT_FALSE(reserved.ends_with('_') ? key.variable().starts_with(reserved)
+                                           : key.variable() == reserved)
+          << key.path;
+    }
+  }
+}
+
+TEST(Keys, EachIsExplainedInSentences) {
+  for (const Key& key : keys()) {
+    EXPECT_GT(key.doc.size(), 15U) << key.path;
+    EXPECT_EQ(key.doc.back(), '.') << key.path;
+    EXPECT_FALSE(key.expected().empty()) << key.path;
+    EXPECT_LE(key.min, key.max) << key.path;
+  }
+}
+
+// A row whose accessor names the wrong member, or a default out of its own range, shows here.
+TEST(Keys, TheDefaultIsOfItsOwnForm) {
+  for (const Key& key : keys()) {
+    const Settings defaults;
+    Settings settings;
+    const auto complaint = key.assign(settings, key, key.show(defaults, key));
+    EXPECT_EQ(complaint, std::nullopt) << key.path << ": " << complaint.value_or("");
+    EXPECT_EQ(settings, defaults) << key.path;
+  }
+}
+
+// Some other value of the key's form.
+std::vector<std::string> another(const Key& key) {
+  switch (key.form) {
+    case Form::whole:
+      return {std::to_string(key.max)};
+    case Form::duration:
+      return {std::to_string(key.max) + "ms"};
+    case Form::size:
+      return {std::to_string(key.max)};
+    case Form::flag:
+      return {"false"};
+    case Form::word:
+      return {std::string(key.words.back() == key.show({}, key).front() ? key.words.front()
+                                                                        : key.words.back())};
+    case Form::words:
+      return {std::string(key.words.back())};
+    case Form::host:
+      return {"::1"};
+    case Form::path:
+      return {"/tmp"};
+    case Form::base_path:
+      return {"/other/path"};
+    case Form::topic:
+      return {"other.prefix"};
+    case Form::servers:
+      return {"a:1", "b:2"};
+    case Form::networks:
+      return {"10.0.0.0/8", "b.example"};
+    case Form::url:
+      return {"postgresql://h/d"};
+  }
+  return {};
+}
+
+TEST(Keys, EachSetsAMemberOfItsOwn) {
+  for (const Key& key : keys()) {
+    Settings settings;
+    ASSERT_EQ(key.assign(settings, key, another(key)), std::nullopt) << key.path;
+    for (const Key& other : keys()) {
+      EXPECT_EQ(other.show(settings, other) != other.show({}, other), other.path == key.path)
+          << key.path << " and " << other.path;
+    }
+  }
+}
+
+TEST(Keys, BoundsAreInclusiveAndEnforced) {
+  for (const Key& key : keys()) {
+    if (key.form != Form::whole && key.form != Form::duration && key.form != Form::size) continue;
+    const std::string unit = key.form == Form::duration ? "ms" : "";
+    const auto complains = [&](std::uint64_t value) {
+      Settings settings;
+      return key.assign(settings, key, {std::to_string(value) + unit}).has_value();
+    };
+    EXPECT_FALSE(complains(key.min)) << key.path;
+    EXPECT_FALSE(complains(key.max)) << key.path;
+    EXPECT_TRUE(complains(key.max + 1)) << key.path;
+    if (key.min > 0) {
+      EXPECT_TRUE(complains(key.min - 1)) << key.path;
+    }
+  }
+}
+
+TEST(Keys, WhatChangedIsToldByName) {
+  Settings after;
+  after.limits.burst = 7;
+  after.workers = 9;
+  after.store.postgres.url = Secret("postgresql://x");
+  EXPECT_EQ(changed_keys({}, after),
+            (std::vector<std::string_view>{"workers", "store.postgres.url", "limits.burst"}));
+  EXPECT_TRUE(changed_keys(after, after).empty());
+}
+
+}  // namespace
+}  // namespace conversed::config

@@ -1,0 +1,344 @@
+#include "daemon/deliverer.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/metrics.h"
+#include "daemon/webhook.h"
+#include "tests/support/http_receiver.h"
+#include "tests/unit/daemon/world.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using tests::HttpReceiver;
+
+class DelivererTest : public World {
+ protected:
+  void SetUp() override {
+    World::SetUp();
+    import({{"web", receiver_.url("/hook")}, {"dead", "http://127.0.0.1:9/"}, { "mute", "" }});
+    start();
+  }
+  void TearDown() override { stop(); }
+
+  void start(DelivererSettings settings = {}) {
+    http_ = std::make_unique<HttpClient>(HttpClientSettings{}, loopback_egress());
+    ASSERT_TRUE(http_->start());
+    deliverer_ = std::make_unique<Deliverer>(settings, *store_, *http_, clock_, metrics_);
+    ASSERT_TRUE(deliverer_->start());
+    ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));
+  }
+  void stop() {
+    if (deliverer_) deliverer_->stop();
+    if (http_) http_->stop();
+  }
+  void restart(DelivererSettings settings = {}) {
+    stop();
+    deliverer_.reset();
+    http_.reset();
+    open();
+    start(settings);
+  }
+
+  // As the turn worker does: commits, and offers from the commit's callback.
+  void say(const model::SessionKey& key, const std::vector<std::string>& texts) {
+    auto unit = turn(key, texts);
+    auto outputs = unit.outputs;
+    commit(std::move(unit), [&] { deliverer_->offer(key, std::move(outputs)); });
+  }
+  // Nobody tells the Deliverer.
+  void say_silently(const model::SessionKey& key, const std::vector<std::string>& texts) {
+    commit(turn(key, texts));
+  }
+  void settle() {
+    ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));
+  }
+  [[nodiscard]] std::int64_t pending() {
+    flush();
+    return store_->outbox().pending().value();
+  }
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> received() {
+    std::map<std::string, std::vector<std::string>> texts;
+    for (const auto& request : receiver_.requests()) {
+      const auto body = json::parse(request.body);
+      texts[body["userId"]].push_back(body["output"]["text"]);
+    }
+    return texts;
+  }
+  // Moves the clock to the next try of the only session that waits.
+  void to_next_try() {
+    flush();
+    const auto due = store_->outbox().due(model::from_unix_ms(INT64_MAX), 1, 1).value();
+    ASSERT_EQ(due.size(), 1U);
+    clock_.set(due[0].due_at);
+    deliverer_->wake();
+  }
+
+  HttpReceiver receiver_;
+  Metrics metrics_;
+  std::unique_ptr<HttpClient> http_;
+  std::unique_ptr<Deliverer> deliverer_;
+};
+
+TEST_F(DelivererTest, OutputArrivesSignedOnceAndIsMarked) {
+  say(key("ann"), {"hello"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  const auto request = receiver_.requests().at(0);
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.target, "/hook");
+  EXPECT_EQ(request.headers.at("x-conversed-sequence"), "1");
+  EXPECT_EQ(request.headers.at("webhook-signature"),
+            WebhookKey(signing_secret)
+                .sign(request.headers.at("webhook-id"),
+                      std::stoll(request.headers.at("webhook-timestamp")), request.body));
+  settle();
+  EXPECT_EQ(pending(), 0);
+  EXPECT_EQ(receiver_.count(), 1U);
+  EXPECT_EQ(metrics_.deliveries(DeliveryOutcome::delivered).value(), 1U);
+}
+
+TEST_F(DelivererTest, OutputsOfASessionComeInOrder) {
+  const auto seed = std::random_device{}();
+  RecordProperty("seed", static_cast<int>(seed));
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::map<std::string, std::vector<std::string>> said;
+  for (int i = 0; i < 120; ++i) {
+    const auto user = "user" + std::to_string(random() % 7);
+    std::vector<std::string> texts(1 + random() % 3);
+    for (auto& text : texts) said[user].push_back(text = std::to_string(i) + ":" + user);
+    say(key(user), texts);
+  }
+  settle();
+  EXPECT_EQ(received(), said);
+  EXPECT_EQ(pending(), 0);
+}
+
+TEST_F(DelivererTest, OrderHoldsWhenMemoryHoldsNextToNothing) {
+  stop();
+  deliverer_.reset();
+  start({.connections = 4, .max_sessions = 8, .max_outputs = 6, .max_outputs_each = 2});
+  const auto seed = std::random_device{}();
+  RecordProperty("seed", static_cast<int>(seed));
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::map<std::string, std::vector<std::string>> said;
+  for (int i = 0; i < 150; ++i) {
+    const auto user = "user" + std::to_string(random() % 20);
+    std::vector<std::string> texts(1 + random() % 4);
+    for (auto& text : texts) said[user].push_back(text = std::to_string(i) + ":" + user);
+    say(key(user), texts);
+  }
+  ASSERT_TRUE(eventually([&] { return deliverer_->idle() && pending() == 0; }));
+  EXPECT_EQ(received(), said);
+}
+
+TEST_F(DelivererTest, OneIsInFlightASession) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 3ms}; });
+  std::vector<std::string> texts;
+  for (int i = 0; i < 8; ++i) texts.push_back(std::to_string(i));
+  say(key("ann"), texts);
+  ASSERT_TRUE(receiver_.wait_for(8));
+  settle();
+  EXPECT_EQ(receiver_.connections(), 1U);
+}
+
+TEST_F(DelivererTest, FailureIsRetriedWithTheSameIdAndHoldsItsSessionOnly) {
+  receiver_.set_handler([](const auto& request) {
+    const bool ann = request.body.find("ann") != std::string::npos;
+    return HttpReceiver::Answer{.status = ann ? 500 : 200};
+  });
+  say(key("ann"), {"first", "second"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  say(key("bob"), {"hello"});
+  ASSERT_TRUE(receiver_.wait_for(2));
+  settle();
+  EXPECT_EQ(pending(), 2);
+  receiver_.set_handler({});
+  to_next_try();
+  ASSERT_TRUE(receiver_.wait_for(4));
+  settle();
+  EXPECT_EQ(pending(), 0);
+  EXPECT_EQ(received()["ann"], (std::vector<std::string>{"first", "first", "second"}));
+  const auto requests = receiver_.requests();
+  EXPECT_EQ(requests[0].headers.at("webhook-id"), requests[2].headers.at("webhook-id"));
+}
+
+TEST_F(DelivererTest, EveryKindOfFailureIsRetried) {
+  using Answer = HttpReceiver::Answer;
+  // The broken connection comes first: on one that was kept, libcurl itself sends again.
+  std::vector<Answer> answers{{.then = HttpReceiver::Then::close},
+                              {.status = 400},
+                              {.status = 408},
+                              {.status = 404},
+                              {.status = 429},
+                              {.status = 302}};
+  receiver_.set_handler([&](const auto&) {
+    const auto turn = receiver_.count();
+    return turn < answers.size() ? answers[turn] : Answer{};
+  });
+  say(key("ann"), {"stubborn"});
+  for (std::size_t tries = 1; tries <= answers.size(); ++tries) {
+    ASSERT_TRUE(receiver_.wait_for(tries));
+    ASSERT_TRUE(
+        eventually([&] { return metrics_.deliveries(DeliveryOutcome::retried).value() == tries; }));
+    settle();
+    to_next_try();
+  }
+  ASSERT_TRUE(receiver_.wait_for(answers.size() + 1));
+  settle();
+  EXPECT_EQ(pending(), 0);
+}
+
+TEST_F(DelivererTest, RetryAfterIsHonoured) {
+  receiver_.set_handler([](const auto&) {
+    return HttpReceiver::Answer{.status = 503, .headers = {{"Retry-After", "120"}}};
+  });
+  say(key("ann"), {"hello"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  flush();
+  const auto due = store_->outbox().due(model::from_unix_ms(INT64_MAX), 1, 1).value().at(0);
+  EXPECT_EQ(due.due_at, clock_.now() + 120s);
+  EXPECT_EQ(due.attempts, 1);
+}
+
+TEST_F(DelivererTest, AfterRetryForAnOutputIsADeadLetterAndTheNextFollows) {
+  receiver_.set_handler([](const auto& request) {
+    const bool bad = request.body.find("bad") != std::string::npos;
+    return HttpReceiver::Answer{.status = bad ? 500 : 200};
+  });
+  say(key("ann"), {"bad", "good"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  clock_.advance(24h);
+  deliverer_->wake();
+  ASSERT_TRUE(receiver_.wait_for(3));
+  settle();
+  EXPECT_EQ(pending(), 0);
+  const auto letters = store_->dead_letters().list(project(), {}, 0, 10).value();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].output_seq, 1);
+  EXPECT_EQ(letters[0].reason, "the webhook answered 500");
+
+  receiver_.set_handler({});
+  ASSERT_TRUE(store_->dead_letters().replay_output(project(), letters[0].id));
+  deliverer_->offer_from_store(key("ann"));
+  ASSERT_TRUE(receiver_.wait_for(4));
+  settle();
+  EXPECT_EQ(received()["ann"], (std::vector<std::string>{"bad", "bad", "good", "bad"}));
+  EXPECT_EQ(pending(), 0);
+}
+
+TEST_F(DelivererTest, GoneEndsAnOutputAtOnce) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 410}; });
+  say(key("ann"), {"hello"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  EXPECT_EQ(pending(), 0);
+  EXPECT_EQ(*store_->dead_letters().count_new(), 1);
+}
+
+TEST_F(DelivererTest, WithoutAWebhookOutputsAreDroppedWithAMark) {
+  say(key("ann", "mute"), {"hello", "again"});
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  settle();
+  EXPECT_EQ(receiver_.count(), 0U);
+  EXPECT_EQ(metrics_.deliveries(DeliveryOutcome::dropped).value(), 2U);
+}
+
+TEST_F(DelivererTest, ChangedWebhookIsUsedFromThenOn) {
+  say(key("ann"), {"one"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  import({{ "web", receiver_.url("/moved") }});
+  say(key("ann"), {"two"});
+  ASSERT_TRUE(receiver_.wait_for(2));
+  EXPECT_EQ(receiver_.requests().at(1).target, "/moved");
+}
+
+TEST_F(DelivererTest, PendingOutputsAreFoundAtTheStart) {
+  stop();
+  std::map<std::string, std::vector<std::string>> said;
+  for (int i = 0; i < 40; ++i) {
+    const auto user = "user" + std::to_string(i % 8);
+    said[user].push_back(std::to_string(i));
+    say_silently(key(user), {std::to_string(i)});
+  }
+  restart();
+  ASSERT_TRUE(receiver_.wait_for(40));
+  settle();
+  EXPECT_EQ(received(), said);
+  EXPECT_EQ(pending(), 0);
+}
+
+TEST_F(DelivererTest, RestartKeepsTheTimeOfTheNextTry) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 500}; });
+  say(key("ann"), {"first"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  receiver_.set_handler({});
+  restart();
+  settle();
+  EXPECT_EQ(receiver_.count(), 1U) << "it is not due yet";
+  say(key("ann"), {"second"});
+  settle();
+  EXPECT_EQ(receiver_.count(), 1U) << "the second waits for the first";
+  to_next_try();
+  ASSERT_TRUE(receiver_.wait_for(3));
+  settle();
+  EXPECT_EQ(received()["ann"], (std::vector<std::string>{"first", "first", "second"}));
+}
+
+TEST_F(DelivererTest, StopWaitsForWhatIsInFlightAndItsMarkIsKept) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 30ms}; });
+  say(key("ann"), {"one", "two"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  stop();
+  EXPECT_EQ(receiver_.count(), 1U);
+  EXPECT_EQ(pending(), 1);
+  deliverer_->stop();
+  deliverer_->offer(key("ann"), {});
+}
+
+TEST_F(DelivererTest, CutOffDeliveryIsRepeatedWithTheSameId) {
+  stop();
+  deliverer_.reset();
+  start({.drain_timeout = 0ms});
+  receiver_.set_handler(
+      [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
+  say(key("ann"), {"one"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  receiver_.set_handler({});
+  restart();
+  ASSERT_TRUE(receiver_.wait_for(2));
+  settle();
+  const auto requests = receiver_.requests();
+  EXPECT_EQ(requests[0].headers.at("webhook-id"), requests[1].headers.at("webhook-id"));
+  EXPECT_EQ(pending(), 0);
+}
+
+TEST_F(DelivererTest, HangingEndpointLeavesConnectionsToOthers) {
+  HttpReceiver hanging(
+      [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
+  import({{"web", receiver_.url()}, { "hanging", hanging.url() }});
+  stop();
+  deliverer_.reset();
+  start({.connections = 8, .drain_timeout = 0ms});
+  for (int i = 0; i < 30; ++i) say(key("u" + std::to_string(i), "hanging"), {"x"});
+  ASSERT_TRUE(hanging.wait_for(6));
+  for (int i = 0; i < 10; ++i) say(key("v" + std::to_string(i)), {"y"});
+  EXPECT_TRUE(receiver_.wait_for(10));
+  EXPECT_EQ(hanging.count(), 6U);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,150 @@
+#include "daemon/egress.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <string>
+#include <vector>
+
+namespace conversed::daemon {
+namespace {
+
+struct Row {
+  const char* address;
+  bool open;
+};
+
+TEST(Egress, OnlyPublicUnicastIsOpenByDefault) {
+  const auto egress = *Egress::create({});
+  for (const Row row : {
+           Row{"93.184.216.34", true},
+           Row{"8.8.8.8", true},
+           Row{"1.1.1.1", true},
+           Row{"172.15.255.255", true},
+           Row{"172.32.0.0", true},
+           Row{"100.63.255.255", true},
+           Row{"100.128.0.0", true},
+           Row{"169.253.255.255", true},
+           Row{"223.255.255.255", true},
+           Row{"0.0.0.0", false},
+           Row{"0.1.2.3", false},
+           Row{"10.0.0.1", false},
+           Row{"10.255.255.255", false},
+           Row{"100.64.0.1", false},
+           Row{"127.0.0.1", false},
+           Row{"127.255.255.254", false},
+           Row{"169.254.169.254", false},
+           Row{"172.16.0.1", false},
+           Row{"172.31.255.255", false},
+           Row{"192.0.0.8", false},
+           Row{"192.0.2.1", false},
+           Row{"192.88.99.1", false},
+           Row{"192.168.1.1", false},
+           Row{"198.18.0.1", false},
+           Row{"198.51.100.7", false},
+           Row{"203.0.113.7", false},
+           Row{"224.0.0.1", false},
+           Row{"239.255.255.255", false},
+           Row{"240.0.0.1", false},
+           Row{"255.255.255.255", false},
+           Row{"2606:4700:4700::1111", true},
+           Row{"2a00:1450:4001::1", true},
+           Row{"::", false},
+           Row{"::1", false},
+           Row{"fe80::1", false},
+           Row{"fc00::1", false},
+           Row{"fd12:3456::1", false},
+           Row{"fec0::1", false},
+           Row{"ff02::1", false},
+           Row{"100::1", false},
+           Row{"2001:db8::1", false},
+           Row{"2001::1", false},
+           Row{"3fff::1", false},
+           Row{"4000::1", false},
+           Row{"fd00:ec2::254", false},
+       }) {
+    EXPECT_EQ(egress.allows("host.example", row.address), row.open) << row.address;
+  }
+}
+
+TEST(Egress, EmbeddedIpv4AddressIsJudgedToo) {
+  const auto egress = *Egress::create({});
+  for (const Row row : {
+           Row{"::ffff:127.0.0.1", false},
+           Row{"::ffff:10.1.2.3", false},
+           Row{"::ffff:169.254.169.254", false},
+           Row{"::ffff:8.8.8.8", true},
+           Row{"::127.0.0.1", false},
+           Row{"::8.8.8.8", false},
+           Row{"::ffff:0:127.0.0.1", false},
+           Row{"64:ff9b::127.0.0.1", false},
+           Row{"64:ff9b::192.168.0.1", false},
+           Row{"64:ff9b::8.8.8.8", true},
+           Row{"64:ff9b:1::10.0.0.1", false},
+           Row{"2002:7f00:1::1", false},
+           Row{"2002:a9fe:a9fe::1", false},
+           Row{"2002:808:808::1", true},
+       }) {
+    EXPECT_EQ(egress.allows("host.example", row.address), row.open) << row.address;
+  }
+}
+
+TEST(Egress, RangeOpensItsAddressesOnly) {
+  const auto egress = *Egress::create({"10.1.0.0/16", "127.0.0.1", "fd00:1::/32", "::1"});
+  EXPECT_TRUE(egress.allows("x", "10.1.255.1"));
+  EXPECT_FALSE(egress.allows("x", "10.2.0.1"));
+  EXPECT_TRUE(egress.allows("x", "127.0.0.1"));
+  EXPECT_FALSE(egress.allows("x", "127.0.0.2"));
+  EXPECT_TRUE(egress.allows("x", "fd00:1::7"));
+  EXPECT_FALSE(egress.allows("x", "fd00:2::7"));
+  EXPECT_TRUE(egress.allows("x", "::1"));
+  EXPECT_FALSE(egress.allows("x", "::2"));
+  EXPECT_TRUE(egress.allows("x", "::ffff:10.1.0.1")) << "the same address in other clothes";
+  EXPECT_TRUE(egress.allows("x", "64:ff9b::10.1.0.1"));
+  EXPECT_FALSE(egress.allows("x", "64:ff9b::10.2.0.1"));
+}
+
+TEST(Egress, RangeWithoutHostBitsMatchesWhateverTheyAre) {
+  const auto egress = *Egress::create({"10.1.2.3/12", "0.0.0.0/0"});
+  EXPECT_TRUE(egress.allows("x", "10.15.0.1"));
+  EXPECT_TRUE(egress.allows("x", "127.0.0.1"));
+  EXPECT_FALSE(egress.allows("x", "::1")) << "all of IPv4 is not IPv6";
+}
+
+TEST(Egress, HostNameOpensRequestsToThatNameOnly) {
+  const auto egress = *Egress::create({"Hooks.Internal.example", "localhost."});
+  EXPECT_TRUE(egress.allows("hooks.internal.example", "10.0.0.7"));
+  EXPECT_TRUE(egress.allows("HOOKS.internal.example.", "10.0.0.7"));
+  EXPECT_TRUE(egress.allows("localhost", "127.0.0.1"));
+  EXPECT_FALSE(egress.allows("other.internal.example", "10.0.0.7"));
+  EXPECT_FALSE(egress.allows("evil.hooks.internal.example", "10.0.0.7"));
+}
+
+TEST(Egress, NonsenseInTheListIsNamed) {
+  for (const char* entry : {"", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "10.0.0.0/-1", "::/129",
+                            "host/8", "two words", "10.0.0", "300.1.1.1", "-x.example", "a..b"}) {
+    const auto egress = Egress::create({entry});
+    ASSERT_FALSE(egress) << entry;
+    EXPECT_EQ(egress.error().code, model::Errc::invalid_argument);
+    EXPECT_NE(egress.error().message.find(entry), std::string::npos);
+  }
+}
+
+TEST(Egress, ForeignAddressFamilyIsClosed) {
+  const auto egress = *Egress::create({"0.0.0.0/0", "::/0"});
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  EXPECT_FALSE(egress.allows("x", reinterpret_cast<const sockaddr*>(&local)));
+  EXPECT_FALSE(egress.allows("x", static_cast<const sockaddr*>(nullptr)));
+  EXPECT_FALSE(egress.allows("x", "no address"));
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_TRUE(egress.allows("x", reinterpret_cast<const sockaddr*>(&v4)));
+  EXPECT_FALSE(Egress::create({})->allows("x", reinterpret_cast<const sockaddr*>(&v4)));
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,281 @@
+#include "daemon/http_client.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/http_receiver.h"
+#include "tests/unit/daemon/world.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using tests::HttpReceiver;
+
+class HttpClientTest : public testing::Test {
+ protected:
+  void SetUp() override { use({}); }
+
+  void use(HttpClientSettings settings, Egress egress = loopback_egress()) {
+    client_ = std::make_unique<HttpClient>(std::move(settings), std::move(egress));
+    ASSERT_TRUE(client_->start());
+  }
+  std::future<HttpOutcome> send(HttpRequest request) {
+    auto promise = std::make_shared<std::promise<HttpOutcome>>();
+    client_->send(std::move(request),
+                  [promise](HttpOutcome outcome) { promise->set_value(std::move(outcome)); });
+    return promise->get_future();
+  }
+  HttpOutcome get(const std::string& url) { return send({.method = "GET", .url = url}).get(); }
+  HttpRequest post(const std::string& path = "/") {
+    return {.method = "POST", .url = receiver_.url(path), .body = "{}"};
+  }
+
+  HttpReceiver receiver_;
+  std::unique_ptr<HttpClient> client_;
+};
+
+TEST_F(HttpClientTest, SendsMethodHeadersAndBodyAsTheyAre) {
+  const std::string body = std::string("bytes ") + '\0' + " \xff and more";
+  const auto outcome = send({.method = "PUT",
+                             .url = receiver_.url("/path?q=1"),
+                             .headers = {{"X-Mine", "yes"}, {"X-Empty", ""}},
+                             .body = body})
+                           .get();
+  EXPECT_TRUE(outcome.success());
+  EXPECT_EQ(outcome.status, 200);
+  const auto request = receiver_.requests().at(0);
+  EXPECT_EQ(request.method, "PUT");
+  EXPECT_EQ(request.target, "/path?q=1");
+  EXPECT_EQ(request.body, body);
+  EXPECT_EQ(request.headers.at("x-mine"), "yes");
+  EXPECT_EQ(request.headers.at("x-empty"), "");
+  EXPECT_EQ(request.headers.at("user-agent"), "conversed");
+  EXPECT_FALSE(request.headers.contains("content-type")) << "none was asked for";
+  EXPECT_FALSE(request.headers.contains("expect"));
+}
+
+TEST_F(HttpClientTest, OneHandleServesAllMethodsOneAfterTheOther) {
+  use({.max_in_flight = 1});
+  for (const std::string method : {"POST", "GET", "HEAD", "DELETE", "PATCH", "OPTIONS", "GET"}) {
+    const auto outcome = send({.method = method, .url = receiver_.url()}).get();
+    EXPECT_EQ(outcome.status, 200) << method;
+    EXPECT_EQ(receiver_.requests().back().method, method);
+  }
+  EXPECT_EQ(receiver_.connections(), 1U) << "the connection is kept";
+}
+
+TEST_F(HttpClientTest, GivesStatusBodyAndRetryAfter) {
+  receiver_.set_handler([](const auto&) {
+    return HttpReceiver::Answer{.status = 503, .body = "later", .headers = {{"Retry-After", "17"}}};
+  });
+  const auto outcome = get(receiver_.url());
+  EXPECT_EQ(outcome.error, HttpError::none);
+  EXPECT_FALSE(outcome.success());
+  EXPECT_EQ(outcome.status, 503);
+  EXPECT_EQ(outcome.body, "later");
+  EXPECT_EQ(outcome.retry_after, 17s);
+}
+
+TEST_F(HttpClientTest, RedirectIsAnAnswerAndNotFollowed) {
+  receiver_.set_handler([this](const auto&) {
+    return HttpReceiver::Answer{.status = 302, .headers = {{"Location", receiver_.url("/other")}}};
+  });
+  EXPECT_EQ(get(receiver_.url()).status, 302);
+  EXPECT_EQ(receiver_.count(), 1U);
+}
+
+TEST_F(HttpClientTest, SilenceEndsAsTimeout) {
+  receiver_.set_handler(
+      [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
+  auto request = post();
+  request.timeout = 50ms;
+  const auto outcome = send(request).get();
+  EXPECT_EQ(outcome.error, HttpError::timeout);
+  EXPECT_EQ(outcome.status, 0);
+}
+
+TEST_F(HttpClientTest, ClosedPortAndBrokenConnectionAreRefused) {
+  auto gone = std::make_unique<HttpReceiver>();
+  const auto url = gone->url();
+  gone.reset();
+  EXPECT_EQ(get(url).error, HttpError::refused);
+  receiver_.set_handler(
+      [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::close}; });
+  EXPECT_EQ(send(post()).get().error, HttpError::refused);
+}
+
+TEST_F(HttpClientTest, TooLongAnswerIsCutOffWithItsStatus) {
+  receiver_.set_handler(
+      [](const auto&) { return HttpReceiver::Answer{.body = std::string(5000, 'x')}; });
+  auto request = post();
+  request.max_response_bytes = 4999;
+  const auto outcome = send(request).get();
+  EXPECT_EQ(outcome.error, HttpError::too_large);
+  EXPECT_EQ(outcome.status, 200);
+  EXPECT_TRUE(outcome.body.empty());
+  request.max_response_bytes = 5000;
+  EXPECT_EQ(send(request).get().body.size(), 5000U);
+}
+
+TEST_F(HttpClientTest, ClosedAddressIsNeverConnectedTo) {
+  use({}, *Egress::create({}));
+  EXPECT_EQ(send(post()).get().error, HttpError::egress_refused);
+  const auto port = std::to_string(receiver_.port());
+  for (const std::string host : {"localhost", "0177.0.0.1", "2130706433", "0x7f.1", "127.1",
+                                 "[::ffff:127.0.0.1]", "[::1]", "0.0.0.0"}) {
+    const auto outcome = get("http://" + host + ":" + port + "/");
+    EXPECT_EQ(outcome.error, HttpError::egress_refused) << host;
+  }
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
+TEST_F(HttpClientTest, HostNameInTheListOpensIt) {
+  use({}, *Egress::create({"localhost"}));
+  const auto port = std::to_string(receiver_.port());
+  EXPECT_EQ(get("http://localhost:" + port + "/").status, 200);
+  EXPECT_EQ(get("http://127.0.0.1:" + port + "/").error, HttpError::egress_refused)
+      << "the kept connection belongs to the name";
+}
+
+TEST_F(HttpClientTest, WhatIsNoRequestIsInvalid) {
+  const auto url = receiver_.url();
+  const auto port = std::to_string(receiver_.port());
+  std::vector<HttpRequest> requests{
+      {.method = "GE T", .url = url},
+      {.method = "", .url = url},
+      {.method = "CONNECT", .url = url},
+      {.method = "GET", .url = "ftp://127.0.0.1/"},
+      {.method = "GET", .url = "file:///etc/passwd"},
+      {.method = "GET", .url = "http://"},
+      {.method = "GET", .url = "http://user:pw@127.0.0.1:" + port + "/"},
+      {.method = "GET", .url = url + "a b"},
+      {.method = "GET", .url = url + std::string("\0", 1)},
+      {.method = "GET", .url = url, .headers = {{"X", "a\r\nY: b"}}},
+      {.method = "GET", .url = url, .headers = {{"X Y", "a"}}},
+      {.method = "GET", .url = url, .headers = {{"Content-Length", "5"}}},
+      {.method = "GET", .url = url, .headers = {{"transfer-encoding", "chunked"}}},
+  };
+  for (auto& request : requests) {
+    const auto text = request.method + " " + request.url;
+    EXPECT_EQ(send(std::move(request)).get().error, HttpError::invalid) << text;
+  }
+  EXPECT_EQ(receiver_.count(), 0U);
+  EXPECT_EQ(get(url).status, 200) << "its handle works on";
+}
+
+TEST_F(HttpClientTest, EnvironmentSetsNoProxy) {
+  setenv("http_proxy", "http://127.0.0.1:1", 1);
+  EXPECT_EQ(get(receiver_.url()).status, 200);
+  unsetenv("http_proxy");
+}
+
+TEST_F(HttpClientTest, NoMoreThanTheLimitAreInFlight) {
+  use({.max_in_flight = 3, .max_waiting = 1000});
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 1ms}; });
+  std::vector<HttpClient::Exchange> batch;
+  std::promise<void> all;
+  std::atomic<int> left = 60;
+  std::atomic<std::size_t> most = 0;
+  for (int i = 0; i < 60; ++i) {
+    batch.push_back({post(), [&](const HttpOutcome& outcome) {
+                       EXPECT_EQ(outcome.status, 200);
+                       most = std::max<std::size_t>(most, client_->in_flight() + 1);
+                       if (--left == 0) all.set_value();
+                     }});
+  }
+  client_->send(std::move(batch));
+  all.get_future().get();
+  EXPECT_LE(receiver_.connections(), 3U);
+  EXPECT_LE(most.load(), 3U);
+}
+
+TEST_F(HttpClientTest, BeyondTheQueueRequestsAreOverloaded) {
+  use({.max_in_flight = 1, .max_waiting = 2});
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 20ms}; });
+  std::vector<std::future<HttpOutcome>> outcomes;
+  std::vector<HttpClient::Exchange> batch;
+  for (int i = 0; i < 6; ++i) {
+    auto promise = std::make_shared<std::promise<HttpOutcome>>();
+    outcomes.push_back(promise->get_future());
+    batch.push_back(
+        {post(), [promise](HttpOutcome outcome) { promise->set_value(std::move(outcome)); }});
+  }
+  client_->send(std::move(batch));
+  int overloaded = 0;
+  for (auto& outcome : outcomes) overloaded += outcome.get().error == HttpError::overloaded;
+  EXPECT_EQ(overloaded, 4);
+}
+
+TEST_F(HttpClientTest, StopAbortsWhatIsLeftExactlyOnce) {
+  use({.max_in_flight = 2});
+  receiver_.set_handler(
+      [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
+  std::atomic<int> aborted = 0;
+  for (int i = 0; i < 10; ++i) {
+    client_->send(post(), [&](const HttpOutcome& outcome) {
+      EXPECT_EQ(outcome.error, HttpError::aborted);
+      ++aborted;
+      client_->send(post(), [&](const HttpOutcome& next) {
+        EXPECT_EQ(next.error, HttpError::aborted);
+        ++aborted;
+      });
+    });
+  }
+  ASSERT_TRUE(receiver_.wait_for(2));
+  client_->stop();
+  EXPECT_EQ(aborted.load(), 20);
+  client_->stop();
+  EXPECT_EQ(send(post()).get().error, HttpError::aborted);
+}
+
+TEST_F(HttpClientTest, StopWithoutStartIsNothing) {
+  HttpClient client({}, loopback_egress());
+  client.stop();
+  client.stop();
+}
+
+TEST_F(HttpClientTest, ManyThreadsSendAndEachGetsItsAnswer) {
+  receiver_.set_handler(
+      [](const auto& request) { return HttpReceiver::Answer{.body = request.body}; });
+  std::vector<std::jthread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<std::pair<std::string, std::future<HttpOutcome>>> sent;
+      for (int i = 0; i < 100; ++i) {
+        auto request = post();
+        request.body = std::to_string(t) + ":" + std::to_string(i);
+        auto body = request.body;
+        sent.emplace_back(std::move(body), send(std::move(request)));
+      }
+      for (auto& [body, outcome] : sent) right += outcome.get().body == body;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(right.load(), 400);
+}
+
+TEST_F(HttpClientTest, ConnectionThatEndedWhileIdleIsReplaced) {
+  auto own = std::make_unique<HttpReceiver>();
+  const auto port = own->port();
+  const auto url = own->url();
+  ASSERT_EQ(get(url).status, 200);
+  own = nullptr;  // closes the kept connection
+  own = std::make_unique<HttpReceiver>(HttpReceiver::Handler{}, HttpReceiver::Recording::on, port);
+  EXPECT_EQ(get(url).status, 200);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

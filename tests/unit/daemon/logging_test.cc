@@ -1,0 +1,119 @@
+#include "daemon/logging.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace conversed::daemon::log {
+namespace {
+
+using nlohmann::json;
+
+std::string json_line(Fields fields) {
+  return format(config::LogFormat::json, 1'795'234'512'345, Level::info, "something happened",
+                fields);
+}
+
+TEST(Logging, LineIsJsonWithTimeLevelAndFields) {
+  const auto line = json::parse(json_line({{"sessionId", "s-1"},
+                                           {"attempts", 3},
+                                           {"bytes", std::size_t{7}},
+                                           {"seconds", 0.25},
+                                           {"again", true}}));
+  EXPECT_EQ(line["time"], "2026-11-21T04:15:12.345Z");
+  EXPECT_EQ(line["level"], "info");
+  EXPECT_EQ(line["event"], "something happened");
+  EXPECT_EQ(line["sessionId"], "s-1");
+  EXPECT_EQ(line["attempts"], 3);
+  EXPECT_EQ(line["bytes"], 7);
+  EXPECT_EQ(line["seconds"], 0.25);
+  EXPECT_EQ(line["again"], true);
+}
+
+TEST(Logging, ValuesOfSecretKeysNeverShow) {
+  for (const char* key : {"password", "Password", "token", "key", "secret", "authorization",
+                          "Authorization", "api_key", "apiKey", "API-Key", "accessToken",
+                          "client_secret", "webhookSecret", "X-Api-Key", "credentials"}) {
+    EXPECT_TRUE(is_secret_key(key)) << key;
+    for (const auto kind : {config::LogFormat::json, config::LogFormat::text}) {
+      const auto line = format(kind, 0, Level::error, "e", {{key, "hunter2"}});
+      EXPECT_EQ(line.find("hunter2"), std::string::npos) << line;
+      EXPECT_NE(line.find("***"), std::string::npos) << line;
+    }
+  }
+  for (const char* key : {"sessionKey2", "keyphrase", "error", "tokens", "monkey", "secretary"}) {
+    EXPECT_FALSE(is_secret_key(key)) << key;
+  }
+}
+
+TEST(Logging, AnyBytesMakeOneLineOfValidJson) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  const auto line = json_line({{all, all}});
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_TRUE(json::accept(line)) << line;
+}
+
+TEST(Logging, InvalidUtf8IsReplacedAndValidIsKept) {
+  const std::string replaced = "\xef\xbf\xbd";
+  const auto value_of = [](const std::string& value) {
+    return json::parse(json_line({{"v", value}}))["v"].get<std::string>();
+  };
+  EXPECT_EQ(value_of("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80"), "gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
+  EXPECT_EQ(value_of("a\xff"
+                     "b"),
+            "a" + replaced + "b");
+  EXPECT_EQ(value_of("\xc3"), replaced);
+  EXPECT_EQ(value_of("\xc0\xaf"), replaced + replaced) << "an overlong form";
+  EXPECT_EQ(value_of("\xed\xa0\x80"), replaced + replaced + replaced) << "a surrogate";
+  EXPECT_EQ(value_of("\xf4\x90\x80\x80").find('\xf4'), std::string::npos) << "past U+10FFFF";
+  EXPECT_EQ(value_of(std::string("nul\0!", 5)), std::string("nul\0!", 5));
+}
+
+TEST(Logging, TextValueCantForgeALine) {
+  const auto line = format(config::LogFormat::text, 0, Level::warn, "refused",
+                           {{"user", "eve\n2026 info admin=\"yes\""}, {"plain", "word"}});
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(line.find("1970-01-01T00:00:00.000Z warn refused user=\"eve\\n"), 0U) << line;
+  EXPECT_NE(line.find(" plain=word"), std::string::npos);
+}
+
+TEST(Logging, NotANumberIsStillJson) {
+  const double zero = 0;
+  EXPECT_TRUE(json::accept(json_line({{"a", zero / zero}, {"b", 1 / zero}})));
+}
+
+TEST(Logging, LinesBelowTheLevelAreNotMade) {
+  std::vector<std::string> lines;
+  set_sink([&](std::string_view line) { lines.emplace_back(line); });
+  open({.level = Level::warn, .format = config::LogFormat::json});
+  info("quiet");
+  warn("loud", {{"n", 1}});
+  open({});
+  set_sink({});
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(json::parse(lines[0])["event"], "loud");
+}
+
+TEST(Logging, ThreadsDoNotMixTheirLines) {
+  std::vector<std::string> lines;
+  set_sink([&](std::string_view line) { lines.emplace_back(line); });
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([t] {
+        for (int i = 0; i < 200; ++i) info("line", {{"thread", t}, {"i", i}});
+      });
+    }
+  }
+  set_sink({});
+  ASSERT_EQ(lines.size(), 800U);
+  for (const auto& line : lines) EXPECT_TRUE(json::accept(line)) << line;
+}
+
+}  // namespace
+}  // namespace conversed::daemon::log

@@ -1,0 +1,87 @@
+#include "daemon/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace conversed::daemon {
+namespace {
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+TEST(Metrics, CountsShowUnderTheirNames) {
+  Metrics metrics;
+  metrics.injects_accepted.add(3);
+  metrics.injects_refused(429).add();
+  metrics.injects_refused(429).add();
+  metrics.requests(200).add(5);
+  metrics.deliveries(DeliveryOutcome::retried).add();
+  metrics.calls(CallOutcome::answered).add(2);
+  metrics.log_lag.set(12);
+  const auto text = metrics.expose();
+  EXPECT_TRUE(has_line(text, "conversed_injects_accepted_total 3")) << text;
+  EXPECT_TRUE(has_line(text, "conversed_injects_refused_total{status=\"429\"} 2"));
+  EXPECT_TRUE(has_line(text, "conversed_http_requests_total{status=\"200\"} 5"));
+  EXPECT_TRUE(has_line(text, "conversed_deliveries_total{outcome=\"retried\"} 1"));
+  EXPECT_TRUE(has_line(text, "conversed_deliveries_total{outcome=\"delivered\"} 0"));
+  EXPECT_TRUE(has_line(text, "conversed_calls_total{outcome=\"answered\"} 2"));
+  EXPECT_TRUE(has_line(text, "conversed_log_lag 12"));
+}
+
+TEST(Metrics, EveryLineIsTextFormat) {
+  Metrics metrics;
+  metrics.turn_seconds.observe(0.002);
+  metrics.requests(404).add();
+  std::istringstream lines(metrics.expose());
+  const std::regex sample(
+      R"re([a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? ([0-9.e+-]+|\+Inf|Nan))re");
+  const std::regex comment("# (HELP|TYPE) conversed_[a-z_]+ .+");
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(std::regex_match(line, sample) || std::regex_match(line, comment)) << line;
+  }
+}
+
+TEST(Metrics, HistogramPutsAValueIntoItsBucket) {
+  Metrics metrics;
+  metrics.delivery_seconds.observe(0.003);
+  const auto text = metrics.expose();
+  EXPECT_TRUE(has_line(text, "conversed_delivery_seconds_bucket{le=\"0.0025\"} 0")) << text;
+  EXPECT_TRUE(has_line(text, "conversed_delivery_seconds_bucket{le=\"0.005\"} 1"));
+  EXPECT_TRUE(has_line(text, "conversed_delivery_seconds_count 1"));
+}
+
+TEST(Metrics, SourcesRunAtEachExpose) {
+  Metrics metrics;
+  std::uint64_t turns = 0;
+  metrics.add_source([&] { metrics.turns.raise_to(++turns * 10); });
+  EXPECT_TRUE(has_line(metrics.expose(), "conversed_turns_total 10"));
+  EXPECT_TRUE(has_line(metrics.expose(), "conversed_turns_total 20"));
+  metrics.turns.raise_to(5);
+  EXPECT_EQ(metrics.turns.value(), 20U) << "a total never falls";
+}
+
+TEST(Metrics, ThreadsLoseNoCounts) {
+  Metrics metrics;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 5000; ++i) {
+          metrics.requests(200 + i % 4).add();
+          metrics.turns.add();
+        }
+      });
+    }
+  }
+  EXPECT_EQ(metrics.turns.value(), 20'000U);
+  EXPECT_EQ(metrics.requests(203).value(), 5'000U);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,114 @@
+#include "daemon/webhook.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/backoff.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+model::Output output() {
+  return {.id = "abc-1",
+          .seq = 7,
+          .input_id = "abc",
+          .text = "Hi \"you\"\n\xf0\x9f\x98\x80",
+          .data = {{"n", 1}},
+          .trace_id = "0af7651916cd43dd8448eb211c80319c"};
+}
+
+std::string header(const std::vector<std::pair<std::string, std::string>>& headers,
+                   const std::string& name) {
+  const auto found = std::find_if(headers.begin(), headers.end(),
+                                  [&](const auto& header) { return header.first == name; });
+  return found == headers.end() ? "(none)" : found->second;
+}
+
+// The example that libraries of Standard Webhooks test against.
+TEST(Webhook, SignatureIsThatOfTheSpecification) {
+  const WebhookKey key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+  EXPECT_EQ(key.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, R"({"test": 2432232314})"),
+            "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+}
+
+TEST(Webhook, SecretWithoutPrefixIsItsOwnBytes) {
+  const std::string bytes =
+      "\x31\xf2\x90\xf6\xbf\x06\x29\x8a\xab\x4f\x08\xd4\x3c\x3f\x08\x2c\xf6\x48\xa3\x62\xda\x2d"
+      "\xa4\xb0";
+  const WebhookKey raw(bytes);
+  const WebhookKey encoded("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+  EXPECT_EQ(raw.sign("id", 1, "body"), encoded.sign("id", 1, "body"));
+  EXPECT_NE(WebhookKey("other").sign("id", 1, "body"), raw.sign("id", 1, "body"));
+}
+
+TEST(Webhook, EverySignedPartCounts) {
+  const WebhookKey key("secret");
+  const auto signature = key.sign("id", 10, "body");
+  EXPECT_NE(key.sign("ie", 10, "body"), signature);
+  EXPECT_NE(key.sign("id", 11, "body"), signature);
+  EXPECT_NE(key.sign("id", 10, "bodz"), signature);
+}
+
+TEST(Webhook, BodyHasTheOutputAndItsSession) {
+  const model::SessionKey session{"p", "e", "user \"1\"", "s"};
+  const auto body = nlohmann::json::parse(webhook_body(session, output()));
+  EXPECT_EQ(body, (nlohmann::json{{"userId", "user \"1\""},
+                                  {"sessionId", "s"},
+                                  {"output",
+                                   {{"text", "Hi \"you\"\n\xf0\x9f\x98\x80"},
+                                    {"data", {{"n", 1}}},
+                                    {"traceId", "0af7651916cd43dd8448eb211c80319c"},
+                                    {"source", "bot"}}}}));
+  auto without = output();
+  without.data = nullptr;
+  EXPECT_TRUE(nlohmann::json::parse(webhook_body(session, without))["output"]["data"].is_null());
+}
+
+TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
+  const WebhookKey key("secret");
+  const auto now = model::from_unix_ms(1'614'265'330'999);
+  const auto headers = webhook_headers(output(), &key, now, "body");
+  EXPECT_EQ(header(headers, "webhook-id"), "abc-1");
+  EXPECT_EQ(header(headers, "webhook-timestamp"), "1614265330");
+  EXPECT_EQ(header(headers, "webhook-signature"), key.sign("abc-1", 1614265330, "body"));
+  EXPECT_EQ(header(headers, "X-Conversed-Sequence"), "7");
+  EXPECT_EQ(header(headers, "Content-Type"), "application/json; charset=utf-8");
+  const auto trace = header(headers, "traceparent");
+  ASSERT_EQ(trace.size(), 55U) << trace;
+  EXPECT_EQ(trace.substr(0, 36), "00-0af7651916cd43dd8448eb211c80319c-");
+  EXPECT_EQ(trace.substr(52), "-01");
+  EXPECT_EQ(header(webhook_headers(output(), nullptr, now, "body"), "webhook-signature"), "(none)");
+}
+
+TEST(Backoff, DoublesUpToItsEnd) {
+  const BackoffSettings settings;
+  EXPECT_EQ(backoff(settings, 1, {}, 0), 1s);
+  EXPECT_EQ(backoff(settings, 2, {}, 0), 2s);
+  EXPECT_EQ(backoff(settings, 5, {}, 0), 16s);
+  EXPECT_EQ(backoff(settings, 9, {}, 0), 256s);
+  EXPECT_EQ(backoff(settings, 10, {}, 0), 300s);
+  EXPECT_EQ(backoff(settings, 1'000'000, {}, 0), 300s);
+}
+
+TEST(Backoff, JitterAddsAQuarterAtMost) {
+  const BackoffSettings settings;
+  for (std::uint64_t random = 0; random < 3000; random += 7) {
+    EXPECT_GE(backoff(settings, 3, {}, random), 4s);
+    EXPECT_LE(backoff(settings, 3, {}, random), 5s);
+  }
+}
+
+TEST(Backoff, RetryAfterProlongsWithinABound) {
+  const BackoffSettings settings;
+  EXPECT_EQ(backoff(settings, 1, 30s, 0), 30s);
+  EXPECT_EQ(backoff(settings, 9, 1s, 0), 256s);
+  EXPECT_EQ(backoff(settings, 1, std::chrono::seconds::max(), 0), 1h);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "daemon/append_event.h"
+#include "daemon/egress.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+#include "tests/support/manual_clock.h"
+
+namespace conversed::daemon {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "daemon_test.XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Waits for something that another thread brings about and that tells nobody.
+template <typename Condition>
+[[nodiscard]] bool eventually(Condition&& condition) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+inline Egress loopback_egress() {
+  return *Egress::create({"127.0.0.0/8"});
+}
+
+// A log that keeps what is appended, and fails when it is told to. Thread-safe.
+class EventSink {
+ public:
+  [[nodiscard]] AppendEvent append() {
+    return [this](model::Event event, const auto& done) {
+      std::optional<model::Error> error;
+      {
+        const std::lock_guard lock(mutex_);
+        ++tries_;
+        if (failures_ > 0) {
+          --failures_;
+          error = failure_;
+        } else {
+          events_.push_back(std::move(event));
+        }
+      }
+      arrived_.notify_all();
+      if (error) {
+        done(model::fail(*error));
+      } else {
+        done(queue::Appended{});
+      }
+    };
+  }
+
+  void fail(int times, model::Errc code) {
+    const std::lock_guard lock(mutex_);
+    failures_ = times;
+    failure_ = {code, "told to"};
+  }
+  [[nodiscard]] bool wait_for(std::size_t events) {
+    std::unique_lock lock(mutex_);
+    return arrived_.wait_for(lock, std::chrono::seconds(30),
+                             [&] { return events_.size() >= events; });
+  }
+  [[nodiscard]] std::vector<model::Event> events() {
+    const std::lock_guard lock(mutex_);
+    return events_;
+  }
+  [[nodiscard]] int tries() {
+    const std::lock_guard lock(mutex_);
+    return tries_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<model::Event> events_;
+  int tries_ = 0;
+  int failures_ = 0;
+  model::Error failure_;
+};
+
+// A store with one project, and Turns that are made up.
+class World : public testing::Test {
+ protected:
+  static constexpr const char* signing_secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+  void SetUp() override {
+    open();
+    organisation_ = store_->accounts().create_organisation("Acme", {.email = "a@example.com"})->id;
+  }
+
+  void open() {
+    store_.reset();
+    auto opened = store::Store::open({.data_dir = folder_.path()}, clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = *std::move(opened);
+  }
+
+  // Endpoints by name with their webhook's URL, empty for none, and Connections.
+  void import(const std::vector<std::pair<std::string, std::string>>& endpoints,
+              std::vector<model::BundleConnection> connections = {}) {
+    model::Bundle bundle;
+    bundle.project_name = "Shop";
+    bundle.locales = {"en"};
+    bundle.flows.push_back({"Flow", {{"name", "Flow"}, {"nodes", nlohmann::json::array()}}});
+    for (const auto& [name, url] : endpoints) {
+      model::BundleEndpoint endpoint;
+      endpoint.name = name;
+      endpoint.flow = "Flow";
+      if (!url.empty()) endpoint.webhook.push_back({url, signing_secret, "${SECRET}"});
+      bundle.endpoints.push_back(endpoint);
+    }
+    bundle.connections = std::move(connections);
+    auto report = store_->assets().import_bundle(organisation_, bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    report_ = *report;
+  }
+
+  [[nodiscard]] std::string project() const { return report_["project"]["_id"]; }
+  [[nodiscard]] std::string id_of(const char* kind, const std::string& name) const {
+    for (const auto& item : report_[kind]) {
+      if (item["name"] == name) return item["_id"];
+    }
+    return {};
+  }
+  [[nodiscard]] model::SessionKey key(const std::string& user,
+                                      const std::string& endpoint = "web") const {
+    return {project(), id_of("endpoints", endpoint), user, "s"};
+  }
+
+  // What a Turn of this session that says `texts` would have committed.
+  [[nodiscard]] store::Unit turn(const model::SessionKey& key,
+                                 const std::vector<std::string>& texts) {
+    auto& [version, seq] = sessions_[key.encode()];
+    store::Unit unit;
+    unit.key = key;
+    unit.expected_version = version++;
+    unit.after.key = key;
+    unit.after.started_at = unit.after.last_activity_at = clock_.now();
+    for (const auto& text : texts) {
+      unit.outputs.push_back({.id = model::new_id(),
+                              .seq = ++seq,
+                              .input_id = "input" + std::to_string(version),
+                              .text = text,
+                              .data = nullptr,
+                              .trace_id = model::new_trace_id(),
+                              .created_at = clock_.now(),
+                              .delivery = model::Delivery::pending});
+    }
+    unit.after.last_output_seq = seq;
+    return unit;
+  }
+
+  // Commits, calling `after` on the Committer's thread as the worker does.
+  void commit(store::Unit unit, const std::function<void()>& after = {}) {
+    std::promise<store::Outcome> promise;
+    store_->committer().submit(std::move(unit), [&](store::Outcome outcome) {
+      if (after && outcome == store::Outcome::committed) after();
+      promise.set_value(outcome);
+    });
+    ASSERT_EQ(promise.get_future().get(), store::Outcome::committed);
+  }
+
+  // Waits until all marks made so far are in the store.
+  void flush() {
+    ASSERT_TRUE(store_->committer().write_and_wait(
+        [](store::Writer&) -> model::Result<void> { return {}; }));
+  }
+
+  TempFolder folder_;
+  tests::ManualClock clock_;
+  std::unique_ptr<store::Store> store_;
+  std::string organisation_;
+  nlohmann::json report_;
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> sessions_;  // version, last seq
+};
+
+}  // namespace conversed::daemon

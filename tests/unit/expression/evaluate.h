@@ -1,0 +1,33 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "flows/expression/expression.h"
+
+namespace conversed::flows::expression {
+
+// The value of an expression as JSON text, "undefined", or "error: " and its message.
+inline std::string result_of(std::string_view source, const Scope& scope = {},
+                             const Limits& limits = {}) {
+  const auto compiled = Expression::compile(source, limits);
+  if (!compiled) return "error: " + compiled.error().message;
+  const auto value = compiled->evaluate_defined(scope);
+  if (!value) return "error: " + value.error().message;
+  return value->has_value() ? (*value)->dump() : "undefined";
+}
+
+// The code of the error that an expression must end with, while compiled or evaluated.
+inline model::Errc error_of(std::string_view source, const Scope& scope = {},
+                            const Limits& limits = {}) {
+  const auto compiled = Expression::compile(source, limits);
+  if (!compiled) return compiled.error().code;
+  const auto value = compiled->evaluate(scope);
+  EXPECT_FALSE(value) << source.substr(0, 100) << " should fail";
+  return value ? model::Errc::internal : value.error().code;
+}
+
+}  // namespace conversed::flows::expression

@@ -1,0 +1,146 @@
+// Whatever is written and whatever comes in, an evaluation ends, soon, with a value or an error.
+#include <chrono>
+
+#include "flows/expression/template.h"
+#include "tests/unit/expression/evaluate.h"
+
+namespace conversed::flows::expression {
+namespace {
+
+using model::Errc;
+using nlohmann::json;
+
+std::string repeated(std::string_view piece, std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) out += piece;
+  return out;
+}
+
+// Enough for sources that the nesting limit, not the length limit, is to stop.
+constexpr Limits roomy{.max_source_bytes = 10'000'000};
+
+TEST(Limits, DeepNestingIsRefusedWithoutDeepRecursion) {
+  for (const char* piece : {"(", "[", "!", "-", "~", "typeof ", "- ", "{a:", "`${", "f(", "a[",
+                            "1?", "1**", "''+(", "[1].map(x=>", "x?.[", "...", "[...", "+"}) {
+    EXPECT_EQ(Expression::compile(repeated(piece, 100'000), roomy).has_value(), false) << piece;
+    EXPECT_EQ(Expression::compile(repeated(piece, 100'000) + "1", roomy).has_value(), false)
+        << piece;
+  }
+  EXPECT_EQ(error_of(repeated("(", 100'000), {}, roomy), Errc::too_large);
+  EXPECT_EQ(error_of(repeated("!", 100'000), {}, roomy), Errc::too_large);
+  EXPECT_EQ(result_of(repeated("(", 60) + "1" + repeated(")", 60)), "1");
+}
+
+TEST(Limits, LongChainsAreRefusedBeforeTheyCostStack) {
+  EXPECT_EQ(error_of("1" + repeated("+1", 100'000), {}, roomy), Errc::too_large);
+  EXPECT_EQ(error_of("context" + repeated(".a", 100'000), {}, roomy), Errc::too_large);
+  EXPECT_EQ(error_of("context" + repeated("?.[0]", 100'000), {}, roomy), Errc::too_large);
+  EXPECT_EQ(error_of("''" + repeated(".trim()", 100'000), {}, roomy), Errc::too_large);
+  EXPECT_EQ(error_of(repeated("1?1:", 100'000) + "1", {}, roomy), Errc::too_large);
+  EXPECT_EQ(result_of("1" + repeated("+1", 400)), "401");
+}
+
+TEST(Limits, ASourceHasALimit) {
+  EXPECT_EQ(error_of("'" + std::string(20'000, 'a') + "'"), Errc::too_large);
+  EXPECT_FALSE(Template::compile("{{'" + std::string(20'000, 'a') + "'}}"));
+}
+
+TEST(Limits, MemoryIsBounded) {
+  for (const char* source :
+       {"'x'.repeat(1e9)", "'x'.repeat(2 ** 53)", "'x'.padStart(1e9)", "'x'.padEnd(1e300, 'ab')",
+        "'x'.repeat(1e5).split('').map(x => 'y'.repeat(1e5))",
+        "['x'.repeat(1e4)].map(x => x + x + x).map(x => x.repeat(9)).map(x => x + x + x + x)",
+        "[1,2,3,4,5,6,7,8].reduce((s, x) => s.replaceAll('', '$&$&$`$`xxxxxxxxxxxxxxxx'), "
+        "'aaaaaaaaaaaaaaaa')",
+        "'abcdefgh'.split('').reduce((s, x) => s + s + s + s + s + s, 'xxxxxxxxxxxx')",
+        "'abcdefghijklmnopqrstuvwxyz'.split('').reduce((a, x) => [...a, ...a, ...a], [1])",
+        "'abcdefghijklmnopqrstuvwxyz'.split('').reduce((a, x) => a.concat(a), [1])",
+        "'abcdefghijklmnopqrstuvwxyz'.split('').reduce((a, x) => [a, a], [1])",
+        "'abcdefghijklmnopqrstuvwxyz'.split('').reduce((a, x) => ({l: a, r: a}), 'xxxxxxxx')",
+        "JSON.stringify('abcdefghijklmnopqrstuvwxyz'.split('').reduce((a, x) => [a, a], [1]))",
+        "String('abcdefghijklmnopqrstuvwxyz'.split('').reduce((a, x) => [a, a], [1]))",
+        "'abcdefghijklmnopqrstuvwxyz'.split('').reduce((a, x) => [a, a], [1]).flat(Infinity)",
+        "JSON.stringify([[[[[[[[[[1]]]]]]]]]], null, '          ').repeat(1e4)"}) {
+    EXPECT_EQ(error_of(source), Errc::too_large) << source;
+  }
+}
+
+TEST(Limits, StepsAreBounded) {
+  const std::string list = "[" + repeated("1,", 60) + "]";
+  EXPECT_EQ(
+      error_of(list + ".map(a => " + list + ".map(b => " + list + ".map(c => a + b + c).length))"),
+      Errc::too_large);
+  json context{{"list", json::array()}, {"text", std::string(1'000'000, 'a')}};
+  for (int i = 0; i < 1000; ++i) context["list"].push_back(i);
+  const Scope scope{.context = &context};
+  for (const char* source :
+       {"context.list.map(a => context.list.indexOf(-1))",
+        "context.list.map(a => context.text.length)",
+        "context.list.map(a => context.text == context.text + '')",
+        "context.list.map(a => context.list.toSorted())",
+        "context.list.map(a => Number(context.text))", "context.list.map(a => ({...context.list}))",
+        "context.list.map(a => context.list.join('').length)"}) {
+    EXPECT_EQ(error_of(source, scope), Errc::too_large) << source;
+  }
+}
+
+TEST(Limits, SearchesAreLinearInTheirTexts) {
+  json context{{"text", std::string(500'000, 'a')}, {"part", std::string(250'000, 'a') + "b"}};
+  const Scope scope{.context = &context};
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(result_of("context.text.indexOf(context.part)", scope), "-1");
+  EXPECT_EQ(result_of("context.text.includes(context.part)", scope), "false");
+  EXPECT_EQ(result_of("context.text.lastIndexOf(context.part)", scope), "-1");
+  EXPECT_EQ(result_of("context.text.split(context.part).length", scope), "1");
+  EXPECT_EQ(error_of("context.text.lastIndexOf('aa')", scope), Errc::too_large);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(Limits, ValuesThatNestDeepAreErrorsWhereverTheyAreWalked) {
+  const std::string deep = "'x'.repeat(2000).split('').reduce((a, x) => [a], 1)";
+  EXPECT_EQ(error_of(deep), Errc::too_large);
+  EXPECT_EQ(error_of("String(" + deep + ")"), Errc::too_large);
+  EXPECT_EQ(error_of("JSON.stringify(" + deep + ")"), Errc::too_large);
+  EXPECT_EQ(error_of(deep + ".flat(Infinity)"), Errc::too_large);
+  EXPECT_EQ(error_of(deep + ".join()"), Errc::too_large);
+  EXPECT_EQ(error_of(deep + " == 1"), Errc::too_large);
+  EXPECT_EQ(result_of(deep + ".length"), "1");
+}
+
+TEST(Limits, JsonParseStopsAtItsDepth) {
+  EXPECT_EQ(result_of("JSON.parse('['.repeat(64) + ']'.repeat(64)).length"), "1");
+  EXPECT_EQ(error_of("JSON.parse('['.repeat(65) + ']'.repeat(65))"), Errc::too_large);
+  EXPECT_EQ(error_of("JSON.parse('['.repeat(100000))"), Errc::too_large);
+  EXPECT_EQ(error_of("JSON.parse('{\"a\":'.repeat(50000))"), Errc::too_large);
+}
+
+TEST(Limits, FunctionsAreNoValuesSoNothingCallsItself) {
+  EXPECT_EQ(error_of("[1].map(f => f(f))"), Errc::invalid_argument);
+  EXPECT_EQ(error_of("[1].reduce((f, x) => f, x => x)"), Errc::invalid_argument);
+  EXPECT_EQ(error_of("[1].concat(x => x)"), Errc::invalid_argument);
+  EXPECT_EQ(error_of("[x => x]"), Errc::invalid_argument);
+  EXPECT_EQ(error_of("(x => x)(1)"), Errc::invalid_argument);
+}
+
+TEST(Limits, AWholeTextSharesOneBudget) {
+  json context{{"text", std::string(300'000, 'a')}};
+  const Scope scope{.context = &context};
+  const auto compiled = Template::compile(repeated("{{context.text}}", 1000));
+  ASSERT_TRUE(compiled);
+  std::vector<model::Error> problems;
+  EXPECT_EQ(compiled->render(scope, &problems).size(), 900'000u);
+  EXPECT_EQ(problems.size(), 997u);
+  const auto tree = JsonTemplate::compile(json(std::vector<std::string>(1000, "{{context}}")));
+  ASSERT_TRUE(tree);
+  EXPECT_LT(tree->value(scope).dump().size(), 1'000'000u);
+}
+
+TEST(Limits, TheLimitsAreTheCallers) {
+  EXPECT_EQ(error_of("1 + 1", {}, {.max_steps = 2}), Errc::too_large);
+  EXPECT_EQ(result_of("1 + 1", {}, {.max_steps = 4}), "2");
+  EXPECT_EQ(error_of("'abc' + 'def'", {}, {.max_bytes = 5}), Errc::too_large);
+  EXPECT_EQ(error_of("((1))", {}, {.max_depth = 2}), Errc::too_large);
+}
+
+}  // namespace
+}  // namespace conversed::flows::expression

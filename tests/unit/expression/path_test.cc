@@ -1,0 +1,86 @@
+#include "flows/expression/path.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace conversed::flows::expression {
+namespace {
+
+using model::Errc;
+using nlohmann::json;
+
+// The root after `path = value`, or the error.
+std::string assigned(std::string_view path, const char* root, json value = 1) {
+  json changed = json::parse(root);
+  const auto result = Path::compile(path)->assign(changed, std::move(value));
+  return result ? changed.dump() : result.error().message;
+}
+
+std::string erased(std::string_view path, const char* root) {
+  json changed = json::parse(root);
+  return Path::compile(path)->erase(changed) ? changed.dump() : "not there";
+}
+
+TEST(Path, MakesWhatIsMissingOnTheWay) {
+  EXPECT_EQ(assigned("context.a", "{}"), R"({"a":1})");
+  EXPECT_EQ(assigned("context.a.b.c", "{}"), R"({"a":{"b":{"c":1}}})");
+  EXPECT_EQ(assigned("context.a[2].b", R"({"a":null})"), R"({"a":[null,null,{"b":1}]})");
+  EXPECT_EQ(assigned("profile['first name']", "null"), R"({"first name":1})");
+  EXPECT_EQ(assigned("context.cart.items[0].price", R"({"cart":{"items":[{"name":"pen"}]}})"),
+            R"({"cart":{"items":[{"name":"pen","price":1}]}})");
+  EXPECT_EQ(assigned("context.a[1]", R"({"a":{"1":0}})"), R"({"a":{"1":1}})");
+}
+
+TEST(Path, ReplacesWhatIsThere) {
+  EXPECT_EQ(assigned("context.a", R"({"a":{"b":2}})", nullptr), R"({"a":null})");
+  EXPECT_EQ(assigned("context.__proto__", "{}"), R"({"__proto__":1})");
+}
+
+TEST(Path, LeavesAllAloneWhereItCannotGo) {
+  EXPECT_EQ(assigned("context.a.b", R"({"a":5})"), "context.a.b: can't set 'b' of a number");
+  EXPECT_EQ(assigned("context.a.b", R"({"a":[5]})"), "context.a.b: can't set 'b' of an array");
+  json root = json::parse(R"({"x":{"a":"text"}})");
+  const json before = root;
+  EXPECT_FALSE(Path::compile("context.x.a[3].b")->assign(root, 1));
+  EXPECT_EQ(root, before);
+}
+
+TEST(Path, ErasesNamesAndClosesGaps) {
+  EXPECT_EQ(erased("context.a.b", R"({"a":{"b":1,"c":2}})"), R"({"a":{"c":2}})");
+  EXPECT_EQ(erased("context.a[0]", R"({"a":[1,2]})"), R"({"a":[2]})");
+  EXPECT_EQ(erased("context.a[5]", R"({"a":[1,2]})"), "not there");
+  EXPECT_EQ(erased("context.a.b.c", R"({"a":1})"), "not there");
+}
+
+TEST(Path, KnowsItsRoot) {
+  EXPECT_EQ(Path::compile("context.a")->root(), Path::Root::context);
+  EXPECT_EQ(Path::compile(" profile.a ")->root(), Path::Root::profile);
+  EXPECT_EQ(Path::compile(" profile.a ")->text(), "profile.a");
+}
+
+TEST(Path, WhatIsNoPlaceIsSaidWithItsColumn) {
+  const auto message = [](std::string_view source) {
+    return Path::compile(source).error().message;
+  };
+  EXPECT_EQ(message("input.text"),
+            "column 1: a place to store to begins with 'context.' or 'profile.'");
+  EXPECT_EQ(message("context"), "column 8: expected '.' and a name");
+  EXPECT_EQ(message("context."), "column 9: expected a name after '.'");
+  EXPECT_EQ(message("context[x]"), "column 9: expected an index or a quoted name");
+  EXPECT_EQ(message("context.a[1.5]"), "column 11: expected an index or a quoted name");
+  EXPECT_EQ(message("context.a[10000]"), "column 11: an index can be at most 9999");
+  EXPECT_EQ(message("context.a + 1"), "column 11: expected '.' or '['");
+  EXPECT_EQ(message("context.a["), "column 11: expected an index or a quoted name");
+  EXPECT_EQ(message("context.a[0"), "column 12: expected ']'");
+}
+
+TEST(Path, IsBounded) {
+  std::string deep = "context";
+  for (int i = 0; i < 33; ++i) deep += ".a";
+  EXPECT_EQ(Path::compile(deep).error().code, Errc::too_large);
+  EXPECT_EQ(Path::compile("context." + std::string(2000, 'a')).error().code, Errc::too_large);
+}
+
+}  // namespace
+}  // namespace conversed::flows::expression

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flows/loader.h"
+#include "flows/turn.h"
+
+namespace conversed::flows {
+
+// The Flow of a YAML list of Nodes, by the way that files take.
+inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
+                                           const std::string& connections = "") {
+  std::string text = "conversed: 1\nproject: {name: Test}\n" + connections +
+                     "flows:\n  - name: Main\n    nodes:\n";
+  std::size_t at = 0;
+  while (at < nodes.size()) {
+    const auto end = std::min(nodes.find('\n', at), nodes.size());
+    text += "      " + nodes.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  auto bundle = load_bundle(text, "test.yaml", {});
+  if (!bundle) {
+    ADD_FAILURE() << to_string(bundle.error()) << "\n" << text;
+    return nullptr;
+  }
+  auto flow = Flow::compile(bundle->flows.front().definition);
+  if (!flow) {
+    ADD_FAILURE() << to_string(flow.error());
+    return nullptr;
+  }
+  return *flow;
+}
+
+// A session that takes events one after the other, as the daemon would run it.
+class Conversation {
+ public:
+  explicit Conversation(const std::string& nodes, const std::string& connections = "")
+      : flow(flow_of(nodes, connections)) {
+    assets.project_id = "project";
+    endpoint.id = "endpoint";
+    endpoint.name = "web";
+    endpoint.flow_id = "flow";
+    endpoint.url_token = std::string(64, 'a');
+    endpoint.session_expiry = std::chrono::minutes(30);
+    profile.project_id = "project";
+    profile.user_id = "ann";
+  }
+
+  model::Event event(model::EventType type) {
+    model::Event made;
+    made.id = "event" + std::to_string(++events);
+    made.type = type;
+    made.session = {"project", "endpoint", "ann", "s1"};
+    made.accepted_at = now;
+    made.trace_id = std::string(32, 'b');
+    return made;
+  }
+
+  // Runs a Turn and takes its effects in.
+  Result<model::Effects> take(const model::Event& taken) {
+    auto effects = run_turn({.flow = *flow,
+                             .assets = assets,
+                             .endpoint = endpoint,
+                             .session = session,
+                             .profile = profile,
+                             .event = taken,
+                             .now = now,
+                             .limits = limits});
+    if (effects) {
+      session = effects->session;
+      ++session.version;
+      if (effects->profile) profile = *effects->profile;
+      EXPECT_EQ(effects->execution_ended, !session.busy());
+      EXPECT_EQ(effects->call.has_value(), session.busy());
+    }
+    return effects;
+  }
+
+  Result<model::Effects> say(std::string text,
+                             model::EventType type = model::EventType::user_message) {
+    auto made = event(type);
+    made.text = std::move(text);
+    return take(made);
+  }
+
+  Result<model::Effects> inject(nlohmann::json data) {
+    auto made = event(model::EventType::inject);
+    made.data = std::move(data);
+    return take(made);
+  }
+
+  Result<model::Effects> answer_call(nlohmann::json body) {
+    auto made = event(model::EventType::call_result);
+    made.result = model::CallResult{.call_id = session.execution->pending_call_id,
+                                    .status = 200,
+                                    .body = std::move(body),
+                                    .error_code = "",
+                                    .error_message = ""};
+    return take(made);
+  }
+
+  Result<model::Effects> fail_call(std::string code, std::string message, int status) {
+    auto made = event(model::EventType::call_result);
+    made.result = model::CallResult{.call_id = session.execution->pending_call_id,
+                                    .status = status,
+                                    .body = nullptr,
+                                    .error_code = std::move(code),
+                                    .error_message = std::move(message)};
+    return take(made);
+  }
+
+  Result<model::Effects> fire_timer() {
+    auto made = event(model::EventType::timer);
+    made.claim = model::Claim{model::Claim::Kind::timer, session.execution->pending_call_id};
+    return take(made);
+  }
+
+  std::shared_ptr<const Flow> flow;
+  model::ProjectAssets assets;
+  model::Endpoint endpoint;
+  model::Session session;
+  model::Profile profile;
+  Limits limits;
+  model::Timestamp now = model::from_unix_ms(1'800'000'000'123);
+  int events = 0;
+};
+
+inline std::vector<std::string> texts(const Result<model::Effects>& effects) {
+  if (!effects) return {"error: " + effects.error().message};
+  std::vector<std::string> list;
+  for (const auto& output : effects->outputs) list.push_back(output.text);
+  return list;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace conversed::flows

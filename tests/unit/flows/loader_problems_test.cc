@@ -1,0 +1,205 @@
+// Bad bundles, each with exactly what is said about it.
+#include <gtest/gtest.h>
+
+#include "flows/loader.h"
+
+namespace conversed::flows {
+namespace {
+
+struct BadBundle {
+  std::string text;
+  std::vector<std::string> problems;
+};
+
+std::optional<std::string> environment(std::string_view name) {
+  if (name == "SET") return "value";
+  return std::nullopt;
+}
+
+// `text` comes after `head`, its lines indented.
+void expect_problems(const std::vector<BadBundle>& table, std::string_view head,
+                     const std::string& indent = "") {
+  for (const auto& [text, expected] : table) {
+    std::string whole(head);
+    bool line_begins = true;
+    for (const char c : text) {
+      if (line_begins) whole += indent;
+      whole += c;
+      line_begins = c == '\n';
+    }
+    const auto bundle = load_bundle(whole, "b.yaml", environment);
+    ASSERT_FALSE(bundle) << text;
+    std::vector<std::string> lines;
+    for (const auto& problem : bundle.error()) lines.push_back(to_string(problem));
+    EXPECT_EQ(lines, expected) << text;
+  }
+}
+
+TEST(LoaderProblems, OfTheFileAsSuch) {
+  expect_problems(
+      {{"", {"b.yaml: the file is empty"}},
+       {"a: [", {"b.yaml:1:1: no valid YAML: end of sequence flow not found"}},
+       {"a: 1\na: 2", {"b.yaml:2:1: the name \"a\" stands twice in one mapping"}},
+       {"[a]: 1", {"b.yaml:1:1: a name must be a text"}},
+       {"a: .inf", {"b.yaml:1:4: JSON has no such number; put it in quotes if a text is meant"}},
+       {"a: !!binary x", {"b.yaml:1:4: the tag does not fit the value, or is unknown"}},
+       {"a: 1\n---\nb: 2", {"b.yaml: the file holds more than one document"}},
+       {"- a", {"b.yaml:1:1: expected a mapping, not a list"}},
+       {"{}", {"b.yaml:1:1: 'conversed' is missing", "b.yaml:1:1: 'project' is missing"}},
+       {"conversed: 2\nproject: {name: P}",
+        {"b.yaml:1:12: conversed: the format must be 1; this version reads no other"}},
+       {"conversed: 1\nprojct: {name: P}",
+        {"b.yaml:1:1: 'project' is missing",
+         "b.yaml:2:1: projct: unknown key 'projct'; did you mean 'project'?"}}},
+      "");
+}
+
+TEST(LoaderProblems, OfAssets) {
+  expect_problems(
+      {{"tokens: [{label: a}, {label: a}, {label: b, type: costum}, {script: x}]",
+        {"b.yaml:3:30: tokens[1].label: 'a' stands twice",
+         "b.yaml:3:51: tokens[2].type: unknown value 'costum'; did you mean 'custom'?; known are "
+         "answer, context, custom, flow-input, flow-output, input, profile",
+         "b.yaml:3:60: tokens[3]: 'label' is missing"}},
+       {"members: [{email: nobody, roles: [projectAdmin, userAdmin], allowedLocales: [fr]}]",
+        {"b.yaml:3:19: members[0].email: expected an e-mail address",
+         "b.yaml:3:49: members[0].roles[1]: unknown value 'userAdmin'; known are connectionAdmin, "
+         "conversationAdmin, memberManager, proactiveAdmin, projectAdmin, tokenAdmin",
+         "b.yaml:3:78: members[0].allowedLocales[0]: the project has no locale 'fr'"}},
+       {"connections: [{name: c, type: httpBearer, fields: {token: \"${UNSET} ${SET}\"}}]",
+        {"b.yaml:3:59: connections[0].fields.token: the environment variable UNSET is not set"}},
+       {"connections: [{name: c, type: httpBasic, fields: {username: 5}}, {name: d, type: http}]",
+        {"b.yaml:3:50: connections[0].fields: the field 'username' must be a text, and not an "
+         "empty "
+         "one",
+         "b.yaml:3:50: connections[0].fields: a Connection of type httpBasic needs the field "
+         "'password'",
+         "b.yaml:3:82: connections[1].type: unknown value 'http'; known are httpBasic, httpBearer, "
+         "httpHeader, llm"}},
+       {"lexicons: [{name: L, slots: [city], entries: [{mainKeyphrase: A, slots: [cty]}, "
+        "{mainKeyphrase: A}]}]",
+        {"b.yaml:3:74: lexicons[0].entries[0].slots[0]: the lexicon has no slot 'cty'; did you "
+         "mean "
+         "'city'?",
+         "b.yaml:3:97: lexicons[0].entries[1].mainKeyphrase: 'A' stands twice"}},
+       {"knowledgeStores: [{name: K, sources: [{name: S, chunks: [{text: 5}, {}]}]}]",
+        {"b.yaml:3:65: knowledgeStores[0].sources[0].chunks[0].text: expected a text, not a "
+         "number; "
+         "put it in quotes",
+         "b.yaml:3:69: knowledgeStores[0].sources[0].chunks[1]: 'text' is missing"}}},
+      "conversed: 1\nproject: {name: P}\n");
+}
+
+TEST(LoaderProblems, OfEndpointsAndTheProactivePart) {
+  expect_problems(
+      {{"endpoints: [{name: e, flow: Man, sessionExpiry: 30, urlToken: abc, activeOnly: yes}]",
+        {"b.yaml:4:29: endpoints[0].flow: there is no Flow 'Man'; did you mean 'Main'?",
+         "b.yaml:4:49: endpoints[0].sessionExpiry: expected a duration such as 500ms, 10s, 5m, 2h "
+         "or "
+         "3d",
+         "b.yaml:4:63: endpoints[0].urlToken: a URL token is 64 characters of 0-9 and a-f",
+         "b.yaml:4:80: endpoints[0].activeOnly: expected true or false, not a text"}},
+       {"endpoints: [{name: e, flow: Main, output: {webhook: {url: \"ftp://x\"}}}]",
+        {"b.yaml:4:59: endpoints[0].output.webhook.url: expected an absolute http or https URL "
+         "without user information"}},
+       {"proactive: {journey: {after: 0s, quietHours: {from: \"24:00\", to: \"07:00\", timezone: "
+        "Mars}}}",
+        {"b.yaml:4:22: proactive.journey: 'text' is missing",
+         "b.yaml:4:30: proactive.journey.after: the duration is too short; at least 1000ms",
+         "b.yaml:4:53: proactive.journey.quietHours.from: expected a time of day such as \"22:00\"",
+         "b.yaml:4:85: proactive.journey.quietHours.timezone: unknown time zone; expected one such "
+         "as UTC or Europe/Berlin"}}},
+      "conversed: 1\nproject: {name: P}\nflows: [{name: Main, nodes: []}]\n");
+}
+
+constexpr auto known_types =
+    "known are addToContext, goTo, httpRequest, if, log, once, question, removeFromContext, "
+    "resetContext, say, sleep, stop, switch, updateProfile, wait";
+
+TEST(LoaderProblems, OfNodes) {
+  expect_problems(
+      {{"- sya: x",
+        {"b.yaml:7:5: flows[0].nodes[0].sya: unknown Node type 'sya'; did you mean 'say'?; " +
+         std::string(known_types)}},
+       {"- say: x\n  stop: true",
+        {"b.yaml:8:5: flows[0].nodes[0].stop: a Node has one type; this one is a 'say' already"}},
+       {"- say: {txt: x}",
+        {"b.yaml:7:10: flows[0].nodes[0].say: 'text' is missing",
+         "b.yaml:7:11: flows[0].nodes[0].say.txt: unknown key 'txt'; did you mean 'text'?"}},
+       {"- say: \"{{1 +}}\"\n- say: x\n  thn: []",
+        {"b.yaml:7:10: flows[0].nodes[0].say: column 6: unexpected '}'",
+         "b.yaml:9:5: flows[0].nodes[1].thn: unknown key 'thn' beside 'say'"}},
+       {"- if: context.x\n  then:\n    - goTo: ask\n  els: []\n- {id: aks, wait: true}\n- {id: "
+        "aks, "
+        "wait: true}",
+        {"b.yaml:9:15: flows[0].nodes[0].then[0].goTo: no Node of this Flow has the id 'ask'; did "
+         "you mean 'aks'?",
+         "b.yaml:10:5: flows[0].nodes[0].els: unknown key 'els' beside 'if'; did you mean 'else'?",
+         "b.yaml:12:10: flows[0].nodes[2].id: the id 'aks' stands twice in this Flow"}},
+       {"- httpRequest: {connection: crn, url: x, method: FETCH, timeout: 1h, retries: 11, "
+        "headers: "
+        "{Host: x}}",
+        {"b.yaml:7:31: flows[0].nodes[0].httpRequest.connection: there is no Connection 'crn'; did "
+         "you mean 'crm'?",
+         "b.yaml:7:41: flows[0].nodes[0].httpRequest.url: expected an absolute http or https URL",
+         "b.yaml:7:52: flows[0].nodes[0].httpRequest.method: unknown value 'FETCH'; did you mean "
+         "'PATCH'?; known are DELETE, GET, HEAD, PATCH, POST, PUT",
+         "b.yaml:7:68: flows[0].nodes[0].httpRequest.timeout: the duration is too long; at most "
+         "300s",
+         "b.yaml:7:81: flows[0].nodes[0].httpRequest.retries: expected a whole number from 0 to 10",
+         "b.yaml:7:101: flows[0].nodes[0].httpRequest.headers.Host: the header 'Host' is set by "
+         "the "
+         "sender of the request"}},
+       {"- addToContext: {context.a: 1}\n- removeFromContext: []\n- stop: false\n- sleep: soon\n- "
+        "wait",
+        {"b.yaml:7:31: flows[0].nodes[0].addToContext[\"context.a\"]: write 'a' instead of "
+         "'context.a'",
+         "b.yaml:8:24: flows[0].nodes[1].removeFromContext: the list is empty",
+         "b.yaml:9:11: flows[0].nodes[2].stop: write `stop: true`; there is nothing to configure",
+         "b.yaml:10:12: flows[0].nodes[3].sleep: expected a duration such as 500ms, 10s, 5m, 2h or "
+         "3d",
+         "b.yaml:11:5: flows[0].nodes[4]: a Node is a mapping such as `say: Hello`, not a text"}},
+       {"- switch: {on: input.text}\n- question: {type: text, storeIn: x}\n- {}",
+        {"b.yaml:7:13: flows[0].nodes[0].switch: 'cases' is missing",
+         "b.yaml:8:15: flows[0].nodes[1].question: 'text' is missing",
+         "b.yaml:8:37: flows[0].nodes[1].question.storeIn: column 1: a place to store to begins "
+         "with "
+         "'context.' or 'profile.'",
+         "b.yaml:9:5: flows[0].nodes[2]: a Node needs a type; " + std::string(known_types)}}},
+      "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: llm}]\n"
+      "flows:\n- name: F\n  nodes:\n",
+      "  ");
+}
+
+TEST(LoaderProblems, AreSaidOnce) {
+  expect_problems({{"flows: [{name: F, nodse: []}, {name: F, nodes: []}]",
+                    {"b.yaml:3:9: flows[0]: 'nodes' is missing",
+                     "b.yaml:3:19: flows[0].nodse: unknown key 'nodse'; did you mean 'nodes'?",
+                     "b.yaml:3:38: flows[1].name: 'F' stands twice"}},
+                   {"flows: [5]\nlexicons: [{name: L, entries: [5, {mainKeyphrase: A, x: 1}]}]",
+                    {"b.yaml:3:9: flows[0]: expected a mapping, not a number",
+                     "b.yaml:4:32: lexicons[0].entries[0]: expected a mapping, not a number",
+                     "b.yaml:4:54: lexicons[0].entries[1].x: unknown key 'x'"}}},
+                  "conversed: 1\nproject: {name: P}\n");
+}
+
+TEST(LoaderProblems, AreLimitedAndCounted) {
+  std::string text = "conversed: 1\nproject: {name: P}\ntokens:\n";
+  for (int i = 0; i < 300; ++i) text += "  - {}\n";
+  const auto bundle = load_bundle(text, "b.yaml", environment);
+  ASSERT_FALSE(bundle);
+  EXPECT_EQ(bundle.error().size(), 201U);
+  EXPECT_EQ(bundle.error().back().message, "and 100 more problems");
+}
+
+TEST(LoaderProblems, NeverHoldASecret) {
+  const auto bundle = load_bundle(
+      "conversed: 1\nproject: {name: P}\nconnections: [{name: c, type: nope, fields: {token: "
+      "\"${SET}\"}}]\n",
+      "b.yaml", environment);
+  ASSERT_FALSE(bundle);
+  EXPECT_EQ(to_string(bundle.error()).find("value'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace conversed::flows

@@ -1,0 +1,103 @@
+#include "store/model/event.h"
+
+#include <gtest/gtest.h>
+
+#include "store/model/session.h"
+
+namespace conversed::model {
+namespace {
+
+Event sample() {
+  Event event;
+  event.id = "event";
+  event.type = EventType::call_result;
+  event.session = {"p", "e", "user", "session"};
+  event.accepted_at = from_unix_ms(1234567890123);
+  event.trace_id = "trace";
+  event.text = std::string("a\0\xE2\x82\xAC", 5);
+  event.data = {{"n", 1}, {"deep", {1, nullptr, "x"}}};
+  event.claim = Claim{Claim::Kind::pending_call, "call"};
+  event.result = CallResult{.call_id = "call",
+                            .status = 503,
+                            .body = {{"why", "down"}},
+                            .error_code = "status",
+                            .error_message = "503"};
+  return event;
+}
+
+Result<Event> round_trip(const Event& event) {
+  return decode_event(event.session.encode(), event.id, to_string(event.type), event.trace_id,
+                      encode_value(event));
+}
+
+TEST(Event, SurvivesItsRecord) {
+  const auto event = sample();
+  const auto back = round_trip(event);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->id, event.id);
+  EXPECT_EQ(back->type, event.type);
+  EXPECT_EQ(back->session, event.session);
+  EXPECT_EQ(back->accepted_at, event.accepted_at);
+  EXPECT_EQ(back->trace_id, event.trace_id);
+  EXPECT_EQ(back->text, event.text);
+  EXPECT_EQ(back->data, event.data);
+  EXPECT_EQ(back->claim, event.claim);
+  ASSERT_TRUE(back->result);
+  EXPECT_EQ(back->result->body, event.result->body);
+  EXPECT_EQ(back->result->error_code, event.result->error_code);
+}
+
+TEST(Event, AbsentPartsStayAbsent) {
+  Event event;
+  event.session = {"p", "e", "u", "s"};
+  const auto back = round_trip(event);
+  ASSERT_TRUE(back);
+  EXPECT_FALSE(back->text);
+  EXPECT_TRUE(back->data.is_null());
+  EXPECT_FALSE(back->claim);
+  EXPECT_FALSE(back->result);
+}
+
+TEST(Event, DamagedRecordIsAnErrorNotAnAbort) {
+  const auto key = sample().session.encode();
+  const auto decode = [&](std::string_view value) {
+    return decode_event(key, "id", "inject", "t", value);
+  };
+  for (const char* value : {"", "{", "[]", "1", "{}", R"({"v":2,"at":0})", R"({"v":1,"at":"x"})",
+                            R"({"v":1,"at":0,"text":1})", R"({"v":1,"at":0,"claim":{"kind":"x"}})",
+                            R"({"v":1,"at":0,"claim":1})"}) {
+    EXPECT_FALSE(decode(value)) << value;
+  }
+  EXPECT_TRUE(decode(R"({"v":1,"at":0})"));
+  EXPECT_FALSE(decode_event("p", "id", "inject", "t", R"({"v":1,"at":0})"));
+  EXPECT_FALSE(decode_event(key, "id", "unknown", "t", R"({"v":1,"at":0})"));
+}
+
+TEST(SessionKey, EncodesToFourPartsAndBack) {
+  const SessionKey key{"p", "e", "user with \xC3\xBC", ""};
+  EXPECT_EQ(*SessionKey::decode(key.encode()), key);
+  EXPECT_FALSE(
+      SessionKey::decode("a\x1f"
+                         "b\x1f"
+                         "c"));
+  EXPECT_FALSE(
+      SessionKey::decode("a\x1f"
+                         "b\x1f"
+                         "c\x1f"
+                         "d\x1f"
+                         "e"));
+}
+
+TEST(Execution, SurvivesItsJson) {
+  Execution execution;
+  execution.input_id = "i";
+  execution.source = EventType::follow_up;
+  execution.began_at = from_unix_ms(5);
+  execution.pending_call_id = "c";
+  execution.state = {{"x", 1}};
+  EXPECT_EQ(*execution_from(to_json(execution)), execution);
+  EXPECT_FALSE(execution_from(nullptr));
+}
+
+}  // namespace
+}  // namespace conversed::model

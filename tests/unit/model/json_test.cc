@@ -1,0 +1,61 @@
+#include "store/model/json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace conversed::model {
+namespace {
+
+std::string nested(std::size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
+TEST(ParseJson, DepthIsBoundedAndTheOutermostCountsAsOne) {
+  EXPECT_TRUE(parse_json(nested(max_json_depth)));
+  EXPECT_FALSE(parse_json(nested(max_json_depth + 1)));
+  EXPECT_FALSE(parse_json(std::string(1'000'000, '[')));
+  EXPECT_FALSE(parse_json(R"({"a":[{}]})", 2));
+  EXPECT_TRUE(parse_json(R"({"a":[1]})", 2));
+}
+
+TEST(ParseJson, DuplicateNamesAreRefusedInOneObjectOnly) {
+  EXPECT_FALSE(parse_json(R"({"a":1,"a":2})"));
+  EXPECT_FALSE(parse_json(R"({"a":1,"\u0061":2})"));
+  EXPECT_TRUE(parse_json(R"({"a":{"a":1},"b":{"a":2}})"));
+}
+
+TEST(ParseJson, OnlyWholeUnicodeIsTaken) {
+  EXPECT_EQ(*parse_json(R"("\ud83d\ude00")"), "\xF0\x9F\x98\x80");
+  EXPECT_FALSE(parse_json(R"("\ud83d")"));
+  EXPECT_FALSE(parse_json(R"("\ude00")"));
+  EXPECT_FALSE(parse_json("\"\xC3\""));
+  EXPECT_FALSE(parse_json("\"\xED\xA0\x80\""));
+  EXPECT_EQ(parse_json(R"("\u0000")")->get<std::string>(), std::string(1, '\0'));
+}
+
+TEST(ParseJson, NumbersStayInRange) {
+  EXPECT_FALSE(parse_json("1e400"));
+  EXPECT_FALSE(parse_json("-1e400"));
+  EXPECT_EQ(*parse_json("1e-400"), 0.0);
+  EXPECT_EQ(*parse_json("9223372036854775807"), 9223372036854775807LL);
+  EXPECT_TRUE(parse_json("99999999999999999999")->is_number_float());
+  EXPECT_FALSE(parse_json("NaN"));
+  EXPECT_FALSE(parse_json("01"));
+}
+
+TEST(ParseJson, NothingBesideOneValueIsTaken) {
+  for (const char* text : {"", " ", "{", "{} {}", "[1,]", "{\"a\":}", "//x\n1", "tru"}) {
+    const auto parsed = parse_json(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, Errc::invalid_argument);
+  }
+}
+
+TEST(ParseJson, MembersAndElementsEndUpWhereTheyBelong) {
+  const std::string text = R"({"a":[1,[2,{"b":null}],"x"],"c":{"d":{"e":true},"f":-1.5}})";
+  EXPECT_EQ(parse_json(text)->dump(), text);
+}
+
+}  // namespace
+}  // namespace conversed::model

@@ -1,0 +1,406 @@
+#include "queue/lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <thread>
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+LogRecord record(std::int64_t offset, std::string key, std::int32_t partition = 0) {
+  LogRecord made;
+  made.record.key = std::move(key);
+  made.record.id = std::to_string(offset);
+  made.position = {1, partition, offset};
+  return made;
+}
+
+std::vector<PartitionRange> from_zero(std::int32_t partitions = 1) {
+  std::vector<PartitionRange> ranges;
+  for (std::int32_t number = 0; number < partitions; ++number)
+    ranges.push_back({number, 1, 0, 0, 0});
+  return ranges;
+}
+
+// Keeps runs until the test finishes them.
+class HeldRuns {
+ public:
+  Handler handler() {
+    return [this](queue::Run&& run, Finish finish) {
+      const std::lock_guard lock(mutex_);
+      held_.emplace_back(std::move(run), std::move(finish));
+      ++seen_;
+      changed_.notify_all();
+    };
+  }
+  // The oldest run held; waits for it.
+  std::pair<Run, Finish> next() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, 1min, [this] { return !held_.empty(); })) std::abort();
+    auto oldest = std::move(held_.front());
+    held_.pop_front();
+    return oldest;
+  }
+  std::size_t seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<Run, Finish>> held_;
+  std::size_t seen_ = 0;
+};
+
+void offer(Lanes& lanes, LogRecord one) {
+  std::vector<LogRecord> records;
+  records.push_back(std::move(one));
+  lanes.offer(std::move(records));
+}
+
+TEST(Lanes, OneKeyHasOneRunInHandAndOthersGoOn) {
+  HeldRuns runs;
+  Lanes lanes({}, runs.handler());
+  lanes.assign(from_zero());
+  offer(lanes, record(0, "a"));
+  auto [first, finish_first] = runs.next();
+  offer(lanes, record(1, "a"));
+  offer(lanes, record(2, "b"));
+  auto [other, finish_other] = runs.next();
+  EXPECT_EQ(other.key, "b");
+  EXPECT_EQ(runs.seen(), 2U);
+  finish_first(Next::idle);
+  auto [second, finish_second] = runs.next();
+  EXPECT_EQ(second.key, "a");
+  ASSERT_EQ(second.records.size(), 1U);
+  EXPECT_EQ(second.records[0].position.offset, 1);
+  finish_second(Next::idle);
+  finish_other(Next::idle);
+  EXPECT_TRUE(lanes.stop(1min));
+}
+
+TEST(Lanes, WhatIsCommittedNeverPassesAnUnfinishedRecord) {
+  HeldRuns runs;
+  Lanes lanes({}, runs.handler());
+  lanes.assign(from_zero());
+  offer(lanes, record(0, "a"));
+  auto [a, finish_a] = runs.next();
+  offer(lanes, record(1, "b"));
+  auto [b, finish_b] = runs.next();
+  finish_b(Next::idle);
+  EXPECT_TRUE(lanes.finished().empty());
+  finish_a(Next::idle);
+  const auto finished = lanes.finished();
+  ASSERT_EQ(finished.size(), 1U);
+  EXPECT_EQ(finished[0], (Position{1, 0, 1}));
+  EXPECT_TRUE(lanes.finished().empty());
+  lanes.forget_reported();
+  EXPECT_EQ(lanes.finished().size(), 1U);
+}
+
+TEST(Lanes, RunsAreBoundedAndALaneAboveItsLimitSpillsWhole) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.max_run = 3;
+  settings.lane_limit = 5;
+  settings.spill_limit = 8;
+  Lanes lanes(settings, runs.handler());
+  lanes.assign(from_zero());
+  const auto sizes_after = [&](std::int64_t from, std::int64_t count) {
+    offer(lanes, record(from, "a"));
+    auto [first, finish_first] = runs.next();
+    for (std::int64_t n = 1; n <= count; ++n) offer(lanes, record(from + n, "a"));
+    finish_first(Next::idle);
+    std::vector<std::pair<std::size_t, bool>> sizes;
+    for (std::int64_t seen = 0; seen < count;) {
+      auto [run, finish] = runs.next();
+      sizes.emplace_back(run.records.size(), run.spill);
+      seen += static_cast<std::int64_t>(run.records.size());
+      finish(Next::idle);
+    }
+    return sizes;
+  };
+  using Sizes = std::vector<std::pair<std::size_t, bool>>;
+  EXPECT_EQ(sizes_after(0, 5), (Sizes{{3, false}, {2, false}}));
+  EXPECT_EQ(sizes_after(10, 7), (Sizes{{7, true}}));
+  EXPECT_EQ(sizes_after(20, 10), (Sizes{{8, true}, {2, false}}));
+}
+
+TEST(Lanes, ATouchedKeyRunsOnceWithoutRecordsAndAgainIfTouchedInHand) {
+  HeldRuns runs;
+  Lanes lanes({}, runs.handler());
+  lanes.touch("a");
+  auto [first, finish_first] = runs.next();
+  EXPECT_EQ(first.key, "a");
+  EXPECT_TRUE(first.records.empty());
+  lanes.touch("a");
+  lanes.touch("a");
+  finish_first(Next::idle);
+  auto [second, finish_second] = runs.next();
+  EXPECT_TRUE(second.records.empty());
+  finish_second(Next::idle);
+  EXPECT_TRUE(lanes.stop(1min));
+  EXPECT_EQ(runs.seen(), 2U);
+}
+
+TEST(Lanes, NextAgainSchedulesAnotherRunBehindTheOthers) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.workers = 1;
+  Lanes lanes(settings, runs.handler());
+  lanes.touch("a");
+  auto [first, finish_first] = runs.next();
+  finish_first(Next::again);
+  auto [second, finish_second] = runs.next();
+  EXPECT_EQ(second.key, "a");
+  EXPECT_TRUE(second.records.empty());
+  finish_second(Next::idle);
+}
+
+TEST(Lanes, RoomIsWhatIsLeftOfTheLimit) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.in_flight_limit = 2;
+  Lanes lanes(settings, runs.handler());
+  lanes.assign(from_zero());
+  EXPECT_EQ(lanes.room(), 2U);
+  offer(lanes, record(0, "a"));
+  offer(lanes, record(1, "b"));
+  EXPECT_EQ(lanes.room(), 0U);
+  EXPECT_FALSE(lanes.wait_for_room(0ms));
+  auto [run, finish] = runs.next();
+  std::jthread finisher([&, done = std::move(finish)]() mutable { done(Next::idle); });
+  EXPECT_TRUE(lanes.wait_for_room(1min));
+  EXPECT_EQ(lanes.in_flight(), 1U);
+  runs.next().second(Next::idle);
+}
+
+TEST(Lanes, InterruptEndsTheWaitForRoom) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.in_flight_limit = 1;
+  Lanes lanes(settings, runs.handler());
+  lanes.assign(from_zero());
+  offer(lanes, record(0, "a"));
+  lanes.interrupt();
+  EXPECT_FALSE(lanes.wait_for_room(10min));
+  runs.next().second(Next::idle);
+}
+
+TEST(Lanes, WhileRecoveringOneRecordIsInHandAtATime) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.workers = 4;
+  settings.one_by_one_below = {{0, 3}};
+  Lanes lanes(settings, runs.handler());
+  lanes.assign(from_zero());
+  std::vector<LogRecord> records;
+  for (std::int64_t n = 0; n < 3; ++n) records.push_back(record(n, n == 1 ? "b" : "a"));
+  for (std::int64_t n = 3; n < 6; ++n) records.push_back(record(n, "c" + std::to_string(n)));
+  lanes.offer(std::move(records));
+  std::set<std::int64_t> below{0, 1, 2};
+  std::size_t taken = 0;
+  while (lanes.recovering()) {
+    auto [run, finish] = runs.next();
+    ASSERT_EQ(run.records.size(), 1U);
+    // Whatever the workers do, none of them holds another run.
+    EXPECT_EQ(runs.seen(), ++taken);
+    below.erase(run.records[0].position.offset);
+    finish(Next::idle);
+  }
+  EXPECT_TRUE(below.empty());
+  while (taken < 6) {
+    runs.next().second(Next::idle);
+    ++taken;
+  }
+}
+
+TEST(Lanes, WithNothingBelowTheOffsetsThereIsNoRecovery) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.one_by_one_below = {{0, 3}};
+  Lanes lanes(settings, runs.handler());
+  EXPECT_TRUE(lanes.recovering());
+  const std::vector<PartitionRange> ranges{{0, 1, 0, 3, 3}};
+  lanes.assign(ranges);
+  EXPECT_FALSE(lanes.recovering());
+}
+
+TEST(Lanes, ARevokedPartitionLosesWhatWaitsAndKeepsWhatIsFinished) {
+  HeldRuns runs;
+  Lanes lanes({}, runs.handler());
+  lanes.assign(from_zero(2));
+  offer(lanes, record(0, "a", 0));
+  auto [done, finish_done] = runs.next();
+  finish_done(Next::idle);
+  offer(lanes, record(1, "a", 0));
+  auto [late, finish_late] = runs.next();
+  offer(lanes, record(2, "a", 0));
+  offer(lanes, record(0, "b", 1));
+  const std::vector<std::int32_t> lost{0};
+  const auto finished = lanes.revoke(lost, 0ms);
+  ASSERT_EQ(finished.size(), 1U);
+  EXPECT_EQ(finished[0].offset, 0);
+  EXPECT_EQ(lanes.in_flight(), 2U);
+  // Assigned anew, the partition starts at 1 again; the run from before does not finish that.
+  const std::vector<PartitionRange> again{{0, 1, 0, 3, 1}};
+  lanes.assign(again);
+  offer(lanes, record(1, "a", 0));
+  finish_late(Next::idle);
+  EXPECT_TRUE(lanes.finished().empty());
+  for (int n = 0; n < 2; ++n) runs.next().second(Next::idle);
+  EXPECT_EQ(lanes.finished().size(), 2U);
+}
+
+TEST(Lanes, StopWaitsForRunsInHandAndDropsWhatWaits) {
+  HeldRuns runs;
+  Lanes lanes({}, runs.handler());
+  lanes.assign(from_zero());
+  offer(lanes, record(0, "a"));
+  auto [run, finish] = runs.next();
+  offer(lanes, record(1, "a"));
+  EXPECT_FALSE(lanes.stop(0ms));
+  lanes.touch("b");
+  finish(Next::again);
+  EXPECT_TRUE(lanes.stop(1min));
+  EXPECT_EQ(runs.seen(), 1U);
+  EXPECT_EQ(lanes.finished().front().offset, 0);
+  EXPECT_EQ(lanes.in_flight(), 0U);
+}
+
+TEST(LanesDeathTest, AFinishThatIsLostAborts) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        Lanes lanes({}, [](queue::Run&&, Finish) {});
+        lanes.touch("a");
+        std::promise<void>().get_future().wait_for(1min);  // the worker ends the process
+      },
+      "");
+}
+
+// Some runs are finished at once, some later by other threads, in any order.
+class AsyncFinisher {
+ public:
+  explicit AsyncFinisher(std::uint32_t seed) : random_(seed) {
+    for (int n = 0; n < 2; ++n) threads_.emplace_back([this] { work(); });
+  }
+  ~AsyncFinisher() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+  }
+  void later(Finish finish) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(finish));
+    }
+    changed_.notify_one();
+  }
+  std::uint32_t random() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::uint32_t>(random_());
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return !waiting_.empty() || ended_; });
+      if (waiting_.empty()) return;
+      std::swap(waiting_[random_() % waiting_.size()], waiting_.back());
+      Finish finish = std::move(waiting_.back());
+      waiting_.pop_back();
+      lock.unlock();
+      finish(Next::idle);
+      lock.lock();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::mt19937 random_;
+  std::vector<Finish> waiting_;
+  bool ended_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+TEST(Lanes, OrderAndBoundsHoldUnderRandomAsynchronousFinishes) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  constexpr std::int64_t records = 20'000;
+  constexpr int keys = 50;
+  std::mt19937 random(seed);
+  std::mutex mutex;
+  std::vector<std::int64_t> last(keys, -1);
+  std::vector<bool> running(keys, false);
+  std::vector<bool> done(records, false);
+  int failures = 0;
+  AsyncFinisher finisher(seed);
+  LanesSettings settings;
+  settings.workers = 3;
+  settings.max_run = 4;
+  settings.lane_limit = 20;
+  settings.in_flight_limit = 500;
+  std::optional<Lanes> lanes;
+  const auto handler = [&](queue::Run&& run, Finish finish) {
+    const auto key = static_cast<std::size_t>(std::stoi(run.key));
+    {
+      const std::lock_guard lock(mutex);
+      failures += running[key] ? 1 : 0;
+      running[key] = true;
+      for (const auto& each : run.records) {
+        failures += each.position.offset > last[key] ? 0 : 1;
+        last[key] = each.position.offset;
+        done[static_cast<std::size_t>(each.position.offset)] = true;
+      }
+      // From here on the next run of this key may come; until the finish it must not.
+      running[key] = false;
+    }
+    const auto choice = finisher.random() % 8;
+    if (choice == 0) lanes->touch(run.key);
+    if (choice < 4) return finisher.later(std::move(finish));
+    finish(Next::idle);
+  };
+  lanes.emplace(settings, handler);
+  lanes->assign(from_zero());
+  for (std::int64_t offset = 0; offset < records;) {
+    if (!lanes->wait_for_room(1min)) break;
+    std::vector<LogRecord> some;
+    for (std::size_t n = std::min<std::size_t>(lanes->room(), 1 + random() % 64);
+         n > 0 && offset < records; --n) {
+      some.push_back(record(offset++, std::to_string(random() % keys)));
+    }
+    lanes->offer(std::move(some));
+    EXPECT_LE(lanes->in_flight(), settings.in_flight_limit);
+    for (const auto& position : lanes->finished()) {
+      const std::lock_guard lock(mutex);
+      EXPECT_TRUE(std::all_of(done.begin(), done.begin() + position.offset + 1,
+                              [](bool each) { return each; }));
+    }
+  }
+  while (lanes->in_flight() > 0) std::this_thread::yield();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(std::count(done.begin(), done.end(), true), records);
+  EXPECT_TRUE(lanes->stop(1min));
+  const auto finished = lanes->finished();
+  if (!finished.empty()) {
+    EXPECT_EQ(finished.front().offset, records - 1);
+  }
+  lanes.reset();
+}
+
+}  // namespace
+}  // namespace conversed::queue

@@ -1,0 +1,41 @@
+#include "queue/log.h"
+
+#include <gtest/gtest.h>
+
+#include "store/model/fault_points.h"
+
+namespace conversed::queue {
+namespace {
+
+// The hashes are those of Kafka's own tests of its murmur2.
+TEST(PartitionOf, AgreesWithKafkasClients) {
+  const auto expected = [](std::int32_t murmur2) { return (murmur2 & 0x7fffffff) % 1000; };
+  EXPECT_EQ(partition_of("21", 1000), expected(-973932308));
+  EXPECT_EQ(partition_of("foobar", 1000), expected(-790332482));
+  EXPECT_EQ(partition_of("a-little-bit-long-string", 1000), expected(-985981536));
+  EXPECT_EQ(partition_of("a-little-bit-longer-string", 1000), expected(-1486304829));
+  EXPECT_EQ(partition_of("abc", 1000), expected(479470107));
+}
+
+TEST(PartitionOf, IsZeroWhereThereIsOnePartition) {
+  EXPECT_EQ(partition_of("", 1), 0);
+  EXPECT_EQ(partition_of("any", 1), 0);
+}
+
+TEST(IsAfter, ComparesOffsetsOfOnePartition) {
+  EXPECT_TRUE(is_after({1, 2, 5}, {1, 2, 4}).value());
+  EXPECT_FALSE(is_after({1, 2, 5}, {1, 2, 5}).value());
+  EXPECT_FALSE(is_after({1, 2, 4}, {1, 2, 5}).value());
+}
+
+TEST(IsAfter, RefusesOtherEpochsAndPartitions) {
+  EXPECT_EQ(is_after({2, 2, 5}, {1, 2, 4}).error().code, Errc::conflict);
+  EXPECT_EQ(is_after({1, 3, 5}, {1, 2, 4}).error().code, Errc::conflict);
+}
+
+TEST(FaultPoint, DoesNothingWithoutItsVariable) {
+  model::fault_point("log.before_commit");
+}
+
+}  // namespace
+}  // namespace conversed::queue

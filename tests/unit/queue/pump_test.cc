@@ -1,0 +1,121 @@
+#include "queue/pump.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "queue/sqlite_log.h"
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+class PumpTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "pump-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    settings_.path = folder_ / "log.db";
+    settings_.partitions = 3;
+    open();
+  }
+  void TearDown() override {
+    log_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void open() {
+    log_.reset();
+    auto log = SqliteLog::open(settings_, clock_);
+    ASSERT_TRUE(log.has_value());
+    log_ = std::move(*log);
+  }
+  void append(int from, int to) {
+    for (int n = from; n < to; ++n) {
+      log_->append(Record{"key" + std::to_string(n % 11), std::to_string(n), "", "", ""},
+                   [](const Result<Appended>& outcome) { EXPECT_TRUE(outcome.has_value()); });
+    }
+  }
+  // Notes what it is given and finishes at once.
+  Handler noting() {
+    return [this](queue::Run&& run, Finish finish) {
+      {
+        const std::lock_guard lock(mutex_);
+        for (const auto& each : run.records) ++handled_[std::stoi(each.record.id)];
+      }
+      finish(Next::idle);
+      changed_.notify_all();
+    };
+  }
+  bool wait_for(std::size_t records) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 1min, [&] { return handled_.size() >= records; });
+  }
+
+  std::filesystem::path folder_;
+  SqliteLogSettings settings_;
+  model::SystemClock clock_;
+  std::unique_ptr<SqliteLog> log_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, int> handled_;  // by id: how often
+};
+
+TEST_F(PumpTest, EverythingIsHandledOnceAndCommittedAtTheStop) {
+  append(0, 2'000);
+  LanesSettings tight;
+  tight.in_flight_limit = 50;
+  Lanes lanes(tight, noting());
+  auto pump = Pump::start({}, *log_, lanes);
+  ASSERT_TRUE(pump.has_value());
+  append(2'000, 3'000);
+  ASSERT_TRUE(wait_for(3'000));
+  EXPECT_TRUE((*pump)->stop(1min));
+  EXPECT_TRUE((*pump)->stop(0ms));
+  for (const auto& [id, times] : handled_) EXPECT_EQ(times, 1) << id;
+  const auto ranges = log_->ranges().value();
+  for (const auto& range : ranges) EXPECT_EQ(range.committed, range.end);
+}
+
+TEST_F(PumpTest, WhatWasNotFinishedComesAgain) {
+  append(0, 100);
+  std::set<std::string> begun;
+  {
+    std::vector<Finish> held;
+    Lanes lanes({}, [&](queue::Run&& run, Finish finish) {
+      const std::lock_guard lock(mutex_);
+      begun.insert(run.key);
+      held.push_back(std::move(finish));
+      changed_.notify_all();
+    });
+    auto pump = Pump::start({}, *log_, lanes);
+    {
+      std::unique_lock lock(mutex_);
+      ASSERT_TRUE(changed_.wait_for(lock, 1min, [&] { return begun.size() == 11; }));
+    }
+    EXPECT_FALSE((*pump)->stop(0ms));
+    for (auto& finish : held) finish(Next::idle);
+  }
+  open();
+  Lanes lanes({}, noting());
+  auto pump = Pump::start({}, *log_, lanes);
+  EXPECT_TRUE(wait_for(100));
+}
+
+TEST_F(PumpTest, AHeldPumpHandsOutNothingUntilReleased) {
+  Lanes lanes({}, noting());
+  auto pump = Pump::start({}, *log_, lanes);
+  (*pump)->hold();
+  append(0, 50);
+  (*pump)->release();
+  EXPECT_TRUE(wait_for(50));
+}
+
+}  // namespace
+}  // namespace conversed::queue

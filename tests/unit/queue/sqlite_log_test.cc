@@ -1,0 +1,454 @@
+#include "queue/sqlite_log.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <future>
+#include <iostream>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ManualClock final : public model::Clock {
+ public:
+  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(now_ms_); }
+  void advance(std::chrono::milliseconds by) { now_ms_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> now_ms_ = 1'700'000'000'000;
+};
+
+class IgnoringListener final : public Listener {
+ public:
+  void on_assigned(std::span<const PartitionRange> /*partitions*/) override {}
+  void on_revoked(std::span<const std::int32_t> /*partitions*/) override {}
+};
+
+class SqliteLogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "log-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    settings_.path = folder_ / "log.db";
+  }
+  void TearDown() override {
+    log_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void open() {
+    log_.reset();
+    auto log = SqliteLog::open(settings_, clock_);
+    ASSERT_TRUE(log.has_value()) << log.error().message;
+    log_ = std::move(*log);
+  }
+
+  Result<Appended> append(std::string id, std::string value = "v") {
+    std::promise<Result<Appended>> done;
+    log_->append(Record{"key", std::move(id), "inject", "", std::move(value)},
+                 [&](Result<Appended> outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get();
+  }
+
+  Result<KeyedAppended> append_keyed(std::string id, AppendKey key) {
+    std::promise<Result<KeyedAppended>> done;
+    log_->append(Record{"key", std::move(id), "inject", "", "v"}, std::move(key),
+                 [&](Result<KeyedAppended> outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get();
+  }
+
+  static AppendKey key(std::string name, std::uint8_t body, std::string supersedes = "") {
+    AppendKey key{"org/inject", std::move(name), {}, std::move(supersedes)};
+    key.body_hash.fill(body);
+    return key;
+  }
+
+  // Reads and commits all that is there.
+  void finish_all() {
+    auto consumer = log_->subscribe(listener_);
+    ASSERT_TRUE(consumer.has_value());
+    for (;;) {
+      const auto records = (*consumer)->poll(1'000, 0ms);
+      ASSERT_TRUE(records.has_value());
+      if (records->empty()) return;
+      const std::vector<Position> last{records->back().position};
+      ASSERT_TRUE((*consumer)->commit(last).has_value());
+    }
+  }
+
+  PartitionRange range() { return log_->ranges().value().front(); }
+
+  std::int64_t query(const std::string& sql) {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open_v2(settings_.path.c_str(), &db, SQLITE_OPEN_READONLY, nullptr), 0);
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr), SQLITE_OK);
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    const std::int64_t value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return value;
+  }
+
+  std::filesystem::path folder_;
+  SqliteLogSettings settings_;
+  ManualClock clock_;
+  IgnoringListener listener_;
+  std::unique_ptr<SqliteLog> log_;
+};
+
+TEST_F(SqliteLogTest, CallbacksComeInTheOrderOfTheAppends) {
+  open();
+  std::vector<std::int64_t> offsets;
+  for (int n = 0; n < 5'000; ++n) {
+    log_->append(Record{"key", std::to_string(n), "", "", ""},
+                 [&](Result<Appended> outcome) { offsets.push_back(outcome->position.offset); });
+  }
+  log_->stop();
+  ASSERT_EQ(offsets.size(), 5'000U);
+  for (std::size_t at = 0; at < offsets.size(); ++at) {
+    ASSERT_EQ(offsets[at], static_cast<std::int64_t>(at));
+  }
+}
+
+TEST_F(SqliteLogTest, AFullBufferRefusesAtOnceAndTakesMoreLater) {
+  settings_.max_waiting_records = 2;
+  open();
+  // The first callback holds the log's thread, so that what follows has to wait.
+  std::promise<void> entered;
+  std::promise<void> release;
+  log_->append(Record{"key", "0", "", "", ""}, [&](const Result<Appended>&) {
+    entered.set_value();
+    release.get_future().wait();
+  });
+  entered.get_future().wait();
+  std::promise<void> both;
+  std::atomic<int> appended = 0;
+  int refused = 0;
+  for (int n = 1; n <= 5; ++n) {
+    log_->append(Record{"key", std::to_string(n), "", "", ""},
+                 [&](const Result<Appended>& outcome) {
+                   if (!outcome) {
+                     EXPECT_EQ(outcome.error().code, Errc::too_many);
+                     ++refused;
+                   } else if (++appended == 2) {
+                     both.set_value();
+                   }
+                 });
+  }
+  EXPECT_EQ(refused, 3);
+  release.set_value();
+  both.get_future().wait();
+  EXPECT_TRUE(append("6").has_value());
+}
+
+TEST_F(SqliteLogTest, ARecordAboveTheLimitIsRefused) {
+  settings_.max_record_bytes = 1'000;
+  open();
+  EXPECT_EQ(append("a", std::string(1'001, 'x')).error().code, Errc::too_large);
+  EXPECT_TRUE(append("b", std::string(900, 'x')).has_value());
+}
+
+TEST_F(SqliteLogTest, PruningDeletesWhatIsFinishedAndKeepsTheRest) {
+  settings_.prune_after_records = 10;
+  open();
+  for (int n = 0; n < 100; ++n) ASSERT_TRUE(append(std::to_string(n)).has_value());
+  {
+    auto consumer = log_->subscribe(listener_);
+    const auto records = (*consumer)->poll(60, 0ms).value();
+    ASSERT_EQ(records.size(), 60U);
+    const std::vector<Position> last{records.back().position};
+    ASSERT_TRUE((*consumer)->commit(last).has_value());
+  }
+  ASSERT_TRUE(append("100").has_value());  // its transaction prunes
+  EXPECT_EQ(range().first, 60);
+  EXPECT_EQ(range().committed, 60);
+  EXPECT_EQ(query("SELECT count(*) FROM record"), 41);
+  EXPECT_EQ(query("SELECT min(at) FROM record"), 60);
+}
+
+TEST_F(SqliteLogTest, HeldPruningKeepsWhatIsFinishedAndRewindDeliversItAgain) {
+  settings_.prune_after_records = 1;
+  open();
+  log_->set_pruning(Pruning::held);
+  for (int n = 0; n < 20; ++n) ASSERT_TRUE(append(std::to_string(n)).has_value());
+  finish_all();
+  ASSERT_TRUE(append("20").has_value());
+  EXPECT_EQ(range().first, 0);
+  ASSERT_TRUE(log_->rewind().has_value());
+  auto consumer = log_->subscribe(listener_);
+  EXPECT_EQ((*consumer)->poll(100, 0ms).value().size(), 21U);
+  EXPECT_EQ(log_->rewind().error().code, Errc::conflict);
+}
+
+TEST_F(SqliteLogTest, OffsetsAreNotUsedAgainWhenEverythingWasPruned) {
+  settings_.prune_after_records = 1;
+  open();
+  for (int n = 0; n < 10; ++n) ASSERT_TRUE(append(std::to_string(n)).has_value());
+  finish_all();
+  // The commit's own transaction has pruned; nothing is left to derive the next offset from.
+  ASSERT_EQ(query("SELECT count(*) FROM record"), 0);
+  open();
+  EXPECT_EQ(range().end, 10);
+  EXPECT_EQ(append("10")->position.offset, 10);
+}
+
+TEST_F(SqliteLogTest, ThereIsOneConsumerAtATime) {
+  open();
+  {
+    auto first = log_->subscribe(listener_);
+    ASSERT_TRUE(first.has_value());
+    EXPECT_EQ(log_->subscribe(listener_).error().code, Errc::conflict);
+  }
+  EXPECT_TRUE(log_->subscribe(listener_).has_value());
+}
+
+TEST_F(SqliteLogTest, ASlowConsumerReadsTheFileAndThenCatchesUpWithTheTail) {
+  settings_.max_tail_records = 16;
+  open();
+  auto consumer = log_->subscribe(listener_);
+  std::jthread appender([this] {
+    for (int n = 0; n < 3'000; ++n) {
+      log_->append(Record{"key", std::to_string(n), "", "", ""},
+                   [](const Result<Appended>& outcome) { EXPECT_TRUE(outcome.has_value()); });
+    }
+  });
+  std::int64_t expected = 0;
+  while (expected < 3'000) {
+    const auto some = (*consumer)->poll(7, 10s).value();
+    for (const auto& each : some) {
+      ASSERT_EQ(each.position.offset, expected);
+      ASSERT_EQ(each.record.id, std::to_string(expected));
+      ++expected;
+    }
+  }
+}
+
+TEST_F(SqliteLogTest, AFullFileRefusesAndHealsOnceRecordsAreFinished) {
+  settings_.max_file_bytes = 400'000;
+  settings_.prune_after_records = 1'000'000;
+  open();
+  const std::string value(10'000, 'x');
+  int appended = 0;
+  Result<Appended> outcome = append("0", value);
+  while (outcome) outcome = append(std::to_string(++appended), value);
+  EXPECT_EQ(outcome.error().code, Errc::unavailable);
+  EXPECT_FALSE(log_->health().has_value());
+  EXPECT_EQ(range().end, appended);
+  // Nothing is finished, so that it stays full; and what is there stays readable.
+  EXPECT_EQ(append("again", value).error().code, Errc::unavailable);
+  finish_all();
+  // Both the commit and the log's own attempts make room; no restart is needed.
+  EXPECT_TRUE(append("healed", value).has_value());
+  EXPECT_TRUE(log_->health().has_value());
+  open();
+  EXPECT_EQ(range().end, appended + 1);
+}
+
+TEST_F(SqliteLogTest, ANewerFormatIsRefused) {
+  open();
+  log_.reset();
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(settings_.path.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "PRAGMA user_version=99", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  const auto log = SqliteLog::open(settings_, clock_);
+  ASSERT_FALSE(log.has_value());
+  EXPECT_EQ(log.error().code, Errc::not_supported);
+}
+
+TEST_F(SqliteLogTest, AnotherDatabaseAndNoDatabaseAreRefused) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(settings_.path.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "CREATE TABLE other (x)", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  EXPECT_EQ(SqliteLog::open(settings_, clock_).error().code, Errc::internal);
+  settings_.path = folder_ / "missing" / "log.db";
+  EXPECT_EQ(SqliteLog::open(settings_, clock_).error().code, Errc::unavailable);
+  settings_.partitions = 0;
+  EXPECT_EQ(SqliteLog::open(settings_, clock_).error().code, Errc::invalid_argument);
+}
+
+TEST_F(SqliteLogTest, TheWriteAheadLogStaysBounded) {
+  settings_.checkpoint_bytes = 100'000;
+  open();
+  for (int n = 0; n < 500; ++n) {
+    ASSERT_TRUE(append(std::to_string(n), std::string(5'000, 'x')).has_value());
+  }
+  EXPECT_LT(std::filesystem::file_size(settings_.path + "-wal"), 1'000'000U);
+}
+
+// A child process appends one record after the other until a fault point kills it at the fifth.
+class SqliteLogDeathTest : public SqliteLogTest {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    SqliteLogTest::SetUp();
+    // The child runs this test from its start: it has to find the folder of its parent.
+    setenv("CONVERSED_TEST_LOG", settings_.path.c_str(), 0);
+  }
+  void TearDown() override {
+    unsetenv("CONVERSED_TEST_LOG");
+    unsetenv("CONVERSED_TEST_KILL_AT");
+    SqliteLogTest::TearDown();
+  }
+  void append_until_killed() {
+    settings_.path = getenv("CONVERSED_TEST_LOG");
+    open();
+    for (int n = 0; n < 10; ++n) {
+      if (append(std::to_string(n))) std::cerr << "appended " << n << "\n";
+    }
+    finish_all();
+  }
+};
+
+TEST_F(SqliteLogDeathTest, KilledBeforeACommitTheRecordWasNeitherAnsweredNorKept) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.before_commit:5", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 3\n$");
+  open();
+  EXPECT_EQ(range().end, 4);
+}
+
+TEST_F(SqliteLogDeathTest, KilledAfterACommitTheRecordIsKeptUnanswered) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.after_commit:5", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 3\n$");
+  open();
+  EXPECT_EQ(range().end, 5);
+}
+
+TEST_F(SqliteLogDeathTest, KilledBeforeAPositionCommitEverythingIsDeliveredAgain) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.before_position_commit", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 9\n$");
+  open();
+  EXPECT_EQ(range().committed, 0);
+  EXPECT_EQ(range().end, 10);
+}
+
+TEST_F(SqliteLogDeathTest, KilledAfterAPositionCommitNothingIsDeliveredAgain) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.after_position_commit", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 9\n$");
+  open();
+  EXPECT_EQ(range().committed, 10);
+}
+
+using SqliteLogKeyedTest = SqliteLogTest;
+
+TEST_F(SqliteLogKeyedTest, TheSameKeyAndBodyAppendOnceEvenAfterReopening) {
+  open();
+  const auto first = append_keyed("id1", key("k", 1));
+  ASSERT_TRUE(first.has_value());
+  EXPECT_FALSE(first->repeated);
+  for (int round = 0; round < 2; ++round) {
+    const auto again = append_keyed("id2", key("k", 1));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_TRUE(again->repeated);
+    EXPECT_EQ(again->id, "id1");
+    EXPECT_EQ(again->position, first->position);
+    open();
+  }
+  EXPECT_EQ(range().end, 1);
+}
+
+TEST_F(SqliteLogKeyedTest, AnotherBodyIsAConflictAndAnotherScopeIsNot) {
+  open();
+  ASSERT_TRUE(append_keyed("id1", key("k", 1)).has_value());
+  EXPECT_EQ(append_keyed("id2", key("k", 2)).error().code, Errc::conflict);
+  AppendKey elsewhere = key("k", 2);
+  elsewhere.scope = "org/notify";
+  EXPECT_FALSE(append_keyed("id3", elsewhere)->repeated);
+  EXPECT_EQ(range().end, 2);
+}
+
+TEST_F(SqliteLogKeyedTest, RacingAppendsOfOneKeyAppendOnce) {
+  open();
+  std::mutex mutex;
+  std::set<std::string> ids;
+  int fresh = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 8; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int n = 0; n < 50; ++n) {
+          const auto done = append_keyed(std::to_string(thread * 50 + n), key("k", 1));
+          const std::lock_guard lock(mutex);
+          ids.insert(done->id);
+          fresh += done->repeated ? 0 : 1;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(ids.size(), 1U);
+  EXPECT_EQ(fresh, 1);
+  EXPECT_EQ(range().end, 1);
+}
+
+TEST_F(SqliteLogKeyedTest, AKeyIsFreeAfterItsLifetimeAndNotBefore) {
+  open();
+  ASSERT_TRUE(append_keyed("id1", key("k", 1)).has_value());
+  clock_.advance(24h - 1ms);
+  EXPECT_TRUE(append_keyed("id2", key("k", 1))->repeated);
+  clock_.advance(1ms);
+  const auto after = append_keyed("id3", key("k", 2));
+  ASSERT_TRUE(after.has_value());
+  EXPECT_FALSE(after->repeated);
+  EXPECT_EQ(after->id, "id3");
+}
+
+TEST_F(SqliteLogKeyedTest, OnlyTheIdThatTheKeyStandsForIsSuperseded) {
+  open();
+  ASSERT_TRUE(append_keyed("id1", key("k", 1)).has_value());
+  EXPECT_EQ(append_keyed("id2", key("k", 2, "other")).error().code, Errc::conflict);
+  EXPECT_TRUE(append_keyed("id2", key("k", 1, "other"))->repeated);
+  const auto replaced = append_keyed("id2", key("k", 2, "id1"));
+  ASSERT_TRUE(replaced.has_value());
+  EXPECT_FALSE(replaced->repeated);
+  // Whoever still asks to replace the first one is late: the key stands for the second.
+  EXPECT_EQ(append_keyed("id3", key("k", 2, "id1"))->id, "id2");
+  EXPECT_EQ(range().end, 2);
+}
+
+TEST_F(SqliteLogKeyedTest, ExpiredKeysAreDeleted) {
+  open();
+  for (int n = 0; n < 300; ++n) {
+    ASSERT_TRUE(append_keyed(std::to_string(n), key("k" + std::to_string(n), 1)).has_value());
+  }
+  clock_.advance(25h);
+  // Each keyed append deletes a few more than it adds.
+  for (int n = 0; n < 300; ++n) {
+    ASSERT_TRUE(append_keyed("n" + std::to_string(n), key("n" + std::to_string(n), 1)).has_value());
+  }
+  EXPECT_EQ(query("SELECT count(*) FROM append_key"), 300);
+}
+
+TEST_F(SqliteLogKeyedTest, AFailedTransactionLeavesNoKey) {
+  settings_.max_file_bytes = 200'000;
+  open();
+  while (append("filler", std::string(5'000, 'x')).has_value()) {
+  }
+  while (append("filler").has_value()) {
+  }
+  int refused = 0;
+  for (int n = 0; n < 50 && refused == 0; ++n) {
+    const auto done = append_keyed("id" + std::to_string(n), key("k" + std::to_string(n), 1));
+    if (!done) {
+      ++refused;
+      EXPECT_EQ(done.error().code, Errc::unavailable);
+      finish_all();
+      EXPECT_FALSE(append_keyed("again", key("k" + std::to_string(n), 1))->repeated);
+    }
+  }
+  EXPECT_EQ(refused, 1);
+}
+
+}  // namespace
+}  // namespace conversed::queue

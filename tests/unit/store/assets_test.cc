@@ -1,0 +1,203 @@
+#include "store/assets.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "store/sql.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using model::Errc;
+using nlohmann::json;
+
+model::Bundle shop() {
+  model::Bundle bundle;
+  bundle.project_name = "Shop";
+  bundle.locales = {"en", "de"};
+  bundle.members = {{"ann@example.com", "Ann", {"projectAdmin"}, {"en"}}};
+  bundle.tokens = {{"shopName", "custom", "The Shop"}};
+  bundle.connections = {
+      {"crm", "httpBearer", {{"token", "very-secret-token"}}, {{"token", "${CRM_TOKEN}"}}}};
+  bundle.lexicons = {{"Cities", {"city"}, {{"Paris", {"paree"}, {"city"}, {{"country", "FR"}}}}}};
+  bundle.knowledge_stores = {{"Manual", {{"FAQ", {{"Returns take 14 days.", {{"page", 3}}}}}}}};
+  bundle.flows = {{"Orders", {{"name", "Orders"}, {"nodes", json::array()}}}};
+  model::BundleEndpoint endpoint;
+  endpoint.name = "web";
+  endpoint.flow = "Orders";
+  endpoint.webhook = {{"http://127.0.0.1:9000/hook", "very-secret-hook", "${HOOK_SECRET}"}};
+  bundle.endpoints = {endpoint};
+  return bundle;
+}
+
+class AssetsTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    organisation_ =
+        store_->accounts().create_first_organisation("Acme", {.email = "root@example.com"})->id;
+  }
+  Assets& assets() { return store_->assets(); }
+  json import(const model::Bundle& bundle) {
+    auto report = assets().import_bundle(organisation_, bundle);
+    EXPECT_TRUE(report) << report.error().message;
+    return report ? *report : json();
+  }
+
+  std::string organisation_;
+};
+
+TEST_F(AssetsTest, SecondImportKeepsEveryIdAndVersion) {
+  const auto first = import(shop());
+  const auto second = import(shop());
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(first["flows"][0]["version"], 1);
+  EXPECT_EQ(first["project"]["locales"].size(), 2U);
+  EXPECT_EQ(first["lexicons"][0]["slots"][0]["name"], "city");
+  EXPECT_TRUE(model::is_url_token(first["endpoints"][0]["urlToken"].get<std::string>()));
+  const auto entries = assets().lexicon_entries(first["lexicons"][0]["_id"]);
+  EXPECT_EQ(entries->front().slots, std::vector<std::string>{"city"});
+}
+
+TEST_F(AssetsTest, ChangedFlowGetsAVersionAndTheLastTwentyAreKept) {
+  auto bundle = shop();
+  const std::string id = import(bundle)["flows"][0]["_id"];
+  for (int i = 2; i <= 25; ++i) {
+    bundle.flows[0].definition["round"] = i;
+    EXPECT_EQ(import(bundle)["flows"][0]["version"], i);
+  }
+  EXPECT_EQ(assets().flow(id, 0)->value().version, 25);
+  EXPECT_TRUE(assets().flow(id, 6)->has_value());
+  EXPECT_FALSE(assets().flow(id, 5)->has_value());
+}
+
+TEST_F(AssetsTest, WhatABundleDoesNotNameStays) {
+  const auto first = import(shop());
+  auto bundle = shop();
+  bundle.connections.clear();
+  bundle.endpoints.clear();
+  bundle.lexicons[0].entries = {{"Rome", {}, {}, nullptr}};
+  import(bundle);
+  EXPECT_TRUE(assets().endpoint(first["endpoints"][0]["_id"])->has_value());
+  EXPECT_TRUE(assets().connection_secrets(first["connections"][0]["_id"]));
+  const auto entries = assets().lexicon_entries(first["lexicons"][0]["_id"]);
+  ASSERT_EQ(entries->size(), 1U);
+  EXPECT_EQ(entries->front().main_keyphrase, "Rome");
+}
+
+TEST_F(AssetsTest, ImportThatFailsLeavesNothingBehind) {
+  const auto token = import(shop())["endpoints"][0]["urlToken"].get<std::string>();
+  auto bundle = shop();
+  bundle.project_name = "Second";
+  bundle.endpoints[0].url_token = token;
+  const auto generation = assets().generation();
+  const auto refused = assets().import_bundle(organisation_, bundle);
+  EXPECT_EQ(refused.error().code, Errc::conflict);
+  EXPECT_NE(refused.error().message.find("web"), std::string::npos);
+  EXPECT_EQ(assets().projects(organisation_)->size(), 1U);
+  EXPECT_EQ(assets().generation(), generation);
+}
+
+TEST_F(AssetsTest, SameProjectNameInTwoOrganisationsIsTwoProjects) {
+  const auto other =
+      store_->accounts().create_organisation("Other", {.email = "boss@example.com"})->id;
+  const auto first = import(shop());
+  auto bundle = shop();
+  EXPECT_EQ(assets().import_bundle(other, bundle).error().code, Errc::conflict)
+      << "the member belongs to the first organisation";
+  bundle.members.clear();
+  const auto second = assets().import_bundle(other, bundle);
+  ASSERT_TRUE(second);
+  EXPECT_NE((*second)["project"]["_id"], first["project"]["_id"]);
+  EXPECT_EQ(*assets().count_chunks(other), 1);
+}
+
+TEST_F(AssetsTest, SecretsOpenForTheirUserAndAreNowhereInClear) {
+  const auto report = import(shop());
+  EXPECT_EQ(assets().connection_secrets(report["connections"][0]["_id"])->fields,
+            R"({"token":"very-secret-token"})");
+  EXPECT_EQ(**assets().webhook_secret(report["endpoints"][0]["_id"]), "very-secret-hook");
+  auto password = store_->accounts().create_user(
+      organisation_, {.email = "bob@example.com", .password = "very-secret-password"});
+  auto key = store_->accounts().create_api_key(organisation_, password->id, "k");
+  store_.reset();
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    std::ostringstream content;
+    content << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    EXPECT_EQ(content.str().find("very-secret"), std::string::npos) << entry.path();
+    EXPECT_EQ(content.str().find(key->secret.substr(29)), std::string::npos) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 2U);
+}
+
+TEST_F(AssetsTest, SealedFieldsMovedToAnotherRowDoNotOpen) {
+  auto bundle = shop();
+  bundle.connections.push_back({"other", "httpBearer", {{"token", "x"}}, {{"token", "${X}"}}});
+  const auto report = import(bundle);
+  const std::string from = report["connections"][0]["_id"];
+  const std::string to = report["connections"][1]["_id"];
+  ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
+    writer.connection().run(
+        "UPDATE connections SET fields = (SELECT fields FROM connections WHERE id = :f)"
+        " WHERE id = :t",
+        from, to);
+    return {};
+  }));
+  EXPECT_EQ(assets().connection_secrets(to).error().code, Errc::internal);
+  EXPECT_TRUE(assets().connection_secrets(from));
+}
+
+TEST_F(AssetsTest, EndpointIsFoundByItsToken) {
+  const auto report = import(shop());
+  const auto endpoint = assets().endpoint_by_token(report["endpoints"][0]["urlToken"]);
+  ASSERT_TRUE(endpoint->has_value());
+  EXPECT_EQ((*endpoint)->organisation_id, organisation_);
+  EXPECT_EQ((*endpoint)->flow_id, report["flows"][0]["_id"]);
+  EXPECT_FALSE(assets().endpoint_by_token("none")->has_value());
+  const auto project = assets().project_assets(report["project"]["_id"]);
+  EXPECT_EQ(project->tokens.at("shopName"), "The Shop");
+  EXPECT_EQ(project->connection_ids.at("crm"), report["connections"][0]["_id"]);
+}
+
+TEST_F(AssetsTest, DeletedConnectionIsMissingAfterwards) {
+  const auto report = import(shop());
+  const std::string project = report["project"]["_id"];
+  const std::string id = report["connections"][0]["_id"];
+  EXPECT_EQ(assets().delete_connection("other", id).error().code, Errc::not_found);
+  ASSERT_TRUE(assets().delete_connection(project, id));
+  EXPECT_EQ(assets().delete_connection(project, id).error().code, Errc::not_found);
+  EXPECT_TRUE(assets().project_assets(project)->connection_ids.empty());
+}
+
+TEST_F(AssetsTest, TokenWithoutLabelIsNumberedAndLabelsAreUnique) {
+  const std::string project = import(shop())["project"]["_id"];
+  EXPECT_EQ(assets().create_token(project, "", "custom", "", "user")->label, "Token 2");
+  EXPECT_EQ(assets().create_token(project, "Token 4", "custom", "", "user")->label, "Token 4");
+  EXPECT_EQ(assets().create_token(project, "", "custom", "", "user")->label, "Token 5");
+  EXPECT_EQ(assets().create_token(project, "shopName", "custom", "", "u").error().code,
+            Errc::conflict);
+  EXPECT_EQ(assets().create_token("none", "x", "custom", "", "u").error().code, Errc::not_found);
+  EXPECT_EQ(*assets().count_tokens(organisation_), 4);
+}
+
+TEST_F(AssetsTest, ImportedMemberHasRolesAndNoPassword) {
+  const auto report = import(shop());
+  const std::string project = report["project"]["_id"];
+  const std::string user = report["members"][0]["_id"];
+  auto& accounts = store_->accounts();
+  EXPECT_EQ(accounts.principal(user)->project_roles.at(project),
+            std::vector<std::string>{"projectAdmin"});
+  EXPECT_FALSE(accounts.member(project, user)->user.has_password);
+  const std::string german = report["project"]["locales"][1]["_id"];
+  EXPECT_EQ(accounts.set_allowed_locales(project, user, {german})->allowed_locales.front(), german);
+  EXPECT_EQ(accounts.set_allowed_locales(project, user, {"none"}).error().code,
+            Errc::invalid_argument);
+  EXPECT_EQ(accounts.set_allowed_locales("none", user, {}).error().code, Errc::not_found);
+}
+
+}  // namespace
+}  // namespace conversed::store

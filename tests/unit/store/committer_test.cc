@@ -1,0 +1,232 @@
+#include "store/committer.h"
+
+#include <latch>
+#include <thread>
+
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using CommitterTest = StoreTest;
+
+model::PendingCall call_of(const model::SessionKey& key, const std::string& id) {
+  model::PendingCall call;
+  call.id = id;
+  call.session = key;
+  call.trace_id = "trace";
+  call.http.emplace().method = "GET";
+  call.http->url = "http://x/";
+  return call;
+}
+
+TEST_F(CommitterTest, CommittedUnitSurvivesReopening) {
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 7)), Outcome::committed);
+  open();
+  const auto session = load(key_of("ann"));
+  EXPECT_EQ(session.version, 1);
+  EXPECT_EQ(session.context["count"], 1);
+  EXPECT_EQ(session.position, (model::Position{.epoch = 1, .partition = 3, .offset = 7}));
+  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
+}
+
+TEST_F(CommitterTest, UnitAgainstAnotherVersionIsConflictAndChangesNothing) {
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  EXPECT_EQ(commit(turn(key_of("ann"), 0, 2)), Outcome::conflict);
+  EXPECT_EQ(commit(turn(key_of("ann"), 5, 2)), Outcome::conflict);
+  EXPECT_EQ(commit(turn(key_of("bob"), 1, 2)), Outcome::conflict);
+  EXPECT_EQ(load(key_of("ann")).version, 1);
+  EXPECT_FALSE(store_->sessions().load(key_of("bob"))->has_value());
+  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
+}
+
+TEST_F(CommitterTest, SuccessorOfALosingUnitLosesToo) {
+  std::vector<Outcome> outcomes;
+  std::promise<void> done;
+  auto& committer = store_->committer();
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  committer.submit(turn(key_of("ann"), 1, 2), [&](Outcome o) { outcomes.push_back(o); });
+  committer.submit(turn(key_of("ann"), 2, 3), [&](Outcome o) { outcomes.push_back(o); });
+  committer.submit(turn(key_of("ann"), 9, 4), [&](Outcome o) { outcomes.push_back(o); });
+  committer.submit(turn(key_of("ann"), 10, 5), [&](Outcome o) {
+    outcomes.push_back(o);
+    done.set_value();
+  });
+  done.get_future().wait();
+  EXPECT_EQ(outcomes, (std::vector{Outcome::committed, Outcome::committed, Outcome::conflict,
+                                   Outcome::conflict}));
+  EXPECT_EQ(load(key_of("ann")).version, 3);
+}
+
+TEST_F(CommitterTest, ProfileThatChangedSinceItWasReadIsConflict) {
+  auto first = turn(key_of("ann"), 0, 1);
+  first.profile_read_version = 0;
+  first.profile = ProfileWrite{{{"name", "Ann"}}};
+  ASSERT_EQ(commit(first), Outcome::committed);
+
+  auto reader = turn(key_of("ann"), 1, 2);
+  reader.profile_read_version = 0;
+  EXPECT_EQ(commit(reader), Outcome::conflict);
+  reader.profile_read_version = 1;
+  EXPECT_EQ(commit(reader), Outcome::committed);
+  const auto profile = store_->sessions().profile("project", "ann");
+  EXPECT_EQ(profile->version, 1);
+  EXPECT_EQ(profile->data["name"], "Ann");
+}
+
+TEST_F(CommitterTest, ClaimOfACallIsConsumedOnce) {
+  auto begin = turn(key_of("ann"), 0, 1);
+  begin.calls_started.push_back(call_of(key_of("ann"), "call1"));
+  ASSERT_EQ(commit(begin), Outcome::committed);
+  ASSERT_TRUE(store_->calls().find("call1")->has_value());
+
+  auto result = turn(key_of("ann"), 1, 2);
+  result.claims.push_back({model::Claim::Kind::pending_call, "call1"});
+  EXPECT_EQ(commit(result), Outcome::committed);
+  auto again = turn(key_of("ann"), 2, 3);
+  again.claims = result.claims;
+  EXPECT_EQ(commit(again), Outcome::conflict);
+  EXPECT_FALSE(store_->calls().find("call1")->has_value());
+}
+
+TEST_F(CommitterTest, ClaimOfAnotherSessionsCallIsConflict) {
+  auto begin = turn(key_of("ann"), 0, 1);
+  begin.calls_started.push_back(call_of(key_of("ann"), "call1"));
+  ASSERT_EQ(commit(begin), Outcome::committed);
+  auto thief = turn(key_of("bob"), 0, 2);
+  thief.claims.push_back({model::Claim::Kind::pending_call, "call1"});
+  EXPECT_EQ(commit(thief), Outcome::conflict);
+  EXPECT_TRUE(store_->calls().find("call1")->has_value());
+}
+
+TEST_F(CommitterTest, KeyedEventHasItsEffectsOnce) {
+  auto first = turn(key_of("ann"), 0, 1);
+  first.claims.push_back({model::Claim::Kind::keyed_event, "event1"});
+  EXPECT_EQ(commit(first), Outcome::committed);
+  auto again = turn(key_of("ann"), 1, 2);
+  again.claims = first.claims;
+  EXPECT_EQ(commit(again), Outcome::conflict);
+
+  auto twice_in_one = turn(key_of("bob"), 0, 3);
+  twice_in_one.claims = {{model::Claim::Kind::keyed_event, "event2"},
+                         {model::Claim::Kind::keyed_event, "event2"}};
+  EXPECT_EQ(commit(twice_in_one), Outcome::conflict);
+}
+
+TEST_F(CommitterTest, DeadLetterIsReplayedOnce) {
+  auto failing = turn(key_of("ann"), 0, 1);
+  failing.dead_letters.push_back({.id = "letter1",
+                                  .event = {"event1", "inject", "trace", "{}"},
+                                  .reason = "the Flow is broken"});
+  ASSERT_EQ(commit(failing), Outcome::committed);
+  ASSERT_EQ(store_->dead_letters().get("project", "letter1")->state, DeadLetterState::fresh);
+  EXPECT_FALSE(store_->dead_letters().get("other", "letter1").has_value());
+
+  auto replay = turn(key_of("ann"), 1, 2);
+  replay.claims.push_back({model::Claim::Kind::dead_letter, "letter1"});
+  EXPECT_EQ(commit(replay), Outcome::committed);
+  replay.expected_version = 2;
+  EXPECT_EQ(commit(replay), Outcome::conflict);
+  EXPECT_EQ(store_->dead_letters().get("project", "letter1")->state, DeadLetterState::replayed);
+  EXPECT_EQ(store_->dead_letters().discard("project", "letter1").error().code,
+            model::Errc::conflict);
+}
+
+TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
+  auto unit = turn(key_of("ann"), 0, 1);
+  for (const char* id : {"a", "b", "c"}) {
+    unit.inbox_added.push_back({id, "inject", "trace", "{}"});
+  }
+  ASSERT_EQ(commit(unit), Outcome::committed);
+  auto next = turn(key_of("ann"), 1, 2);
+  next.inbox_removed = 2;
+  next.inbox_added.push_back({"d", "inject", "trace", "{}"});
+  ASSERT_EQ(commit(next), Outcome::committed);
+  const auto inbox = store_->sessions().inbox(key_of("ann"), 10);
+  ASSERT_EQ(inbox->size(), 2U);
+  EXPECT_EQ(inbox->at(0).event_id, "c");
+  EXPECT_EQ(inbox->at(1).event_id, "d");
+  EXPECT_EQ(load(key_of("ann")).inbox_size, 2);
+  EXPECT_EQ(store_->sessions().to_drain(10)->size(), 1U);
+
+  auto too_many = turn(key_of("ann"), 2, 3);
+  too_many.inbox_removed = 3;
+  EXPECT_EQ(commit(too_many), Outcome::conflict);
+}
+
+TEST_F(CommitterTest, HighestPositionNeverFalls) {
+  auto high = turn(key_of("ann"), 0, 9);
+  high.positions.push_back({.epoch = 1, .partition = 5, .offset = 4});
+  ASSERT_EQ(commit(high), Outcome::committed);
+  ASSERT_EQ(commit(turn(key_of("bob"), 0, 8)), Outcome::committed);
+  const std::vector<model::Position> expected{{.epoch = 1, .partition = 3, .offset = 9},
+                                              {.epoch = 1, .partition = 5, .offset = 4}};
+  EXPECT_EQ(*store_->sessions().highest_positions(), expected);
+}
+
+TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheUnitOnly) {
+  auto unit = turn(key_of("ann"), 0, 1);
+  unit.quota.push_back({"org", "injects", 2});
+  unit.answers.push_back({"input1", 200, "body", clock_.now() + std::chrono::hours(1)});
+  ASSERT_EQ(commit(unit), Outcome::committed);
+  EXPECT_EQ(commit(unit), Outcome::conflict);
+  EXPECT_EQ(*store_->usage().used("org", "injects", month_of(clock_.now())), 2);
+  EXPECT_EQ(store_->answers().find("input1", clock_.now())->value().body, "body");
+  clock_.advance(std::chrono::hours(2));
+  EXPECT_FALSE(store_->answers().find("input1", clock_.now())->has_value());
+}
+
+TEST_F(CommitterTest, WriteThatFailsUndoesItselfAlone) {
+  auto& committer = store_->committer();
+  const auto failed = committer.write_and_wait([](Writer& writer) -> model::Result<void> {
+    if (auto added = Usage::add(writer, {"org", "jobs", 5}); !added) return added;
+    return model::fail(model::Errc::too_many, "no");
+  });
+  EXPECT_EQ(failed.error().code, model::Errc::too_many);
+  const auto thrown = committer.write_and_wait(
+      [](Writer&) -> model::Result<void> { throw std::runtime_error("defect"); });
+  EXPECT_EQ(thrown.error().code, model::Errc::internal);
+  EXPECT_EQ(*store_->usage().used("org", "jobs", month_of(clock_.now())), 0);
+  EXPECT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+}
+
+TEST_F(CommitterTest, ManySubmittersCommitEverythingInFewTransactions) {
+  constexpr int threads = 8;
+  constexpr int each = 100;
+  std::latch all(threads * each);
+  std::atomic<int> committed{0};
+  {
+    std::vector<std::jthread> submitters;
+    for (int t = 0; t < threads; ++t) {
+      submitters.emplace_back([&, t] {
+        for (int i = 0; i < each; ++i) {
+          store_->committer().submit(turn(key_of("user" + std::to_string(t)), i, i),
+                                     [&](Outcome outcome) {
+                                       committed += outcome == Outcome::committed ? 1 : 0;
+                                       all.count_down();
+                                     });
+        }
+      });
+    }
+    all.wait();
+  }
+  EXPECT_EQ(committed, threads * each);
+  EXPECT_EQ(load(key_of("user3")).version, each);
+  EXPECT_LT(store_->committer().transactions(), static_cast<std::uint64_t>(threads * each));
+}
+
+TEST_F(CommitterTest, StopCommitsWhatWaitsAndToleratesASecondStop) {
+  std::atomic<int> committed{0};
+  for (int i = 0; i < 50; ++i) {
+    store_->committer().submit(turn(key_of("ann"), i, i), [&](Outcome) { ++committed; });
+  }
+  store_->committer().stop();
+  store_->committer().stop();
+  EXPECT_EQ(committed, 50);
+  const auto refused =
+      store_->committer().write_and_wait([](Writer&) -> model::Result<void> { return {}; });
+  EXPECT_EQ(refused.error().code, model::Errc::unavailable);
+}
+
+}  // namespace
+}  // namespace conversed::store

@@ -1,0 +1,87 @@
+#include "store/database.h"
+
+#include <sys/stat.h>
+
+#include "store/sql.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+TEST(Database, StoreOfANewerProgramIsRefused) {
+  const TempFolder folder;
+  const auto file = folder.path() / "store.db";
+  {
+    auto database = Database::open({.file = file});
+    ASSERT_TRUE(database);
+    (*database)->writer().run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
+                              schema_version + 1, schema_version);
+  }
+  EXPECT_TRUE(Database::open({.file = file})) << "an expanded schema can still be used";
+  {
+    auto database = Database::open({.file = file});
+    (*database)->writer().run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
+                              schema_version + 2, schema_version + 1);
+  }
+  auto refused = Database::open({.file = file});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, model::Errc::conflict);
+}
+
+TEST(Database, FileIsItsOwnersAlone) {
+  const TempFolder folder;
+  auto database = Database::open({.file = folder.path() / "store.db"});
+  ASSERT_TRUE(database);
+  for (const char* name : {"store.db", "store.db-wal"}) {
+    struct stat status {};
+    ASSERT_EQ(::stat((folder.path() / name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600U) << name;
+  }
+}
+
+TEST(Database, ReadersCanNotWrite) {
+  const TempFolder folder;
+  auto database = Database::open({.file = folder.path() / "store.db"});
+  ASSERT_TRUE(database);
+  EXPECT_THROW((*database)->reader()->run("DELETE FROM meta"), SqlError);
+}
+
+TEST(Database, ReaderSeesWhatWasCommittedBetweenTwoReads) {
+  const TempFolder folder;
+  auto database = Database::open({.file = folder.path() / "store.db", .readers = 1});
+  ASSERT_TRUE(database);
+  const auto count = [&] {
+    return *(*database)->reader()->value<std::int64_t>("SELECT COUNT(*) FROM meta");
+  };
+  EXPECT_EQ(count(), 0);
+  (*database)->writer().run("INSERT INTO meta (name, value) VALUES ('a', 1)");
+  EXPECT_EQ(count(), 1) << "a statement that is not reset would hold its old snapshot";
+}
+
+TEST(Database, PathThatCanNotBeOpenedIsUnavailable) {
+  EXPECT_EQ(Database::open({.file = "/nowhere/store.db"}).error().code, model::Errc::unavailable);
+}
+
+using StoreLife = StoreTest;
+
+TEST_F(StoreLife, OnlyAMarkedStopIsClean) {
+  EXPECT_TRUE(store_->was_clean());
+  ASSERT_TRUE(store_->mark_running());
+  open();
+  EXPECT_FALSE(store_->was_clean());
+  ASSERT_TRUE(store_->mark_running());
+  ASSERT_TRUE(store_->mark_clean_stop());
+  open();
+  EXPECT_TRUE(store_->was_clean());
+}
+
+TEST_F(StoreLife, StoreWithoutItsKeyIsRefused) {
+  store_.reset();
+  std::filesystem::remove(folder_.path() / "master.key");
+  auto opened = Store::open({.data_dir = folder_.path()}, clock_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, model::Errc::not_found);
+}
+
+}  // namespace
+}  // namespace conversed::store

@@ -1,0 +1,154 @@
+// What the Committer does when values or the disk are at fault.
+#include <condition_variable>
+#include <latch>
+#include <mutex>
+
+#include "store/database.h"
+#include "store/sql.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+// A Committer over its own database, so that tests reach the connection.
+class FailureTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = Database::open(
+        {.file = folder_.path() / "store.db", .busy_timeout = std::chrono::milliseconds(1)});
+    ASSERT_TRUE(opened);
+    database_ = *std::move(opened);
+    committer_ =
+        std::make_unique<Committer>(*database_, clock_,
+                                    CommitterSettings{.min_backoff = std::chrono::milliseconds(1),
+                                                      .max_backoff = std::chrono::milliseconds(2)});
+  }
+
+  void submit(Unit unit) {
+    committer_->submit(std::move(unit), [this](Outcome outcome) {
+      const std::lock_guard lock(mutex_);
+      outcomes_.push_back(outcome);
+      changed_.notify_all();
+    });
+  }
+  std::vector<Outcome> wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return outcomes_.size() >= count; });
+    return outcomes_;
+  }
+
+  TempFolder folder_;
+  ManualClock clock_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<Committer> committer_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Outcome> outcomes_;
+};
+
+TEST_F(FailureTest, PoisonAmongAHundredIsFoundAndAllOthersCommit) {
+  for (int i = 0; i < 100; ++i) {
+    auto unit = turn(key_of("user" + std::to_string(i)), 0, i);
+    if (i == 37) unit.outputs.push_back(unit.outputs.front());  // the same number twice
+    submit(std::move(unit));
+  }
+  committer_->start();
+  const auto outcomes = wait_for(100);
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(outcomes[i], i == 37 ? Outcome::poison : Outcome::committed) << i;
+  }
+  Sessions sessions(*database_, *committer_);
+  EXPECT_FALSE(sessions.load(key_of("user37"))->has_value());
+  EXPECT_EQ(sessions.load(key_of("user99"))->value().version, 1);
+  EXPECT_TRUE(committer_->healthy());
+}
+
+TEST_F(FailureTest, WriteThatTheCommitRefusesIsFoundToo) {
+  std::promise<model::Result<void>> promise;
+  submit(turn(key_of("ann"), 0, 1));
+  committer_->write(
+      [](Writer& writer) -> model::Result<void> {
+        writer.connection().script("PRAGMA defer_foreign_keys=ON");  // until the COMMIT
+        writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
+        return {};
+      },
+      [&](model::Result<void> result) { promise.set_value(std::move(result)); });
+  submit(turn(key_of("bob"), 0, 2));
+  committer_->start();
+  EXPECT_EQ(wait_for(2), (std::vector{Outcome::committed, Outcome::committed}));
+  EXPECT_EQ(promise.get_future().get().error().code, model::Errc::conflict);
+  EXPECT_TRUE(committer_->healthy());
+}
+
+TEST_F(FailureTest, FullDiskHealsAndLosesNothing) {
+  std::vector<bool> health;
+  std::size_t called_back_while_full = 0;
+  committer_->on_health([&](bool healthy) {
+    health.push_back(healthy);
+    if (healthy) return;
+    {
+      const std::lock_guard lock(mutex_);
+      called_back_while_full = outcomes_.size();
+    }
+    database_->writer().script("PRAGMA max_page_count=1000000");  // somebody made room
+  });
+  const auto pages = *database_->writer().value<std::int64_t>("PRAGMA page_count");
+  database_->writer().script("PRAGMA max_page_count=" + std::to_string(pages + 2));
+  for (int i = 0; i < 50; ++i) {
+    auto unit = turn(key_of("user" + std::to_string(i)), 0, i);
+    unit.after.context["filler"] = std::string(10'000, 'x');
+    submit(std::move(unit));
+  }
+  committer_->start();
+  for (const auto outcome : wait_for(50)) EXPECT_EQ(outcome, Outcome::committed);
+  EXPECT_EQ(health, (std::vector{false, true}));
+  EXPECT_EQ(called_back_while_full, 0U);
+  Sessions sessions(*database_, *committer_);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(sessions.load(key_of("user" + std::to_string(i)))->value().version, 1);
+  }
+}
+
+TEST_F(FailureTest, LockedDatabaseIsWaitedForAndIsNoConflict) {
+  std::latch unhealthy(1);
+  committer_->on_health([&](bool healthy) {
+    if (!healthy) unhealthy.count_down();
+  });
+  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
+                                std::chrono::milliseconds(1));
+  other->begin();
+  committer_->start();
+  submit(turn(key_of("ann"), 0, 1));
+  unhealthy.wait();
+  EXPECT_FALSE(committer_->healthy());
+  other->rollback();
+  EXPECT_EQ(wait_for(1), std::vector{Outcome::committed});
+  EXPECT_TRUE(committer_->healthy());
+}
+
+TEST_F(FailureTest, WhatWaitsWhenACommitterStopsUnstartedIsRefused) {
+  std::promise<model::Result<void>> promise;
+  committer_->write([](Writer&) -> model::Result<void> { return {}; },
+                    [&](model::Result<void> result) { promise.set_value(std::move(result)); });
+  committer_->stop();
+  EXPECT_EQ(promise.get_future().get().error().code, model::Errc::unavailable);
+}
+
+TEST_F(FailureTest, StopInterruptsTheRetriesAndCallsNobodyBack) {
+  std::latch unhealthy(1);
+  committer_->on_health([&](bool healthy) {
+    if (!healthy) unhealthy.count_down();
+  });
+  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
+                                std::chrono::milliseconds(1));
+  other->begin();
+  committer_->start();
+  submit(turn(key_of("ann"), 0, 1));
+  unhealthy.wait();
+  committer_->stop();
+  EXPECT_TRUE(outcomes_.empty());
+  other->rollback();
+}
+
+}  // namespace
+}  // namespace conversed::store

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::store {
+
+// Time that moves when a test says so. Thread-safe.
+class ManualClock final : public model::Clock {
+ public:
+  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(ms_.load()); }
+  void advance(std::chrono::milliseconds by) { ms_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> ms_{1'760'000'000'000};
+};
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "store_test.XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline model::SessionKey key_of(const std::string& user, const std::string& project = "project") {
+  return {.project_id = project, .endpoint_id = "endpoint", .user_id = user, .session_id = "s"};
+}
+
+// The Unit of a Turn that says one thing; the session's version was `expected`.
+inline Unit turn(const model::SessionKey& key, std::int64_t expected, std::int64_t offset,
+                 model::Delivery delivery = model::Delivery::pending) {
+  Unit unit;
+  unit.key = key;
+  unit.expected_version = expected;
+  unit.after.key = key;
+  unit.after.position = {.epoch = 1, .partition = 3, .offset = offset};
+  unit.after.context = {{"count", expected + 1}};
+  unit.after.last_output_seq = expected + 1;
+  unit.outputs.push_back({.id = model::new_id(),
+                          .seq = expected + 1,
+                          .input_id = "input" + std::to_string(offset),
+                          .text = "hello",
+                          .data = nullptr,
+                          .trace_id = model::new_trace_id(),
+                          .delivery = delivery});
+  return unit;
+}
+
+inline Outcome commit(Committer& committer, Unit unit) {
+  std::promise<Outcome> promise;
+  auto outcome = promise.get_future();
+  committer.submit(std::move(unit), [&](Outcome done) { promise.set_value(done); });
+  return outcome.get();
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  void SetUp() override { open(); }
+
+  void open() {
+    store_.reset();
+    auto opened = Store::open({.data_dir = folder_.path()}, clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = *std::move(opened);
+  }
+
+  Outcome commit(Unit unit) { return store::commit(store_->committer(), std::move(unit)); }
+  model::Session load(const model::SessionKey& key) { return **store_->sessions().load(key); }
+
+  TempFolder folder_;
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,115 @@
+#include "store/outbox.h"
+
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using OutboxTest = StoreTest;
+using std::chrono::seconds;
+
+TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
+  auto due = store_->outbox().due(clock_.now(), 10, 10);
+  ASSERT_EQ(due->size(), 1U);
+  ASSERT_EQ(due->front().outputs.size(), 2U);
+  EXPECT_EQ(due->front().outputs.front().seq, 1);
+
+  auto& committer = store_->committer();
+  committer.delivered(key_of("ann"), 1);
+  committer.delivered(key_of("ann"), 1);  // twice is no error
+  ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
+  due = store_->outbox().due(clock_.now(), 10, 10);
+  ASSERT_EQ(due->front().outputs.size(), 1U);
+  EXPECT_EQ(due->front().outputs.front().seq, 2);
+  committer.delivered(key_of("ann"), 2);
+  ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
+  EXPECT_TRUE(store_->outbox().due(clock_.now(), 10, 10)->empty());
+  EXPECT_FALSE(store_->outbox().next_due()->has_value());
+}
+
+TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  store_->committer().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
+  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
+  EXPECT_TRUE(store_->outbox().due(clock_.now(), 10, 10)->empty());
+  EXPECT_EQ(**store_->outbox().next_due(), clock_.now() + seconds(30));
+  clock_.advance(seconds(30));
+  const auto due = store_->outbox().due(clock_.now(), 10, 1);
+  ASSERT_EQ(due->size(), 1U);
+  EXPECT_EQ(due->front().attempts, 2);
+  EXPECT_EQ(due->front().outputs.size(), 1U);
+}
+
+TEST_F(OutboxTest, PagesOfDueSessionsNeitherRepeatNorSkip) {
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_EQ(commit(turn(key_of("user" + std::to_string(i)), 0, i)), Outcome::committed);
+    if (i % 3 == 0) clock_.advance(seconds(1));
+  }
+  std::vector<model::SessionKey> seen;
+  auto page = store_->outbox().due(clock_.now(), 2, 1);
+  while (!page->empty()) {
+    for (const auto& delivery : *page) seen.push_back(delivery.key);
+    page = store_->outbox().due(clock_.now(), 2, 1, &page->back());
+  }
+  ASSERT_EQ(seen.size(), 7U);
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(seen[static_cast<std::size_t>(i)], key_of("user" + std::to_string(i)));
+  }
+}
+
+TEST_F(OutboxTest, HeldOutputsAreReleasedOrKept) {
+  using model::Delivery;
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1, Delivery::held)), Outcome::committed);
+  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2, Delivery::held)), Outcome::committed);
+  EXPECT_EQ(*store_->outbox().pending(), 0);
+  auto end = turn(key_of("ann"), 2, 3, Delivery::none);
+  end.outputs_released = {"input1"};
+  end.outputs_kept = {"input2"};
+  ASSERT_EQ(commit(end), Outcome::committed);
+  const auto due = store_->outbox().due(clock_.now(), 10, 10);
+  ASSERT_EQ(due->size(), 1U);
+  ASSERT_EQ(due->front().outputs.size(), 1U);
+  EXPECT_EQ(due->front().outputs.front().input_id, "input1");
+  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 1, 10)->size(), 2U);
+  EXPECT_EQ(store_->outbox().outputs_of_input(key_of("ann"), "input2")->front().delivery,
+            Delivery::none);
+}
+
+TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds) {
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
+  ASSERT_TRUE(store_->outbox().give_up(key_of("ann"), 1, "no answer for 24 h"));
+  EXPECT_EQ(store_->outbox().give_up(key_of("ann"), 1, "").error().code, model::Errc::not_found);
+  EXPECT_EQ(store_->outbox().due(clock_.now(), 1, 1)->front().outputs.front().seq, 2);
+  const auto letters = store_->dead_letters().list("project", DeadLetterState::fresh, 0, 10);
+  ASSERT_EQ(letters->size(), 1U);
+  EXPECT_EQ(letters->front().output_seq, 1);
+  ASSERT_TRUE(store_->dead_letters().replay_output("project", letters->front().id));
+  EXPECT_EQ(store_->dead_letters().replay_output("project", letters->front().id).error().code,
+            model::Errc::conflict);
+  EXPECT_EQ(store_->outbox().due(clock_.now(), 1, 1)->front().outputs.front().seq, 1);
+}
+
+TEST_F(OutboxTest, PruningSparesWhatIsNotDelivered) {
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2, model::Delivery::none)), Outcome::committed);
+  EXPECT_EQ(*store_->outbox().prune(clock_.now(), 100), 1);
+  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->front().seq, 1);
+}
+
+TEST_F(OutboxTest, TextsComeOutAsTheyWentIn) {
+  auto unit = turn(key_of("ann"), 0, 1);
+  unit.outputs.front().text = std::string("a\0b\xE2\x82\xAC\n", 7);
+  unit.outputs.front().data = {{"x", std::string("\0", 1)}, {"n", 1.5}};
+  const auto text = unit.outputs.front().text;
+  const auto data = unit.outputs.front().data;
+  ASSERT_EQ(commit(unit), Outcome::committed);
+  const auto outputs = store_->outbox().outputs(key_of("ann"), 0, 1);
+  EXPECT_EQ(outputs->front().text, text);
+  EXPECT_EQ(outputs->front().data, data);
+}
+
+}  // namespace
+}  // namespace conversed::store

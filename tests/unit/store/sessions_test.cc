@@ -1,0 +1,92 @@
+#include "store/sessions.h"
+
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using SessionsTest = StoreTest;
+
+Unit busy_turn(const model::SessionKey& key, model::Timestamp due_at) {
+  auto unit = turn(key, 0, 1);
+  unit.after.started_at = due_at;
+  unit.after.flow_state = {{"node", "ask"}};
+  model::Execution execution;
+  execution.input_id = "input1";
+  execution.trace_id = "trace";
+  execution.pending_call_id = "timer1";
+  execution.state = {1, 2};
+  unit.after.execution = execution;
+  model::PendingCall timer;
+  timer.id = "timer1";
+  timer.session = key;
+  timer.due_at = due_at;
+  unit.calls_started.push_back(timer);
+  return unit;
+}
+
+TEST_F(SessionsTest, SessionIsLoadedAsItWasCommitted) {
+  auto unit = busy_turn(key_of("ann"), clock_.now());
+  const auto expected = unit.after;
+  ASSERT_EQ(commit(unit), Outcome::committed);
+  const auto loaded = load(key_of("ann"));
+  EXPECT_EQ(loaded.key, expected.key);
+  EXPECT_EQ(loaded.context, expected.context);
+  EXPECT_EQ(loaded.flow_state, expected.flow_state);
+  EXPECT_EQ(loaded.execution, expected.execution);
+  EXPECT_EQ(loaded.started_at, expected.started_at);
+  EXPECT_TRUE(loaded.busy());
+  EXPECT_EQ(store_->sessions().load_with_profile(key_of("ann"))->profile.version, 0);
+}
+
+TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
+  ASSERT_EQ(commit(busy_turn(key_of("ann"), clock_.now())), Outcome::committed);
+  ASSERT_TRUE(store_->sessions().reset(key_of("ann")));
+  const auto session = load(key_of("ann"));
+  EXPECT_EQ(session.version, 2);
+  EXPECT_FALSE(session.busy());
+  EXPECT_TRUE(session.context.empty());
+  EXPECT_EQ(session.last_output_seq, 1);
+  EXPECT_FALSE(store_->calls().find("timer1")->has_value());
+  EXPECT_EQ(store_->sessions().reset(key_of("bob")).error().code, model::Errc::not_found);
+}
+
+TEST_F(SessionsTest, TimersFallDueInOrder) {
+  ASSERT_EQ(commit(busy_turn(key_of("ann"), clock_.now() + std::chrono::seconds(5))),
+            Outcome::committed);
+  EXPECT_EQ(**store_->calls().next_due(), clock_.now() + std::chrono::seconds(5));
+  EXPECT_TRUE(store_->calls().due(clock_.now(), {}, "", 10)->empty());
+  clock_.advance(std::chrono::seconds(5));
+  const auto due = store_->calls().due(clock_.now(), {}, "", 10);
+  ASSERT_EQ(due->size(), 1U);
+  EXPECT_EQ(due->front().session, key_of("ann"));
+  EXPECT_TRUE(store_->calls().due(clock_.now(), *due->front().due_at, "timer1", 10)->empty());
+  EXPECT_TRUE(store_->calls().unfinished("", 10)->empty());
+  EXPECT_EQ(store_->calls().timers("project", "", 10)->size(), 1U);
+  EXPECT_TRUE(store_->calls().timers("other", "", 10)->empty());
+}
+
+TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
+  for (const char* user : {"a", "b", "c"}) {
+    ASSERT_EQ(commit(turn(key_of(user), 0, 1)), Outcome::committed);
+  }
+  ASSERT_EQ(commit(turn(key_of("x", "other"), 0, 1)), Outcome::committed);
+  const auto first = store_->sessions().list("project", 0, 2);
+  ASSERT_EQ(first->size(), 2U);
+  EXPECT_EQ(first->front().key, key_of("c"));
+  const auto rest = store_->sessions().list("project", first->back().row, 2);
+  ASSERT_EQ(rest->size(), 1U);
+  EXPECT_EQ(rest->front().key, key_of("a"));
+}
+
+TEST_F(SessionsTest, AttemptsAreCountedOverRestarts) {
+  EXPECT_EQ(*store_->attempts().begin("event1"), 1);
+  EXPECT_EQ(*store_->attempts().begin("event1"), 2);
+  open();
+  EXPECT_EQ(*store_->attempts().begin("event1"), 3);
+  ASSERT_TRUE(store_->attempts().clear());
+  EXPECT_EQ(*store_->attempts().begin("event1"), 1);
+}
+
+}  // namespace
+}  // namespace conversed::store
