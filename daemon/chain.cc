@@ -76,6 +76,7 @@ class ChainBuilder {
   Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
                               std::vector<model::Output> outputs, const EndpointPtr& endpoint);
   Result<void> bury(const Event& event, const store::InboxEvent& parts, const std::string& reason);
+  Result<void> settle_failure(const model::Execution& execution, bool resumed);
   void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
   void to_inbox(const queue::Record& record);
   void count_use(const Event& event);
@@ -277,7 +278,8 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .profile = profile_,
                                     .event = event,
                                     .now = context_.clock.now(),
-                                    .limits = context_.limits});
+                                    .limits = context_.limits,
+                                    .flow_version = (*flow)->version.version});
     if (!effects) return refuse(effects.error().message);
     return apply(event, std::move(*effects), *endpoint, *flow);
   } catch (const std::exception&) {
@@ -344,7 +346,8 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
         chain_.unit.answers.push_back({execution.input_id, answer.status, answer.body,
                                        context_.clock.now() + context_.answer_lifetime});
       }
-      if (claimed) chain_.answered.push_back({execution.input_id, std::move(answer)});
+      // A keyed input may get a second client between here and the commit: it waits for this one.
+      chain_.answered.push_back({execution.input_id, std::move(answer)});
     }
     if (resumed && (claimed || otherwise == Delivery::none)) {
       chain_.unit.outputs_kept.push_back(execution.input_id);
@@ -370,42 +373,39 @@ Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& par
   execution.source = event.type;
   execution.trace_id = event.trace_id;
   execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
-  const bool resumed = !is_input(event.type);
-  if (resumed && session_.execution) {
-    execution = *session_.execution;
-    session_.execution.reset();
-  } else {
-    session_.last_activity_at = std::max(session_.last_activity_at, event.accepted_at);
-  }
-  if (session_.started_at == model::Timestamp{}) session_.started_at = event.accepted_at;
+  const bool resumed = !is_input(event.type) && session_.execution;
+  if (resumed) execution = *session_.execution;
 
   auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
   if (!endpoint && is_store_failure(endpoint.error())) return fail(endpoint.error());
-  const EndpointPtr known = endpoint ? *endpoint : nullptr;
-  if (known && !known->error_text.empty()) {
-    model::Output output;
-    output.id = event.id + "-error";
-    output.seq = ++session_.last_output_seq;
-    output.input_id = execution.input_id;
-    output.text = known->error_text;
-    output.trace_id = execution.trace_id;
-    output.created_at = context_.clock.now();
-    return settle_outputs(execution, true, resumed, {std::move(output)}, known);
+  if (!endpoint) {
+    session_.execution.reset();
+    return settle_failure(execution, resumed);
   }
-  if (execution.source == EventType::user_message) {
-    if (context_.waiters.claim(execution.input_id)) {
-      chain_.answered.push_back(
-          {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
-    }
-    // Not an answer to be replayed: it says that the key may be used for a new attempt.
-    if (execution.keyed) {
-      chain_.unit.answers.push_back(
-          {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
-    }
-    if (resumed) {
-      chain_.unit.outputs_released.push_back(execution.input_id);
-      chain_.outputs_released = true;
-    }
+  auto effects =
+      flows::failure_effects(std::move(session_), **endpoint, event, context_.clock.now());
+  session_ = std::move(effects.session);
+  if (effects.outputs.empty()) return settle_failure(execution, resumed);
+  return settle_outputs(execution, true, resumed, std::move(effects.outputs), *endpoint);
+}
+
+// A failure that nothing is said about: a waiting client learns of it, and what was held for it
+// goes out.
+Result<void> ChainBuilder::settle_failure(const model::Execution& execution, bool resumed) {
+  if (execution.source != EventType::user_message) return {};
+  const bool claimed = context_.waiters.claim(execution.input_id);
+  if (claimed || execution.keyed) {
+    chain_.answered.push_back(
+        {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
+  }
+  // Not an answer to be replayed: it says that the key may be used for a new attempt.
+  if (execution.keyed) {
+    chain_.unit.answers.push_back(
+        {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
+  }
+  if (resumed) {
+    chain_.unit.outputs_released.push_back(execution.input_id);
+    chain_.outputs_released = true;
   }
   return {};
 }

@@ -17,7 +17,7 @@ from typing import Iterator, NamedTuple
 # access, widen a row; for a new library, add one. tests/ may use all of them.
 THIRD_PARTY = {
     "CLI/": ["daemon/main.cc", "daemon/ctl/*.cc"],
-    "curl/": ["daemon/caller.cc", "daemon/deliverer.cc", "daemon/http_client.cc", "daemon/ctl/client.cc"],
+    "curl/": ["daemon/caller.cc", "daemon/deliverer.cc", "daemon/http_client.cc", "daemon/http_transfer.*", "daemon/ctl/client.cc"],
     "gtest/": [],
     "http_parser.h": ["api/gate*.cc"],
     "librdkafka/": ["queue/kafka_*"],
@@ -133,7 +133,8 @@ def check_line(root: Path, file: str, line: str, modules: list) -> Iterator[tupl
         yield "unfinished", f'"{found.group()}": finish it, or write it down as an issue'
     if not file.endswith(CPP):
         return
-    if len(line) > MAX_COLUMNS:
+    # In tests a longer line is data: clang-format holds code to the limit.
+    if len(line) > MAX_COLUMNS and not file.startswith("tests/"):
         yield "columns", f"{len(line)} columns; at most {MAX_COLUMNS}"
     if file.startswith("tests/") and (found := SLEEP.search(line)):
         yield "sleep", f"{found.group()} in a test: wait on events, never on time"
