@@ -5,6 +5,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from daemon_process import Daemon  # noqa: E402
@@ -12,7 +13,7 @@ from webhook_receiver import Receiver  # noqa: E402
 
 from upstream import Upstream  # noqa: E402
 
-BIN = os.environ["CONVERSED_BIN"]
+BIN = os.environ["CONVERSED_TEST_BIN"]
 SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
 CONNECTION_TOKEN = "token-of-the-connection-3f9a"
 
@@ -61,9 +62,9 @@ class DaemonCase(unittest.TestCase):
                                    {"X-API-Key": self.key, **(headers or {})}, connection)
 
     def outputs(self, endpoint, session, after=0, wait=0):
-        user = f"user of {session}".replace(" ", "%20")
-        status, page, _ = self.daemon.request(
-            "GET", f"/{self.tokens[endpoint]}/outputs?userId={user}&sessionId={session}&after={after}&wait={wait}")
+        query = urllib.parse.urlencode({"userId": f"user of {session}", "sessionId": session, "after": after,
+                                        "wait": wait})
+        status, page, _ = self.daemon.request("GET", f"/{self.tokens[endpoint]}/outputs?{query}")
         self.assertEqual(status, 200, page)
         return page["items"]
 

@@ -85,7 +85,7 @@ class BadInput(DaemonCase):
 
     def test_bundles(self):
         path = self.daemon.folder / "bad.yaml"
-        path.write_text("conversed: 1\nproject: {name: Tests}\nflows:\n  - name: Echo\n    nodes:\n"
+        path.write_text("conversed: 1\nproject: {nam: Tests}\nflows:\n  - name: Echo\n    nodes:\n"
                         "      - shout: x\n      - say: '{{1 +}}'\n      - goTo: nowhere\n")
         done = subprocess.run(
             [f"{BIN}/conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", "import", path],

@@ -46,6 +46,9 @@ class Upstream:
             daemon_threads = True
             request_queue_size = 1024
 
+            def handle_error(self, *_):
+                pass  # the daemon that asked was killed
+
         self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

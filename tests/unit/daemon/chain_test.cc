@@ -171,7 +171,7 @@ class ChainTest : public testing::Test {
   model::Session stored() { return **store_->sessions().load(key_); }
 
   std::filesystem::path folder_;
-  test::ManualClock clock_;
+  tests::ManualClock clock_;
   std::unique_ptr<store::Store> store_;
   std::string organisation_;
   nlohmann::json report_;
