@@ -190,7 +190,9 @@ class Campaign:
         named = self.options.points[number % len(self.options.points)] if number % 2 else None
         environment = dict(self.plant)
         if named:
-            environment["CONVERSED_TEST_KILL_AT"] = f"{named}:{self.random.randint(1, 60)}"
+            # Positions are committed ten times a second, everything else for every few requests.
+            times = self.random.randint(1, 5 if "position" in named else 60)
+            environment["CONVERSED_TEST_KILL_AT"] = f"{named}:{times}"
         if not self.daemon.start(environment):
             return f"{named}, while it started", 0  # what was left over was enough to reach the point
         clients = self.clients()

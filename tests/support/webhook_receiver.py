@@ -35,6 +35,9 @@ class Receiver:
             daemon_threads = True
             request_queue_size = 128
 
+            def handle_error(self, *_):
+                pass  # the sender was killed
+
         self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
