@@ -27,7 +27,7 @@ struct HttpSettings {
   std::size_t max_body = 64 * 1024;    // bytes: else 413
   // The same for single operations, asked once the head is whole; empty: `max_body` for all. Called
   // on the server's threads.
-  std::function<std::size_t(Method, std::string_view path)> max_body_for;
+  std::function<std::size_t(Method, std::string_view path)> max_body_for = {};
   std::size_t max_pipelined =
       256 * 1024;  // bytes that wait behind the request in flight: else closed
   std::size_t max_connections = 10'000;  // open at a time: the next ones get 503

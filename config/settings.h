@@ -140,7 +140,7 @@ struct DeliverySettings {
 
 struct CallSettings {
   Duration timeout = std::chrono::seconds(10);
-  std::uint32_t connections = 64;
+  std::uint32_t connections = 512;
   std::uint64_t max_response_bytes = 256 * 1024;
   bool operator==(const CallSettings&) const = default;
 };

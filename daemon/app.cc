@@ -88,6 +88,8 @@ DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
 CallerSettings caller_settings(const config::CallSettings& settings) {
   CallerSettings caller;
   caller.max_response_bytes = settings.max_response_bytes;
+  // One slow upstream leaves half of the connections to the others.
+  caller.max_per_upstream = std::max<std::size_t>(1, settings.connections / 2);
   return caller;
 }
 

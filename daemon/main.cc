@@ -1,4 +1,6 @@
 // conversed: the daemon, and the commands that need its data folder while it is stopped.
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
@@ -73,6 +75,15 @@ int run_new_epoch(const config::Settings& settings) {
   return exit_ok;
 }
 
+// Connections are descriptors, and the usual soft limit of 1024 is meant for programs that use
+// select(2).
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // The signals that end or reload the daemon are blocked in every thread and read here, one at a
 // time, so that nothing runs in a signal handler.
 int run_daemon(const config::Settings& settings) {
@@ -82,6 +93,7 @@ int run_daemon(const config::Settings& settings) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 
+  raise_descriptor_limit();
   daemon::log::open(settings.log);
   const model::SystemClock clock;
   daemon::App app(settings, clock);

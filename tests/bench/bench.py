@@ -4,11 +4,14 @@
   bare        POSTs to a Pistache handler that answers at once: what the front end could do at most
   accepted    injects that are durable in the log when they are answered, while workers run their Flow
   end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
+  alone       end to end for 50 sessions at a steady pace, nothing else going on
+  beside      the same while 500 other sessions wait for an upstream that takes 5 s
 
 The load generator and the webhook run on the same cores. Rounds of all three alternate; the medians are compared.
 """
 
 import argparse
+import http.server
 import json
 import pathlib
 import socket
@@ -16,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from daemon_process import Daemon  # noqa: E402
@@ -42,7 +46,11 @@ flows:
               - addToContext: {shop: "{{shopName}}"}
               - removeFromContext: [known]
               - say: "t={{input.data.t}} Your order {{context.lastOrder}} of {{context.shop}} is on its way."
+  - name: Slow
+    nodes:
+      - httpRequest: {method: GET, url: "UPSTREAM/", storeIn: context.answer, timeout: 60s}
 endpoints:
+  - {name: slow, flow: Slow}
   - {name: one, flow: One}
   - {name: eight, flow: Eight, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
 """
@@ -52,6 +60,32 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+class SlowUpstream(http.server.ThreadingHTTPServer):
+    """Answers every request five seconds late. `arrived` counts requests."""
+
+    daemon_threads = True
+    request_queue_size = 1024
+
+    def __init__(self):
+        upstream = self
+        self.arrived = 0
+        self.never = threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                upstream.arrived += 1
+                upstream.never.wait(5)
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
 class Bench:
@@ -77,7 +111,8 @@ class Bench:
 
     def set_up(self):
         bundle = self.daemon.folder / "bench.yaml"
-        bundle.write_text(BUNDLE)
+        self.upstream = SlowUpstream()
+        bundle.write_text(BUNDLE.replace("UPSTREAM", f"http://127.0.0.1:{self.upstream.server_address[1]}"))
         self.daemon.init()
         self.daemon.start()
         report = self.daemon.ctl("import", str(bundle))
@@ -109,6 +144,25 @@ class Bench:
         self.daemon.wait_idle()
         return result
 
+    def fifty_sessions(self):
+        """Few connections and events: latency, not throughput, is asked for."""
+        return self.run_tool("end-to-end", "--port", self.daemon.ports["api"], "--key", self.key,
+                             "--url-token", self.tokens["eight"], "--connections", 4, "--sessions", 50,
+                             "--receive-port", self.hook_port, "--events", 4000)
+
+    def beside_slow_upstream(self):
+        before = self.upstream.arrived
+        connection = self.daemon.connect()
+        for number in range(500):
+            self.daemon.request("POST", f"/inject/{self.tokens['slow']}",
+                                {"userId": "slow", "sessionId": f"slow-{number}", "text": "x"},
+                                {"X-API-Key": self.key}, connection)
+        result = self.fifty_sessions()
+        if self.upstream.arrived == before:
+            raise SystemExit("the slow upstream was not asked")
+        self.daemon.wait_idle()
+        return result
+
     def memory_mib(self):
         status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
@@ -132,7 +186,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         bench = Bench(options, folder)
         bench.set_up()
-        kinds = {"bare": bench.bare, "accepted": bench.accepted, "end to end": bench.end_to_end}
+        kinds = {"bare": bench.bare, "accepted": bench.accepted, "end to end": bench.end_to_end,
+                 "alone": bench.fifty_sessions, "beside": bench.beside_slow_upstream}
         results = {kind: [] for kind in kinds}
         try:
             for number in range(options.rounds):
@@ -154,6 +209,8 @@ def main():
     print(f"\n{'median of ' + str(options.rounds):<14}{'per second':>12}{'of bare':>10}{'p50 ms':>9}{'p99 ms':>9}")
     for kind, row in summary.items():
         print(f"{kind:<14}{row['rate']:>12,.0f}{row['rate'] / bare:>10.2f}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
+    ratio = summary["beside"]["p99_ms"] / summary["alone"]["p99_ms"]
+    print(f"p99 of 50 sessions beside 500 that wait for a slow upstream: {ratio:.2f} times undisturbed")
     print(f"peak memory of the daemon: {memory:.0f} MiB")
 
 
