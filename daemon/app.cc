@@ -400,7 +400,7 @@ void App::Parts::stop(milliseconds limit) {
         std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
     return std::max(rest - keep_back, milliseconds(100));
   };
-  consuming = false;
+  const bool consumed = consuming.exchange(false);
   if (server) {
     watch.stop();
     const bool answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
@@ -421,7 +421,8 @@ void App::Parts::stop(milliseconds limit) {
   log->stop();
   // Runs that could not be committed stay unfinished in the log; the next start is careful with
   // them.
-  if (finished) {
+  const bool recovered = !recovering.load() || (lanes && !lanes->recovering());
+  if (finished && consumed && recovered) {
     if (auto marked = store->mark_clean_stop(); !marked) {
       log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
     }

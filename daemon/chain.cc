@@ -83,11 +83,16 @@ class ChainBuilder {
   void close();
 
   [[nodiscard]] bool can_drain() const {
-    return !session_.busy() && drained_ < stored_inbox_.size();
+    return !session_.busy() && drained_ < stored_inbox_.size() && may_start();
   }
   // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
   [[nodiscard]] bool must_wait() const {
-    return input_.spill || session_.busy() || session_.inbox_size > 0;
+    return input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start();
+  }
+  // Where a single event is looked for, a second one waits for the next chain.
+  [[nodiscard]] bool may_start() const {
+    const bool one = input_.one_start || input_.care == Care::record_attempts;
+    return !one || chain_.first_started.empty();
   }
 
   const ChainContext& context_;
@@ -97,8 +102,7 @@ class ChainBuilder {
   model::Profile profile_;
   std::vector<store::InboxEvent> stored_inbox_;
   std::size_t drained_ = 0;
-  std::set<std::string> keyed_;  // claims of keyed events that this chain consumes
-  model::Execution running_;     // the session's, as the Turn that runs found it
+  model::Execution running_;  // the session's, as the Turn that runs found it
   bool again_ = false;
 };
 
@@ -201,13 +205,14 @@ Result<void> ChainBuilder::drain() {
 Result<bool> ChainBuilder::holds_claim(const Event& event) {
   if (!event.claim) return !event.result && event.type != EventType::timer;
   const Claim& claim = *event.claim;
+  // An earlier event of this chain has it.
+  if (std::ranges::find(chain_.unit.claims, claim) != chain_.unit.claims.end()) return false;
   switch (claim.kind) {
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
       if (!session_.execution || session_.execution->pending_call_id != claim.id) return false;
       break;
     case Claim::Kind::keyed_event: {
-      if (!keyed_.insert(claim.id).second) return false;
       auto taken = context_.answers.claimed(claim.id);
       if (!taken) return fail(taken.error());
       if (*taken) return false;
@@ -226,10 +231,11 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
 
 // Runs an event that nothing holds back, unless it is known to fail.
 Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts) {
+  if (chain_.first_started.empty()) chain_.first_started = event.id;
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
     return bury(event, parts, refused->second);
   }
-  if (input_.care == Care::record_attempts && input_.attempted.insert(event.id).second) {
+  if (input_.care == Care::record_attempts && input_.attempted->insert(event.id).second) {
     auto attempts = context_.attempts.begin(event.id);
     if (!attempts) return fail(attempts.error());
     if (*attempts > context_.max_attempts) {
@@ -436,6 +442,8 @@ void ChainBuilder::close() {
 }  // namespace
 
 Result<Chain> build_chain(const ChainContext& context, ChainInput input) {
+  std::set<std::string> of_this_call;
+  if (input.attempted == nullptr) input.attempted = &of_this_call;
   for (;;) {
     ChainBuilder builder(context, input);
     auto chain = builder.build();

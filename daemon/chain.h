@@ -53,7 +53,9 @@ struct ChainInput {
   bool spill = false;                         // move all of them to the inbox
   Care care = Care::normal;
   std::map<std::string, std::string> refused;  // event id → why it is to be a dead letter
-  std::set<std::string> attempted;             // ids of events whose start is recorded already
+  // Ids of events whose start is recorded already, kept over reruns; null: of this call only.
+  std::set<std::string>* attempted = nullptr;
+  bool one_start = false;  // start one event at most; implied by `record_attempts`
 };
 
 // Consecutive Turns of one session, run in memory, and what has to follow their commit.
@@ -69,6 +71,7 @@ struct Chain {
   bool outputs_released = false;   // outputs of earlier Turns are due: they are in the store
   bool drain_more = false;         // the inbox holds events that can run now
   bool inbox_changed = false;
+  std::string first_started;  // id of the first event that was started; empty: none
   std::size_t turns = 0;
   std::vector<std::string> log_lines;  // what Flows have to say to the operator
 };

@@ -16,6 +16,7 @@ namespace {
 using model::Errc;
 
 constexpr std::chrono::milliseconds store_retry_delay{50};
+constexpr const char* store_refuses = "the store refuses its effects";
 
 // A record whose key is no session key can only come from a foreign producer. Its dead letter needs
 // a session to keep the position, so it gets one that no Endpoint can have.
@@ -46,6 +47,7 @@ struct TurnWorker::Task {
   std::optional<queue::Finish> finish;
   Care care = Care::normal;
   std::map<std::string, std::string> refused;
+  std::set<std::string> attempted;  // a rerun is no further attempt
   std::size_t begin = 0;  // records before it are finished: only after the database refused a chain
   bool one_by_one = false;
   Chain chain;
@@ -80,7 +82,8 @@ void TurnWorker::attempt(const TaskPtr& task) {
                                       .spill = task->run.spill,
                                       .care = task->care,
                                       .refused = task->refused,
-                                      .attempted = {}});
+                                      .attempted = &task->attempted,
+                                      .one_start = task->one_by_one});
   if (!chain) {
     if (chain.error().code == Errc::conflict) {
       ports_.fatal(chain.error());
@@ -118,13 +121,20 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
     if (outcome == store::Outcome::conflict) {
       ++counts_.conflicts;
     } else if (task->one_by_one) {
-      // Alone it was refused, so it is the one.
-      const auto& record = task->run.records.at(task->begin).record;
-      task->refused.emplace(record.id, "the store refuses its effects");
+      // Alone it was refused, so it is the one; if it is so without its effects, the record that
+      // waits behind it.
+      const bool fresh = !task->chain.first_started.empty() &&
+                         task->refused.emplace(task->chain.first_started, store_refuses).second;
+      if (!fresh && task->begin < task->run.records.size()) {
+        task->refused.emplace(task->run.records[task->begin].record.id, store_refuses);
+      }
     } else {
       task->one_by_one = true;
     }
-    again_later(task, {});
+    // At once after a conflict; a refusal that is not found out in two steps must not keep the disk
+    // busy.
+    again_later(task, outcome == store::Outcome::conflict ? std::chrono::milliseconds(0)
+                                                          : store_retry_delay);
     return;
   }
   model::fault_point("turn.after_commit");

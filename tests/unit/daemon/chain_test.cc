@@ -319,6 +319,26 @@ TEST_F(ChainTest, AReplayedDeadLetterRunsOnce) {
   EXPECT_EQ(letters().at(0).state, store::DeadLetterState::replayed);
 }
 
+TEST_F(ChainTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
+  run({event("loop")});
+  Event replay = event("mended");
+  replay.claim = Claim{Claim::Kind::dead_letter, letters().at(0).id};
+  Event again = replay;
+  again.id = model::new_id();
+  run({replay, again});
+  EXPECT_EQ(texts(), (Texts{"one mended 1"}));
+}
+
+TEST_F(ChainTest, AfterAnUncleanStopOneEventIsStartedAtATime) {
+  run({event("a"), event("b")}, Care::normal, true);
+  const Chain first = run({event("c")}, Care::record_attempts);
+  EXPECT_EQ(first.turns, 1u);
+  EXPECT_TRUE(first.drain_more);
+  run({}, Care::record_attempts);
+  run({}, Care::record_attempts);
+  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
+}
+
 TEST_F(ChainTest, AProfileThatAnotherSessionChangedIsAConflict) {
   const Chain mine = build({record(event("profile"))});
   const auto first_key = key_;
