@@ -341,11 +341,11 @@ Result<void> App::Parts::start_consuming() {
   pump_settings.report = [](const queue::Error& error) {
     log::error("log can't be read; trying again", {{"error", error.message}});
   };
+  if (auto drained = drain_inboxes(); !drained) return fail(drained.error());
   auto started = queue::Pump::start(pump_settings, *log, *lanes);
   if (!started) return fail(started.error());
   pump = std::move(*started);
   pump_to_hold = pump.get();
-  if (auto drained = drain_inboxes(); !drained) return fail(drained.error());
   consuming = true;
   log::info("ready", {{"dataDir", settings.data_dir.string()}, {"workers", settings.workers}});
   auto organisations = store->accounts().organisations();
@@ -359,6 +359,10 @@ Result<void> App::Parts::start_consuming() {
 // answered.
 Result<void> App::Parts::drain_inboxes() {
   constexpr std::size_t all = 1'000'000;
+  // Before any of them runs, so that no older figure replaces a newer one.
+  auto sizes = store->sessions().inbox_sizes(all);
+  if (!sizes) return fail(sizes.error());
+  for (const auto& inbox : *sizes) busy.set(inbox.key, inbox.size);
   auto keys = store->sessions().to_drain(all);
   if (!keys) return fail(keys.error());
   for (const auto& key : *keys) lanes->touch(key.encode());
@@ -401,18 +405,24 @@ void App::Parts::stop(milliseconds limit) {
     return std::max(rest - keep_back, milliseconds(100));
   };
   const bool consumed = consuming.exchange(false);
+  bool answered = true;
   if (server) {
     watch.stop();
-    const bool answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
-    waiters.stop();
+    answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
+  }
+  scheduler.stop();
+  caller.stop();
+  const bool finished = !pump || pump->stop(left(limit / 5));
+  // While the store fails, whoever waits for a write would wait for ever.
+  if (!finished) store->committer().stop();
+  // Not before: a Turn in hand may hold an answer that goes to nobody else.
+  waiters.stop();
+  if (server) {
     if (!answered)
       (void)server->drain(milliseconds(200));  // those that have just been answered 503
     server->stop();
   }
   pool.stop();
-  scheduler.stop();
-  caller.stop();
-  const bool finished = !pump || pump->stop(left(limit / 5));
   pump_to_hold = nullptr;
   if (worker) worker->stop();
   deliverer.stop();

@@ -103,6 +103,7 @@ class ChainBuilder {
   std::vector<store::InboxEvent> stored_inbox_;
   std::size_t drained_ = 0;
   model::Execution running_;  // the session's, as the Turn that runs found it
+  std::string damage_;        // of what is stored; nothing runs on it
   bool again_ = false;
 };
 
@@ -130,6 +131,7 @@ Result<void> ChainBuilder::load() {
     session_.key = input_.key;
   }
   profile_ = std::move(loaded->profile);
+  damage_ = std::move(loaded->damage);
   chain_.unit.key = input_.key;
   chain_.unit.expected_version = session_.version;
   chain_.unit.profile_read_version = profile_.version;
@@ -232,6 +234,7 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
 // Runs an event that nothing holds back, unless it is known to fail.
 Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts) {
   if (chain_.first_started.empty()) chain_.first_started = event.id;
+  if (!damage_.empty()) return bury(event, parts, "its session is damaged: " + damage_);
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
     return bury(event, parts, refused->second);
   }

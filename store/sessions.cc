@@ -12,7 +12,19 @@ using model::Result;
 
 namespace {
 
-std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key) {
+// Reads a part that may be damaged: with somewhere to note the damage, the part stays as it was.
+template <typename F>
+void read_part(std::string* damage, const F& part) {
+  if (damage == nullptr) return part();
+  try {
+    part();
+  } catch (const DamagedData& error) {
+    *damage = error.what();
+  }
+}
+
+std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
+                                           std::string* damage = nullptr) {
   auto row =
       connection
           .row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t, std::int64_t,
@@ -30,10 +42,12 @@ std::optional<model::Session> load_session(Connection& connection, const model::
   session.position = {.epoch = epoch, .partition = partition, .offset = offset};
   session.started_at = model::from_unix_ms(started);
   session.last_activity_at = model::from_unix_ms(active);
-  session.context = stored_json(context);
-  session.flow_state = stored_json(flow_state);
+  read_part(damage, [&] { session.context = stored_json(context); });
+  read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
   if (execution) {
-    session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+    read_part(damage, [&] {
+      session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+    });
   }
   session.last_output_seq = seq;
   session.inbox_size = inbox_size;
@@ -41,7 +55,7 @@ std::optional<model::Session> load_session(Connection& connection, const model::
 }
 
 model::Profile load_profile(Connection& connection, const std::string& project_id,
-                            const std::string& user_id) {
+                            const std::string& user_id, std::string* damage = nullptr) {
   model::Profile profile;
   profile.project_id = project_id;
   profile.user_id = user_id;
@@ -49,7 +63,7 @@ model::Profile load_profile(Connection& connection, const std::string& project_i
           "SELECT version, data FROM profiles WHERE project_id = :p AND user_id = :u", project_id,
           user_id)) {
     profile.version = std::get<0>(*row);
-    profile.data = stored_json(std::get<1>(*row));
+    read_part(damage, [&] { profile.data = stored_json(std::get<1>(*row)); });
   }
   return profile;
 }
@@ -72,8 +86,10 @@ Result<model::Profile> Sessions::profile(const std::string& project_id,
 // Two statements, two snapshots: the commit checks both versions, so a mixed pair loses.
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<Loaded> {
-    return Loaded{.session = load_session(connection, key),
-                  .profile = load_profile(connection, key.project_id, key.user_id)};
+    Loaded loaded;
+    loaded.session = load_session(connection, key, &loaded.damage);
+    loaded.profile = load_profile(connection, key.project_id, key.user_id, &loaded.damage);
+    return loaded;
   });
 }
 
@@ -115,6 +131,18 @@ Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id
         " FROM sessions WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
         project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row, limit);
     return list;
+  });
+}
+
+Result<std::vector<Sessions::InboxSize>> Sessions::inbox_sizes(std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<InboxSize>> {
+    std::vector<InboxSize> sizes;
+    connection.rows<std::string, std::int64_t>(
+        [&](const std::string& key, std::int64_t size) {
+          sizes.push_back({stored_or_throw(model::SessionKey::decode(key)), size});
+        },
+        "SELECT key, inbox_size FROM sessions WHERE inbox_size > 0 ORDER BY id LIMIT :l", limit);
+    return sizes;
   });
 }
 

@@ -37,10 +37,12 @@ class Sessions {
   [[nodiscard]] model::Result<model::Profile> profile(const std::string& project_id,
                                                       const std::string& user_id) const;
 
-  // Session and profile by one connection: what a Turn needs.
+  // Session and profile by one connection: what a Turn needs. What can't be read is left empty, and
+  // `damage` says so: no Turn may run on it.
   struct Loaded {
     std::optional<model::Session> session;
     model::Profile profile;
+    std::string damage;
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
 
@@ -52,6 +54,13 @@ class Sessions {
   [[nodiscard]] model::Result<std::vector<SessionSummary>> list(const std::string& project_id,
                                                                 std::int64_t before_row,
                                                                 std::size_t limit) const;
+
+  // The sizes of all inboxes that are not empty, at most `limit` of them.
+  struct InboxSize {
+    model::SessionKey key;
+    std::int64_t size = 0;
+  };
+  [[nodiscard]] model::Result<std::vector<InboxSize>> inbox_sizes(std::size_t limit) const;
 
   // Sessions with a non-empty inbox that are not busy: to be drained when the daemon starts.
   [[nodiscard]] model::Result<std::vector<model::SessionKey>> to_drain(std::size_t limit) const;
