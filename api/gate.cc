@@ -54,7 +54,9 @@ void Gate::received(std::string_view bytes) {
     if (lingered_ > max_lingered) close_now();
     return;
   }
-  if (pumping_ || in_flight_ || !unsent_.empty()) return hold(bytes);
+  // What is held comes first, also between an answer and the resume() that it asked for.
+  const bool first = held().empty() && !overrun_;
+  if (pumping_ || in_flight_ || !unsent_.empty() || !first) return hold(bytes);
   pump(lock, bytes);
 }
 

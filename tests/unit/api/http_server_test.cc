@@ -96,6 +96,26 @@ TEST(HttpServer, AnswersFromOtherThreadsKeepTheOrderOfPipelinedRequests) {
   }
 }
 
+TEST(HttpServer, BytesThatComeBesideAnAnswerStayBehindWhatIsHeld) {
+  Parked parked;
+  TestServer server({}, parked.handler());
+  RawClient client(server.port());
+  constexpr int count = 3000;
+  std::jthread answering([&](const std::stop_token& stop) {
+    while (auto next = parked.next(stop)) next->second.text(200, describe(next->first));
+  });
+  std::jthread sending([&] {
+    for (int i = 0; i < count; ++i) {
+      client.send("GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+  });
+  for (int i = 0; i < count; ++i) {
+    const auto answer = client.read_answer();
+    ASSERT_TRUE(answer);
+    ASSERT_EQ(answer->body, "GET /" + std::to_string(i) + "|");
+  }
+}
+
 TEST(HttpServer, HeadGetsTheLengthWithoutTheBody) {
   TestServer server;
   RawClient client(server.port());

@@ -8,6 +8,8 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -48,6 +50,14 @@ class Parked {
     waiting_.pop_front();
     return first;
   }
+  // nullopt once asked to stop.
+  std::optional<std::pair<Request, Reply>> next(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    if (!arrived_.wait(lock, stop, [&] { return !waiting_.empty(); })) return std::nullopt;
+    std::optional first(std::move(waiting_.front()));
+    waiting_.pop_front();
+    return first;
+  }
   std::size_t size() {
     const std::lock_guard lock(mutex_);
     return waiting_.size();
@@ -55,7 +65,7 @@ class Parked {
 
  private:
   std::mutex mutex_;
-  std::condition_variable arrived_;
+  std::condition_variable_any arrived_;
   std::deque<std::pair<Request, Reply>> waiting_;
 };
 
