@@ -345,6 +345,9 @@ TEST(HttpServer, DrainFinishesWhatIsInFlightAndClosesTheRest) {
   Parked parked;
   TestServer server({}, parked.handler());
   RawClient idle(server.port());
+  idle.send(simple);  // once answered, the server knows of the connection
+  parked.next().second.text(200, "first");
+  ASSERT_TRUE(idle.read_answer());
   RawClient busy(server.port());
   busy.send(simple);
   auto [request, reply] = parked.next();
