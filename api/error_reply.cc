@@ -146,6 +146,25 @@ Response error_response(int status, std::string_view detail, const ExchangeConte
   return response;
 }
 
+Response oauth_error_response(int status, std::string_view error, std::string_view description,
+                              const ExchangeContext& context, model::Timestamp now) {
+  auto body = problem_body(status, description, context, nlohmann::json::object());
+  body["error"] = error;
+  body["error_description"] = description;
+  Response response = error_response(status, description, context, now);
+  response.content_type = "application/json; charset=utf-8";
+  response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  response.headers.emplace_back("Cache-Control", "no-store");
+  response.headers.emplace_back("Pragma", "no-cache");
+  if (status == 401) {
+    // Here it is clients that authenticate themselves, not users.
+    std::erase_if(response.headers,
+                  [](const auto& header) { return header.first == "WWW-Authenticate"; });
+    response.headers.emplace_back("WWW-Authenticate", R"(Basic realm="conversed")");
+  }
+  return response;
+}
+
 Response error_response(const model::Error& error, const ExchangeContext& context,
                         model::Timestamp now, ErrorShape shape) {
   const std::string_view detail = error.code == Errc::internal

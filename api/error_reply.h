@@ -39,6 +39,12 @@ inline constexpr std::chrono::seconds default_retry_after{2};
                                       const ExchangeContext& context, model::Timestamp now,
                                       ErrorShape shape, const nlohmann::json& details);
 
+// An error of the OAuth routes: a problem that carries RFC 6749's `error` and `error_description`,
+// too, in the media type that its section 5.2 asks for. Never to be cached.
+[[nodiscard]] Response oauth_error_response(int status, std::string_view error,
+                                            std::string_view description,
+                                            const ExchangeContext& context, model::Timestamp now);
+
 // An Error as an answer. What went wrong inside (Errc::internal) is never shown: it belongs in the
 // log.
 [[nodiscard]] Response error_response(const model::Error& error, const ExchangeContext& context,

@@ -18,7 +18,7 @@ struct Services;
 // How a client of an operation shows who it is.
 enum class Credential : std::uint8_t {
   open,     // nobody is asked
-  api_key,  // header `X-API-Key` or query parameter `api_key`
+  api_key,  // an API key, an access token or a contact-center token (auth/credentials.h)
   basic,    // HTTP Basic: the management routes, and only these
 };
 

@@ -10,13 +10,41 @@ namespace conversed::api {
 // operations.cc; a new operation is declared here and named there.
 extern const Operation inject_operation;
 extern const Operation inject_by_token_operation;
+extern const Operation notify_operation;
+extern const Operation notify_by_token_operation;
 extern const Operation message_operation;
 extern const Operation outputs_operation;
+
+extern const Operation create_token_operation;
+extern const Operation update_member_operation;
+extern const Operation set_up_proactive_operation;
+extern const Operation delete_connection_operation;
+extern const Operation chunk_count_operation;
+extern const Operation lexicon_entries_operation;
+extern const Operation knowledge_chunks_operation;
+extern const Operation list_tasks_operation;
+extern const Operation show_task_operation;
+extern const Operation cancel_task_operation;
+
+extern const Operation deprecate_password_operation;
+
+extern const Operation oauth_authorize_operation;
+extern const Operation oauth_sign_in_operation;
+extern const Operation oauth_token_operation;
+extern const Operation oauth_revoke_operation;
 
 extern const Operation import_operation;
 extern const Operation create_api_key_operation;
 extern const Operation list_api_keys_operation;
 extern const Operation revoke_api_key_operation;
+extern const Operation create_user_operation;
+extern const Operation list_users_operation;
+extern const Operation set_password_operation;
+extern const Operation create_oauth_client_operation;
+extern const Operation list_oauth_clients_operation;
+extern const Operation remove_oauth_client_operation;
+extern const Operation create_organisation_operation;
+extern const Operation list_organisations_operation;
 extern const Operation list_sessions_operation;
 extern const Operation show_session_operation;
 extern const Operation reset_session_operation;

@@ -92,4 +92,22 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string percent_encode(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const bool alphanumeric =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (alphanumeric || c == '-' || c == '.' || c == '_' || c == '~') {
+      encoded += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += '%';
+    encoded += digits[byte >> 4U];
+    encoded += digits[byte & 0xFU];
+  }
+  return encoded;
+}
+
 }  // namespace conversed::api

@@ -1,4 +1,4 @@
-// Percent-decoding of request targets (RFC 3986), and the checks that go with it.
+// Percent-coding of request targets (RFC 3986), and the checks that go with it.
 #pragma once
 
 #include <optional>
@@ -15,6 +15,9 @@ namespace conversed::api {
 // Decodes `a=1&b=x%20y+z` into its pairs, in order ('+' is a space; a name without '=' has an empty
 // value; empty parts are skipped). Nothing under the same conditions.
 [[nodiscard]] std::optional<HeaderList> parse_query(std::string_view text);
+
+// Encodes all but the unreserved characters, so that the text fits any part of a URL.
+[[nodiscard]] std::string percent_encode(std::string_view text);
 
 // Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 [[nodiscard]] bool is_utf8(std::string_view text);

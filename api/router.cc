@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/auth/authenticator.h"
+#include "api/auth/credentials.h"
 #include "api/blocking_pool.h"
 #include "api/error_reply.h"
 #include "api/operations/replies.h"
@@ -108,47 +109,86 @@ struct Pending {
   Services& services;
 };
 
-// On the management pool: verifies, if need be, and runs.
-void run_management(Pending& pending) {
-  auto& [call, reply, operation, services] = pending;
+void refuse_busy(Reply& reply) {
+  reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
+}
+
+void run_management(const std::shared_ptr<Pending>& pending) {
+  const bool posted = pending->services.pool.post([pending] {
+    auto& [call, reply, operation, services] = *pending;
+    operation.run(std::move(call), services, std::move(reply));
+  });
+  if (!posted) refuse_busy(pending->reply);
+}
+
+// On the sign-in pool.
+void sign_in(const std::shared_ptr<Pending>& pending) {
+  auto& [call, reply, operation, services] = *pending;
   const auto authorization = call.request.header("authorization").value_or("");
-  auto verified = services.authenticator.basic(authorization, services.options.steady_now());
+  auto verified =
+      services.authenticator.basic(authorization, call.request.peer, services.options.steady_now());
   if (!verified) {
     if (verified.error().code != Errc::unauthenticated) return reply.fail(verified.error());
     return reply.send(basic_challenge(verified.error(), reply.context(), services.clock.now()));
   }
   call.principal = std::move(*verified);
-  operation.run(std::move(call), services, std::move(reply));
+  run_management(pending);
 }
 
 void start_management(const Operation& operation, Call&& call, Services& services, Reply reply) {
-  // What can't be right is told apart here: it costs no thread of the pool.
-  if (!parse_basic(call.request.header("authorization").value_or(""))) {
+  const auto authorization = call.request.header("authorization").value_or("");
+  // What can't be right is told apart here: it costs no thread of a pool.
+  if (!parse_basic(authorization)) {
     const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
     return reply.send(basic_challenge(error, reply.context(), services.clock.now()));
   }
+  call.principal =
+      services.authenticator.remembered_basic(authorization, services.options.steady_now());
   auto pending =
       std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, services});
-  if (services.pool.post([pending] { run_management(*pending); })) return;
-  pending->reply.fail({Errc::unavailable, "too many management requests wait; try again later"});
+  // Whoever was here before does not wait behind those who guess.
+  if (pending->call.principal) return run_management(pending);
+  if (!services.sign_ins.post([pending] { sign_in(pending); })) refuse_busy(pending->reply);
 }
 
-// Errors: `unauthenticated`, `too_many`, `unavailable`.
-Result<Authenticator::Verified> check_api_key(const Call& call, Services& services) {
+// The user of an operation's request. Errors: `unauthenticated`, `invalid_argument`, `too_many`,
+// `unavailable`.
+Result<Authenticator::Verified> check_client(const Call& call, Services& services) {
   const auto now = services.options.steady_now();
-  auto key = call.request.header("x-api-key");
-  if (!key) key = call.request.parameter("api_key");
-  auto verified = key && !key->empty()
-                      ? services.authenticator.api_key(*key, now)
-                      : Result<Authenticator::Verified>(model::fail(
-                            Errc::unauthenticated, "an API key is required: header X-API-Key"));
+  const auto verify = [&]() -> Result<Authenticator::Verified> {
+    auto credential = presented_credential(call.request);
+    if (!credential) return model::fail(credential.error());
+    if (*credential) return services.authenticator.client(**credential, now);
+    return model::fail(Errc::unauthenticated,
+                       "credentials are required: an API key in X-API-Key, an access token in "
+                       "Authorization, or a contact-center token");
+  };
+  auto verified = verify();
   if (!services.rate_limiter.active()) return verified;
-  // Whoever guesses keys is limited by address, whoever has one by the key.
-  const std::string name = verified ? "key " + (*verified)->key_id : "address " + call.request.peer;
+  // Whoever guesses is limited by address, whoever is known by the key, or as a user.
+  std::string name = "address " + call.request.peer;
+  if (verified) {
+    const Principal& principal = **verified;
+    name = principal.key_id.empty() ? "user " + principal.user_id : "key " + principal.key_id;
+  }
   if (services.rate_limiter.take(name, now)) {
     return model::fail(Errc::too_many, "too many requests; slow down");
   }
   return verified;
+}
+
+// What a refused client is told. A token that was refused is named as such (RFC 6750 section 3.1).
+void refuse_client(Reply& reply, const Operation& operation, const Request& request,
+                   const Error& error, model::Timestamp now) {
+  if (error.code != Errc::unauthenticated ||
+      !bearer_token(request.header("authorization").value_or(""))) {
+    return send_error(reply, operation, error);
+  }
+  Response response = error_response(error, reply.context(), now);
+  for (auto& [name, value] : response.headers) {
+    if (name == "WWW-Authenticate") value += R"(, error="invalid_token")";
+  }
+  reply.send(std::move(response));
 }
 
 }  // namespace
@@ -232,8 +272,11 @@ void Router::handle(Request&& request, Reply reply) const {
     case Credential::basic:
       return start_management(operation, std::move(call), services_, std::move(reply));
     case Credential::api_key: {
-      auto verified = check_api_key(call, services_);
-      if (!verified) return reply.fail(verified.error());
+      auto verified = check_client(call, services_);
+      if (!verified) {
+        return refuse_client(reply, operation, call.request, verified.error(),
+                             services_.clock.now());
+      }
       call.principal = std::move(*verified);
       break;
     }

@@ -25,6 +25,7 @@ class BlockingPool;
 class BusySessions;
 class Events;
 class InjectQuota;
+class KeyWatch;
 class OutputWatch;
 class RateLimiter;
 
@@ -33,6 +34,8 @@ struct ApiOptions {
   config::ApiSettings api;
   config::LimitSettings limits;
   config::QuotaSettings quota;
+  config::ProactiveSettings proactive;
+  config::OauthSettings oauth;
   std::string version;  // of the program, as `status` shows it
   model::Timestamp started_at{};
   // The tests' seam for time that only moves forward; limits and time-outs count by it.
@@ -45,10 +48,11 @@ struct ApiOptions {
 // request, and each is thread-safe.
 //
 // The store needs a reading connection for each thread that calls in here: those of the HTTP
-// server, those of `pool`, and one for `watch`.
+// server, those of `pool` and `sign_ins`, and one each for `watch` and
+// `job_watch`.
 //
-// To stop: stop accepting requests and drain the server, then `pool`, `waiters` and `watch`, then
-// the log and the store.
+// To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `waiters`,
+// `watch` and `job_watch`, then the log and the store.
 struct Services {
   const ApiOptions& options;
   const model::Clock& clock;
@@ -62,7 +66,11 @@ struct Services {
   BusySessions& busy;
   AnswerWaiters& waiters;
   OutputWatch& watch;
+  KeyWatch& job_watch;
   BlockingPool& pool;  // 2 threads and a queue of 64 do
+  // Checks passwords and nothing else: strangers can fill it, and it is what bounds the cost of
+  // their guesses. One thread and a queue of 64 do.
+  BlockingPool& sign_ins;
 
   // Has the session's lane run once more (queue::Lanes::touch): a reset may have freed its inbox.
   std::function<void(const model::SessionKey&)> touch;

@@ -168,12 +168,11 @@ void AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& out
   }
 }
 
-OutputWatch::~OutputWatch() {
+KeyWatch::~KeyWatch() {
   stop();
 }
 
-OutputWatch::Ticket OutputWatch::watch(const model::SessionKey& key, TimePoint deadline,
-                                       Callback callback) {
+KeyWatch::Ticket KeyWatch::watch(std::string key, TimePoint deadline, Callback callback) {
   Callback refused;
   const Ticket ticket = state_.with([&](State& state) -> Ticket {
     const Ticket next = ++state.last_ticket;
@@ -182,7 +181,7 @@ OutputWatch::Ticket OutputWatch::watch(const model::SessionKey& key, TimePoint d
       return next;
     }
     const auto token = deadlines_.add(deadline, [this, next] { expire(next); });
-    Watcher watcher{key.encode(), std::move(callback), token};
+    Watcher watcher{std::move(key), std::move(callback), token};
     state.keys[watcher.key].push_back(next);
     state.watchers.emplace(next, std::move(watcher));
     return next;
@@ -191,7 +190,7 @@ OutputWatch::Ticket OutputWatch::watch(const model::SessionKey& key, TimePoint d
   return ticket;
 }
 
-bool OutputWatch::cancel(Ticket ticket) {
+bool KeyWatch::cancel(Ticket ticket) {
   Deadlines::Token token;
   // The callback is destroyed outside the lock: it may own anything.
   const Callback dropped = state_.with([&](State& state) {
@@ -205,10 +204,10 @@ bool OutputWatch::cancel(Ticket ticket) {
   return true;
 }
 
-void OutputWatch::notify(const model::SessionKey& key) {
+void KeyWatch::notify(const std::string& key) {
   state_.with([&](State& state) {
     if (state.keys.empty()) return;
-    const auto place = state.keys.find(key.encode());
+    const auto place = state.keys.find(key);
     if (place == state.keys.end()) return;
     for (const Ticket ticket : place->second) {
       Watcher& watcher = state.watchers.at(ticket);
@@ -219,7 +218,7 @@ void OutputWatch::notify(const model::SessionKey& key) {
   });
 }
 
-void OutputWatch::stop() {
+void KeyWatch::stop() {
   std::unordered_map<Ticket, Watcher> watchers;
   state_.with([&](State& state) {
     state.stopped = true;
@@ -230,11 +229,11 @@ void OutputWatch::stop() {
   for (const auto& [ticket, watcher] : watchers) watcher.callback();
 }
 
-std::size_t OutputWatch::size() const {
+std::size_t KeyWatch::size() const {
   return state_.with([](const State& state) { return state.watchers.size(); });
 }
 
-OutputWatch::Callback OutputWatch::take(State& state, Ticket ticket) {
+KeyWatch::Callback KeyWatch::take(State& state, Ticket ticket) {
   const auto watcher = state.watchers.find(ticket);
   if (watcher == state.watchers.end()) return nullptr;
   Callback callback = std::move(watcher->second.callback);
@@ -246,7 +245,7 @@ OutputWatch::Callback OutputWatch::take(State& state, Ticket ticket) {
   return callback;
 }
 
-void OutputWatch::expire(Ticket ticket) {
+void KeyWatch::expire(Ticket ticket) {
   const Callback callback = state_.with([&](State& state) { return take(state, ticket); });
   if (callback) callback();
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "api/deadlines.h"
@@ -104,30 +105,31 @@ class AnswerWaiters {
   Deadlines deadlines_;  // the last member: its thread uses the state
 };
 
-// Clients that long-poll a session's outputs. Each watch ends once: by `notify`, or at its
+// Clients that long-poll something that has a name. Each watch ends once: by `notify`, or at its
 // deadline. Thread-safe. Callbacks are called exactly once each, outside the lock and on the
 // watch's own thread (so that `notify` costs a worker next to nothing), but for `stop`, which calls
 // back itself. They may do a point select.
-class OutputWatch {
+class KeyWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   using Callback = std::function<void()>;
   using Ticket = std::uint64_t;
 
-  OutputWatch() = default;
-  ~OutputWatch();
-  OutputWatch(const OutputWatch&) = delete;
-  OutputWatch& operator=(const OutputWatch&) = delete;
+  KeyWatch() = default;
+  ~KeyWatch();
+  KeyWatch(const KeyWatch&) = delete;
+  KeyWatch& operator=(const KeyWatch&) = delete;
 
-  // To be called before the outputs are read, so that none can come in between. After `stop` the
-  // callback is called at once.
-  Ticket watch(const model::SessionKey& key, TimePoint deadline, Callback callback);
+  // To be called before what is watched is read, so that no change can come in between. After
+  // `stop` the callback is called at once.
+  Ticket watch(std::string key, TimePoint deadline, Callback callback);
 
-  // Ends a watch without calling back: the outputs were there already. False when it has ended.
+  // Ends a watch without calling back: what it waits for was there already. False when it has
+  // ended.
   bool cancel(Ticket ticket);
 
-  // For the worker, after a commit that added outputs to the session. Cheap when nobody watches.
-  void notify(const model::SessionKey& key);
+  // For whoever has made a change, after its commit.
+  void notify(const std::string& key);
 
   // Ends every watch. Tolerates being called twice.
   void stop();
@@ -153,5 +155,30 @@ class OutputWatch {
   model::Guarded<State> state_;
   Deadlines deadlines_;
 };
+
+// Clients that long-poll a session's outputs; see KeyWatch.
+class OutputWatch {
+ public:
+  using TimePoint = KeyWatch::TimePoint;
+  using Callback = KeyWatch::Callback;
+  using Ticket = KeyWatch::Ticket;
+
+  Ticket watch(const model::SessionKey& key, TimePoint deadline, Callback callback) {
+    return watch_.watch(key.encode(), deadline, std::move(callback));
+  }
+  bool cancel(Ticket ticket) { return watch_.cancel(ticket); }
+  // Cheap when nobody watches.
+  void notify(const model::SessionKey& key) {
+    if (watch_.size() > 0) watch_.notify(key.encode());
+  }
+  void stop() { watch_.stop(); }
+  [[nodiscard]] std::size_t size() const { return watch_.size(); }
+
+ private:
+  KeyWatch watch_;
+};
+
+// Clients that long-poll a job's status and progress, by its id; see KeyWatch.
+using JobWatch = KeyWatch;
 
 }  // namespace conversed::api

@@ -48,7 +48,11 @@ bool is_of_form(const Key& key, std::string_view text) {
     case Form::host:
       return is_ip_address(text) || is_host_name(text);
     case Form::path:
+    case Form::file:
+    case Form::text:
       return text.size() <= 4000 && !has_control(text);
+    case Form::secret:  // as many bytes as HS256 makes of them (RFC 7518 section 3.2)
+      return text.empty() || (text.size() >= 32 && text.size() <= 4000 && !has_control(text));
     case Form::base_path:
       return is_base_path(text);
     case Form::topic:  // Kafka takes 249 characters; our own endings need room
@@ -178,6 +182,12 @@ std::string Key::expected() const {
              "crm.example.com]";
     case Form::url:
       return "a URL that begins with postgresql://, or nothing";
+    case Form::file:
+      return "the path of a file, or nothing";
+    case Form::text:
+      return "a line of text, or nothing";
+    case Form::secret:
+      return "32 bytes or more without control characters, or nothing";
   }
   return "";
 }

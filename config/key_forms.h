@@ -205,6 +205,18 @@ template <typename Field>
 constexpr Key url(std::string_view name, Field, std::string_view doc) {
   return text_key<Field>(name, Form::url, doc);
 }
+template <typename Field>
+constexpr Key file(std::string_view name, Field, std::string_view doc) {
+  return text_key<Field>(name, Form::file, doc);
+}
+template <typename Field>
+constexpr Key text(std::string_view name, Field, std::string_view doc) {
+  return text_key<Field>(name, Form::text, doc);
+}
+template <typename Field>
+constexpr Key secret(std::string_view name, Field, std::string_view doc) {
+  return text_key<Field>(name, Form::secret, doc);
+}
 
 template <typename Field>
 constexpr Key list_key(std::string_view name, Form form, std::string_view doc) {

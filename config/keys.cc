@@ -104,6 +104,31 @@ constexpr Key table[] = {
              {minute, 3650 * day},
              "How long an OAuth refresh token is good for; not shorter than the access token."),
 
+    whole("sign_in.account_failures", CONVERSED_FIELD(sign_in.account_failures), {1, 1'000'000},
+          "Wrong passwords for one account, by HTTP Basic and OAuth alike, that lock it out."),
+    whole("sign_in.address_failures", CONVERSED_FIELD(sign_in.address_failures), {0, 1'000'000},
+          "Wrong passwords from one address that lock it out. 0: addresses are not counted, which "
+          "is needed behind a proxy, whose address all clients then have."),
+    duration("sign_in.lockout", CONVERSED_FIELD(sign_in.lockout), {second, day},
+             "How long an account or address stays locked out after its last wrong password, and "
+             "how long wrong passwords are remembered."),
+
+    file("contact_center.jwks_file", CONVERSED_FIELD(contact_center.jwks_file),
+         "The public keys of the contact-center platform (a JSON Web Key Set), which its RS256 and "
+         "ES256 tokens in x-contactcenter-authorization are checked against. Read at the start."),
+    secret("contact_center.secret", CONVERSED_FIELD(contact_center.secret),
+           "The secret shared with the contact-center platform, which its HS256 tokens are checked "
+           "against. Prefer the environment variable or contact_center.secret_file; it is never "
+           "printed."),
+    file("contact_center.secret_file", CONVERSED_FIELD(contact_center.secret_file),
+         "A file that holds contact_center.secret, without the line break at its end."),
+    text("contact_center.issuer", CONVERSED_FIELD(contact_center.issuer),
+         "What a contact-center token's iss has to be; if nothing, iss is not checked."),
+    text("contact_center.audience", CONVERSED_FIELD(contact_center.audience),
+         "What a contact-center token's aud has to be or to hold; if nothing, aud is not checked. "
+         "Set it "
+         "where the platform signs tokens for others, too."),
+
     flag("proactive.enabled", CONVERSED_FIELD(proactive.enabled),
          "Whether proactive set-up is offered; if not, it answers 501."),
 

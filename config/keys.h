@@ -30,6 +30,9 @@ enum class Form : std::uint8_t {
   servers,    // a list of host:port
   networks,   // a list of CIDR ranges, IP addresses and host names
   url,        // of a PostgreSQL database, or empty; secret
+  file,       // the path of a file, or empty
+  text,       // one line of any characters, or empty
+  secret,     // 32 bytes or more, or empty
 };
 
 // One setting. Immutable, with static lifetime.
@@ -51,7 +54,7 @@ struct Key {
   std::vector<std::string> (*show)(const Settings&, const Key&);
 
   [[nodiscard]] bool is_list() const;
-  [[nodiscard]] bool is_secret() const { return form == Form::url; }
+  [[nodiscard]] bool is_secret() const { return form == Form::url || form == Form::secret; }
   // `CONVERSED_QUEUE_KAFKA_TOPIC_PREFIX`.
   [[nodiscard]] std::string variable() const;
   // `a whole number from 0 to 65535`; reads on after "expected ".

@@ -314,6 +314,8 @@ void Loader::check_together() {
           "this build has no postgres driver; it supports sqlite");
   require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",
           "is required by store.driver postgres");
+  require(s.contact_center.secret.empty() || s.contact_center.secret_file.empty(),
+          "contact_center.secret_file", "is given besides contact_center.secret; give one of them");
   require(s.listen.port == 0 || s.listen.port != s.admin.port, "admin.port",
           "is the same as listen.port (" + std::to_string(s.listen.port) +
               "); the two need a port each");

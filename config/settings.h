@@ -120,6 +120,24 @@ struct OauthSettings {
   bool operator==(const OauthSettings&) const = default;
 };
 
+// Guesses at passwords, by HTTP Basic and OAuth alike.
+struct SignInSettings {
+  std::uint32_t account_failures = 10;   // at least 1
+  std::uint32_t address_failures = 100;  // 0: addresses are not counted
+  Duration lockout = std::chrono::minutes(5);
+  bool operator==(const SignInSettings&) const = default;
+};
+
+// Tokens that a contact-center platform signs. Without keys and secret there are none.
+struct ContactCenterSettings {
+  std::string jwks_file;  // RS256 and ES256
+  Secret secret;          // HS256; at least 32 bytes
+  std::string secret_file;
+  std::string issuer;    // empty: not checked
+  std::string audience;  // empty: not checked
+  bool operator==(const ContactCenterSettings&) const = default;
+};
+
 struct ProactiveSettings {
   bool enabled = true;
   bool operator==(const ProactiveSettings&) const = default;
@@ -174,6 +192,8 @@ struct Settings {
   LimitSettings limits;
   QuotaSettings quota;
   OauthSettings oauth;
+  SignInSettings sign_in;
+  ContactCenterSettings contact_center;
   ProactiveSettings proactive;
   EgressSettings egress;
   DeliverySettings delivery;

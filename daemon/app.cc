@@ -30,6 +30,7 @@
 #include "daemon/log_epoch.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
+#include "daemon/part_settings.h"
 #include "daemon/scheduler.h"
 #include "daemon/turn_worker.h"
 #include "daemon/version.h"
@@ -46,59 +47,19 @@ namespace {
 // Of the time for a stop, what is kept back for the steps after the answers: Turns in hand,
 // deliveries, the store.
 constexpr milliseconds reserved_for_commits{6'000};
-constexpr std::size_t management_threads = 2;
-constexpr std::size_t management_queue = 64;
-
-api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
-  api::ApiOptions options;
-  options.api = settings.api;
-  options.limits = settings.limits;
-  options.quota = settings.quota;
-  options.version = version;
-  options.started_at = started_at;
-  return options;
-}
-
-flows::Limits flow_limits(const config::FlowSettings& settings) {
-  flows::Limits limits;
-  limits.nodes_per_turn = settings.max_steps;
-  limits.visits_per_node = settings.max_visits;
-  limits.outputs_per_turn = settings.max_outputs;
-  limits.context_bytes = settings.max_context_bytes;
-  limits.profile_bytes = settings.max_profile_bytes;
-  return limits;
-}
-
-HttpClientSettings client_settings(std::string name, std::size_t connections) {
-  HttpClientSettings settings;
-  settings.name = std::move(name);
-  settings.max_in_flight = connections;
-  return settings;
-}
-
-DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
-  DelivererSettings deliverer;
-  deliverer.timeout = settings.timeout;
-  deliverer.retry_for = settings.retry_for;
-  deliverer.connections = settings.connections;
-  deliverer.drain_timeout = std::min<milliseconds>(settings.timeout, milliseconds(3'000));
-  return deliverer;
-}
-
-CallerSettings caller_settings(const config::CallSettings& settings) {
-  CallerSettings caller;
-  caller.max_response_bytes = settings.max_response_bytes;
-  // One slow upstream leaves half of the connections to the others.
-  caller.max_per_upstream = std::max<std::size_t>(1, settings.connections / 2);
-  return caller;
-}
+// They mostly wait for the disk; what waits for them holds a request with its body.
+constexpr std::size_t management_threads = 4;
+constexpr std::size_t management_queue = 256;
+// One core's worth at most for whoever guesses passwords.
+constexpr std::size_t sign_in_threads = 1;
+constexpr std::size_t sign_in_queue = 64;
 
 }  // namespace
 
 // All parts, in the order of what needs what: destruction goes the other way round.
 struct App::Parts {
   Parts(const config::Settings& settings, const model::Clock& clock, DataFolder locked,
-        Egress policy, std::unique_ptr<store::Store> opened_store,
+        Egress policy, api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
         std::unique_ptr<queue::SqliteLog> opened_log);
 
   Result<void> start();
@@ -133,7 +94,9 @@ struct App::Parts {
   api::BusySessions busy;
   api::AnswerWaiters waiters;
   api::OutputWatch watch;
+  api::JobWatch job_watch;
   api::BlockingPool pool;
+  api::BlockingPool sign_ins;
 
   HttpClient webhooks;
   HttpClient upstreams;
@@ -156,7 +119,8 @@ struct App::Parts {
 };
 
 App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
-                  Egress policy, std::unique_ptr<store::Store> opened_store,
+                  Egress policy, api::JwtVerifier contact_center,
+                  std::unique_ptr<store::Store> opened_store,
                   std::unique_ptr<queue::SqliteLog> opened_log)
     : settings(all),
       clock(time),
@@ -166,17 +130,19 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       options(api_options(all, time.now())),
       events(*log, *log),
       assets(store->assets()),
-      authenticator(*store),
+      authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center)),
       rate_limiter(
           {.requests_per_second = all.limits.requests_per_second, .burst = all.limits.burst}),
       quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
       pool(management_threads, management_queue),
+      sign_ins(sign_in_threads, sign_in_queue),
       webhooks(client_settings("webhooks", all.delivery.connections), policy),
       upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
       deliverer(deliverer_settings(all.delivery), *store, webhooks, time, metrics),
       caller(caller_settings(all.calls), *store, upstreams, append_event(), time, metrics),
       scheduler({}, *store, append_event(), time, metrics) {
   metrics.add_source([this] { update_metrics(); });
+  store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
 }
 
 AppendEvent App::Parts::append_event() {
@@ -297,7 +263,9 @@ Result<void> App::Parts::start_listening() {
                     .busy = busy,
                     .waiters = waiters,
                     .watch = watch,
+                    .job_watch = job_watch,
                     .pool = pool,
+                    .sign_ins = sign_ins,
                     .touch = [this](const model::SessionKey& key) { lanes->touch(key.encode()); }});
   router.emplace(api::all_operations(), *services);
 
@@ -408,6 +376,7 @@ void App::Parts::stop(milliseconds limit) {
   bool answered = true;
   if (server) {
     watch.stop();
+    job_watch.stop();
     answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
   }
   scheduler.stop();
@@ -422,6 +391,7 @@ void App::Parts::stop(milliseconds limit) {
       (void)server->drain(milliseconds(200));  // those that have just been answered 503
     server->stop();
   }
+  sign_ins.stop();
   pool.stop();
   pump_to_hold = nullptr;
   if (worker) worker->stop();
@@ -455,12 +425,14 @@ Result<void> App::start() {
   if (!folder) return fail(folder.error());
   auto egress = Egress::create(settings_.egress.allow);
   if (!egress) return fail(egress.error());
+  auto contact_center = api::JwtVerifier::open(settings_.contact_center);
+  if (!contact_center) return fail(contact_center.error());
   auto store = open_embedded_store(settings_, clock_);
   if (!store) return fail(store.error());
   auto log = open_embedded_log(settings_, clock_);
   if (!log) return fail(log.error());
   parts_ = std::make_unique<Parts>(settings_, clock_, std::move(*folder), std::move(*egress),
-                                   std::move(*store), std::move(*log));
+                                   std::move(*contact_center), std::move(*store), std::move(*log));
   auto started = parts_->start();
   if (!started) stop();
   return started;

@@ -36,6 +36,10 @@ bool is_input(EventType type) {
          type == EventType::follow_up;
 }
 
+bool is_notify(EventType type) {
+  return type == EventType::notify;
+}
+
 // Whether the fault is the store's, and trying again later helps.
 bool is_store_failure(const model::Error& error) {
   return error.code == Errc::unavailable || error.code == Errc::timed_out;
@@ -70,6 +74,7 @@ class ChainBuilder {
   Result<bool> holds_claim(const Event& event);
   Result<void> start(const Event& event, const store::InboxEvent& parts);
   Result<void> run(const Event& event);
+  Result<void> say(const Event& event, const EndpointPtr& endpoint);
   Result<FlowPtr> flow_for(const Event& event, const model::Endpoint& endpoint);
   Result<void> apply(const Event& event, model::Effects effects, const EndpointPtr& endpoint,
                      const FlowPtr& flow);
@@ -177,7 +182,9 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
   if (!claimed) return fail(claimed.error());
   if (!*claimed) return {};  // it has had its effects, or what it answers is gone
   count_use(*event);
-  if (is_input(event->type) && must_wait()) {
+  // What is only said waits for no execution.
+  const bool waits = is_input(event->type) ? must_wait() : is_notify(event->type) && !may_start();
+  if (waits) {
     to_inbox(record);
     return {};
   }
@@ -267,6 +274,7 @@ Result<void> ChainBuilder::run(const Event& event) {
     if (is_store_failure(endpoint.error())) return fail(endpoint.error());
     return refuse("its Endpoint is gone");
   }
+  if (is_notify(event.type)) return say(event, *endpoint);
   auto flow = flow_for(event, **endpoint);
   if (!flow) {
     if (is_store_failure(flow.error())) return fail(flow.error());
@@ -294,6 +302,17 @@ Result<void> ChainBuilder::run(const Event& event) {
   } catch (const std::exception&) {
     return refuse("the Turn ended with an internal error");
   }
+}
+
+// Past the Flow, whatever the session is doing.
+Result<void> ChainBuilder::say(const Event& event, const EndpointPtr& endpoint) {
+  auto effects = flows::notify_effects(std::move(session_), event, context_.clock.now());
+  session_ = std::move(effects.session);
+  chain_.changes = true;
+  model::Execution none;
+  none.input_id = event.id;
+  none.source = event.type;
+  return settle_outputs(none, true, false, std::move(effects.outputs), endpoint);
 }
 
 Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
@@ -377,6 +396,8 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
 Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& parts,
                                 const std::string& reason) {
   bury_unreadable(parts, reason);
+  // No execution hangs on it: what runs or waits is none of its business.
+  if (is_notify(event.type)) return {};
   model::Execution execution;
   execution.input_id = event.id;
   execution.source = event.type;

@@ -70,6 +70,12 @@ struct TurnInput {
                                              const model::Endpoint& endpoint,
                                              const model::Event& event, model::Timestamp now);
 
+// What a session comes to when somebody has something said to its user (EventType::notify): one
+// output more. No Flow runs, so an execution that waits goes on waiting, and it is no input:
+// neither activity nor the beginning of a conversation. Pure; thread-safe.
+[[nodiscard]] model::Effects notify_effects(model::Session session, const model::Event& event,
+                                            model::Timestamp now);
+
 // The running Turn as its Nodes see it: what they may read, and what they may ask for. One thread.
 class Turn {
  public:

@@ -397,4 +397,21 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   return effects;
 }
 
+model::Effects notify_effects(model::Session session, const model::Event& event,
+                              model::Timestamp now) {
+  model::Effects effects;
+  if (session.started_at == model::Timestamp{}) session.started_at = event.accepted_at;
+  model::Output output;
+  output.id = event.id + "-1";
+  output.seq = ++session.last_output_seq;
+  output.input_id = event.id;
+  output.text = event.text.value_or("");
+  output.data = event.data;
+  output.trace_id = event.trace_id;
+  output.created_at = now;
+  effects.outputs.push_back(std::move(output));
+  effects.session = std::move(session);
+  return effects;
+}
+
 }  // namespace conversed::flows

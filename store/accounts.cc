@@ -126,6 +126,22 @@ Result<std::optional<std::string>> hash_if_set(const std::optional<std::string>&
   return *std::move(hash);
 }
 
+Result<void> join_project(Connection& connection, const std::string& user_id,
+                          const Accounts::NewMembership& membership) {
+  // One organisation for both, or the project is not this user's to see.
+  if (!connection.value<std::string>(
+          "SELECT p.id FROM projects p JOIN users u ON u.organisation_id = p.organisation_id"
+          " WHERE p.id = :p AND u.id = :u",
+          membership.project_id, user_id)) {
+    return fail(Errc::not_found, "there is no such project or user");
+  }
+  connection.run(
+      "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r,"
+      " '[]') ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles",
+      membership.project_id, user_id, list_to_text(membership.roles));
+  return {};
+}
+
 Result<Organisation> insert_organisation(Writer& writer, const std::string& name,
                                          const Accounts::NewUser& admin,
                                          const std::optional<std::string>& hash) {
@@ -208,6 +224,10 @@ Result<User> Accounts::create_user(const std::string& organisation_id, const New
                            .password_hash = *hash},
                           writer.now());
     if (!id) return fail(id.error());
+    if (user.membership) {
+      auto joined = join_project(writer.connection(), *id, *user.membership);
+      if (!joined) return joined;
+    }
     made = find_user(writer.connection(), organisation_id, *id);
     return {};
   });
@@ -251,7 +271,9 @@ Result<void> Accounts::set_password(const std::string& organisation_id, const st
     const auto changed = writer.connection().run(
         "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o", *hash,
         user_id, organisation_id);
-    return changed == 1 ? Result<void>() : fail(Errc::not_found, "there is no such user");
+    if (changed != 1) return fail(Errc::not_found, "there is no such user");
+    end_oauth_grants_of_user(writer.connection(), user_id);
+    return {};
   });
   if (written) generation_.fetch_add(1);
   return written;
@@ -263,7 +285,9 @@ Result<void> Accounts::deprecate_password(const std::string& organisation_id,
     const auto changed = writer.connection().run(
         "UPDATE users SET password_hash = NULL WHERE id = :i AND organisation_id = :o", user_id,
         organisation_id);
-    return changed == 1 ? Result<void>() : fail(Errc::not_found, "there is no such user");
+    if (changed != 1) return fail(Errc::not_found, "there is no such user");
+    end_oauth_grants_of_user(writer.connection(), user_id);
+    return {};
   });
   if (written) generation_.fetch_add(1);
   return written;
@@ -288,20 +312,8 @@ Result<std::vector<Member>> Accounts::members(const std::string& project_id) con
 
 Result<void> Accounts::set_member(const std::string& project_id, const std::string& user_id,
                                   const std::vector<std::string>& roles) {
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    Connection& connection = writer.connection();
-    // One organisation for both, or the project is not this user's to see.
-    if (!connection.value<std::string>(
-            "SELECT p.id FROM projects p JOIN users u ON u.organisation_id = p.organisation_id"
-            " WHERE p.id = :p AND u.id = :u",
-            project_id, user_id)) {
-      return fail(Errc::not_found, "there is no such project or user");
-    }
-    connection.run(
-        "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r,"
-        " '[]') ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles",
-        project_id, user_id, list_to_text(roles));
-    return {};
+  auto written = committer_.write_and_wait([&](Writer& writer) {
+    return join_project(writer.connection(), user_id, {project_id, roles});
   });
   if (written) generation_.fetch_add(1);
   return written;

@@ -67,11 +67,16 @@ class Accounts {
   // too: a cache of principals is stale if this or `Assets::generation()` has grown.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
 
+  struct NewMembership {
+    std::string project_id;
+    std::vector<std::string> roles;
+  };
   struct NewUser {
     std::string email;
     std::string name{};
     std::vector<std::string> roles{};       // of the organisation
     std::optional<std::string> password{};  // none: the user can't sign in by password
+    std::optional<NewMembership> membership{};
   };
 
   // The first organisation and its administrator. `conflict` if there is any organisation.
@@ -82,7 +87,8 @@ class Accounts {
                                                                 const NewUser& admin);
   [[nodiscard]] model::Result<std::vector<Organisation>> organisations() const;
 
-  // `conflict` if the address is taken, `invalid_argument` if it is none.
+  // `conflict` if the address is taken, `invalid_argument` if it is none, `not_found` if there is
+  // no such project.
   [[nodiscard]] model::Result<User> create_user(const std::string& organisation_id,
                                                 const NewUser& user);
   [[nodiscard]] model::Result<std::vector<User>> users(const std::string& organisation_id) const;
@@ -91,7 +97,8 @@ class Accounts {
   [[nodiscard]] model::Result<User> user(const std::string& organisation_id,
                                          const std::string& user_id) const;
 
-  // Sets a new password, or none: the old one opens nothing any more.
+  // Sets a new password, or none: the old one opens nothing any more, and what OAuth clients were
+  // given by the user ends.
   [[nodiscard]] model::Result<void> set_password(const std::string& organisation_id,
                                                  const std::string& user_id,
                                                  const std::string& password);
@@ -101,8 +108,8 @@ class Accounts {
   // `unauthenticated` for an unknown address, a wrong password and none set, in the same time.
   [[nodiscard]] model::Result<Principal> authenticate(std::string_view email,
                                                       std::string_view password) const;
-  // What the user may now; for tokens that were given before.
-  [[nodiscard]] model::Result<Principal> principal(const std::string& user_id) const;
+  // What the user may now; for tokens that were given before. `name` is the user's id or address.
+  [[nodiscard]] model::Result<Principal> principal(std::string_view name) const;
 
   [[nodiscard]] model::Result<Member> member(const std::string& project_id,
                                              const std::string& user_id) const;

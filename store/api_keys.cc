@@ -1,13 +1,10 @@
 // The part of Accounts that says who acts: passwords, API keys, roles.
-#include <sodium.h>
-
-#include <array>
-
 #include "store/accounts.h"
 #include "store/model/ids.h"
 #include "store/passwords.h"
 #include "store/people.h"
 #include "store/read.h"
+#include "store/secrets.h"
 
 namespace conversed::store {
 
@@ -18,24 +15,10 @@ using model::Result;
 namespace {
 
 constexpr std::string_view prefix = "cvk_";
-constexpr std::size_t secret_length = 64;  // 256 bits in hex
+constexpr std::size_t secret_length = 2 * random_secret_bytes;  // in hex
 constexpr std::size_t key_length = prefix.size() + model::id_length + 1 + secret_length;
 
-// A fast hash is enough: what it hides has 256 random bits.
-std::string hash_of(std::string_view secret) {
-  std::array<unsigned char, 32> hash{};
-  crypto_generichash(hash.data(), hash.size(),
-                     reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), nullptr,
-                     0);
-  std::string hex(hash.size() * 2 + 1, '\0');
-  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
-  hex.pop_back();
-  return hex;
-}
-
-bool same(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
-}
+}  // namespace
 
 Result<Principal> load_principal(Connection& connection, const std::string& user_id) {
   auto row = connection.row<std::string, std::string>(
@@ -53,11 +36,14 @@ Result<Principal> load_principal(Connection& connection, const std::string& user
   return principal;
 }
 
-}  // namespace
-
-Result<Principal> Accounts::principal(const std::string& user_id) const {
-  return read(database_,
-              [&](Connection& connection) { return load_principal(connection, user_id); });
+Result<Principal> Accounts::principal(std::string_view name) const {
+  return read(database_, [&](Connection& connection) -> Result<Principal> {
+    if (model::is_id(name)) return load_principal(connection, std::string(name));
+    const auto id = connection.value<std::string>("SELECT id FROM users WHERE email_folded = :e",
+                                                  fold_email(name));
+    if (!id) return fail(Errc::not_found, "there is no such user");
+    return load_principal(connection, *id);
+  });
 }
 
 Result<Principal> Accounts::authenticate(std::string_view email, std::string_view password) const {
@@ -93,7 +79,7 @@ Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
     connection.run(
         "INSERT INTO api_keys (id, user_id, name, secret_hash, created_at)"
         " VALUES (:i, :u, :n, :h, :c)",
-        made.key.id, user_id, name, hash_of(random), model::to_unix_ms(writer.now()));
+        made.key.id, user_id, name, hash_of_secret(random), model::to_unix_ms(writer.now()));
     return {};
   });
   if (!written) return fail(written.error());
@@ -135,11 +121,11 @@ Result<Principal> Accounts::verify_api_key(std::string_view secret) const {
   if (secret.size() != key_length || !secret.starts_with(prefix)) return refused();
   const std::string id(secret.substr(prefix.size(), model::id_length));
   const auto random = secret.substr(key_length - secret_length);
-  const auto hash = hash_of(random);
+  const auto hash = hash_of_secret(random);
   return read(database_, [&](Connection& connection) -> Result<Principal> {
     auto row = connection.row<std::string, std::string>(
         "SELECT user_id, secret_hash FROM api_keys WHERE id = :i", id);
-    if (!row || !same(std::get<1>(*row), hash)) return refused();
+    if (!row || !same_secret(std::get<1>(*row), hash)) return refused();
     auto principal = load_principal(connection, std::get<0>(*row));
     if (principal) principal->key_id = id;
     return principal;

@@ -12,6 +12,7 @@
 #include "store/model/assets.h"
 #include "store/model/bundle.h"
 #include "store/model/result.h"
+#include "store/page.h"
 
 namespace conversed::store {
 
@@ -142,11 +143,17 @@ class Assets {
   // The checked `proactive` part of the project's bundle; null if there is none.
   [[nodiscard]] model::Result<nlohmann::json> proactive(const std::string& project_id) const;
 
-  // An empty label becomes `Token N`. `conflict` if the label is taken.
+  struct NewToken {
+    std::string label{};  // empty: `Token N`
+    std::string type = "custom";
+    std::string script{};
+    std::string created_by{};  // a user's id
+  };
+  // `conflict` if the label is taken, `quota_exhausted` if the organisation has `max_tokens` (0: no
+  // limit) already.
   [[nodiscard]] model::Result<Token> create_token(const std::string& project_id,
-                                                  const std::string& label, const std::string& type,
-                                                  const std::string& script,
-                                                  const std::string& created_by);
+                                                  const NewToken& wanted,
+                                                  std::int64_t max_tokens = 0);
   [[nodiscard]] model::Result<std::int64_t> count_tokens(const std::string& organisation_id) const;
 
   // The project a Connection, Lexicon or Knowledge source belongs to.
@@ -158,11 +165,18 @@ class Assets {
   // All entries of one lexicon, by id.
   [[nodiscard]] model::Result<std::vector<LexiconEntry>> lexicon_entries(
       const std::string& lexicon_id) const;
+  // A page of them; sorted by `_id` unless asked otherwise. Errors: as read_page in paging.h.
+  [[nodiscard]] model::Result<Page<LexiconEntry>> lexicon_entries(const std::string& lexicon_id,
+                                                                  const PageRequest& request) const;
   [[nodiscard]] model::Result<std::string> project_of_source(const std::string& store_id,
                                                              const std::string& source_id) const;
   // All chunks of one source, in order.
   [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> chunks(
       const std::string& source_id) const;
+  // A page of them; sorted by `order` unless asked otherwise, filtered by their text.
+  [[nodiscard]] model::Result<Page<KnowledgeChunk>> chunks(const std::string& source_id,
+                                                           const PageRequest& request) const;
+  // Of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
  private:

@@ -257,23 +257,37 @@ void Import::take_knowledge() {
   }
 }
 
-// A chunk has no name: it keeps its id by its place and text.
+// A chunk has no name: it keeps its id by its text. Numbers stay as far as the order allows, with
+// gaps where chunks went, so that whoever reads the list meanwhile, page by page, misses none.
 void Import::take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
-  std::map<std::int64_t, std::tuple<std::string, std::string, std::int64_t>> known;
-  connection_.rows<std::int64_t, std::string, std::string, std::int64_t>(
-      [&](std::int64_t n, std::string id, std::string text, std::int64_t created) {
-        known.emplace(n, std::tuple(std::move(id), std::move(text), created));
+  struct Known {
+    std::string id;
+    std::int64_t n;
+    std::int64_t created;
+  };
+  std::multimap<std::string, Known> known;  // those of one text in their order
+  connection_.rows<std::string, std::string, std::int64_t, std::int64_t>(
+      [&](std::string text, std::string id, std::int64_t n, std::int64_t created) {
+        known.emplace(std::move(text), Known{std::move(id), n, created});
       },
-      "SELECT n, id, text, created_at FROM knowledge_chunks WHERE source_id = :s", source);
+      "SELECT text, id, n, created_at FROM knowledge_chunks WHERE source_id = :s ORDER BY n",
+      source);
   connection_.run("DELETE FROM knowledge_chunks WHERE source_id = :s", source);
-  for (std::size_t n = 0; n < chunks.size(); ++n) {
-    const auto old = known.find(static_cast<std::int64_t>(n));
-    const bool same = old != known.end() && std::get<1>(old->second) == chunks[n].text;
+  std::int64_t next = 0;
+  for (const auto& chunk : chunks) {
+    Known taken{.id = {}, .n = next, .created = now_};
+    if (const auto old = known.lower_bound(chunk.text);
+        old != known.end() && old->first == chunk.text) {
+      taken = std::move(old->second);
+      known.erase(old);
+    } else {
+      taken.id = model::new_id();
+    }
+    next = std::max(next, taken.n);
     connection_.run(
         "INSERT INTO knowledge_chunks (id, source_id, n, text, data, disabled, created_at)"
         " VALUES (:i, :s, :n, :t, :d, 0, :c)",
-        same ? std::get<0>(old->second) : model::new_id(), source, n, chunks[n].text,
-        chunks[n].data.dump(), same ? std::get<2>(old->second) : now_);
+        taken.id, source, next++, chunk.text, chunk.data.dump(), taken.created);
   }
 }
 

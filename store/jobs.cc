@@ -1,8 +1,11 @@
 #include "store/jobs.h"
 
 #include <algorithm>
+#include <array>
 
+#include "store/paging.h"
 #include "store/read.h"
+#include "store/usage.h"
 
 namespace conversed::store {
 
@@ -77,17 +80,56 @@ Result<Job> held(Connection& connection, const std::string& id, std::int64_t tok
   return job;
 }
 
+// Counts the job in the month's usage of its plan.
+Result<void> count(Writer& writer, const Jobs::Creation& creation) {
+  if (creation.organisation_id.empty()) return {};
+  const auto used = writer.connection()
+                        .value<std::int64_t>(
+                            "SELECT amount FROM usage WHERE organisation_id = :o"
+                            " AND counter = 'jobs' AND month = :m",
+                            creation.organisation_id, month_of(writer.now()))
+                        .value_or(0);
+  if (creation.max_per_month > 0 && used >= creation.max_per_month) {
+    return fail(Errc::quota_exhausted, "the plan's quota of jobs is used up for this month");
+  }
+  return Usage::add(writer, {creation.organisation_id, "jobs", 1});
+}
+
+// Times in seconds, as they are shown.
+constexpr std::array job_fields{
+    PagedField{"_id", "id", SqlType::text, Unique::yes},
+    PagedField{"status", "state", SqlType::text, Unique::no},
+    PagedField{"type", "type", SqlType::text, Unique::no},
+    PagedField{"progress", "progress", SqlType::integer, Unique::no},
+    PagedField{"name", "name", SqlType::text, Unique::no},
+    PagedField{"currentStep", "current_step", SqlType::integer, Unique::no},
+    PagedField{"totalStep", "total_steps", SqlType::integer, Unique::no},
+    PagedField{"failReason", "fail_reason", SqlType::text, Unique::no},
+    PagedField{"createdAt", "(created_at / 1000)", SqlType::integer, Unique::no},
+    PagedField{"lastChangedAt", "(changed_at / 1000)", SqlType::integer, Unique::no},
+};
+constexpr PagedField newest{"", "n", SqlType::integer, Unique::yes};
+
 }  // namespace
 
-Result<void> Jobs::create(const Job& job) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
+  std::optional<KeptAnswer> kept;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    kept.reset();
     Connection& connection = writer.connection();
+    if (creation.keyed) {
+      auto found = find_keyed_answer(writer, creation.keyed->key);
+      if (!found) return fail(found.error());
+      kept = *std::move(found);
+      if (kept) return {};
+    }
     // The partial unique index is the rule; asking first gives the answer its name.
     const auto other = connection.value<std::string>(
         "SELECT id FROM jobs WHERE project_id = :p AND type = :t"
         " AND state IN ('queued', 'active', 'cancelling', 'done')",
         job.project_id, job.type);
     if (other) return fail(Errc::conflict, *other);
+    if (auto counted = count(writer, creation); !counted) return counted;
     connection.run(
         "INSERT INTO jobs (id, n, project_id, type, name, state, progress, current_step,"
         " total_steps, fail_reason, data, created_at, changed_at, fencing_token, lease_until)"
@@ -95,32 +137,43 @@ Result<void> Jobs::create(const Job& job) {
         " '', :d, :c, :h, 0, 0)",
         job.id, job.project_id, job.type, job.name, job.total_steps, job.data.dump(),
         model::to_unix_ms(job.created_at), model::to_unix_ms(job.created_at));
+    if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
     return {};
   });
+  if (!written) return fail(written.error());
+  return kept;
 }
 
 Result<Job> Jobs::get(const std::string& id) const {
   return read(database_, [&](Connection& connection) { return find(connection, id); });
 }
 
-Result<Jobs::Page> Jobs::list(const Filter& filter) const {
-  const std::string projects = nlohmann::json(filter.project_ids).dump();
-  const std::string state(filter.state ? model::to_string(*filter.state) : "");
-  return read(database_, [&](Connection& connection) -> Result<Page> {
-    Page page;
-    page.total = connection
-                     .value<std::int64_t>(
-                         "SELECT COUNT(*) FROM jobs WHERE project_id IN"
-                         " (SELECT value FROM json_each(:p)) AND (:s = '' OR state = :t)",
-                         projects, state, state)
-                     .value_or(0);
-    page.items = load_jobs(
-        connection,
-        "SELECT id, project_id, type, name, state, progress, current_step, total_steps,"
-        " fail_reason, data, created_at, changed_at, fencing_token, lease_until FROM jobs"
-        " WHERE project_id IN (SELECT value FROM json_each(:p)) AND (:s = '' OR state = :t)"
-        " ORDER BY n DESC LIMIT :l OFFSET :o",
-        projects, state, state, filter.limit, filter.skip);
+Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) const {
+  PagedList list{.scope = {},
+                 .from = "jobs WHERE project_id IN (SELECT value FROM json_each(:p0))",
+                 .values = {nlohmann::json(filter.project_ids).dump()},
+                 .fields = job_fields,
+                 .own_order = newest,
+                 .own_direction = Order::descending,
+                 .total_sql = {},
+                 .filter_text = {},
+                 .numbering = {}};
+  if (filter.state) {
+    list.from += " AND state = :p1";
+    list.values.emplace_back(std::string(model::to_string(*filter.state)));
+  }
+  list.scope = "jobs";
+  for (const auto& value : list.values) list.scope += ' ' + std::get<std::string>(value);
+  auto ids = read_page(database_, committer_, list, request);
+  if (!ids) return fail(ids.error());
+  return read(database_, [&](Connection& connection) -> Result<Page<Job>> {
+    Page<Job> page{.items = {},
+                   .total = ids->total,
+                   .next = std::move(ids->next),
+                   .previous = std::move(ids->previous)};
+    for (const auto& id : ids->items) {
+      if (auto job = find(connection, id)) page.items.push_back(*std::move(job));
+    }
     return page;
   });
 }
@@ -148,8 +201,8 @@ Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
       return fail(Errc::conflict, "another worker has the job");
     }
     if (leased->state == JobState::queued) {
-      auto changed = change_state(connection, *leased, JobState::active, writer.now());
-      if (!changed) return changed;
+      auto moved = change_state(connection, *leased, JobState::active, writer.now());
+      if (!moved) return moved;
     }
     connection.run(
         "UPDATE jobs SET fencing_token = fencing_token + 1, lease_until = :u WHERE id = :i",
@@ -158,6 +211,7 @@ Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
     return {};
   });
   if (!written) return fail(written.error());
+  changed(id);
   return leased;
 }
 
@@ -186,8 +240,10 @@ Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t toke
 }
 
 Result<void> Jobs::step(const std::string& id, std::int64_t token, const Progress& progress) {
-  return committer_.write_and_wait(
-      [&](Writer& writer) { return step(writer, id, token, progress); });
+  auto written =
+      committer_.write_and_wait([&](Writer& writer) { return step(writer, id, token, progress); });
+  if (written) changed(id);
+  return written;
 }
 
 Result<void> Jobs::finish(Writer& writer, const std::string& id, std::int64_t token, JobState state,
@@ -197,8 +253,8 @@ Result<void> Jobs::finish(Writer& writer, const std::string& id, std::int64_t to
   }
   auto job = held(writer.connection(), id, token);
   if (!job) return fail(job.error());
-  auto changed = change_state(writer.connection(), *job, state, writer.now());
-  if (!changed) return changed;
+  auto moved = change_state(writer.connection(), *job, state, writer.now());
+  if (!moved) return moved;
   const bool done = state == JobState::done;
   writer.connection().run(
       "UPDATE jobs SET fail_reason = :r, progress = :p, current_step = :c, lease_until = 0"
@@ -209,8 +265,10 @@ Result<void> Jobs::finish(Writer& writer, const std::string& id, std::int64_t to
 
 Result<void> Jobs::finish(const std::string& id, std::int64_t token, JobState state,
                           const std::string& fail_reason) {
-  return committer_.write_and_wait(
+  auto written = committer_.write_and_wait(
       [&](Writer& writer) { return finish(writer, id, token, state, fail_reason); });
+  if (written) changed(id);
+  return written;
 }
 
 Result<Job> Jobs::cancel(const std::string& id) {
@@ -220,12 +278,13 @@ Result<Job> Jobs::cancel(const std::string& id) {
     if (!job) return fail(job.error());
     if (job->state == JobState::cancelling || job->state == JobState::cancelled) return {};
     const auto to = job->state == JobState::queued ? JobState::cancelled : JobState::cancelling;
-    auto changed = change_state(writer.connection(), *job, to, writer.now());
-    if (!changed) return changed;
+    auto moved = change_state(writer.connection(), *job, to, writer.now());
+    if (!moved) return moved;
     job = find(writer.connection(), id);
     return {};
   });
   if (!written) return fail(written.error());
+  changed(id);
   return job;
 }
 

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "store/committer.h"
+#include "store/keyed_answers.h"
 #include "store/model/job.h"
 #include "store/model/result.h"
+#include "store/page.h"
 
 namespace conversed::store {
 
@@ -27,23 +30,29 @@ class Jobs {
     std::optional<nlohmann::json> data{};
   };
 
+  struct Creation {
+    std::string organisation_id{};   // whose plan counts it; empty: nobody's
+    std::int64_t max_per_month = 0;  // 0: no limit
+    std::optional<KeyedAnswer> keyed{};
+  };
   // Stores a queued job. `conflict`, naming the other job's id alone in the message, if the project
-  // has one of the type that is not over, or was done.
-  [[nodiscard]] model::Result<void> create(const model::Job& job);
+  // has one of the type that is not over, or was done; `quota_exhausted`. If the key stands for an
+  // earlier answer, that is returned and nothing is done.
+  [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(const model::Job& job,
+                                                                const Creation& creation);
+  [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(const model::Job& job) {
+    return create(job, Creation());
+  }
 
   [[nodiscard]] model::Result<model::Job> get(const std::string& id) const;
 
   struct Filter {
     std::vector<std::string> project_ids{};  // only jobs of these
     std::optional<model::JobState> state{};
-    std::int64_t skip = 0;
-    std::size_t limit = 25;
   };
-  struct Page {
-    std::vector<model::Job> items;  // the newest first
-    std::int64_t total = 0;
-  };
-  [[nodiscard]] model::Result<Page> list(const Filter& filter) const;
+  // A page of them; the newest first unless asked otherwise. Errors: as read_page in paging.h.
+  [[nodiscard]] model::Result<Page<model::Job>> list(const Filter& filter,
+                                                     const PageRequest& request) const;
 
   // Jobs that are not over and whose lease has run out at `now`: to be taken up, or woken again.
   [[nodiscard]] model::Result<std::vector<std::string>> waiting(model::Timestamp now,
@@ -74,9 +83,20 @@ class Jobs {
   // otherwise is `conflict`.
   [[nodiscard]] model::Result<model::Job> cancel(const std::string& id);
 
+  // Called with a job's id after each committed change of it but those within a Writer, whose
+  // transaction is its owner's: after its commit the owner calls `changed`. On the thread of the
+  // change; to be set before there are any.
+  void on_change(std::function<void(const std::string& id)> listener) {
+    listener_ = std::move(listener);
+  }
+  void changed(const std::string& id) const {
+    if (listener_) listener_(id);
+  }
+
  private:
   Database& database_;
   Committer& committer_;
+  std::function<void(const std::string& id)> listener_;
 };
 
 }  // namespace conversed::store

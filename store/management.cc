@@ -19,6 +19,15 @@ Result<std::string> found_or(std::optional<std::string> id, std::string message)
   return *std::move(id);
 }
 
+std::int64_t token_count(Connection& connection, const std::string& organisation_id) {
+  return connection
+      .value<std::int64_t>(
+          "SELECT COUNT(*) FROM tokens WHERE project_id IN"
+          " (SELECT id FROM projects WHERE organisation_id = :o)",
+          organisation_id)
+      .value_or(0);
+}
+
 }  // namespace
 
 Result<std::vector<ProjectInfo>> Assets::projects(const std::string& organisation_id) const {
@@ -63,16 +72,15 @@ Result<nlohmann::json> Assets::proactive(const std::string& project_id) const {
   });
 }
 
-Result<Token> Assets::create_token(const std::string& project_id, const std::string& label,
-                                   const std::string& type, const std::string& script,
-                                   const std::string& created_by) {
+Result<Token> Assets::create_token(const std::string& project_id, const NewToken& wanted,
+                                   std::int64_t max_tokens) {
   Token token{.id = model::new_id(),
               .project_id = project_id,
-              .label = label,
-              .type = type,
-              .script = script,
-              .created_by = created_by,
-              .changed_by = created_by};
+              .label = {},
+              .type = wanted.type,
+              .script = wanted.script,
+              .created_by = wanted.created_by,
+              .changed_by = wanted.created_by};
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto taken = [&](const std::string& name) {
@@ -81,26 +89,30 @@ Result<Token> Assets::create_token(const std::string& project_id, const std::str
                               project_id, name)
           .has_value();
     };
-    if (!connection.value<std::string>("SELECT id FROM projects WHERE id = :i", project_id)) {
-      return fail(Errc::not_found, "there is no such project");
-    }
-    token.label = label;
+    const auto organisation = connection.value<std::string>(
+        "SELECT organisation_id FROM projects WHERE id = :i", project_id);
+    if (!organisation) return fail(Errc::not_found, "there is no such project");
+    token.label = wanted.label;
     auto n =
         connection
             .value<std::int64_t>("SELECT COUNT(*) FROM tokens WHERE project_id = :p", project_id)
             .value_or(0);
-    while (token.label.empty() || (label.empty() && taken(token.label))) {
+    while (token.label.empty() || (wanted.label.empty() && taken(token.label))) {
       token.label = "Token " + std::to_string(++n);
     }
     if (taken(token.label)) {
       return fail(Errc::conflict, "there is a Token with this label already");
+    }
+    if (max_tokens > 0 && token_count(connection, *organisation) >= max_tokens) {
+      return fail(Errc::quota_exhausted, "the plan's quota of Tokens is used up");
     }
     token.created_at = token.changed_at = writer.now();
     const auto now = model::to_unix_ms(writer.now());
     connection.run(
         "INSERT INTO tokens (id, project_id, label, type, script, created_at, created_by,"
         " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, :b, :d, :e)",
-        token.id, project_id, token.label, type, script, now, created_by, now, created_by);
+        token.id, project_id, token.label, token.type, token.script, now, token.created_by, now,
+        token.changed_by);
     return {};
   });
   if (!written) return fail(written.error());
@@ -109,11 +121,8 @@ Result<Token> Assets::create_token(const std::string& project_id, const std::str
 }
 
 Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) {
-    return number(
-        connection.value<std::int64_t>("SELECT COUNT(*) FROM tokens WHERE project_id IN"
-                                       " (SELECT id FROM projects WHERE organisation_id = :o)",
-                                       organisation_id));
+  return read(database_, [&](Connection& connection) -> Result<std::int64_t> {
+    return token_count(connection, organisation_id);
   });
 }
 
@@ -207,9 +216,8 @@ Result<std::vector<KnowledgeChunk>> Assets::chunks(const std::string& source_id)
 Result<std::int64_t> Assets::count_chunks(const std::string& organisation_id) const {
   return read(database_, [&](Connection& connection) {
     return number(connection.value<std::int64_t>(
-        "SELECT COUNT(*) FROM projects p JOIN knowledge_stores s ON s.project_id = p.id"
-        " JOIN knowledge_sources c ON c.store_id = s.id"
-        " JOIN knowledge_chunks k ON k.source_id = c.id WHERE p.organisation_id = :o",
+        "SELECT SUM(c.chunk_count) FROM projects p JOIN knowledge_stores s ON s.project_id = p.id"
+        " JOIN knowledge_sources c ON c.store_id = s.id WHERE p.organisation_id = :o",
         organisation_id));
   });
 }

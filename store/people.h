@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/accounts.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 #include "store/sql.h"
@@ -25,6 +26,13 @@ struct UserRow {
   std::vector<std::string> roles;
   std::optional<std::string> password_hash;
 };
+
+// What the user may now. `not_found` if there is none.
+[[nodiscard]] model::Result<Principal> load_principal(Connection& connection,
+                                                      const std::string& user_id);
+
+// Ends all that OAuth clients were given by the user: tokens and unused codes.
+void end_oauth_grants_of_user(Connection& connection, const std::string& user_id);
 
 // Returns the new user's id. `conflict` if the address is taken, `invalid_argument` if it is none.
 [[nodiscard]] model::Result<std::string> insert_user(Connection& connection, const UserRow& user,

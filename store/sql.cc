@@ -9,9 +9,12 @@
 #include <soci/sqlite3/soci-sqlite3.h>
 
 #include <functional>
+#include <new>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
+
+#include "store/fold.h"
 
 namespace conversed::store {
 namespace {
@@ -49,6 +52,32 @@ decltype(auto) guarded(F&& work) {
   } catch (const soci::soci_error&) {
     throw SqlError(SqlError::Kind::failed, -1);
   }
+}
+
+std::string_view text_of(sqlite_api::sqlite3_value* value) {
+  // The text first: asking for it may change the encoding, and with it the length.
+  const auto* text = sqlite_api::sqlite3_value_text(value);
+  const auto bytes = static_cast<std::size_t>(sqlite_api::sqlite3_value_bytes(value));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(reinterpret_cast<const char*>(text), bytes);
+}
+
+// folded_contains(text, needle) for SQL. C calls it, so nothing may be thrown.
+void folded_contains(sqlite_api::sqlite3_context* context, int,
+                     sqlite_api::sqlite3_value** values) noexcept {
+  try {
+    const bool found = fold_case(text_of(values[0])).find(text_of(values[1])) != std::string::npos;
+    sqlite_api::sqlite3_result_int(context, found ? 1 : 0);
+  } catch (const std::bad_alloc&) {
+    sqlite_api::sqlite3_result_error_nomem(context);
+  }
+}
+
+void add_functions(sqlite_api::sqlite3* handle) {
+  const int result = sqlite_api::sqlite3_create_function_v2(
+      handle, "folded_contains", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, folded_contains,
+      nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw SqlError(SqlError::Kind::failed, result);
 }
 
 }  // namespace
@@ -135,6 +164,7 @@ std::unique_ptr<Connection> Connection::open(const std::filesystem::path& file, 
   guarded([&] { impl->session.open(soci::sqlite3, "dbname=\"" + file.string() + "\""); });
   auto* handle = impl->handle();
   sqlite_api::sqlite3_busy_timeout(handle, static_cast<int>(busy_timeout.count()));
+  add_functions(handle);
   std::unique_ptr<Connection> connection(new Connection(std::move(impl)));
   if (role == Role::writer) {
     // Foreign keys are checked here alone, where rows change. A checkpoint each 4,000 pages (16
@@ -156,6 +186,13 @@ Statement& Connection::prepared(std::string_view sql, const SqlType* parameters,
   if (auto known = impl_->statements.find(sql); known != impl_->statements.end()) {
     return *known->second;
   }
+  auto statement = prepare(sql, parameters, parameter_count, columns, column_count);
+  return *impl_->statements.emplace(std::string(sql), std::move(statement)).first->second;
+}
+
+std::unique_ptr<Statement> Connection::prepare(std::string_view sql, const SqlType* parameters,
+                                               std::size_t parameter_count, const SqlType* columns,
+                                               std::size_t column_count) {
   auto made = std::make_unique<Statement::Impl>(impl_->session);
   const auto lay_out = [](auto& slots, auto& indicators, const SqlType* types, std::size_t count) {
     indicators.assign(count, soci::i_ok);
@@ -188,8 +225,34 @@ Statement& Connection::prepared(std::string_view sql, const SqlType* parameters,
     statement.prepare(std::string(sql));
     statement.define_and_bind();
   });
-  auto statement = std::make_unique<Statement>(std::move(made));
-  return *impl_->statements.emplace(std::string(sql), std::move(statement)).first->second;
+  return std::make_unique<Statement>(std::move(made));
+}
+
+void Connection::rows_once(const std::function<void(std::vector<SqlValue>&&)>& each,
+                           std::string_view sql, const std::vector<SqlValue>& in,
+                           const std::vector<SqlType>& out) {
+  std::vector<SqlType> types;
+  types.reserve(in.size());
+  for (const auto& value : in) {
+    types.push_back(std::holds_alternative<std::int64_t>(value) ? SqlType::integer : SqlType::text);
+  }
+  const auto statement = prepare(sql, types.data(), types.size(), out.data(), out.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    std::visit([&](const auto& value) { detail::put(statement->parameter(i), value); }, in[i]);
+  }
+  for (bool more = statement->execute(); more; more = statement->fetch()) {
+    std::vector<SqlValue> row;
+    row.reserve(out.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      Statement::Slot& slot = statement->column(i);
+      if (out[i] == SqlType::integer) {
+        row.emplace_back(detail::take<std::int64_t>(slot));
+      } else {
+        row.emplace_back(detail::take<std::string>(slot));
+      }
+    }
+    each(std::move(row));
+  }
 }
 
 void Connection::script(std::string_view sql) {

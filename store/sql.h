@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -12,11 +13,15 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "store/model/result.h"
 
 // How this folder speaks SQL: prepared statements over SOCI, kept by their text. For the .cc files
-// of this folder only. SOCI itself is included by sql.cc alone.
+// of this folder only. SOCI itself is included by sql.cc alone. Beside SQLite's functions there is
+// folded_contains(text, needle): whether the text holds the needle under Unicode case folding; the
+// needle has to be folded already (see fold.h).
 namespace conversed::store {
 
 // What went wrong in the database, as far as the Committer cares. Thrown by Connection's statements
@@ -36,6 +41,9 @@ class SqlError : public std::runtime_error {
 };
 
 enum class SqlType : std::uint8_t { integer, text };
+
+// A value whose type is known at run time only.
+using SqlValue = std::variant<std::int64_t, std::string>;
 
 // One prepared statement with its bound values; a slot keeps its memory from use to use.
 class Statement {
@@ -168,6 +176,11 @@ class Connection {
     }
   }
 
+  // Calls `each` with the row's values for a statement that was put together from what somebody
+  // asked for: it is not kept, as there is no end of such.
+  void rows_once(const std::function<void(std::vector<SqlValue>&&)>& each, std::string_view sql,
+                 const std::vector<SqlValue>& in, const std::vector<SqlType>& out);
+
   // Runs statements that are not worth keeping: migrations, pragmas. Separated by ";".
   void script(std::string_view sql);
 
@@ -184,6 +197,9 @@ class Connection {
 
   Statement& prepared(std::string_view sql, const SqlType* parameters, std::size_t parameter_count,
                       const SqlType* columns, std::size_t column_count);
+  std::unique_ptr<Statement> prepare(std::string_view sql, const SqlType* parameters,
+                                     std::size_t parameter_count, const SqlType* columns,
+                                     std::size_t column_count);
 
   template <typename... Out, typename... In>
   Statement& bound(std::string_view sql, const In&... in) {

@@ -26,6 +26,7 @@ struct Store::Impl {
         jobs(*database, committer),
         assets(*database, committer, sealer),
         accounts(*database, committer),
+        oauth(*database, committer, sealer),
         usage(*database) {}
 
   Sealer sealer;
@@ -40,6 +41,7 @@ struct Store::Impl {
   Jobs jobs;
   Assets assets;
   Accounts accounts;
+  Oauth oauth;
   Usage usage;
   bool was_clean = true;
 };
@@ -141,6 +143,9 @@ Assets& Store::assets() {
 }
 Accounts& Store::accounts() {
   return impl_->accounts;
+}
+Oauth& Store::oauth() {
+  return impl_->oauth;
 }
 Usage& Store::usage() {
   return impl_->usage;

@@ -13,6 +13,7 @@
 #include "store/dead_letters.h"
 #include "store/jobs.h"
 #include "store/model/clock.h"
+#include "store/oauth.h"
 #include "store/outbox.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
@@ -60,6 +61,7 @@ class Store {
   [[nodiscard]] Jobs& jobs();
   [[nodiscard]] Assets& assets();
   [[nodiscard]] Accounts& accounts();
+  [[nodiscard]] Oauth& oauth();
   [[nodiscard]] Usage& usage();
 
  private:

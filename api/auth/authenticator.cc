@@ -1,6 +1,6 @@
 #include "api/auth/authenticator.h"
 
-#include <array>
+#include <algorithm>
 #include <utility>
 
 #include "store/store.h"
@@ -45,57 +45,62 @@ model::Error refusal(const model::Error& error, const char* when_wrong) {
   }
 }
 
-int base64_value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  if (c == '/') return 63;
-  return -1;
-}
-
-std::optional<std::string> decode_base64(std::string_view text) {
-  while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-  if (text.size() % 4 == 1) return std::nullopt;
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char c : text) {
-    const int value = base64_value(c);
-    if (value < 0) return std::nullopt;
-    bits = (bits << 6) | static_cast<std::uint32_t>(value);
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    bytes.push_back(static_cast<char>((bits >> held) & 0xFF));
+const char* wrong(CredentialKind kind) {
+  switch (kind) {
+    case CredentialKind::api_key:
+      return "the API key is not valid";
+    case CredentialKind::contact_center:
+      return "the contact-center token is not valid";
+    case CredentialKind::access_token:
+      return "the access token is not valid";
   }
-  return bytes;
-}
-
-bool is_scheme_basic(std::string_view scheme) {
-  static constexpr std::string_view basic = "basic";
-  if (scheme.size() != basic.size()) return false;
-  for (std::size_t i = 0; i < basic.size(); ++i) {
-    if ((scheme[i] | 0x20) != basic[i]) return false;
-  }
-  return true;
+  return "";
 }
 
 }  // namespace
 
-Authenticator::Authenticator(store::Store& store) : store_(store) {}
+Authenticator::Authenticator(store::Store& store, const model::Clock& clock,
+                             const LockoutLimits& limits, JwtVerifier contact_center)
+    : store_(store), clock_(clock), contact_center_(std::move(contact_center)), lockout_(limits) {}
 
-Result<Authenticator::Verified> Authenticator::api_key(std::string_view key, TimePoint now) {
-  std::string name = digest_({key});
-  if (auto known = find(keys_, name, now)) return known;
+Result<Authenticator::Verified> Authenticator::client(const PresentedCredential& credential,
+                                                      TimePoint now) {
+  const auto kind = static_cast<char>('0' + static_cast<int>(credential.kind));
+  std::string name = digest_({std::string_view(&kind, 1), credential.value});
+  if (auto known = find(clients_, name, now)) return known;
   const std::uint64_t before = generation();
-  auto stored = store_.accounts().verify_api_key(key);
-  if (!stored) {
-    return model::fail(refusal(stored.error(), "the API key is not valid"));
+  auto found = look_up(credential);
+  if (!found) return model::fail(refusal(found.error(), wrong(credential.kind)));
+  auto until = now + client_lifetime;
+  if (found->expires_at) {
+    until = std::min(until, now + std::chrono::duration_cast<TimePoint::duration>(
+                                      *found->expires_at - clock_.now()));
   }
-  auto principal = principal_from(std::move(*stored));
-  remember(keys_, std::move(name), {principal, before, now + key_lifetime}, now);
-  return principal;
+  remember(clients_, std::move(name), {found->principal, before, until}, now);
+  return found->principal;
+}
+
+Result<Authenticator::Found> Authenticator::look_up(const PresentedCredential& credential) const {
+  switch (credential.kind) {
+    case CredentialKind::api_key: {
+      auto stored = store_.accounts().verify_api_key(credential.value);
+      if (!stored) return model::fail(stored.error());
+      return Found{principal_from(std::move(*stored)), std::nullopt};
+    }
+    case CredentialKind::contact_center: {
+      auto claims = contact_center_.verify(credential.value, clock_.now());
+      if (!claims) return model::fail(claims.error());
+      auto stored = store_.accounts().principal(claims->subject);
+      if (!stored) return model::fail(stored.error());
+      return Found{principal_from(std::move(*stored)), claims->expires_at};
+    }
+    case CredentialKind::access_token: {
+      auto stored = store_.oauth().verify_access_token(credential.value, clock_.now());
+      if (!stored) return model::fail(stored.error());
+      return Found{principal_from(std::move(stored->principal)), stored->expires_at};
+    }
+  }
+  return model::fail(Errc::unauthenticated, "");
 }
 
 Authenticator::Verified Authenticator::remembered_basic(std::string_view authorization,
@@ -104,24 +109,37 @@ Authenticator::Verified Authenticator::remembered_basic(std::string_view authori
 }
 
 Result<Authenticator::Verified> Authenticator::basic(std::string_view authorization,
-                                                     TimePoint now) {
+                                                     std::string_view address, TimePoint now) {
   if (auto known = remembered_basic(authorization, now)) return known;
   const auto credentials = parse_basic(authorization);
   if (!credentials) return model::fail(Errc::unauthenticated, "HTTP Basic credentials are needed");
   const std::uint64_t before = generation();
-  auto stored = store_.accounts().authenticate(credentials->email, credentials->password);
-  if (!stored) {
-    return model::fail(refusal(stored.error(), "the e-mail address or the password is wrong"));
-  }
-  auto principal = principal_from(std::move(*stored));
-  remember(basics_, digest_({authorization}), {principal, before, now + basic_lifetime}, now);
-  return principal;
+  auto verified = password(credentials->name, credentials->password, address, now);
+  if (!verified) return verified;
+  remember(basics_, digest_({authorization}), {*verified, before, now + basic_lifetime}, now);
+  return verified;
 }
 
-// Roles change with accounts and, by an import, with the assets. Both only grow, so the sum changes
-// whenever one does.
+Result<Authenticator::Verified> Authenticator::password(std::string_view email,
+                                                        std::string_view password,
+                                                        std::string_view address, TimePoint now) {
+  if (lockout_.locked(email, address, now)) {
+    return model::fail(Errc::too_many, "too many wrong passwords; try again in a few minutes");
+  }
+  auto stored = store_.accounts().authenticate(email, password);
+  if (!stored) {
+    if (stored.error().code == Errc::unauthenticated) lockout_.failed(email, address, now);
+    return model::fail(refusal(stored.error(), "the e-mail address or the password is wrong"));
+  }
+  lockout_.succeeded(email);
+  return principal_from(std::move(*stored));
+}
+
+// Roles change with accounts and, by an import, with the assets; tokens end with the grants of
+// OAuth. All only grow, so the sum changes whenever one does.
 std::uint64_t Authenticator::generation() const {
-  return store_.accounts().generation() + store_.assets().generation();
+  return store_.accounts().generation() + store_.assets().generation() +
+         store_.oauth().generation();
 }
 
 Authenticator::Verified Authenticator::find(const model::Guarded<Entries>& cache,
@@ -146,21 +164,6 @@ void Authenticator::remember(model::Guarded<Entries>& cache, std::string name, E
     }
     entries.insert_or_assign(std::move(name), std::move(entry));
   });
-}
-
-std::optional<BasicCredentials> parse_basic(std::string_view authorization) {
-  const auto space = authorization.find(' ');
-  if (space == std::string_view::npos || !is_scheme_basic(authorization.substr(0, space))) {
-    return std::nullopt;
-  }
-  authorization.remove_prefix(authorization.find_first_not_of(' ', space) == std::string_view::npos
-                                  ? authorization.size()
-                                  : authorization.find_first_not_of(' ', space));
-  const auto text = decode_base64(authorization);
-  if (!text) return std::nullopt;
-  const auto colon = text->find(':');
-  if (colon == std::string::npos || colon == 0) return std::nullopt;
-  return BasicCredentials{text->substr(0, colon), text->substr(colon + 1)};
 }
 
 }  // namespace conversed::api

@@ -8,8 +8,12 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "api/auth/credentials.h"
 #include "api/auth/digest.h"
+#include "api/auth/jwt.h"
+#include "api/auth/lockout.h"
 #include "api/auth/principal.h"
+#include "store/model/clock.h"
 #include "store/model/guarded.h"
 #include "store/model/result.h"
 
@@ -29,22 +33,33 @@ class Authenticator {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Verified = std::shared_ptr<const Principal>;
 
-  static constexpr std::chrono::seconds key_lifetime{5};
+  static constexpr std::chrono::seconds client_lifetime{5};
   static constexpr std::chrono::seconds basic_lifetime{60};
   static constexpr std::size_t max_remembered = 16'384;  // of each kind
 
-  explicit Authenticator(store::Store& store);  // must outlive this
+  // Store and clock must outlive this. The clock tells when tokens expire.
+  Authenticator(store::Store& store, const model::Clock& clock, const LockoutLimits& limits = {},
+                JwtVerifier contact_center = {});
 
-  // The user that an API key acts as. Costs a digest when it is remembered, else a point select.
-  // Errors: `unauthenticated`, `unavailable`.
-  [[nodiscard]] model::Result<Verified> api_key(std::string_view key, TimePoint now);
+  // The user that a client of the API acts as: of its API key, its access token, or the `sub` of
+  // its contact-center token, which is a user's id or e-mail address. Costs a digest when it is
+  // remembered, else point selects and a signature's check. Errors: `unauthenticated`,
+  // `unavailable`.
+  [[nodiscard]] model::Result<Verified> client(const PresentedCredential& credential,
+                                               TimePoint now);
 
   // The user of an `Authorization: Basic` header, if that was verified lately. Never blocks.
   [[nodiscard]] Verified remembered_basic(std::string_view authorization, TimePoint now);
 
-  // The same, verified: takes tens of milliseconds and much memory (Argon2id), whether or not the
-  // user exists. For the management pool only. Errors: `unauthenticated`, `unavailable`.
-  [[nodiscard]] model::Result<Verified> basic(std::string_view authorization, TimePoint now);
+  // The same, verified, as by `password`.
+  [[nodiscard]] model::Result<Verified> basic(std::string_view authorization,
+                                              std::string_view address, TimePoint now);
+
+  // The user with this password, who asks from `address`. Takes tens of milliseconds and much
+  // memory (Argon2id), whether or not the user exists: for the sign-in pool only. Errors:
+  // `unauthenticated`, `too_many` while the account or the address is locked out, `unavailable`.
+  [[nodiscard]] model::Result<Verified> password(std::string_view email, std::string_view password,
+                                                 std::string_view address, TimePoint now);
 
  private:
   struct Entry {
@@ -54,6 +69,13 @@ class Authenticator {
   };
   using Entries = std::unordered_map<std::string, Entry>;
 
+  // A principal, and until when the credential is good at most.
+  struct Found {
+    Verified principal;
+    std::optional<model::Timestamp> expires_at;
+  };
+
+  [[nodiscard]] model::Result<Found> look_up(const PresentedCredential& credential) const;
   [[nodiscard]] std::uint64_t generation() const;
   [[nodiscard]] Verified find(const model::Guarded<Entries>& cache, const std::string& name,
                               TimePoint now) const;
@@ -61,17 +83,12 @@ class Authenticator {
                        TimePoint now);
 
   store::Store& store_;
+  const model::Clock& clock_;
+  const JwtVerifier contact_center_;
+  Lockout lockout_;
   const KeyedDigest digest_;
-  model::Guarded<Entries> keys_;
+  model::Guarded<Entries> clients_;
   model::Guarded<Entries> basics_;
 };
-
-// The e-mail address and password of `Basic <base64 of address:password>` (RFC 7617, UTF-8);
-// nothing when it is anything else.
-struct BasicCredentials {
-  std::string email;
-  std::string password;
-};
-[[nodiscard]] std::optional<BasicCredentials> parse_basic(std::string_view authorization);
 
 }  // namespace conversed::api

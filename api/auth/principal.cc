@@ -58,4 +58,8 @@ Access Principal::access(std::string_view organisation, std::string_view project
   return roles.has(role) || roles.has(Role::project_admin) ? Access::granted : Access::denied;
 }
 
+bool Principal::is_member() const {
+  return !project_roles.empty() || any_in_project(organisation_roles);
+}
+
 }  // namespace conversed::api

@@ -56,6 +56,9 @@ struct Principal {
   [[nodiscard]] Access access(std::string_view organisation, std::string_view project,
                               Role role) const;
 
+  // Whether the user is a member of any project.
+  [[nodiscard]] bool is_member() const;
+
   // Whether the role is held in the organisation as a whole.
   [[nodiscard]] bool has(Role role) const { return organisation_roles.has(role); }
 };

@@ -42,10 +42,10 @@ std::string route_of(const Operation& operation, const Call& call) {
   return route;
 }
 
-// Everything that can be said against the inject before it is appended. On success one inject of
-// the quota is taken.
-Result<Admitted> admit(const Operation& operation, const Call& call, UrlTokenIn place,
-                       Services& services) {
+// Everything that can be said against the message before it is appended. On success one inject of
+// the quota is taken; what is only said to the user is none.
+Result<Admitted> admit(model::EventType type, const Operation& operation, const Call& call,
+                       UrlTokenIn place, Services& services) {
   auto body = read_body(call, place);
   if (!body) return model::fail(body.error());
   auto endpoint = find_endpoint_for(services, *call.principal, body->url_token);
@@ -53,27 +53,32 @@ Result<Admitted> admit(const Operation& operation, const Call& call, UrlTokenIn 
   const std::string& organisation = (*endpoint)->organisation_id;
   auto key = append_key(call.request, organisation, route_of(operation, call));
   if (!key) return model::fail(key.error());
-  auto event = make_event(services, model::EventType::inject, **endpoint, std::move(*body),
-                          call.request.trace_id);
-  if (auto open = check_session(services, **endpoint, event); !open) {
+  auto event = make_event(services, type, **endpoint, std::move(*body), call.request.trace_id);
+  Admitted admitted{std::move(event), std::move(*key), organisation};
+  if (type == model::EventType::notify) return admitted;
+  if (auto open = check_session(services, **endpoint, admitted.event); !open) {
     return model::fail(open.error());
   }
   if (auto taken = services.quota.take(organisation, services.options.steady_now()); !taken) {
     return model::fail(taken.error());
   }
-  return Admitted{std::move(event), std::move(*key), organisation};
+  return admitted;
 }
 
-// An inject between its append and the log's answer.
+// A message between its append and the log's answer.
 struct Waiting {
   Services& services;
   const Operation& operation;
   std::string organisation_id;
+  model::EventType type;
   Reply reply;
-  void (*accepted)(Reply& reply, const std::string& inject_id);
+  void (*accepted)(Reply& reply, const std::string& id);
 
+  void give_back() {
+    if (type == model::EventType::inject) services.quota.give_back(organisation_id);
+  }
   void refuse(const Error& error) {
-    services.quota.give_back(organisation_id);
+    give_back();
     send_error(reply, operation, append_error(error));
   }
 };
@@ -86,26 +91,27 @@ void answer_text(Reply& reply, const std::string& inject_id) {
 }
 
 void inject(Call call, Services& services, Reply reply) {
-  accept_inject(inject_operation, std::move(call), UrlTokenIn::body, services, std::move(reply),
-                answer_text);
+  accept_message(model::EventType::inject, inject_operation, call, UrlTokenIn::body, services,
+                 std::move(reply), answer_text);
 }
 
 void inject_by_token(Call call, Services& services, Reply reply) {
-  accept_inject(inject_by_token_operation, std::move(call), UrlTokenIn::path, services,
-                std::move(reply), answer_text);
+  accept_message(model::EventType::inject, inject_by_token_operation, call, UrlTokenIn::path,
+                 services, std::move(reply), answer_text);
 }
 
 }  // namespace
 
-void accept_inject(const Operation& operation, Call call, UrlTokenIn place, Services& services,
-                   Reply reply, void (*accepted)(Reply& reply, const std::string& inject_id)) {
-  auto admitted = admit(operation, call, place, services);
+void accept_message(model::EventType type, const Operation& operation, const Call& call,
+                    UrlTokenIn place, Services& services, Reply reply,
+                    void (*accepted)(Reply& reply, const std::string& id)) {
+  auto admitted = admit(type, operation, call, place, services);
   if (!admitted) return send_error(reply, operation, admitted.error());
 
   // Nothing is promised before the log calls back: a crash above this line owes the client nothing,
   // a crash after it loses nothing.
   auto waiting = std::make_shared<Waiting>(Waiting{
-      services, operation, std::move(admitted->organisation_id), std::move(reply), accepted});
+      services, operation, std::move(admitted->organisation_id), type, std::move(reply), accepted});
   if (!admitted->key) {
     services.events.append(admitted->event, [id = admitted->event.id, waiting](auto appended) {
       if (!appended) return waiting->refuse(appended.error());
@@ -118,7 +124,7 @@ void accept_inject(const Operation& operation, Call call, UrlTokenIn place, Serv
   admitted->event.claim = model::Claim{model::Claim::Kind::keyed_event, admitted->event.id};
   services.events.append_keyed(admitted->event, *admitted->key, [waiting](auto appended) {
     if (!appended) return waiting->refuse(appended.error());
-    if (appended->repeated) waiting->services.quota.give_back(waiting->organisation_id);
+    if (appended->repeated) waiting->give_back();
     waiting->accepted(waiting->reply, appended->id);
   });
 }

@@ -8,9 +8,10 @@
 
 namespace conversed::api {
 
-// Takes an inject whatever its route: checks, appends, and has `accepted` answer with the id once
-// the log holds it durably.
-void accept_inject(const Operation& operation, Call call, UrlTokenIn place, Services& services,
-                   Reply reply, void (*accepted)(Reply& reply, const std::string& inject_id));
+// Takes an inject or a notify (`type`) whatever its route: checks, appends, and has `accepted`
+// answer with the id once the log holds it durably.
+void accept_message(model::EventType type, const Operation& operation, const Call& call,
+                    UrlTokenIn place, Services& services, Reply reply,
+                    void (*accepted)(Reply& reply, const std::string& id));
 
 }  // namespace conversed::api

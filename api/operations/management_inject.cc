@@ -15,8 +15,8 @@ void answer_id(Reply& reply, const std::string& inject_id) {
 }
 
 void management_inject(Call call, Services& services, Reply reply) {
-  accept_inject(management_inject_operation, std::move(call), UrlTokenIn::body, services,
-                std::move(reply), answer_id);
+  accept_message(model::EventType::inject, management_inject_operation, call, UrlTokenIn::body,
+                 services, std::move(reply), answer_id);
 }
 
 }  // namespace

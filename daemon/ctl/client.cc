@@ -22,24 +22,6 @@ std::size_t collect(char* data, std::size_t size, std::size_t count, void* out) 
   return size * count;
 }
 
-// Reads a line from the terminal without showing it.
-Result<std::string> prompt_password(const std::string& email) {
-  termios shown{};
-  if (isatty(STDIN_FILENO) == 0 || tcgetattr(STDIN_FILENO, &shown) != 0) {
-    return fail(Errc::unauthenticated,
-                "no password: set CONVERSECTL_PASSWORD, or run in a terminal to be asked for it");
-  }
-  std::cerr << "Password of " << email << ": " << std::flush;
-  termios hidden = shown;
-  hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-  tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
-  std::string password;
-  std::getline(std::cin, password);
-  tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
-  std::cerr << "\n";
-  return password;
-}
-
 std::string problem_lines(const nlohmann::json& problems) {
   std::string lines;
   for (const auto& problem : problems) {
@@ -68,8 +50,10 @@ Result<void> Client::sign_in() {
   if (const char* password = std::getenv("CONVERSECTL_PASSWORD"); password != nullptr) {
     password_ = password;
   } else {
-    auto typed = prompt_password(options_.as);
-    if (!typed) return fail(typed.error());
+    auto typed = prompt_password("Password of " + options_.as);
+    if (!typed) {
+      return fail(typed.error().code, typed.error().message + ", or set CONVERSECTL_PASSWORD");
+    }
     password_ = std::move(*typed);
   }
   has_password_ = true;
@@ -129,6 +113,22 @@ Result<nlohmann::json> Client::manage(std::string_view method, const std::string
   if (!answer) return fail(answer.error());
   if (answer->status >= 400) return fail(error_of(*answer));
   return std::move(answer->body);
+}
+
+Result<std::string> prompt_password(const std::string& what) {
+  termios shown{};
+  if (isatty(STDIN_FILENO) == 0 || tcgetattr(STDIN_FILENO, &shown) != 0) {
+    return fail(Errc::unauthenticated, "no password: run in a terminal to be asked for it");
+  }
+  std::cerr << what << ": " << std::flush;
+  termios hidden = shown;
+  hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+  std::string password;
+  std::getline(std::cin, password);
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+  std::cerr << "\n";
+  return password;
 }
 
 std::string encode(std::string_view text) {

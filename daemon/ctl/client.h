@@ -56,6 +56,9 @@ class Client {
   std::unique_ptr<void, void (*)(void*)> curl_;
 };
 
+// Asks for a password in the terminal, without showing it. `unauthenticated` without a terminal.
+[[nodiscard]] model::Result<std::string> prompt_password(const std::string& what);
+
 // Percent-encodes a path segment or a query value (RFC 3986 §2.1).
 [[nodiscard]] std::string encode(std::string_view text);
 

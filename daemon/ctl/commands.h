@@ -17,6 +17,7 @@ using Action = std::function<int(Client&)>;
 
 // Each adds its subcommands to `app`; a chosen one sets `action`. `action` must outlive the parse.
 void add_project_commands(CLI::App& app, Action& action);       // import, apikey
+void add_account_commands(CLI::App& app, Action& action);       // user, oauth-client, organisation
 void add_conversation_commands(CLI::App& app, Action& action);  // inject, chat, sessions
 void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
 void add_status_command(CLI::App& app, Action& action);         // status

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
 
   Action action;
   add_project_commands(app, action);
+  add_account_commands(app, action);
   add_conversation_commands(app, action);
   add_dead_letter_commands(app, action);
   add_status_command(app, action);

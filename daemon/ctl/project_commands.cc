@@ -107,32 +107,30 @@ struct Arguments {
 
 void add_project_commands(CLI::App& app, Action& action) {
   auto args = std::make_shared<Arguments>();
-  auto* import = app.add_subcommand(
+  auto* importing = app.add_subcommand(
       "import", "Import a project bundle (YAML or JSON); nothing changes on a problem");
-  import->add_option("BUNDLE", args->first, "The bundle's file")->required();
-  import->add_flag("--check", args->flag, "Only check it");
-  import->callback([args, &action] {
-    action = [args](Client& client) { return import_bundle(client, args->first, args->flag);
-};
-}  // namespace conversed::ctl
-);
+  importing->add_option("BUNDLE", args->first, "The bundle's file")->required();
+  importing->add_flag("--check", args->flag, "Only check it");
+  importing->callback([args, &action] {
+    action = [args](Client& client) { return import_bundle(client, args->first, args->flag); };
+  });
 
-auto* apikey =
-    app.add_subcommand("apikey", "API keys of the organisation") -> require_subcommand(1);
-auto* create = apikey->add_subcommand("create", "Make a key and print it, once");
-create->add_option("--name", args->name, "What it is for")->required();
-create->add_option("--user", args->user, "E-mail of the user it acts as; default: you");
-create->callback([args, &action] {
-  action = [args](Client& client) { return create_key(client, args->name, args->user); };
-});
-apikey->add_subcommand("list", "List keys, without their secrets")->callback([&action] {
-  action = list_keys;
-});
-auto* revoke = apikey->add_subcommand("revoke", "End a key at once");
-revoke->add_option("ID", args->first, "The key's id")->required();
-revoke->callback([args, &action] {
-  action = [args](Client& client) { return revoke_key(client, args->first); };
-});
+  auto* apikey =
+      app.add_subcommand("apikey", "API keys of the organisation")->require_subcommand(1);
+  auto* create = apikey->add_subcommand("create", "Make a key and print it, once");
+  create->add_option("--name", args->name, "What it is for")->required();
+  create->add_option("--user", args->user, "E-mail of the user it acts as; default: you");
+  create->callback([args, &action] {
+    action = [args](Client& client) { return create_key(client, args->name, args->user); };
+  });
+  apikey->add_subcommand("list", "List keys, without their secrets")->callback([&action] {
+    action = list_keys;
+  });
+  auto* revoke = apikey->add_subcommand("revoke", "End a key at once");
+  revoke->add_option("ID", args->first, "The key's id")->required();
+  revoke->callback([args, &action] {
+    action = [args](Client& client) { return revoke_key(client, args->first); };
+  });
 }
 
 int failed(const model::Error& error) {

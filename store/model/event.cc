@@ -11,12 +11,13 @@ namespace {
 constexpr char separator = '\x1f';
 constexpr int value_version = 1;
 
-constexpr std::array<std::pair<EventType, std::string_view>, 5> event_types{{
+constexpr std::array<std::pair<EventType, std::string_view>, 6> event_types{{
     {EventType::user_message, "userMessage"},
     {EventType::inject, "inject"},
     {EventType::follow_up, "followUp"},
     {EventType::call_result, "callResult"},
     {EventType::timer, "timer"},
+    {EventType::notify, "notify"},
 }};
 
 constexpr std::array<std::pair<Claim::Kind, std::string_view>, 4> claim_kinds{{

@@ -43,6 +43,7 @@ enum class EventType : std::uint8_t {
   follow_up,     // a follow-up that fell due
   call_result,   // the answer of a call that a Node made
   timer,         // a timer of an execution that fell due
+  notify,        // said to the user as it stands, past the Flow
 };
 [[nodiscard]] std::string_view to_string(EventType type);
 [[nodiscard]] std::optional<EventType> event_type_from(std::string_view text);
@@ -80,7 +81,7 @@ struct Event {
   SessionKey session;
   Timestamp accepted_at{};
   std::string trace_id;             // 32 hex digits
-  std::optional<std::string> text;  // of user_message, inject, follow_up
+  std::optional<std::string> text;  // of user_message, inject, follow_up, notify
   nlohmann::json data;              // null when none was sent
   std::optional<Claim> claim;
   std::optional<CallResult> result;  // of call_result

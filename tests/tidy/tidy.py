@@ -22,6 +22,7 @@ THIRD_PARTY = {
     "http_parser.h": ["api/gate*.cc"],
     "librdkafka/": ["queue/kafka_*"],
     "nlohmann/": ["*"],
+    "openssl/": ["api/auth/jwks.cc"],
     "pistache/": ["api/gate*.cc", "api/http_server*.cc"],
     "prometheus/": ["daemon/metrics.*"],
     "soci/": ["store/*.cc", "queue/sqlite_*"],

@@ -92,22 +92,27 @@ World::World(const WorldSettings& settings) {
   options.steady_now = [this] { return steady; };
   events = std::make_unique<Events>(*log, *log);
   assets = std::make_unique<AssetsCache>(store->assets());
-  authenticator = std::make_unique<Authenticator>(*store);
+  authenticator = std::make_unique<Authenticator>(*store, clock, LockoutLimits{},
+                                                  must(JwtVerifier::open(settings.contact_center)));
   rate_limiter = std::make_unique<RateLimiter>(RateLimits{
       .requests_per_second = settings.limits.requests_per_second, .burst = settings.limits.burst});
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
-  services = std::make_unique<Services>(Services{
-      options, clock, *store, *log, *events, *assets, *authenticator, *rate_limiter, *quota, busy,
-      waiters, watch, pool, [this](const model::SessionKey& key) { touched.push_back(key); }});
+  services = std::make_unique<Services>(
+      Services{options, clock, *store, *log, *events, *assets, *authenticator, *rate_limiter,
+               *quota, busy, waiters, watch, job_watch, pool, sign_ins,
+               [this](const model::SessionKey& key) { touched.push_back(key); }});
+  store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), *services);
   fill();
 }
 
 World::~World() {
+  sign_ins.stop();
   pool.stop();
   waiters.stop();
   watch.stop();
+  job_watch.stop();
   consumer_.reset();
   log->stop();
   store.reset();
@@ -137,6 +142,11 @@ std::string World::key_of(std::string_view email) {
   const std::string& organisation = email.ends_with("@other.example") ? other_ : acme_;
   const auto user = must(store->accounts().user_by_email(organisation, email));
   return must(store->accounts().create_api_key(organisation, user.id, "test")).secret;
+}
+
+std::string World::id_of(std::string_view email) {
+  const std::string& organisation = email.ends_with("@other.example") ? other_ : acme_;
+  return must(store->accounts().user_by_email(organisation, email)).id;
 }
 
 std::future<Response> World::send(Sent sent) {

@@ -42,6 +42,7 @@ struct WorldSettings {
   config::LimitSettings limits;
   config::QuotaSettings quota;
   std::chrono::milliseconds turn_timeout{30'000};
+  config::ContactCenterSettings contact_center{};
 };
 
 // What one message of an Endpoint with the token `token('a')` looks like.
@@ -82,6 +83,7 @@ class World {
   std::string sign_in(std::string_view email);
   // A new API key of the user.
   std::string key_of(std::string_view email);
+  std::string id_of(std::string_view email);
 
   // The next records of the log, decoded; waits for `count` of them.
   std::vector<model::Event> read_events(std::size_t count);
@@ -107,7 +109,9 @@ class World {
   BusySessions busy;
   AnswerWaiters waiters;
   OutputWatch watch;
+  JobWatch job_watch;
   BlockingPool pool{2, 64};
+  BlockingPool sign_ins{1, 64};
   std::vector<model::SessionKey> touched;
   std::unique_ptr<Services> services;
   std::unique_ptr<Router> router;
@@ -115,7 +119,6 @@ class World {
  private:
   class Everything;
   void fill();
-  std::string user_id(const std::string& email) const;
 
   std::unique_ptr<Everything> listener_;
   std::unique_ptr<queue::Consumer> consumer_;

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/auth/authenticator.h"
+#include "api/auth/credentials.h"
 #include "api/auth/digest.h"
 
 namespace conversed::api {
@@ -75,7 +75,7 @@ TEST(Role, NamesComeBackAsTheyWent) {
 TEST(Basic, ReadsAddressAndPassword) {
   const auto credentials = parse_basic("Basic YW5uQGV4YW1wbGUuY29tOnNlY3JldDpjw7ZsYQ==");
   ASSERT_TRUE(credentials);
-  EXPECT_EQ(credentials->email, "ann@example.com");
+  EXPECT_EQ(credentials->name, "ann@example.com");
   EXPECT_EQ(credentials->password, "secret:c\xC3\xB6la");
   EXPECT_TRUE(parse_basic("bASIC  YTpi"));
 }

@@ -84,6 +84,12 @@ std::vector<std::string> another(const Key& key) {
       return {"10.0.0.0/8", "b.example"};
     case Form::url:
       return {"postgresql://h/d"};
+    case Form::file:
+      return {"/tmp/file"};
+    case Form::text:
+      return {"other text"};
+    case Form::secret:
+      return {std::string(32, 's')};
   }
   return {};
 }

@@ -250,6 +250,52 @@ TEST_F(ChainTest, WhatComesDuringACallWaitsAndRunsInOrder) {
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
+TEST_F(ChainTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
+  auto said = event("said", EventType::notify);
+  said.data = {{"k", 1}};
+  const std::string call = run({event("call"), event("b")}).unit.calls_started.at(0).id;
+  const auto before = stored();
+  const Chain chain = run({said});
+  EXPECT_EQ(chain.turns, 0u);
+  EXPECT_EQ(texts(), (Texts{"said"}));
+  EXPECT_EQ(stored().execution, before.execution);
+  EXPECT_EQ(stored().inbox_size, 1);
+  EXPECT_EQ(stored().last_activity_at, before.last_activity_at);
+  run({result_of(call)});
+  EXPECT_EQ(texts(), (Texts{"said", "one call 1", "one b 2"}));
+  const auto output = store_->outbox().outputs(key_, 0, 1)->front();
+  EXPECT_EQ(output.data, said.data);
+  EXPECT_EQ(output.source, "bot");
+  EXPECT_EQ(output.input_id, said.id);
+  EXPECT_EQ(output.trace_id, said.trace_id);
+}
+
+TEST_F(ChainTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
+  run({event("said", EventType::notify)});
+  EXPECT_EQ(texts(), (Texts{"said"}));
+  EXPECT_EQ(stored().last_activity_at, model::Timestamp{});
+  // Spilled is only what a Flow has to run.
+  run({event("a"), event("again", EventType::notify)}, Care::normal, true);
+  EXPECT_EQ(texts(), (Texts{"said", "again"}));
+  run({});
+  EXPECT_EQ(texts(), (Texts{"said", "again", "one a 1"}));
+}
+
+TEST_F(ChainTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
+  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+  const auto said = event("said", EventType::notify);
+  const std::vector records{record(said)};
+  auto chain = build_chain(context(), {.key = key_,
+                                       .records = records,
+                                       .refused = {{said.id, "the store refuses it"}},
+                                       .attempted = {}});
+  ASSERT_TRUE(chain);
+  EXPECT_EQ(commit(*chain), Outcome::committed);
+  EXPECT_EQ(letters().size(), 1u);
+  run({result_of(call)});
+  EXPECT_EQ(texts(), (Texts{"one call 1"}));
+}
+
 TEST_F(ChainTest, AResultThatCameTwiceIsTakenOnce) {
   const std::string call = run({event("call")}).unit.calls_started.at(0).id;
   run({result_of(call), result_of(call)});

@@ -175,12 +175,11 @@ TEST_F(AssetsTest, DeletedConnectionIsMissingAfterwards) {
 
 TEST_F(AssetsTest, TokenWithoutLabelIsNumberedAndLabelsAreUnique) {
   const std::string project = import(shop())["project"]["_id"];
-  EXPECT_EQ(assets().create_token(project, "", "custom", "", "user")->label, "Token 2");
-  EXPECT_EQ(assets().create_token(project, "Token 4", "custom", "", "user")->label, "Token 4");
-  EXPECT_EQ(assets().create_token(project, "", "custom", "", "user")->label, "Token 5");
-  EXPECT_EQ(assets().create_token(project, "shopName", "custom", "", "u").error().code,
-            Errc::conflict);
-  EXPECT_EQ(assets().create_token("none", "x", "custom", "", "u").error().code, Errc::not_found);
+  EXPECT_EQ(assets().create_token(project, {})->label, "Token 2");
+  EXPECT_EQ(assets().create_token(project, {.label = "Token 4"})->label, "Token 4");
+  EXPECT_EQ(assets().create_token(project, {})->label, "Token 5");
+  EXPECT_EQ(assets().create_token(project, {.label = "shopName"}).error().code, Errc::conflict);
+  EXPECT_EQ(assets().create_token("none", {.label = "x"}).error().code, Errc::not_found);
   EXPECT_EQ(*assets().count_tokens(organisation_), 4);
 }
 

@@ -25,7 +25,7 @@ class JobsTest : public StoreTest {
   }
   Jobs& jobs() { return store_->jobs(); }
 
-  model::Result<void> created_;
+  model::Result<std::optional<KeptAnswer>> created_;
 };
 
 TEST_F(JobsTest, SecondSetUpOfAProjectNamesTheFirst) {
@@ -105,11 +105,11 @@ TEST_F(JobsTest, ListShowsTheGivenProjectsNewestFirst) {
   const auto a = create("a");
   const auto b = create("b");
   create("c");
-  const auto page = jobs().list({.project_ids = {"a", "b"}, .state = {}, .limit = 1});
+  const auto page = jobs().list({.project_ids = {"a", "b"}}, {.limit = 1});
   EXPECT_EQ(page->total, 2);
   ASSERT_EQ(page->items.size(), 1U);
   EXPECT_EQ(page->items.front().id, b);
-  EXPECT_EQ(jobs().list({.project_ids = {"a"}, .state = JobState::done})->total, 0);
+  EXPECT_EQ(jobs().list({.project_ids = {"a"}, .state = JobState::done}, {})->total, 0);
 }
 
 TEST_F(JobsTest, StoredStatesAreThoseOfTheTable) {

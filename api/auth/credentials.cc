@@ -1,0 +1,78 @@
+#include "api/auth/credentials.h"
+
+#include "api/auth/base64.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+// What follows `scheme` and its spaces; nothing when the scheme is another one.
+std::optional<std::string_view> after_scheme(std::string_view authorization,
+                                             std::string_view scheme) {
+  const auto space = authorization.find(' ');
+  if (space != scheme.size()) return std::nullopt;
+  for (std::size_t i = 0; i < scheme.size(); ++i) {
+    if ((authorization[i] | 0x20) != scheme[i]) return std::nullopt;
+  }
+  const auto begin = authorization.find_first_not_of(' ', space);
+  return begin == std::string_view::npos ? std::string_view() : authorization.substr(begin);
+}
+
+// The one credential so far, or a complaint about the second one.
+class Collected {
+ public:
+  void add(PresentedCredential credential) {
+    several_ = several_ || (found_ && *found_ != credential);
+    found_ = credential;
+  }
+  [[nodiscard]] Result<std::optional<PresentedCredential>> result() const {
+    if (several_) {
+      return model::fail(Errc::invalid_argument,
+                         "the request carries several credentials; send one");
+    }
+    return found_;
+  }
+
+ private:
+  std::optional<PresentedCredential> found_;
+  bool several_ = false;
+};
+
+}  // namespace
+
+Result<std::optional<PresentedCredential>> presented_credential(const Request& request) {
+  Collected collected;
+  for (const auto& [name, value] : request.headers) {
+    if (name == "x-api-key" && !value.empty()) {
+      collected.add({CredentialKind::api_key, value});
+    } else if (name == "x-contactcenter-authorization" && !value.empty()) {
+      collected.add({CredentialKind::contact_center, bearer_token(value).value_or("")});
+    } else if (name == "authorization") {
+      if (const auto token = bearer_token(value)) {
+        collected.add({CredentialKind::access_token, *token});
+      }
+    }
+  }
+  for (const auto& [name, value] : request.query) {
+    if (name == "api_key" && !value.empty()) collected.add({CredentialKind::api_key, value});
+  }
+  return collected.result();
+}
+
+std::optional<std::string_view> bearer_token(std::string_view authorization) {
+  return after_scheme(authorization, "bearer");
+}
+
+std::optional<BasicCredentials> parse_basic(std::string_view authorization) {
+  const auto encoded = after_scheme(authorization, "basic");
+  if (!encoded) return std::nullopt;
+  const auto text = decode_base64(*encoded, Base64::standard);
+  if (!text) return std::nullopt;
+  const auto colon = text->find(':');
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  return BasicCredentials{text->substr(0, colon), text->substr(colon + 1)};
+}
+
+}  // namespace conversed::api

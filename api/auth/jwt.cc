@@ -1,0 +1,153 @@
+#include "api/auth/jwt.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "api/auth/base64.h"
+#include "store/model/json.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+constexpr std::size_t max_file_bytes = 256 * 1024;
+
+// `setting` names the file in errors.
+Result<std::string> read_file(const std::string& path, const char* setting) {
+  const auto refuse = [&](const char* why) {
+    return model::fail(Errc::invalid_argument, std::string(setting) + ": " + path + " " + why);
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return refuse("can't be read");
+  std::string text(max_file_bytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad() || text.empty()) return refuse("can't be read, or is empty");
+  if (text.size() > max_file_bytes) return refuse("is too large");
+  return text;
+}
+
+// The object that a part of a token holds.
+std::optional<json> object_of(std::string_view part) {
+  const auto text = decode_base64(part, Base64::url);
+  if (!text) return std::nullopt;
+  auto object = model::parse_json(*text);
+  if (!object || !object->is_object()) return std::nullopt;
+  return std::move(*object);
+}
+
+std::optional<JwtAlgorithm> algorithm_of(const json& header) {
+  const auto name = header.find("alg");
+  if (name == header.end()) return std::nullopt;
+  if (*name == "RS256") return JwtAlgorithm::rs256;
+  if (*name == "ES256") return JwtAlgorithm::es256;
+  if (*name == "HS256") return JwtAlgorithm::hs256;
+  return std::nullopt;
+}
+
+// A time of the claims: seconds since the Unix epoch, with a fraction or not.
+std::optional<model::Timestamp> time_of(const json& claims, const char* name) {
+  constexpr double latest = 1e11;  // some time in the year 5138
+  const auto claim = claims.find(name);
+  if (claim == claims.end() || !claim->is_number()) return std::nullopt;
+  const double seconds = claim->get<double>();
+  if (!(seconds >= 0 && seconds <= latest)) return std::nullopt;
+  return model::from_unix_ms(std::llround(seconds * 1000));
+}
+
+bool names_audience(const json& claims, const std::string& audience) {
+  const auto claim = claims.find("aud");
+  if (claim == claims.end()) return false;
+  if (!claim->is_array()) return *claim == audience;
+  return std::find(claim->begin(), claim->end(), json(audience)) != claim->end();
+}
+
+}  // namespace
+
+Result<JwtVerifier> JwtVerifier::open(const config::ContactCenterSettings& settings) {
+  JwtVerifier verifier;
+  verifier.issuer_ = settings.issuer;
+  verifier.audience_ = settings.audience;
+  if (!settings.jwks_file.empty()) {
+    auto text = read_file(settings.jwks_file, "contact_center.jwks_file");
+    if (!text) return model::fail(text.error());
+    auto keys = parse_jwks(*text);
+    if (!keys) {
+      return model::fail(Errc::invalid_argument, "contact_center.jwks_file: " + settings.jwks_file +
+                                                     ": " + keys.error().message);
+    }
+    verifier.keys_ = std::move(*keys);
+  }
+  std::string secret = settings.secret.reveal();
+  if (!settings.secret_file.empty()) {
+    auto text = read_file(settings.secret_file, "contact_center.secret_file");
+    if (!text) return model::fail(text.error());
+    secret = std::move(*text);
+    if (secret.ends_with('\n')) secret.pop_back();
+    if (secret.ends_with('\r')) secret.pop_back();
+  }
+  if (!secret.empty() || !settings.secret_file.empty()) {
+    auto key = JwtKey::shared(std::move(secret));
+    if (!key) {
+      return model::fail(Errc::invalid_argument, "contact_center.secret: " + key.error().message);
+    }
+    verifier.keys_.push_back(std::move(*key));
+  }
+  return verifier;
+}
+
+Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp now) const {
+  const auto refuse = [] {
+    return model::fail(Errc::unauthenticated, "the contact-center token is not valid");
+  };
+  const auto first = token.find('.');
+  const auto second = first == std::string_view::npos ? first : token.find('.', first + 1);
+  if (token.size() > max_token_bytes || second == std::string_view::npos) return refuse();
+  const auto signature = decode_base64(token.substr(second + 1), Base64::url);
+  if (!signature || !is_signed(token.substr(0, first), token.substr(0, second), *signature)) {
+    return refuse();
+  }
+
+  const auto claims = object_of(token.substr(first + 1, second - first - 1));
+  if (!claims) return refuse();
+  const auto expires_at = time_of(*claims, "exp");
+  if (!expires_at || *expires_at + leeway <= now) return refuse();
+  if (claims->contains("nbf")) {
+    const auto not_before = time_of(*claims, "nbf");
+    if (!not_before || *not_before > now + leeway) return refuse();
+  }
+  if (!issuer_.empty() && claims->value("iss", json()) != issuer_) return refuse();
+  if (!audience_.empty() && !names_audience(*claims, audience_)) return refuse();
+  const auto subject = claims->find("sub");
+  if (subject == claims->end() || !subject->is_string() ||
+      subject->get_ref<const std::string&>().empty()) {
+    return refuse();
+  }
+  return JwtClaims{subject->get<std::string>(), *expires_at + leeway};
+}
+
+bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
+                            std::string_view signature) const {
+  const auto header = object_of(header_part);
+  // What `crit` names would have to be understood (RFC 7515 §4.1.11); we understand none of it.
+  if (!header || header->contains("crit")) return false;
+  const auto algorithm = algorithm_of(*header);
+  if (!algorithm) return false;
+  const auto key_id = header->find("kid");
+  return std::any_of(keys_.begin(), keys_.end(), [&](const JwtKey& key) {
+    if (key.algorithm() != *algorithm) return false;
+    // A key without an id, such as the shared secret, may be named in any way.
+    if (key_id != header->end() && !key.id().empty() && *key_id != key.id()) return false;
+    return key.verifies(text, signature);
+  });
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,64 @@
+#include "api/auth/lockout.h"
+
+#include <algorithm>
+
+namespace conversed::api {
+
+// A digest, so that names of any length take the same room.
+std::string Lockout::name_of(std::string_view account) const {
+  std::string folded(account);
+  std::transform(folded.begin(), folded.end(), folded.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return digest_({folded});
+}
+
+bool Lockout::locked(std::string_view account, std::string_view address, TimePoint now) {
+  return locked(accounts_, name_of(account), limits_.account_failures, now) ||
+         (limits_.address_failures > 0 &&
+          locked(addresses_, digest_({address}), limits_.address_failures, now));
+}
+
+void Lockout::failed(std::string_view account, std::string_view address, TimePoint now) {
+  count(accounts_, name_of(account), now);
+  if (limits_.address_failures > 0) count(addresses_, digest_({address}), now);
+}
+
+void Lockout::succeeded(std::string_view account) {
+  accounts_.with([name = name_of(account)](Names& names) {
+    const auto known = names.by_name.find(name);
+    if (known == names.by_name.end()) return;
+    names.entries.erase(known->second);
+    names.by_name.erase(known);
+  });
+}
+
+bool Lockout::locked(const model::Guarded<Names>& names, const std::string& name,
+                     std::uint32_t max_failures, TimePoint now) const {
+  return names.with([&](const Names& all) {
+    const auto known = all.by_name.find(name);
+    return known != all.by_name.end() && known->second->failures >= max_failures &&
+           now - known->second->last < limits_.duration;
+  });
+}
+
+void Lockout::count(model::Guarded<Names>& names, const std::string& name, TimePoint now) const {
+  names.with([&](Names& all) {
+    auto known = all.by_name.find(name);
+    if (known == all.by_name.end()) {
+      if (all.entries.size() >= limits_.max_names) {
+        all.by_name.erase(all.entries.front().name);
+        all.entries.pop_front();
+      }
+      all.entries.push_back({name, 0, now});
+      known = all.by_name.emplace(name, std::prev(all.entries.end())).first;
+    }
+    Entry& entry = *known->second;
+    if (now - entry.last >= limits_.duration) entry.failures = 0;
+    ++entry.failures;
+    entry.last = now;
+    all.entries.splice(all.entries.end(), all.entries, known->second);
+  });
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace conversed::api {
+
+// Whether a client may register the URI (RFC 6749 §3.1.2, RFC 8252 §7): absolute, without fragment
+// and user information, of http or https, or of a scheme of the client's own, whose name holds a
+// dot.
+[[nodiscard]] bool is_redirect_uri(std::string_view uri);
+
+// Whether the URI is the registered one, byte for byte. For `http://127.0.0.1` and `http://[::1]`
+// the port may differ: a program on the user's machine listens where it finds one free (RFC 8252
+// §7.3).
+[[nodiscard]] bool same_redirect_uri(std::string_view registered, std::string_view uri);
+
+// The URI with further query parameters, percent-encoded; those with an empty value are left out.
+[[nodiscard]] std::string with_query(
+    std::string_view uri,
+    const std::vector<std::pair<std::string_view, std::string_view>>& parameters);
+
+// "https" of "https://client.example/"; of a registered URI.
+[[nodiscard]] std::string_view scheme_of(std::string_view uri);
+
+}  // namespace conversed::api

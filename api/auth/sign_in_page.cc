@@ -1,0 +1,151 @@
+#include "api/auth/sign_in_page.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include "api/auth/base64.h"
+
+namespace conversed::api {
+namespace {
+
+constexpr std::string_view style =
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:22rem;margin:12vh auto;padding:0 1rem;"
+    "color:#1c1c1c;background:#fff}h1{font-size:1.5rem}label{display:block;margin-top:1rem}"
+    "input{box-sizing:border-box;width:100%;font:inherit;padding:.5rem;border:1px solid #767676;"
+    "border-radius:.25rem}button{margin-top:1.5rem;width:100%;font:inherit;padding:.6rem;border:0;"
+    "border-radius:.25rem;background:#0b57d0;color:#fff}"
+    "p[role=alert]{padding:.5rem;border-left:.25rem solid #b3261e;background:#fceeee}";
+
+// What a Content-Security-Policy knows the style by, so that it need not allow any.
+std::string style_source() {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
+  crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(style.data()),
+                     style.size());
+  return "'sha256-" +
+         encode_base64({reinterpret_cast<const char*>(hash.data()), hash.size()},
+                       Base64::standard) +
+         "'";
+}
+
+// For text and for values in double quotes.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+// Each {name} stands for a value.
+constexpr std::string_view page_text = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Sign in</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<h1>Sign in</h1>
+<p>to continue to <strong>{client}</strong></p>
+{alert}<form method="post" action="authorize">
+<input type="hidden" name="request" value="{request}">
+<label for="username">E-mail address</label>
+<input id="username" name="username" type="email" autocomplete="username" required
+  value="{username}">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required>
+<button type="submit">Sign in</button>
+</form>
+</main>
+</body>
+</html>
+)";
+constexpr std::string_view alert_text = R"(<p role="alert">{message}</p>
+)";
+
+using Values = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+// The text with the values in their places; what stands in a value stays as it is.
+std::string filled(std::string_view text, Values values) {
+  std::string out;
+  while (true) {
+    const auto open = text.find('{');
+    out.append(text.substr(0, open));
+    if (open == std::string_view::npos) return out;
+    const auto close = text.find('}', open);
+    const auto name = text.substr(open + 1, close - open - 1);
+    for (const auto& [known, value] : values) {
+      if (known == name) out.append(value);
+    }
+    text.remove_prefix(close + 1);
+  }
+}
+
+std::string body_of(const SignInPage& page) {
+  const std::string alert =
+      page.message.empty() ? "" : filled(alert_text, {{"message", escaped(page.message)}});
+  return filled(page_text, {{"style", style},
+                            {"client", escaped(page.client_name)},
+                            {"alert", alert},
+                            {"request", escaped(page.request)},
+                            {"username", escaped(page.username)}});
+}
+
+bool same_ignoring_case(std::string_view a, std::string_view b) {
+  const auto folded = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return folded(x) == folded(y); });
+}
+
+}  // namespace
+
+Response sign_in_page(const SignInPage& page) {
+  static const std::string allowed_style = style_source();
+  // Browsers hold the redirect after a form to `form-action`, too.
+  const std::string policy = "default-src 'none'; style-src " + allowed_style +
+                             "; form-action 'self' " + std::string(page.redirect_scheme) +
+                             ":; frame-ancestors 'none'; base-uri 'none'";
+  return {.status = status::ok,
+          .content_type = "text/html; charset=utf-8",
+          // Not `no-referrer`: browsers then send no Origin with the form.
+          .headers = {{"Content-Security-Policy", policy},
+                      {"X-Frame-Options", "DENY"},
+                      {"X-Content-Type-Options", "nosniff"},
+                      {"Referrer-Policy", "same-origin"},
+                      {"Cache-Control", "no-store"}},
+          .body = body_of(page)};
+}
+
+bool is_own_form(const Request& request) {
+  if (const auto site = request.header("sec-fetch-site")) return *site == "same-origin";
+  const auto origin = request.header("origin");
+  if (!origin) return true;
+  const auto scheme_end = origin->find("://");
+  return scheme_end != std::string_view::npos &&
+         same_ignoring_case(origin->substr(scheme_end + 3), request.header("host").value_or(""));
+}
+
+}  // namespace conversed::api

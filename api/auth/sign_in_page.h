@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/http.h"
+
+namespace conversed::api {
+
+struct SignInPage {
+  std::string_view client_name;
+  std::string_view request;          // hidden; goes with the form
+  std::string_view redirect_scheme;  // of where a browser goes after a sign-in
+  std::string_view username = {};    // what was typed before
+  std::string_view message = {};     // what was wrong with it
+};
+
+// The page on which a user signs in: one form with `username` and `password`, that is posted to
+// `authorize`. It needs no script and allows none, can't be framed, and isn't cached.
+[[nodiscard]] Response sign_in_page(const SignInPage& page);
+
+// Whether a form may be taken from this request as far as its browser tells where it came from:
+// not from a page of another site (`Sec-Fetch-Site`, or `Origin` and `Host` where that is not
+// sent). What is no browser, and so can't be led astray, tells nothing and may.
+[[nodiscard]] bool is_own_form(const Request& request);
+
+}  // namespace conversed::api

@@ -1,0 +1,38 @@
+// GET /v2.0/organisations/chunkcount: how many Knowledge Chunks the organisation has in all of its
+// projects.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+void chunk_count(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            if (!taken.principal->is_member()) {
+              return send_error(answer, chunk_count_operation,
+                                {model::Errc::permission_denied,
+                                 "membership in a project of the organisation is needed"});
+            }
+            auto count = with.store.assets().count_chunks(taken.principal->organisation_id);
+            if (!count)
+              return send_error(answer, chunk_count_operation, store_error(count.error()));
+            send_json(answer, status::ok, {{"chunkCount", *count}});
+          });
+}
+
+}  // namespace
+
+constinit const Operation chunk_count_operation{.id = "getChunkCount",
+                                                .method = Method::get,
+                                                .path = "/v2.0/organisations/chunkcount",
+                                                .credential = Credential::api_key,
+                                                .role = Role::member,
+                                                .run = chunk_count};
+
+}  // namespace conversed::api

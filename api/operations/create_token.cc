@@ -1,0 +1,107 @@
+// POST /v2.0/projects/{projectId}/snippets: creates a Token in a project.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+constexpr std::size_t max_label_length = 200;  // characters
+constexpr std::array<std::string_view, 7> types{"profile", "input",       "context",   "custom",
+                                                "answer",  "flow-output", "flow-input"};
+
+bool is_given(const nlohmann::json& object, const char* name) {
+  const auto member = object.find(name);
+  return member != object.end() && !member->is_null();
+}
+
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+Result<store::Assets::NewToken> read_token(const Call& call) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  store::Assets::NewToken token;
+  auto label = text_member(*body, "label");
+  if (!label) return model::fail(label.error());
+  if (is_given(*body, "label") && (label->empty() || characters(*label) > max_label_length)) {
+    return model::fail(Errc::invalid_argument, "label must have 1 to 200 characters");
+  }
+  token.label = *std::move(label);
+  if (is_given(*body, "type")) {
+    auto type = text_member(*body, "type");
+    if (!type) return model::fail(type.error());
+    if (std::find(types.begin(), types.end(), *type) == types.end()) {
+      return model::fail(Errc::invalid_argument,
+                         "type must be profile, input, context, custom, answer, flow-output or "
+                         "flow-input");
+    }
+    token.type = *std::move(type);
+  }
+  auto script = text_member(*body, "script");
+  if (!script) return model::fail(script.error());
+  token.script = *std::move(script);
+  token.created_by = call.principal->user_id;
+  return token;
+}
+
+Document document_of(const store::Token& token) {
+  return {.name = "token",
+          .value = {{"_id", token.id},
+                    {"label", token.label},
+                    {"type", token.type},
+                    {"script", token.script},
+                    {"projectId", token.project_id},
+                    {"createdAt", unix_seconds(token.created_at)},
+                    {"createdBy", token.created_by},
+                    {"lastChanged", unix_seconds(token.changed_at)},
+                    {"lastChangedBy", token.changed_by}},
+          .list = std::nullopt};
+}
+
+Result<store::Token> create(const Call& call, Services& services) {
+  auto id = id_of(call, "projectId");
+  if (!id) return model::fail(id.error());
+  auto project = open_project(services, *call.principal, *id, Role::token_admin);
+  if (!project) return model::fail(project.error());
+  auto wanted = read_token(call);
+  if (!wanted) return model::fail(wanted.error());
+  auto token = services.store.assets().create_token(
+      project->id, *wanted, static_cast<std::int64_t>(services.options.quota.tokens));
+  if (!token) return model::fail(store_error(token.error()));
+  return token;
+}
+
+void create_token(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto token = create(taken, with);
+            if (!token) return send_error(answer, create_token_operation, token.error());
+            send_document(answer, taken.request, status::created, document_of(*token));
+          });
+}
+
+}  // namespace
+
+constinit const Operation create_token_operation{.id = "createToken",
+                                                 .method = Method::post,
+                                                 .path = "/v2.0/projects/{projectId}/snippets",
+                                                 .credential = Credential::api_key,
+                                                 .role = Role::token_admin,
+                                                 .run = create_token};
+
+}  // namespace conversed::api

@@ -1,0 +1,53 @@
+// DELETE /v2.0/connections/{connectionId}: deletes a Connection, whether or not Flows use it. These
+// fail at the Node that does, at once: they look for it by name among what is there.
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+constexpr std::string_view missing = "there is no such Connection";
+
+Result<void> remove(const Call& call, Services& services) {
+  auto id = id_of(call, "connectionId");
+  if (!id) return model::fail(id.error());
+  auto& assets = services.store.assets();
+  auto project = open_owner(services, *call.principal, assets.project_of_connection(*id),
+                            Role::connection_admin, missing);
+  if (!project) return model::fail(project.error());
+  auto deleted = assets.delete_connection(project->id, *id);
+  // Somebody else was faster.
+  if (!deleted && deleted.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, std::string(missing));
+  }
+  if (!deleted) return model::fail(store_error(deleted.error()));
+  return {};
+}
+
+void delete_connection(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto removed = remove(taken, with);
+            if (!removed) return send_error(answer, delete_connection_operation, removed.error());
+            send_no_content(answer);
+          });
+}
+
+}  // namespace
+
+constinit const Operation delete_connection_operation{.id = "deleteConnection",
+                                                      .method = Method::delete_,
+                                                      .path = "/v2.0/connections/{connectionId}",
+                                                      .credential = Credential::api_key,
+                                                      .role = Role::connection_admin,
+                                                      .run = delete_connection};
+
+}  // namespace conversed::api

@@ -1,0 +1,62 @@
+// POST /v2.0/users/deprecatepassword: a user's password opens nothing any more, and the OAuth
+// tokens that it has led to end. An unknown, foreign or malformed id is 400, which is the one error
+// that the API documents here.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+Result<void> deprecate(const Call& call, Services& services) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto text = text_member(*body, "userId");
+  if (!text) return model::fail(text.error());
+  auto id = checked_id("userId", *text);
+  if (!id) return model::fail(id.error());
+  const Principal& principal = *call.principal;
+  auto& accounts = services.store.accounts();
+  const auto missing = [] { return model::fail(Errc::invalid_argument, "there is no such user"); };
+  auto user = accounts.user(principal.organisation_id, *id);
+  if (!user && user.error().code == Errc::not_found) return missing();
+  if (!user) return model::fail(store_error(user.error()));
+  if (!principal.has(Role::user_admin)) {
+    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
+  }
+  auto done = accounts.deprecate_password(principal.organisation_id, *id);
+  if (!done && done.error().code == Errc::not_found) return missing();
+  if (!done) return model::fail(store_error(done.error()));
+  return {};
+}
+
+void deprecate_password(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto done = deprecate(taken, with);
+            if (!done) return send_error(answer, deprecate_password_operation, done.error());
+            send_document(
+                answer, taken.request, status::ok,
+                {.name = "confirmation", .value = {{"deprecated", true}}, .list = std::nullopt});
+          });
+}
+
+}  // namespace
+
+constinit const Operation deprecate_password_operation{.id = "deprecatePassword",
+                                                       .method = Method::post,
+                                                       .path = "/v2.0/users/deprecatepassword",
+                                                       .credential = Credential::api_key,
+                                                       .role = Role::user_admin,
+                                                       .run = deprecate_password};
+
+}  // namespace conversed::api

@@ -1,0 +1,79 @@
+// GET /v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks: the chunks of a Knowledge
+// Source, page by page.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Result;
+
+Value item_of(const store::KnowledgeChunk& chunk) {
+  Value data = Value::parse(chunk.data, nullptr, false);
+  if (data.is_discarded()) data = nullptr;  // what is stored is damaged; the rest is of use
+  return {{"_id", chunk.id},
+          {"order", chunk.order},
+          {"text", chunk.text},
+          {"disabled", chunk.disabled},
+          {"data", std::move(data)},
+          {"storeReference", chunk.store_id},
+          {"sourceReference", chunk.source_id},
+          {"createdAt", unix_seconds(chunk.created_at)}};
+}
+
+Document document_of(store::Page<store::KnowledgeChunk>&& page) {
+  ListShape shape{.json = ListShape::Json::object,
+                  .item = "item",
+                  .columns = {"_id", "order", "text", "disabled", "data", "storeReference",
+                              "sourceReference", "createdAt"},
+                  .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
+  Value items = Value::array();
+  for (const auto& chunk : page.items) items.push_back(item_of(chunk));
+  return {.name = "knowledgeChunks", .value = std::move(items), .list = std::move(shape)};
+}
+
+Result<Document> read(const Call& call, Services& services) {
+  auto store_id = id_of(call, "knowledgeStoreId");
+  if (!store_id) return model::fail(store_id.error());
+  auto source_id = id_of(call, "sourceId");
+  if (!source_id) return model::fail(source_id.error());
+  auto request = read_page_request(call.request, services.clock.now());
+  if (!request) return model::fail(request.error());
+  request->filter = call.request.parameter("filter").value_or("");
+  auto& assets = services.store.assets();
+  auto project =
+      open_owner(services, *call.principal, assets.project_of_source(*store_id, *source_id),
+                 Role::member, "there is no such Knowledge Source");
+  if (!project) return model::fail(project.error());
+  auto page = assets.chunks(*source_id, *request);
+  if (!page) return model::fail(store_error(page.error()));
+  return document_of(*std::move(page));
+}
+
+void knowledge_chunks(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto document = read(taken, with);
+            if (!document) return send_error(answer, knowledge_chunks_operation, document.error());
+            send_document(answer, taken.request, status::ok, *std::move(document));
+          });
+}
+
+}  // namespace
+
+constinit const Operation knowledge_chunks_operation{
+    .id = "getKnowledgeChunks",
+    .method = Method::get,
+    .path = "/v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks",
+    .credential = Credential::api_key,
+    .role = Role::member,
+    .run = knowledge_chunks};
+
+}  // namespace conversed::api

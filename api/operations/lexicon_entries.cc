@@ -1,0 +1,96 @@
+// GET /v2.0/lexicons/{lexiconId}/entries: the entries of a Lexicon, page by page.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/auth/digest.h"
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+constexpr std::string_view missing = "there is no such Lexicon";
+
+// A keyphrase has no row of its own: its id follows from its entry and its text, so it stays.
+std::string keyphrase_id(const std::string& entry_id, const std::string& keyphrase) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr std::size_t length = 24;
+  const Digest hash = digest({entry_id, keyphrase});
+  std::string id;
+  for (std::size_t i = 0; i < length; ++i) id += letters[hash[i] % letters.size()];
+  return id;
+}
+
+Value item_of(const store::LexiconEntry& entry) {
+  Value keyphrases = Value::array();
+  const auto add = [&](const std::string& text, bool is_main) {
+    keyphrases.push_back(
+        {{"_id", keyphrase_id(entry.id, text)}, {"value", text}, {"isMainKeyphrase", is_main}});
+  };
+  add(entry.main_keyphrase, true);
+  for (const auto& each : entry.keyphrases) add(each, false);
+  return {{"_id", entry.id},
+          {"mainKeyphrase", entry.main_keyphrase},
+          {"data", entry.data},
+          {"keyphrases", {{"keyphrases", std::move(keyphrases)}}},
+          {"slotReferences", entry.slot_ids}};
+}
+
+Document document_of(store::Page<store::LexiconEntry>&& page) {
+  ListShape shape{.json = ListShape::Json::bare_array,
+                  .item = "lexiconEntry",
+                  .columns = {"_id", "mainKeyphrase", "data", "keyphrases", "slotReferences"},
+                  .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
+  Value items = Value::array();
+  for (const auto& entry : page.items) items.push_back(item_of(entry));
+  return {.name = "lexiconEntries", .value = std::move(items), .list = std::move(shape)};
+}
+
+Result<Document> read(const Call& call, Services& services) {
+  auto id = id_of(call, "lexiconId");
+  if (!id) return model::fail(id.error());
+  auto request = read_page_request(call.request, services.clock.now());
+  if (!request) return model::fail(request.error());
+  const auto project_id = call.request.parameter("projectId");
+  if (project_id) {
+    if (auto checked = checked_id("projectId", *project_id); !checked) {
+      return model::fail(checked.error());
+    }
+  }
+  auto& assets = services.store.assets();
+  auto project =
+      open_owner(services, *call.principal, assets.project_of_lexicon(*id), Role::member, missing);
+  if (!project) return model::fail(project.error());
+  if (project_id && *project_id != project->id) {
+    return model::fail(Errc::not_found, std::string(missing));
+  }
+  auto page = assets.lexicon_entries(*id, *request);
+  if (!page) return model::fail(store_error(page.error()));
+  return document_of(*std::move(page));
+}
+
+void lexicon_entries(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto document = read(taken, with);
+            if (!document) return send_error(answer, lexicon_entries_operation, document.error());
+            send_document(answer, taken.request, status::ok, *std::move(document));
+          });
+}
+
+}  // namespace
+
+constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries",
+                                                    .method = Method::get,
+                                                    .path = "/v2.0/lexicons/{lexiconId}/entries",
+                                                    .credential = Credential::api_key,
+                                                    .role = Role::member,
+                                                    .run = lexicon_entries};
+
+}  // namespace conversed::api

@@ -1,0 +1,151 @@
+#include "api/operations/oauth.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/auth/credentials.h"
+#include "api/blocking_pool.h"
+#include "api/error_reply.h"
+#include "api/percent.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+
+const OauthError busy{503, "temporarily_unavailable", "the service is busy; try again later"};
+
+OauthError invalid_client(std::string description) {
+  return {401, "invalid_client", std::move(description)};
+}
+
+bool is_form(const Request& request) {
+  const auto type = request.header("content-type");
+  if (!type) return true;
+  static constexpr std::string_view wanted = "application/x-www-form-urlencoded";
+  std::string_view name = type->substr(0, type->find(';'));
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
+
+// The text that stands form-encoded in Basic credentials (RFC 6749 §2.3.1).
+std::optional<std::string> form_decoded(const std::string& text) {
+  auto decoded = parse_query("=" + text);
+  // Nothing else than one nameless value: a bare '&' would begin another one.
+  if (!decoded || decoded->size() != 1 || !decoded->front().first.empty()) return std::nullopt;
+  return std::move(decoded->front().second);
+}
+
+struct ClientCredentials {
+  std::string id;
+  std::optional<std::string> secret;
+};
+
+OauthResult<ClientCredentials> client_credentials(const Request& request, const Form& form) {
+  const auto header = request.header("authorization");
+  auto id = form.find("client_id");
+  auto secret = form.find("client_secret");
+  if (!header) {
+    if (!id) return tl::unexpected(invalid_client("the client has to say who it is"));
+    return ClientCredentials{std::move(*id), std::move(secret)};
+  }
+  const auto basic = parse_basic(*header);
+  if (!basic) return tl::unexpected(invalid_client("clients authenticate themselves by Basic"));
+  auto name = form_decoded(basic->name);
+  auto password = form_decoded(basic->password);
+  if (!name || !password) return tl::unexpected(invalid_client("the client or secret is wrong"));
+  if (secret || (id && *id != *name)) {
+    return oauth_fail("invalid_request", "the client authenticates itself in two ways");
+  }
+  std::optional<std::string> given;
+  if (!password->empty()) given = std::move(*password);
+  return ClientCredentials{std::move(*name), std::move(given)};
+}
+
+}  // namespace
+
+void send_oauth_error(Reply& reply, const Services& services, const OauthError& error) {
+  reply.send(oauth_error_response(error.status, error.code, error.description, reply.context(),
+                                  services.clock.now()));
+}
+
+OauthError oauth_error(const model::Error& error, const OauthError& refused) {
+  switch (error.code) {
+    case Errc::invalid_argument:
+    case Errc::unauthenticated:
+    case Errc::not_found:
+      return refused;
+    case Errc::too_many:
+      return {429, "temporarily_unavailable", error.message};
+    case Errc::unavailable:
+      return {503, "temporarily_unavailable", "the store is not available at present"};
+    default:
+      return {500, "server_error", "The request could not be completed."};
+  }
+}
+
+OauthResult<Form> Form::of(HeaderList parameters) {
+  std::erase_if(parameters, [](const auto& parameter) { return parameter.second.empty(); });
+  std::sort(parameters.begin(), parameters.end());
+  const auto twice =
+      std::adjacent_find(parameters.begin(), parameters.end(),
+                         [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice != parameters.end()) {
+    return oauth_fail("invalid_request", "a parameter is given twice");
+  }
+  return Form(std::move(parameters));
+}
+
+OauthResult<Form> Form::of_body(const Request& request) {
+  if (!is_form(request)) {
+    return oauth_fail("invalid_request", "the body must be application/x-www-form-urlencoded");
+  }
+  auto parameters = parse_query(request.body);
+  if (!parameters) return oauth_fail("invalid_request", "the body is no form in UTF-8");
+  return of(std::move(*parameters));
+}
+
+std::optional<std::string> Form::find(std::string_view name) const {
+  const auto at = std::find_if(parameters_.begin(), parameters_.end(),
+                               [&](const auto& parameter) { return parameter.first == name; });
+  if (at == parameters_.end()) return std::nullopt;
+  return at->second;
+}
+
+OauthResult<std::string> Form::require(std::string_view name) const {
+  auto value = find(name);
+  if (!value) {
+    return oauth_fail("invalid_request", "the parameter " + std::string(name) + " is missing");
+  }
+  return std::move(*value);
+}
+
+OauthResult<store::OauthClient> authenticate_client(const Request& request, const Form& form,
+                                                    const Services& services) {
+  auto credentials = client_credentials(request, form);
+  if (!credentials) return tl::unexpected(credentials.error());
+  auto client = services.store.oauth().authenticate_client(credentials->id, credentials->secret);
+  if (!client) {
+    return tl::unexpected(
+        oauth_error(client.error(), invalid_client("the client or its secret is wrong")));
+  }
+  return std::move(*client);
+}
+
+void post_or_refuse(BlockingPool& pool, Services& services, const std::shared_ptr<Reply>& reply,
+                    std::function<void()> work) {
+  if (!pool.post(std::move(work))) send_oauth_error(*reply, services, busy);
+}
+
+void post_write(Services& services, const std::shared_ptr<Reply>& reply,
+                std::function<void()> work) {
+  if (!services.store.committer().healthy()) {
+    return send_oauth_error(*reply, services, oauth_error({Errc::unavailable, ""}, {}));
+  }
+  post_or_refuse(services.pool, services, reply, std::move(work));
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "api/http.h"
+#include "api/operation.h"
+#include "api/services.h"
+#include "store/model/error.h"
+#include "store/oauth.h"
+
+// What the routes of OAuth 2.0 have in common: forms, the clients' authentication and the errors of
+// RFC 6749.
+namespace conversed::api {
+
+// An error in RFC 6749's words (§5.2), with its HTTP status. The description is for developers of
+// clients.
+struct OauthError {
+  int status = 400;
+  std::string code;
+  std::string description;
+};
+template <typename T>
+using OauthResult = tl::expected<T, OauthError>;
+
+[[nodiscard]] inline tl::unexpected<OauthError> oauth_fail(std::string code,
+                                                           std::string description) {
+  return tl::unexpected(OauthError{400, std::move(code), std::move(description)});
+}
+
+void send_oauth_error(Reply& reply, const Services& services, const OauthError& error);
+
+// A failure of ours as an OauthError; `refused` names what `invalid_argument` and `unauthenticated`
+// mean to the client, since the store's words are not for it.
+[[nodiscard]] OauthError oauth_error(const model::Error& error, const OauthError& refused);
+
+// The parameters of a request (RFC 6749 §3.1, §3.2): those without a value count as absent.
+class Form {
+ public:
+  // `invalid_request` if one is repeated.
+  [[nodiscard]] static OauthResult<Form> of(HeaderList parameters);
+  // Of a body in application/x-www-form-urlencoded.
+  [[nodiscard]] static OauthResult<Form> of_body(const Request& request);
+
+  [[nodiscard]] std::optional<std::string> find(std::string_view name) const;
+  // "" if absent.
+  [[nodiscard]] std::string get(std::string_view name) const { return find(name).value_or(""); }
+  // `invalid_request` if absent.
+  [[nodiscard]] OauthResult<std::string> require(std::string_view name) const;
+
+ private:
+  explicit Form(HeaderList parameters) : parameters_(std::move(parameters)) {}
+  HeaderList parameters_;
+};
+
+// The client that sends the form: a confidential one by its secret in HTTP Basic or in the form, a
+// public one by its id (RFC 6749 §2.3). Blocks on a point select.
+[[nodiscard]] OauthResult<store::OauthClient> authenticate_client(const Request& request,
+                                                                  const Form& form,
+                                                                  const Services& services);
+
+// Runs `work`, which owns a Reply, on a pool; answers 503 by that Reply when the pool is full.
+void post_or_refuse(BlockingPool& pool, Services& services, const std::shared_ptr<Reply>& reply,
+                    std::function<void()> work);
+
+// The same on the pool for what may write. Refuses at once while the store fails: a write would
+// wait for it.
+void post_write(Services& services, const std::shared_ptr<Reply>& reply,
+                std::function<void()> work);
+
+}  // namespace conversed::api

@@ -1,0 +1,245 @@
+// GET and POST /auth/oauth2/authorize: the sign-in page of the authorization code grant. The form
+// carries the request that it was made for, sealed, so that a sign-in is for what the page said and
+// nothing else, and every daemon of the installation can take it.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/auth/authenticator.h"
+#include "api/auth/pkce.h"
+#include "api/auth/redirect_uri.h"
+#include "api/auth/sign_in_page.h"
+#include "api/operations.h"
+#include "api/operations/oauth.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds code_lifetime = std::chrono::seconds(60);
+constexpr milliseconds page_lifetime = std::chrono::minutes(10);
+constexpr int see_other = 303;  // the browser must not post the password on
+
+// What a client asks for, checked.
+struct AuthorizeRequest {
+  std::string client_id;
+  std::string redirect_uri;
+  bool redirect_uri_sent = false;
+  std::string state;
+  std::string challenge;  // "" if none
+};
+
+void redirect(Reply& reply, std::string location) {
+  reply.send({.status = see_other,
+              .headers = {{"Location", std::move(location)},
+                          {"Cache-Control", "no-store"},
+                          {"Referrer-Policy", "no-referrer"}}});
+}
+
+void redirect_error(Reply& reply, const AuthorizeRequest& request, const OauthError& error) {
+  redirect(reply, with_query(request.redirect_uri, {{"error", error.code},
+                                                    {"error_description", error.description},
+                                                    {"state", request.state}}));
+}
+
+std::string sealed(const AuthorizeRequest& request, const Services& services) {
+  return services.store.oauth().seal(json{{"clientId", request.client_id},
+                                          {"redirectUri", request.redirect_uri},
+                                          {"redirectUriSent", request.redirect_uri_sent},
+                                          {"state", request.state},
+                                          {"challenge", request.challenge},
+                                          {"madeAt", model::to_unix_ms(services.clock.now())}}
+                                         .dump());
+}
+
+struct SealedRequest {
+  AuthorizeRequest request;
+  bool expired = false;
+};
+
+OauthResult<SealedRequest> open_sealed(const std::string& text, const Services& services) {
+  const auto opened = services.store.oauth().open_sealed(text);
+  const auto fields = json::parse(opened.value_or(""), nullptr, false);
+  if (!fields.is_object()) {
+    return oauth_fail("invalid_request", "the form is not one that this service made");
+  }
+  const auto made_at = model::from_unix_ms(fields.value("madeAt", std::int64_t{0}));
+  return SealedRequest{.request = {.client_id = fields.value("clientId", ""),
+                                   .redirect_uri = fields.value("redirectUri", ""),
+                                   .redirect_uri_sent = fields.value("redirectUriSent", false),
+                                   .state = fields.value("state", ""),
+                                   .challenge = fields.value("challenge", "")},
+                       .expired = services.clock.now() - made_at > page_lifetime};
+}
+
+// Where the answer goes. An error of this is shown, not sent: a redirect to an address that is not
+// registered would serve whoever made the link.
+OauthResult<std::string> redirect_uri_of(const Form& form, const store::OauthClient& client) {
+  const auto given = form.find("redirect_uri");
+  if (!given) {
+    if (client.redirect_uris.size() == 1) return client.redirect_uris.front();
+    return oauth_fail("invalid_request", "the parameter redirect_uri is missing");
+  }
+  for (const std::string& registered : client.redirect_uris) {
+    if (same_redirect_uri(registered, *given)) return *given;
+  }
+  return oauth_fail("invalid_request", "redirect_uri is not registered for this client");
+}
+
+// What is wrong with a request whose client and redirect URI are good.
+std::optional<OauthError> fault_of(const Form& form, const store::OauthClient& client) {
+  const auto type = form.find("response_type");
+  if (!type) return OauthError{400, "invalid_request", "the parameter response_type is missing"};
+  if (*type != "code") {
+    return OauthError{400, "unsupported_response_type", "response_type has to be code"};
+  }
+  const auto challenge = form.find("code_challenge");
+  if (!challenge) {
+    if (client.type == store::ClientType::confidential && !form.find("code_challenge_method")) {
+      return std::nullopt;
+    }
+    return OauthError{400, "invalid_request",
+                      "code_challenge is missing; PKCE is required of public clients"};
+  }
+  if (form.get("code_challenge_method") != "S256") {
+    return OauthError{400, "invalid_request", "code_challenge_method has to be S256"};
+  }
+  if (!is_pkce_challenge(*challenge)) {
+    return OauthError{400, "invalid_request",
+                      "code_challenge has to be 43 characters of base64url"};
+  }
+  return std::nullopt;
+}
+
+OauthResult<store::OauthClient> find_client(const std::string& id, const Services& services) {
+  auto client = services.store.oauth().client(id);
+  if (client) return std::move(*client);
+  return tl::unexpected(
+      oauth_error(client.error(), {400, "invalid_request", "there is no such client"}));
+}
+
+void show_page(Reply& reply, const Services& services, const AuthorizeRequest& request,
+               const store::OauthClient& client, std::string_view username = {},
+               std::string_view message = {}) {
+  reply.send(sign_in_page({.client_name = client.name,
+                           .request = sealed(request, services),
+                           .redirect_scheme = scheme_of(request.redirect_uri),
+                           .username = username,
+                           .message = message}));
+}
+
+void authorize(Call call, Services& services, Reply reply) {
+  const auto form = Form::of(std::move(call.request.query));
+  if (!form) return send_oauth_error(reply, services, form.error());
+  const auto client_id = form->require("client_id");
+  if (!client_id) return send_oauth_error(reply, services, client_id.error());
+  const auto client = find_client(*client_id, services);
+  if (!client) return send_oauth_error(reply, services, client.error());
+  auto uri = redirect_uri_of(*form, *client);
+  if (!uri) return send_oauth_error(reply, services, uri.error());
+
+  const AuthorizeRequest request{.client_id = *client_id,
+                                 .redirect_uri = std::move(*uri),
+                                 .redirect_uri_sent = form->find("redirect_uri").has_value(),
+                                 .state = form->get("state"),
+                                 .challenge = form->get("code_challenge")};
+  if (const auto fault = fault_of(*form, *client)) return redirect_error(reply, request, *fault);
+  show_page(reply, services, request, *client);
+}
+
+// A form on its way through the pools.
+struct SignIn {
+  Services& services;
+  AuthorizeRequest request;
+  store::OauthClient client;
+  std::string username;
+  std::string password;
+  std::string address;
+  std::shared_ptr<Reply> reply;
+
+  void ask_again(std::string_view message) {
+    show_page(*reply, services, request, client, username, message);
+  }
+};
+
+void give_code(const std::shared_ptr<SignIn>& attempt, const std::string& user_id) {
+  const AuthorizeRequest& request = attempt->request;
+  store::CodeRequest wanted{.client_id = request.client_id,
+                            .user_id = user_id,
+                            .redirect_uri = request.redirect_uri,
+                            .redirect_uri_sent = request.redirect_uri_sent};
+  if (!request.challenge.empty()) wanted.challenge = request.challenge;
+  const auto code = attempt->services.store.oauth().create_code(wanted, code_lifetime);
+  if (!code) {
+    const OauthError refused{400, "invalid_request", "the user or the client is gone"};
+    return send_oauth_error(*attempt->reply, attempt->services, oauth_error(code.error(), refused));
+  }
+  redirect(*attempt->reply,
+           with_query(request.redirect_uri, {{"code", *code}, {"state", request.state}}));
+}
+
+// On the sign-in pool. One message for a wrong password and for a user of another organisation.
+void sign_in(const std::shared_ptr<SignIn>& attempt) {
+  static constexpr std::string_view wrong = "The e-mail address or the password is wrong.";
+  Services& services = attempt->services;
+  const auto user = services.authenticator.password(
+      attempt->username, attempt->password, attempt->address, services.options.steady_now());
+  if (!user) {
+    switch (user.error().code) {
+      case Errc::unauthenticated:
+        return attempt->ask_again(wrong);
+      case Errc::too_many:
+        return attempt->ask_again("Too many wrong passwords. Try again in a few minutes.");
+      default:
+        return send_oauth_error(*attempt->reply, services, oauth_error(user.error(), {}));
+    }
+  }
+  if ((*user)->organisation_id != attempt->client.organisation_id) return attempt->ask_again(wrong);
+  post_write(services, attempt->reply,
+             [attempt, id = (*user)->user_id] { give_code(attempt, id); });
+}
+
+void take_form(Call call, Services& services, Reply reply) {
+  if (!is_own_form(call.request)) {
+    return send_oauth_error(reply, services,
+                            {403, "access_denied", "the form was sent from another site"});
+  }
+  const auto form = Form::of_body(call.request);
+  if (!form) return send_oauth_error(reply, services, form.error());
+  const auto text = form->require("request");
+  if (!text) return send_oauth_error(reply, services, text.error());
+  auto opened = open_sealed(*text, services);
+  if (!opened) return send_oauth_error(reply, services, opened.error());
+  auto client = find_client(opened->request.client_id, services);
+  if (!client) return send_oauth_error(reply, services, client.error());
+
+  const auto attempt = std::make_shared<SignIn>(
+      SignIn{services, std::move(opened->request), std::move(*client), form->get("username"),
+             form->get("password"), std::move(call.request.peer),
+             std::make_shared<Reply>(std::move(reply))});
+  if (opened->expired) return attempt->ask_again("This page was open for too long. Try again.");
+  if (attempt->username.empty() || attempt->password.empty()) {
+    return attempt->ask_again("Both the e-mail address and the password are needed.");
+  }
+  post_or_refuse(services.sign_ins, services, attempt->reply, [attempt] { sign_in(attempt); });
+}
+
+}  // namespace
+
+constinit const Operation oauth_authorize_operation{.id = "oauthAuthorize",
+                                                    .method = Method::get,
+                                                    .path = "/auth/oauth2/authorize",
+                                                    .credential = Credential::open,
+                                                    .run = authorize};
+
+constinit const Operation oauth_sign_in_operation{.id = "oauthSignIn",
+                                                  .method = Method::post,
+                                                  .path = "/auth/oauth2/authorize",
+                                                  .credential = Credential::open,
+                                                  .run = take_form};
+
+}  // namespace conversed::api

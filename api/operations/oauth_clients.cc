@@ -1,0 +1,140 @@
+// /management/oauth/clients: the OAuth clients of the organisation are added, listed and removed.
+// Takes the role userAdmin: a client decides how users sign in.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/auth/redirect_uri.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/members.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+using store::ClientType;
+
+constexpr std::size_t max_name_length = 200;  // bytes
+constexpr std::size_t max_redirect_uris = 20;
+
+Result<void> may(const Call& call) {
+  if (call.principal->has(Role::user_admin)) return {};
+  return model::fail(Errc::permission_denied, "the role userAdmin is needed");
+}
+
+Result<store::OauthClient> read_client(const Call& call) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto name = text_member(*body, "name");
+  if (!name) return model::fail(name.error());
+  if (name->empty() || name->size() > max_name_length) {
+    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
+  }
+  auto is_public = flag_member(*body, "public");
+  if (!is_public) return model::fail(is_public.error());
+  auto password_grant = flag_member(*body, "passwordGrant");
+  if (!password_grant) return model::fail(password_grant.error());
+  auto uris = text_list_member(*body, "redirectUris");
+  if (!uris) return model::fail(uris.error());
+  if (uris->size() > max_redirect_uris) {
+    return model::fail(Errc::invalid_argument, "redirectUris has 20 items at most");
+  }
+  for (const std::string& uri : *uris) {
+    if (is_redirect_uri(uri)) continue;
+    return model::fail(Errc::invalid_argument,
+                       "redirectUris: " + uri +
+                           " has to be an absolute http or https address without a fragment, or "
+                           "one of a scheme of your own whose name holds a dot");
+  }
+  if (uris->empty() && !*password_grant) {
+    return model::fail(Errc::invalid_argument,
+                       "a client needs redirectUris or passwordGrant, or nobody can use it");
+  }
+  return store::OauthClient{.id = "",
+                            .organisation_id = call.principal->organisation_id,
+                            .name = std::move(*name),
+                            .type = *is_public ? ClientType::public_ : ClientType::confidential,
+                            .redirect_uris = std::move(*uris),
+                            .password_grant = *password_grant};
+}
+
+Result<store::NewOauthClient> create_wanted(const Call& call, Services& services) {
+  if (auto allowed = may(call); !allowed) return model::fail(allowed.error());
+  auto wanted = read_client(call);
+  if (!wanted) return model::fail(wanted.error());
+  auto made = services.store.oauth().create_client(std::move(*wanted));
+  if (!made) return model::fail(store_error(made.error()));
+  return made;
+}
+
+void create(Call call, Services& services, Reply reply) {
+  auto made = create_wanted(call, services);
+  if (!made) return send_error(reply, create_oauth_client_operation, made.error());
+  // The one time that the secret is shown.
+  send_json(reply, status::created,
+            {{"clientId", made->client.id},
+             {"clientSecret", made->secret.empty() ? json(nullptr) : json(made->secret)}},
+            {{"Cache-Control", "no-store"}});
+}
+
+void list(Call call, Services& services, Reply reply) {
+  if (auto allowed = may(call); !allowed) {
+    return send_error(reply, list_oauth_clients_operation, allowed.error());
+  }
+  auto clients = services.store.oauth().clients(call.principal->organisation_id);
+  if (!clients) {
+    return send_error(reply, list_oauth_clients_operation, store_error(clients.error()));
+  }
+  json items = json::array();
+  for (const store::OauthClient& client : *clients) {
+    items.push_back({{"clientId", client.id},
+                     {"name", client.name},
+                     {"public", client.type == ClientType::public_},
+                     {"redirectUris", client.redirect_uris},
+                     {"passwordGrant", client.password_grant},
+                     {"createdAt", unix_seconds(client.created_at)}});
+  }
+  send_json(reply, status::ok, {{"items", std::move(items)}});
+}
+
+void remove(Call call, Services& services, Reply reply) {
+  if (auto allowed = may(call); !allowed) {
+    return send_error(reply, remove_oauth_client_operation, allowed.error());
+  }
+  auto removed = services.store.oauth().remove_client(call.principal->organisation_id,
+                                                      std::string(call.parameters["clientId"]));
+  if (!removed) {
+    return send_error(reply, remove_oauth_client_operation, store_error(removed.error()));
+  }
+  send_no_content(reply);
+}
+
+}  // namespace
+
+constinit const Operation create_oauth_client_operation{.id = "createOauthClient",
+                                                        .method = Method::post,
+                                                        .path = "/management/oauth/clients",
+                                                        .credential = Credential::basic,
+                                                        .role = Role::user_admin,
+                                                        .run = create};
+
+constinit const Operation list_oauth_clients_operation{.id = "listOauthClients",
+                                                       .method = Method::get,
+                                                       .path = "/management/oauth/clients",
+                                                       .credential = Credential::basic,
+                                                       .role = Role::user_admin,
+                                                       .run = list};
+
+constinit const Operation remove_oauth_client_operation{
+    .id = "removeOauthClient",
+    .method = Method::delete_,
+    .path = "/management/oauth/clients/{clientId}",
+    .credential = Credential::basic,
+    .role = Role::user_admin,
+    .run = remove};
+
+}  // namespace conversed::api

@@ -1,0 +1,39 @@
+// POST /auth/oauth2/revoke: ends a token (RFC 7009), a refresh token with all that came of its
+// sign-in. What the client does not have is answered in the same way: it is as good as ended.
+#include <memory>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/oauth.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+void revoke(Call call, Services& services, Reply reply) {
+  auto form = Form::of_body(call.request);
+  if (!form) return send_oauth_error(reply, services, form.error());
+  auto client = authenticate_client(call.request, *form, services);
+  if (!client) return send_oauth_error(reply, services, client.error());
+  auto token = form->require("token");
+  if (!token) return send_oauth_error(reply, services, token.error());
+  const auto answer = std::make_shared<Reply>(std::move(reply));
+  post_write(services, answer,
+             [&services, answer, id = std::move(client->id), token = std::move(*token)] {
+               auto revoked = services.store.oauth().revoke(id, token);
+               if (!revoked) {
+                 return send_oauth_error(*answer, services, oauth_error(revoked.error(), {}));
+               }
+               answer->send({.status = status::ok, .headers = {{"Cache-Control", "no-store"}}});
+             });
+}
+
+}  // namespace
+
+constinit const Operation oauth_revoke_operation{.id = "oauthRevoke",
+                                                 .method = Method::post,
+                                                 .path = "/auth/oauth2/revoke",
+                                                 .credential = Credential::open,
+                                                 .run = revoke};
+
+}  // namespace conversed::api

@@ -1,0 +1,145 @@
+// POST /auth/oauth2/token: tokens for a password, an authorization code or a refresh token.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/auth/authenticator.h"
+#include "api/auth/pkce.h"
+#include "api/operations.h"
+#include "api/operations/oauth.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Result;
+
+// A request whose client is known, on its way through the pools.
+struct Exchange {
+  Services& services;
+  Form form;
+  store::OauthClient client;
+  std::string address;
+  std::shared_ptr<Reply> reply;
+
+  void refuse(const OauthError& error) { send_oauth_error(*reply, services, error); }
+  [[nodiscard]] store::TokenLifetimes lifetimes() const {
+    const auto& settings = services.options.oauth;
+    return {settings.access_token_lifetime, settings.refresh_token_lifetime};
+  }
+  void answer(const Result<store::IssuedTokens>& tokens, const OauthError& refused);
+};
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+void Exchange::answer(const Result<store::IssuedTokens>& tokens, const OauthError& refused) {
+  if (!tokens) return refuse(oauth_error(tokens.error(), refused));
+  const auto lifetime = std::chrono::duration_cast<std::chrono::seconds>(
+      services.options.oauth.access_token_lifetime);
+  send_json(*reply, status::ok,
+            {{"access_token", tokens->access},
+             {"token_type", "Bearer"},
+             {"expires_in", lifetime.count()},
+             {"refresh_token", tokens->refresh}},
+            {{"Cache-Control", "no-store"}, {"Pragma", "no-cache"}});
+}
+
+// On the sign-in pool. One answer for a wrong password and for a user of another organisation.
+void check_password(const ExchangePtr& exchange, const std::string& username,
+                    const std::string& password) {
+  Services& services = exchange->services;
+  static const OauthError refused{400, "invalid_grant",
+                                  "the e-mail address or the password is wrong"};
+  auto user = services.authenticator.password(username, password, exchange->address,
+                                              services.options.steady_now());
+  if (!user) return exchange->refuse(oauth_error(user.error(), refused));
+  if ((*user)->organisation_id != exchange->client.organisation_id) {
+    return exchange->refuse(refused);
+  }
+  post_write(services, exchange->reply, [exchange, id = (*user)->user_id] {
+    exchange->answer(
+        exchange->services.store.oauth().grant(exchange->client.id, id, exchange->lifetimes()),
+        refused);
+  });
+}
+
+void by_password(const ExchangePtr& exchange) {
+  if (!exchange->client.password_grant) {
+    return exchange->refuse(
+        {400, "unauthorized_client", "the client is not allowed to use the password grant"});
+  }
+  auto username = exchange->form.require("username");
+  if (!username) return exchange->refuse(username.error());
+  auto password = exchange->form.require("password");
+  if (!password) return exchange->refuse(password.error());
+  post_or_refuse(exchange->services.sign_ins, exchange->services, exchange->reply,
+                 [exchange, username = std::move(*username), password = std::move(*password)] {
+                   check_password(exchange, username, password);
+                 });
+}
+
+void by_code(const ExchangePtr& exchange) {
+  static const OauthError refused{400, "invalid_grant",
+                                  "the code is not good: unknown, expired, used, or not this "
+                                  "client's, redirect_uri's or code_verifier's"};
+  auto code = exchange->form.require("code");
+  if (!code) return exchange->refuse(code.error());
+  store::CodeExchange wanted{.client_id = exchange->client.id,
+                             .code = std::move(*code),
+                             .redirect_uri = exchange->form.get("redirect_uri")};
+  if (const auto verifier = exchange->form.find("code_verifier")) {
+    // What is no verifier has a challenge that no code has.
+    wanted.challenge = pkce_challenge(*verifier).value_or("");
+  }
+  post_write(exchange->services, exchange->reply, [exchange, wanted = std::move(wanted)] {
+    exchange->answer(exchange->services.store.oauth().exchange_code(wanted, exchange->lifetimes()),
+                     refused);
+  });
+}
+
+void by_refresh_token(const ExchangePtr& exchange) {
+  static const OauthError refused{400, "invalid_grant",
+                                  "the refresh token is not good: unknown, expired, used, or not "
+                                  "this client's"};
+  auto token = exchange->form.require("refresh_token");
+  if (!token) return exchange->refuse(token.error());
+  post_write(exchange->services, exchange->reply, [exchange, token = std::move(*token)] {
+    exchange->answer(
+        exchange->services.store.oauth().refresh(exchange->client.id, token, exchange->lifetimes()),
+        refused);
+  });
+}
+
+using Grant = void (*)(const ExchangePtr&);
+
+OauthResult<Grant> grant_of(const Form& form) {
+  const auto type = form.require("grant_type");
+  if (!type) return tl::unexpected(type.error());
+  if (*type == "password") return by_password;
+  if (*type == "authorization_code") return by_code;
+  if (*type == "refresh_token") return by_refresh_token;
+  return oauth_fail("unsupported_grant_type",
+                    "grant_type is one of password, authorization_code and refresh_token");
+}
+
+void token(Call call, Services& services, Reply reply) {
+  auto form = Form::of_body(call.request);
+  if (!form) return send_oauth_error(reply, services, form.error());
+  const auto grant = grant_of(*form);
+  if (!grant) return send_oauth_error(reply, services, grant.error());
+  auto client = authenticate_client(call.request, *form, services);
+  if (!client) return send_oauth_error(reply, services, client.error());
+  (*grant)(std::make_shared<Exchange>(Exchange{services, std::move(*form), std::move(*client),
+                                               std::move(call.request.peer),
+                                               std::make_shared<Reply>(std::move(reply))}));
+}
+
+}  // namespace
+
+constinit const Operation oauth_token_operation{.id = "oauthToken",
+                                                .method = Method::post,
+                                                .path = "/auth/oauth2/token",
+                                                .credential = Credential::open,
+                                                .run = token};
+
+}  // namespace conversed::api

@@ -1,0 +1,51 @@
+#include "api/operations/objects.h"
+
+#include "api/operations/replies.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::api {
+
+using model::Errc;
+using model::Result;
+
+Result<std::string> checked_id(std::string_view parameter, std::string_view value) {
+  if (model::is_id(value)) return std::string(value);
+  return model::fail(Errc::invalid_argument,
+                     std::string(parameter) + " must have 24 characters of a-z and 0-9");
+}
+
+Result<std::string> id_of(const Call& call, std::string_view parameter) {
+  return checked_id(parameter, call.parameters[parameter]);
+}
+
+Result<store::ProjectInfo> open_project(Services& services, const Principal& principal,
+                                        const std::string& project_id, Role role,
+                                        std::string_view missing) {
+  auto project = services.store.assets().project(project_id);
+  if (!project && project.error().code != Errc::not_found) {
+    return model::fail(store_error(project.error()));
+  }
+  if (project) {
+    switch (principal.access(project->organisation_id, project->id, role)) {
+      case Access::granted:
+        return project;
+      case Access::denied:
+        return model::fail(Errc::permission_denied, "the role " + std::string(to_string(role)) +
+                                                        " is needed in the project");
+      case Access::hidden:
+        break;
+    }
+  }
+  return model::fail(Errc::not_found, std::string(missing));
+}
+
+Result<store::ProjectInfo> open_owner(Services& services, const Principal& principal,
+                                      const Result<std::string>& found, Role role,
+                                      std::string_view missing) {
+  if (found) return open_project(services, principal, *found, role, missing);
+  if (found.error().code != Errc::not_found) return model::fail(store_error(found.error()));
+  return model::fail(Errc::not_found, std::string(missing));
+}
+
+}  // namespace conversed::api

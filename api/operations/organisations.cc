@@ -1,0 +1,83 @@
+// POST and GET /management/organisations: further organisations of the installation, each with its
+// first administrator. Takes the role platformAdmin, which those administrators do not get.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+constexpr std::size_t max_name_length = 200;  // bytes
+
+Result<store::Organisation> create_wanted(const Call& call, Services& services) {
+  if (!call.principal->has(Role::platform_admin)) {
+    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
+  }
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  std::string name;
+  std::string admin;
+  std::string password;
+  for (const auto& [member, place] :
+       {std::pair{"name", &name}, std::pair{"admin", &admin}, std::pair{"password", &password}}) {
+    auto value = text_member(*body, member);
+    if (!value) return model::fail(value.error());
+    *place = std::move(*value);
+  }
+  if (name.empty() || name.size() > max_name_length) {
+    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
+  }
+  auto made =
+      services.store.accounts().create_organisation(name, {.email = admin,
+                                                           .name = admin,
+                                                           .roles = {"projectAdmin", "userAdmin"},
+                                                           .password = password});
+  if (!made) return model::fail(store_error(made.error()));
+  return made;
+}
+
+void create(Call call, Services& services, Reply reply) {
+  auto made = create_wanted(call, services);
+  if (!made) return send_error(reply, create_organisation_operation, made.error());
+  send_json(reply, status::created, {{"_id", made->id}, {"name", made->name}});
+}
+
+void list(Call call, Services& services, Reply reply) {
+  if (!call.principal->has(Role::platform_admin)) {
+    return send_error(reply, list_organisations_operation,
+                      {Errc::permission_denied, "the role platformAdmin is needed"});
+  }
+  auto organisations = services.store.accounts().organisations();
+  if (!organisations) {
+    return send_error(reply, list_organisations_operation, store_error(organisations.error()));
+  }
+  json items = json::array();
+  for (const auto& each : *organisations) items.push_back({{"_id", each.id}, {"name", each.name}});
+  send_json(reply, status::ok, {{"items", std::move(items)}});
+}
+
+}  // namespace
+
+constinit const Operation create_organisation_operation{.id = "createOrganisation",
+                                                        .method = Method::post,
+                                                        .path = "/management/organisations",
+                                                        .credential = Credential::basic,
+                                                        .role = Role::platform_admin,
+                                                        .run = create};
+
+constinit const Operation list_organisations_operation{.id = "listOrganisations",
+                                                       .method = Method::get,
+                                                       .path = "/management/organisations",
+                                                       .credential = Credential::basic,
+                                                       .role = Role::platform_admin,
+                                                       .run = list};
+
+}  // namespace conversed::api

@@ -1,0 +1,116 @@
+// POST /v2.0/projects/{projectId}/settings/proactive/setup: asks for the follow-up of silent users
+// to be set up; answers with the job that does it. The row is all that starts it: whoever runs jobs
+// finds it there (store::Jobs::waiting), so nothing is promised that a crash could take back.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/error_reply.h"
+#include "api/operations.h"
+#include "api/operations/accept.h"
+#include "api/operations/documents.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "api/operations/task_document.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Error;
+using model::Result;
+
+constexpr int steps = 3;  // the tenant, the journey, the Flow
+
+struct Wanted {
+  model::Job job;
+  store::Jobs::Creation creation;
+};
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const auto byte : bytes) {
+    text += digits[byte >> 4U];
+    text += digits[byte & 0xFU];
+  }
+  return text;
+}
+
+Result<Wanted> read_wanted(const Call& call, Services& services) {
+  auto id = id_of(call, "projectId");
+  if (!id) return model::fail(id.error());
+  auto project = open_project(services, *call.principal, *id, Role::proactive_admin);
+  if (!project) return model::fail(project.error());
+  if (!services.options.proactive.enabled) {
+    return model::fail(Errc::not_supported, "proactive follow-up is switched off");
+  }
+  auto key = append_key(call.request, project->organisation_id, "setUpProactive " + project->id);
+  if (!key) return model::fail(key.error());
+  Wanted wanted;
+  wanted.job = {.id = model::new_id(),
+                .project_id = project->id,
+                .type = "proactiveSetup",
+                .name = "Set-up of proactive follow-up",
+                .total_steps = steps,
+                .fail_reason = {},
+                .data = nullptr,
+                .created_at = services.clock.now(),
+                .changed_at = services.clock.now()};
+  wanted.creation.organisation_id = project->organisation_id;
+  wanted.creation.max_per_month = static_cast<std::int64_t>(services.options.quota.jobs_per_month);
+  if (*key) {
+    wanted.creation.keyed =
+        store::KeyedAnswer{{(*key)->scope, (*key)->key, hex((*key)->body_hash)}, {}};
+  }
+  return wanted;
+}
+
+void refuse(Reply& reply, const Services& services, const Error& error) {
+  // The store names the other job by its id alone.
+  const bool has_other = error.code == Errc::conflict && model::is_id(error.message);
+  if (!has_other) return send_error(reply, set_up_proactive_operation, store_error(error));
+  reply.send(error_response(409, "the project is being set up, or is set up already",
+                            reply.context(), services.clock.now(), ErrorShape::problem,
+                            {{"taskId", error.message}}));
+}
+
+void set_up(const Call& call, Services& services, Reply& reply) {
+  auto wanted = read_wanted(call, services);
+  if (!wanted) return send_error(reply, set_up_proactive_operation, wanted.error());
+  const auto base = base_of(reply.context().instance);
+  const Document document = task_document(wanted->job, base);
+  const MediaType type = negotiate(call.request);
+  store::KeptAnswer answer{status::created, std::string(content_type(type)), write(document, type)};
+  if (wanted->creation.keyed) wanted->creation.keyed->answer = answer;
+
+  auto earlier = services.store.jobs().create(wanted->job, wanted->creation);
+  if (!earlier) return refuse(reply, services, earlier.error());
+  HeaderList headers{{"Vary", "Accept"}};
+  if (*earlier) {
+    answer = std::move(**earlier);
+  } else {
+    headers.emplace_back("Location", task_path(wanted->job, base));
+  }
+  reply.send({.status = answer.status,
+              .content_type = std::move(answer.content_type),
+              .headers = std::move(headers),
+              .body = std::move(answer.body)});
+}
+
+void set_up_proactive(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply), set_up);
+}
+
+}  // namespace
+
+constinit const Operation set_up_proactive_operation{
+    .id = "setUpProactive",
+    .method = Method::post,
+    .path = "/v2.0/projects/{projectId}/settings/proactive/setup",
+    .credential = Credential::api_key,
+    .role = Role::proactive_admin,
+    .run = set_up_proactive};
+
+}  // namespace conversed::api

@@ -1,0 +1,215 @@
+// /v2.0/tasks: jobs are listed, watched and cancelled.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/query.h"
+#include "api/operations/replies.h"
+#include "api/operations/task_document.h"
+#include "api/waiters.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Job;
+using model::Result;
+
+constexpr std::int64_t max_wait_seconds = 30;
+constexpr std::string_view missing = "there is no such task";
+
+Result<Job> find_job(Services& services, const std::string& id) {
+  auto job = services.store.jobs().get(id);
+  if (!job && job.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, std::string(missing));
+  }
+  if (!job) return model::fail(store_error(job.error()));
+  return job;
+}
+
+// The job that the path names, for a principal with the role in its project.
+Result<Job> open_job(const Call& call, Services& services, Role role) {
+  auto id = id_of(call, "taskId");
+  if (!id) return model::fail(id.error());
+  auto job = find_job(services, *id);
+  if (!job) return job;
+  auto project = open_project(services, *call.principal, job->project_id, role, missing);
+  if (!project) return model::fail(project.error());
+  return job;
+}
+
+void send_job(Reply& reply, const Request& request, const Job& job) {
+  const auto base = base_of(reply.context().instance);
+  send_document(reply, request, status::ok, task_document(job, base));
+}
+
+bool has_news(const Job& seen, const Job& now) {
+  return seen.state != now.state || seen.progress != now.progress;
+}
+
+// A client that waits for news of a job. Whoever finds some, or the deadline, answers.
+class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
+ public:
+  using TimePoint = KeyWatch::TimePoint;
+
+  TaskPoll(Request request, Services& services, Reply reply, Job seen, TimePoint deadline)
+      : request_(std::move(request)),
+        services_(services),
+        reply_(std::move(reply)),
+        seen_(std::move(seen)),
+        deadline_(deadline) {}
+
+  // Watching before looking: a change in between is noticed.
+  void wait() {
+    const auto ticket = services_.job_watch.watch(seen_.id, deadline_,
+                                                  [self = shared_from_this()] { self->look(); });
+    auto job = find_job(services_, seen_.id);
+    if (job && !has_news(seen_, *job)) return;
+    if (services_.job_watch.cancel(ticket)) answer(job);
+  }
+
+ private:
+  // Called by the watch: for a change, which may be of something else than status and progress, at
+  // the deadline, or because the daemon stops.
+  void look() {
+    auto job = find_job(services_, seen_.id);
+    const bool ends = !job || has_news(seen_, *job) || looks_ >= max_looks ||
+                      services_.options.steady_now() >= deadline_;
+    if (ends) return answer(job);
+    ++looks_;
+    wait();
+  }
+
+  void answer(const Result<Job>& job) {
+    if (!job) return send_error(reply_, show_task_operation, job.error());
+    send_job(reply_, request_, *job);
+  }
+
+  // A stopped watch calls back at once, again and again.
+  static constexpr int max_looks = 100;
+
+  const Request request_;
+  Services& services_;
+  Reply reply_;
+  const Job seen_;
+  const TimePoint deadline_;
+  int looks_ = 0;
+};
+
+void show(Call call, Services& services, Reply reply) {
+  auto wait = number_parameter(call.request, "wait", 0, max_wait_seconds, 0);
+  if (!wait) return send_error(reply, show_task_operation, wait.error());
+  auto job = open_job(call, services, Role::member);
+  if (!job) return send_error(reply, show_task_operation, job.error());
+  if (*wait == 0 || model::is_final(job->state)) return send_job(reply, call.request, *job);
+  const auto deadline = services.options.steady_now() + std::chrono::seconds(*wait);
+  std::make_shared<TaskPoll>(std::move(call.request), services, std::move(reply), std::move(*job),
+                             deadline)
+      ->wait();
+}
+
+// The projects whose jobs are listed: that of the query, or all that the principal is a member of.
+Result<std::vector<std::string>> read_projects(const Call& call, Services& services) {
+  std::vector<std::string> ids;
+  if (const auto wanted = call.request.parameter("projectId")) {
+    auto id = checked_id("projectId", *wanted);
+    if (!id) return model::fail(id.error());
+    auto project = open_project(services, *call.principal, *id, Role::member);
+    if (!project) return model::fail(project.error());
+    ids.push_back(std::move(project->id));
+    return ids;
+  }
+  auto projects = projects_with(services, *call.principal, Role::member);
+  if (!projects) return model::fail(projects.error());
+  for (auto& project : *projects) ids.push_back(std::move(project.id));
+  return ids;
+}
+
+Document document_of(store::Page<Job>&& page) {
+  ListShape shape{.json = ListShape::Json::object,
+                  .item = "item",
+                  .columns = {"_id", "status", "type", "progress", "name", "currentStep",
+                              "totalStep", "failReason", "data", "createdAt", "lastChangedAt"},
+                  .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
+  Value items = Value::array();
+  for (const Job& job : page.items) items.push_back(task_value(job));
+  return {.name = "tasks", .value = std::move(items), .list = std::move(shape)};
+}
+
+Result<Document> read_list(const Call& call, Services& services) {
+  auto request = read_page_request(call.request, services.clock.now());
+  if (!request) return model::fail(request.error());
+  store::Jobs::Filter filter;
+  if (const auto text = call.request.parameter("status")) {
+    filter.state = model::job_state_from(*text);
+    if (!filter.state) {
+      return model::fail(Errc::invalid_argument,
+                         "status must be queued, active, done, cancelling, cancelled or error");
+    }
+  }
+  auto projects = read_projects(call, services);
+  if (!projects) return model::fail(projects.error());
+  filter.project_ids = *std::move(projects);
+  auto page = services.store.jobs().list(filter, *request);
+  if (!page) return model::fail(store_error(page.error()));
+  return document_of(*std::move(page));
+}
+
+void list(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto document = read_list(taken, with);
+            if (!document) return send_error(answer, list_tasks_operation, document.error());
+            send_document(answer, taken.request, status::ok, *std::move(document));
+          });
+}
+
+Result<Job> cancel_job(const Call& call, Services& services) {
+  auto job = open_job(call, services, Role::proactive_admin);
+  if (!job) return job;
+  auto cancelled = services.store.jobs().cancel(job->id);
+  if (!cancelled && cancelled.error().code == Errc::conflict) {
+    return model::fail(Errc::conflict, "the task is over");
+  }
+  if (!cancelled) return model::fail(store_error(cancelled.error()));
+  return cancelled;
+}
+
+void cancel(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto job = cancel_job(taken, with);
+            if (!job) return send_error(answer, cancel_task_operation, job.error());
+            send_job(answer, taken.request, *job);
+          });
+}
+
+}  // namespace
+
+constinit const Operation list_tasks_operation{.id = "listTasks",
+                                               .method = Method::get,
+                                               .path = "/v2.0/tasks",
+                                               .credential = Credential::api_key,
+                                               .role = Role::member,
+                                               .run = list};
+
+constinit const Operation show_task_operation{.id = "showTask",
+                                              .method = Method::get,
+                                              .path = "/v2.0/tasks/{taskId}",
+                                              .credential = Credential::api_key,
+                                              .role = Role::member,
+                                              .run = show};
+
+constinit const Operation cancel_task_operation{.id = "cancelTask",
+                                                .method = Method::post,
+                                                .path = "/v2.0/tasks/{taskId}/cancel",
+                                                .credential = Credential::api_key,
+                                                .role = Role::proactive_admin,
+                                                .run = cancel};
+
+}  // namespace conversed::api

@@ -1,0 +1,94 @@
+// PATCH /v2.0/projects/{projectId}/members/{userId}: which locales a member may work in.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/documents.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+constexpr std::string_view missing = "there is no such member";
+
+Result<std::vector<std::string>> read_locales(const Call& call) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  const auto member = body->find("allowedLocales");
+  if (member == body->end() || !member->is_array()) {
+    return model::fail(Errc::invalid_argument,
+                       "allowedLocales is required: an array of objects with a localeId");
+  }
+  std::vector<std::string> ids;
+  for (const auto& each : *member) {
+    const bool named =
+        each.is_object() && each.contains("localeId") && each["localeId"].is_string();
+    if (!named) {
+      return model::fail(Errc::invalid_argument,
+                         "allowedLocales must be objects with a localeId, which is a string");
+    }
+    auto id = each["localeId"].get<std::string>();
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(std::move(id));
+  }
+  return ids;
+}
+
+Document document_of(const store::Member& member) {
+  Value locales = Value::array();
+  for (const auto& id : member.allowed_locales) locales.push_back({{"localeId", id}});
+  return {.name = "member",
+          .value = {{"_id", member.user.id},
+                    {"name", member.user.name},
+                    {"roles", member.roles},
+                    {"allowedLocales", std::move(locales)}},
+          .list = std::nullopt};
+}
+
+Result<store::Member> update(const Call& call, Services& services) {
+  auto project_id = id_of(call, "projectId");
+  if (!project_id) return model::fail(project_id.error());
+  auto user_id = id_of(call, "userId");
+  if (!user_id) return model::fail(user_id.error());
+  auto project =
+      open_project(services, *call.principal, *project_id, Role::member_manager, missing);
+  if (!project) return model::fail(project.error());
+  // Before the body is looked at: who is no member is missing whatever it says.
+  auto known = services.store.accounts().member(project->id, *user_id);
+  if (!known && known.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, std::string(missing));
+  }
+  if (!known) return model::fail(store_error(known.error()));
+  auto locales = read_locales(call);
+  if (!locales) return model::fail(locales.error());
+  auto member = services.store.accounts().set_allowed_locales(project->id, *user_id, *locales);
+  if (!member) return model::fail(store_error(member.error()));
+  return member;
+}
+
+void update_member(Call call, Services& services, Reply reply) {
+  on_pool(std::move(call), services, std::move(reply),
+          [](const Call& taken, Services& with, Reply& answer) {
+            auto member = update(taken, with);
+            if (!member) return send_error(answer, update_member_operation, member.error());
+            send_document(answer, taken.request, status::ok, document_of(*member));
+          });
+}
+
+}  // namespace
+
+constinit const Operation update_member_operation{
+    .id = "updateMember",
+    .method = Method::patch,
+    .path = "/v2.0/projects/{projectId}/members/{userId}",
+    .credential = Credential::api_key,
+    .role = Role::member_manager,
+    .run = update_member};
+
+}  // namespace conversed::api

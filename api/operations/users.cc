@@ -1,0 +1,184 @@
+// /management/users: users are added and listed, and get new passwords. All of it takes the role
+// userAdmin, but for one's own password.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/members.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Error;
+using model::Result;
+using nlohmann::json;
+
+constexpr std::size_t max_name_length = 200;  // bytes
+
+Error needs_user_admin() {
+  return {Errc::permission_denied, "the role userAdmin is needed"};
+}
+
+// Roles of the organisation or of a project, whichever are given to the user.
+Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
+                                            const Principal& principal) {
+  auto names = text_list_member(body, "roles");
+  if (!names) return names;
+  for (const std::string& name : *names) {
+    const auto role = role_from(name);
+    const bool of_organisation = role == Role::user_admin || role == Role::platform_admin;
+    if (!role || (in_project && of_organisation)) {
+      return model::fail(Errc::invalid_argument,
+                         "roles: there is no role " + name + (in_project ? " in a project" : ""));
+    }
+    // Nobody gives what they don't have where it reaches beyond the organisation.
+    if (role == Role::platform_admin && !principal.has(Role::platform_admin)) {
+      return model::fail(Errc::permission_denied, "the role platformAdmin is needed to give it");
+    }
+  }
+  return names;
+}
+
+// The project by its id or its name.
+Result<std::string> find_project(const std::string& wanted, const Principal& principal,
+                                 Services& services) {
+  auto projects = services.store.assets().projects(principal.organisation_id);
+  if (!projects) return model::fail(store_error(projects.error()));
+  for (const store::ProjectInfo& project : *projects) {
+    if (project.id == wanted || project.name == wanted) return project.id;
+  }
+  return model::fail(Errc::not_found, "there is no such project");
+}
+
+Result<store::Accounts::NewUser> read_user(const Call& call, Services& services) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  store::Accounts::NewUser user;
+  std::string project;
+  std::string password;
+  for (const auto& [name, place] :
+       {std::pair{"email", &user.email}, std::pair{"name", &user.name},
+        std::pair{"project", &project}, std::pair{"password", &password}}) {
+    auto value = text_member(*body, name);
+    if (!value) return model::fail(value.error());
+    *place = std::move(*value);
+  }
+  if (user.name.size() > max_name_length) {
+    return model::fail(Errc::invalid_argument, "name has 200 bytes at most");
+  }
+  if (user.name.empty()) user.name = user.email;
+  if (!password.empty()) user.password = std::move(password);
+  auto roles = read_roles(*body, !project.empty(), *call.principal);
+  if (!roles) return model::fail(roles.error());
+  if (project.empty()) {
+    user.roles = std::move(*roles);
+    return user;
+  }
+  auto id = find_project(project, *call.principal, services);
+  if (!id) return model::fail(id.error());
+  user.membership = {std::move(*id), std::move(*roles)};
+  return user;
+}
+
+void create(Call call, Services& services, Reply reply) {
+  const Principal& principal = *call.principal;
+  if (!principal.has(Role::user_admin)) {
+    return send_error(reply, create_user_operation, needs_user_admin());
+  }
+  auto wanted = read_user(call, services);
+  if (!wanted) return send_error(reply, create_user_operation, wanted.error());
+  auto user = services.store.accounts().create_user(principal.organisation_id, *wanted);
+  if (!user) return send_error(reply, create_user_operation, store_error(user.error()));
+  send_json(reply, status::created, {{"_id", user->id}, {"email", user->email}});
+}
+
+void list(Call call, Services& services, Reply reply) {
+  if (!call.principal->has(Role::user_admin)) {
+    return send_error(reply, list_users_operation, needs_user_admin());
+  }
+  auto users = services.store.accounts().users(call.principal->organisation_id);
+  if (!users) return send_error(reply, list_users_operation, store_error(users.error()));
+  json items = json::array();
+  for (const store::User& user : *users) {
+    items.push_back({{"_id", user.id},
+                     {"email", user.email},
+                     {"name", user.name},
+                     {"roles", user.roles},
+                     {"hasPassword", user.has_password},
+                     {"createdAt", unix_seconds(user.created_at)}});
+  }
+  send_json(reply, status::ok, {{"items", std::move(items)}});
+}
+
+// The user whose password is to be set, if the principal may.
+Result<store::User> password_owner(const std::string& email, const Principal& principal,
+                                   Services& services) {
+  auto& accounts = services.store.accounts();
+  auto user = email.empty() ? accounts.user(principal.organisation_id, principal.user_id)
+                            : accounts.user_by_email(principal.organisation_id, email);
+  const bool own = user && user->id == principal.user_id;
+  // Said before whether the user exists: without the role that is not to be found out.
+  if (!own && !principal.has(Role::user_admin)) return model::fail(needs_user_admin());
+  if (!user && user.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, "there is no such user");
+  }
+  if (!user) return model::fail(store_error(user.error()));
+  // Whoever sets a password can sign in with it.
+  const bool is_platform_admin = std::find(user->roles.begin(), user->roles.end(),
+                                           to_string(Role::platform_admin)) != user->roles.end();
+  if (!own && is_platform_admin && !principal.has(Role::platform_admin)) {
+    return model::fail(Errc::permission_denied,
+                       "the role platformAdmin is needed for the password of one who has it");
+  }
+  return user;
+}
+
+Result<void> change_password(const Call& call, Services& services) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto email = text_member(*body, "user");
+  if (!email) return model::fail(email.error());
+  auto password = text_member(*body, "password");
+  if (!password) return model::fail(password.error());
+  auto user = password_owner(*email, *call.principal, services);
+  if (!user) return model::fail(user.error());
+  auto changed = services.store.accounts().set_password(user->organisation_id, user->id, *password);
+  if (!changed) return model::fail(store_error(changed.error()));
+  return {};
+}
+
+void set_password(Call call, Services& services, Reply reply) {
+  auto changed = change_password(call, services);
+  if (!changed) return send_error(reply, set_password_operation, changed.error());
+  send_no_content(reply);
+}
+
+}  // namespace
+
+constinit const Operation create_user_operation{.id = "createUser",
+                                                .method = Method::post,
+                                                .path = "/management/users",
+                                                .credential = Credential::basic,
+                                                .role = Role::user_admin,
+                                                .run = create};
+
+constinit const Operation list_users_operation{.id = "listUsers",
+                                               .method = Method::get,
+                                               .path = "/management/users",
+                                               .credential = Credential::basic,
+                                               .role = Role::user_admin,
+                                               .run = list};
+
+constinit const Operation set_password_operation{.id = "setPassword",
+                                                 .method = Method::post,
+                                                 .path = "/management/users/password",
+                                                 .credential = Credential::basic,
+                                                 .role = Role::member,
+                                                 .run = set_password};
+
+}  // namespace conversed::api

@@ -1,0 +1,194 @@
+// The small parts of authentication: credentials of requests, lock-out, PKCE, redirect URIs.
+#include <gtest/gtest.h>
+
+#include "api/auth/base64.h"
+#include "api/auth/credentials.h"
+#include "api/auth/lockout.h"
+#include "api/auth/pkce.h"
+#include "api/auth/redirect_uri.h"
+#include "api/auth/sign_in_page.h"
+
+namespace conversed::api {
+namespace {
+
+using std::chrono::seconds;
+
+model::Result<std::optional<PresentedCredential>> credential_of(const Request& request) {
+  return presented_credential(request);
+}
+
+TEST(Credentials, EachOfTheFourIsFound) {
+  Request request;
+  request.headers = {{"x-api-key", "k"}};
+  EXPECT_EQ(*credential_of(request), (PresentedCredential{CredentialKind::api_key, "k"}));
+  request.headers = {{"x-contactcenter-authorization", "Bearer t"}};
+  EXPECT_EQ(*credential_of(request), (PresentedCredential{CredentialKind::contact_center, "t"}));
+  request.headers = {{"authorization", "bearer  t"}};
+  EXPECT_EQ(*credential_of(request), (PresentedCredential{CredentialKind::access_token, "t"}));
+  request.headers = {};
+  request.query = {{"api_key", "q"}};
+  EXPECT_EQ(*credential_of(request), (PresentedCredential{CredentialKind::api_key, "q"}));
+}
+
+TEST(Credentials, WithoutAValueThereIsNone) {
+  Request request;
+  EXPECT_EQ(*credential_of(request), std::nullopt);
+  request.headers = {
+      {"x-api-key", ""}, {"x-contactcenter-authorization", ""}, {"authorization", "Basic YTpi"}};
+  request.query = {{"api_key", ""}};
+  EXPECT_EQ(*credential_of(request), std::nullopt);
+}
+
+TEST(Credentials, SeveralThatDifferAreRefusedAndRepeatsAreOne) {
+  Request request;
+  request.headers = {{"x-api-key", "k"}, {"x-api-key", "k"}, {"authorization", "Basic YTpi"}};
+  request.query = {{"api_key", "k"}};
+  EXPECT_TRUE(credential_of(request));
+  for (const auto& other : HeaderList{{"x-api-key", "l"},
+                                      {"authorization", "Bearer k"},
+                                      {"x-contactcenter-authorization", "Bearer k"}}) {
+    Request twice = request;
+    twice.headers.push_back(other);
+    EXPECT_EQ(credential_of(twice).error().code, model::Errc::invalid_argument) << other.first;
+  }
+}
+
+TEST(Base64, RoundTripsEveryLength) {
+  for (const auto alphabet : {Base64::standard, Base64::url}) {
+    std::string bytes;
+    for (int i = 0; i < 260; ++i) {
+      EXPECT_EQ(decode_base64(encode_base64(bytes, alphabet), alphabet), bytes);
+      bytes += static_cast<char>(i * 37);
+    }
+  }
+  EXPECT_FALSE(decode_base64("YQ==", Base64::url)) << "never padded";
+  EXPECT_FALSE(decode_base64("YR", Base64::url)) << "bits that belong to no byte";
+  EXPECT_FALSE(decode_base64("-_-_", Base64::standard));
+}
+
+TEST(Lockout, LocksAnAccountAfterItsFailuresFromAnyAddress) {
+  Lockout lockout({.account_failures = 3, .address_failures = 0, .duration = seconds(60)});
+  Lockout::TimePoint now{};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(lockout.locked("ann@a.example", "1", now));
+    lockout.failed("Ann@A.example", std::to_string(i), now);
+  }
+  EXPECT_TRUE(lockout.locked("ann@a.example", "9", now));
+  EXPECT_FALSE(lockout.locked("tom@a.example", "1", now));
+  now += seconds(60);
+  EXPECT_FALSE(lockout.locked("ann@a.example", "9", now));
+  lockout.failed("ann@a.example", "9", now);
+  EXPECT_FALSE(lockout.locked("ann@a.example", "9", now)) << "older failures are forgotten";
+}
+
+TEST(Lockout, LocksAnAddressAndARightPasswordDoesNotClearIt) {
+  Lockout lockout({.account_failures = 2, .address_failures = 3, .duration = seconds(60)});
+  const Lockout::TimePoint now{};
+  lockout.failed("a", "here", now);
+  lockout.succeeded("a");
+  lockout.failed("a", "here", now);
+  EXPECT_FALSE(lockout.locked("a", "here", now)) << "the success cleared the account";
+  lockout.failed("b", "here", now);
+  EXPECT_TRUE(lockout.locked("c", "here", now));
+  EXPECT_FALSE(lockout.locked("c", "there", now));
+}
+
+TEST(Lockout, ForgetsWhatFailedLongestAgoWhenItIsFull) {
+  Lockout lockout({.account_failures = 1, .address_failures = 0, .max_names = 2});
+  const Lockout::TimePoint now{};
+  lockout.failed("a", "", now);
+  lockout.failed("b", "", now);
+  lockout.failed("a", "", now);
+  lockout.failed("c", "", now);
+  EXPECT_TRUE(lockout.locked("a", "", now));
+  EXPECT_FALSE(lockout.locked("b", "", now));
+  EXPECT_TRUE(lockout.locked("c", "", now));
+}
+
+TEST(Pkce, MakesTheChallengeOfTheStandardsExample) {
+  // RFC 7636, appendix B.
+  EXPECT_EQ(pkce_challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+  EXPECT_FALSE(pkce_challenge(std::string(42, 'a')));
+  EXPECT_TRUE(pkce_challenge(std::string(43, 'a')));
+  EXPECT_TRUE(pkce_challenge(std::string(128, 'a')));
+  EXPECT_FALSE(pkce_challenge(std::string(129, 'a')));
+  EXPECT_FALSE(pkce_challenge(std::string(42, 'a') + "+"));
+  EXPECT_TRUE(is_pkce_challenge("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"));
+  EXPECT_FALSE(is_pkce_challenge("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-c"));
+}
+
+TEST(RedirectUri, RegistersWhatBrowsersMayBeSentTo) {
+  for (const char* uri : {"https://client.example/cb", "https://client.example",
+                          "https://client.example/cb?a=b", "http://localhost:8080/cb",
+                          "http://[::1]/cb", "com.example.app:/cb", "com.example.app:cb"}) {
+    EXPECT_TRUE(is_redirect_uri(uri)) << uri;
+  }
+  for (const char* uri :
+       {"", "/cb", "client.example/cb", "https://", "https:///cb", "https:client.example",
+        "https://client.example/cb#x", "https://u:p@client.example/cb", "javascript:alert(1)",
+        "data:text/html,x", "https://client.example/ cb", "https://client.example/\"cb",
+        "https://client.example/cb\n", "https://:80/cb", "com.example.app:"}) {
+    EXPECT_FALSE(is_redirect_uri(uri)) << uri;
+  }
+}
+
+TEST(RedirectUri, IsComparedByteForByteButForALoopbackPort) {
+  const char* const registered = "https://client.example/cb";
+  EXPECT_TRUE(same_redirect_uri(registered, registered));
+  for (const char* uri : {"https://client.example/cb/", "https://client.example/cb?x=1",
+                          "https://CLIENT.example/cb", "https://client.example:443/cb",
+                          "https://client.example.evil.example/cb", "http://client.example/cb"}) {
+    EXPECT_FALSE(same_redirect_uri(registered, uri)) << uri;
+  }
+  EXPECT_TRUE(same_redirect_uri("http://127.0.0.1/cb", "http://127.0.0.1:4711/cb"));
+  EXPECT_TRUE(same_redirect_uri("http://[::1]:1/cb", "http://[::1]:2/cb"));
+  for (const char* uri : {"http://127.0.0.1:4711/other", "http://127.0.0.1.evil.example/cb",
+                          "http://127.0.0.1:1@evil.example/cb", "https://127.0.0.1:4711/cb",
+                          "http://localhost:4711/cb", "http://[::1]:4711/cb"}) {
+    EXPECT_FALSE(same_redirect_uri("http://127.0.0.1/cb", uri)) << uri;
+  }
+  EXPECT_FALSE(same_redirect_uri("http://localhost/cb", "http://localhost:4711/cb"));
+}
+
+TEST(RedirectUri, CarriesFurtherParametersEncoded) {
+  EXPECT_EQ(with_query("https://c.example/cb", {{"code", "x"}, {"state", "a&b =\xC3\xA4"}}),
+            "https://c.example/cb?code=x&state=a%26b%20%3D%C3%A4");
+  EXPECT_EQ(with_query("https://c.example/cb?a=b", {{"code", "x"}, {"state", ""}}),
+            "https://c.example/cb?a=b&code=x");
+}
+
+TEST(SignInPage, EscapesWhatItShows) {
+  const auto page = sign_in_page({.client_name = "<b>&\"",
+                                  .request = "\"><script>",
+                                  .redirect_scheme = "https",
+                                  .username = "\" autofocus onfocus=\"x",
+                                  .message = "<i>"});
+  EXPECT_EQ(page.body.find("<b>"), std::string::npos);
+  EXPECT_EQ(page.body.find("<script"), std::string::npos);
+  EXPECT_EQ(page.body.find("<i>"), std::string::npos);
+  EXPECT_EQ(page.body.find("\" autofocus"), std::string::npos);
+  EXPECT_NE(page.body.find("&lt;b&gt;&amp;&quot;"), std::string::npos);
+}
+
+TEST(SignInPage, FormsOfOtherSitesAreNotOwn) {
+  const auto is_own = [](HeaderList headers) {
+    Request request;
+    request.headers = std::move(headers);
+    return is_own_form(request);
+  };
+  EXPECT_TRUE(is_own({{"host", "a.example"}})) << "no browser";
+  EXPECT_TRUE(is_own({{"host", "a.example"}, {"origin", "https://A.example"}}));
+  EXPECT_FALSE(is_own({{"host", "a.example"}, {"origin", "https://b.example"}}));
+  EXPECT_FALSE(is_own({{"host", "a.example"}, {"origin", "null"}}));
+  EXPECT_FALSE(is_own({{"host", "a.example:8080"}, {"origin", "https://a.example"}}));
+  // Behind a proxy the host may be another one, but the browser knows.
+  EXPECT_TRUE(is_own(
+      {{"host", "inner"}, {"origin", "https://a.example"}, {"sec-fetch-site", "same-origin"}}));
+  for (const char* site : {"cross-site", "same-site", "none"}) {
+    EXPECT_FALSE(is_own({{"host", "a.example"}, {"sec-fetch-site", site}})) << site;
+  }
+}
+
+}  // namespace
+}  // namespace conversed::api

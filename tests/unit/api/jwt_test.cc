@@ -1,0 +1,303 @@
+// Contact-center tokens: keys made by OpenSSL, tokens signed here.
+#include "api/auth/jwt.h"
+
+#include <gtest/gtest.h>
+#include <openssl/ec.h>
+#include <openssl/ecdsa.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/auth/base64.h"
+
+namespace conversed::api {
+namespace {
+
+using nlohmann::json;
+using Key = std::shared_ptr<EVP_PKEY>;
+
+constexpr std::int64_t now_seconds = 1'780'000'000;
+const model::Timestamp now = model::from_unix_ms(now_seconds * 1000);
+const std::string shared_secret = "a secret of at least 32 bytes, shared";
+
+std::string url(std::string_view bytes) {
+  return encode_base64(bytes, Base64::url);
+}
+
+Key make_rsa(unsigned bits = 2048) {
+  return {EVP_RSA_gen(bits), EVP_PKEY_free};
+}
+Key make_ec() {
+  return {EVP_EC_gen("P-256"), EVP_PKEY_free};
+}
+const Key& rsa() {
+  static const Key key = make_rsa();
+  return key;
+}
+const Key& ec() {
+  static const Key key = make_ec();
+  return key;
+}
+
+std::string number(const Key& key, const char* name, int size = 0) {
+  BIGNUM* raw = nullptr;
+  EVP_PKEY_get_bn_param(key.get(), name, &raw);
+  const std::unique_ptr<BIGNUM, void (*)(BIGNUM*)> value(raw, BN_free);
+  std::string bytes(static_cast<std::size_t>(size > 0 ? size : BN_num_bytes(raw)), '\0');
+  BN_bn2binpad(raw, reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  return bytes;
+}
+
+json rsa_jwk(const Key& key, const char* id = "r") {
+  return {{"kty", "RSA"}, {"kid", id}, {"n", url(number(key, "n"))}, {"e", url(number(key, "e"))}};
+}
+json ec_jwk(const Key& key, const char* id = "e") {
+  return {{"kty", "EC"},
+          {"crv", "P-256"},
+          {"kid", id},
+          {"x", url(number(key, "qx", 32))},
+          {"y", url(number(key, "qy", 32))}};
+}
+
+std::string sign_der(const Key& key, const std::string& text) {
+  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
+                                                                   EVP_MD_CTX_free);
+  EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get());
+  std::string signature(1024, '\0');
+  std::size_t size = signature.size();
+  EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
+                 reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  signature.resize(size);
+  return signature;
+}
+
+// The two numbers side by side, as JWTs have them.
+std::string sign_ec(const Key& key, const std::string& text) {
+  const std::string der = sign_der(key, text);
+  const auto* at = reinterpret_cast<const unsigned char*>(der.data());
+  const std::unique_ptr<ECDSA_SIG, void (*)(ECDSA_SIG*)> numbers(
+      d2i_ECDSA_SIG(nullptr, &at, static_cast<long>(der.size())), ECDSA_SIG_free);
+  std::string raw(64, '\0');
+  auto* out = reinterpret_cast<unsigned char*>(raw.data());
+  BN_bn2binpad(ECDSA_SIG_get0_r(numbers.get()), out, 32);
+  BN_bn2binpad(ECDSA_SIG_get0_s(numbers.get()), out + 32, 32);
+  return raw;
+}
+
+std::string sign_hmac(const std::string& secret, const std::string& text) {
+  unsigned char mac[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac, &size);
+  return {reinterpret_cast<const char*>(mac), size};
+}
+
+json claims() {
+  return {{"sub", "ann@example.com"}, {"exp", now_seconds + 600}};
+}
+
+std::string unsigned_part(const json& header, const json& body) {
+  return url(header.dump()) + "." + url(body.dump());
+}
+std::string rs256(const json& body, json header = {{"alg", "RS256"}, {"kid", "r"}}) {
+  const auto text = unsigned_part(header, body);
+  return text + "." + url(sign_der(rsa(), text));
+}
+std::string es256(const json& body, json header = {{"alg", "ES256"}, {"kid", "e"}}) {
+  const auto text = unsigned_part(header, body);
+  return text + "." + url(sign_ec(ec(), text));
+}
+std::string hs256(const json& body, const std::string& secret = shared_secret,
+                  json header = {{"alg", "HS256"}}) {
+  const auto text = unsigned_part(header, body);
+  return text + "." + url(sign_hmac(secret, text));
+}
+
+class JwtTest : public testing::Test {
+ protected:
+  JwtTest() : folder_(std::filesystem::temp_directory_path() / "conversed-jwt-XXXXXX") {
+    folder_ = mkdtemp(folder_.string().data());
+    keys_.jwks_file = write("jwks.json", json{{"keys", {rsa_jwk(rsa()), ec_jwk(ec())}}}.dump());
+    both_ = keys_;
+    both_.secret = config::Secret(shared_secret);
+  }
+  ~JwtTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const char* name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+  static bool accepts(const config::ContactCenterSettings& settings, const std::string& token) {
+    const auto verifier = JwtVerifier::open(settings);
+    EXPECT_TRUE(verifier) << verifier.error().message;
+    return verifier && verifier->verify(token, now).has_value();
+  }
+
+  std::filesystem::path folder_;
+  config::ContactCenterSettings keys_;
+  config::ContactCenterSettings both_;
+};
+
+TEST_F(JwtTest, EachAlgorithmIsTakenWithItsKey) {
+  EXPECT_TRUE(accepts(both_, rs256(claims())));
+  EXPECT_TRUE(accepts(both_, es256(claims())));
+  EXPECT_TRUE(accepts(both_, hs256(claims())));
+  EXPECT_TRUE(accepts(both_, rs256(claims(), {{"alg", "RS256"}}))) << "without an id of its key";
+  const auto verified = JwtVerifier::open(both_)->verify(es256(claims()), now);
+  ASSERT_TRUE(verified);
+  EXPECT_EQ(verified->subject, "ann@example.com");
+}
+
+TEST_F(JwtTest, WithoutKeysAllAreRefused) {
+  EXPECT_FALSE(JwtVerifier().verify(rs256(claims()), now));
+  EXPECT_FALSE(accepts({}, hs256(claims(), "")));
+  EXPECT_FALSE(accepts(keys_, hs256(claims())));
+}
+
+TEST_F(JwtTest, NoneIsNobodys) {
+  for (const char* name : {"none", "None", "NONE", "nOnE", ""}) {
+    const auto text = unsigned_part({{"alg", name}}, claims());
+    EXPECT_FALSE(accepts(both_, text + ".")) << name;
+    EXPECT_FALSE(accepts(both_, text)) << name;
+  }
+  EXPECT_FALSE(accepts(both_, unsigned_part(json::object(), claims()) + "."));
+}
+
+TEST_F(JwtTest, APublicKeyIsNoSharedSecret) {
+  std::unique_ptr<BIO, int (*)(BIO*)> memory(BIO_new(BIO_s_mem()), BIO_free);
+  PEM_write_bio_PUBKEY(memory.get(), rsa().get());
+  char* data = nullptr;
+  const auto size = BIO_get_mem_data(memory.get(), &data);
+  const std::string pem(data, static_cast<std::size_t>(size));
+  const json as_hmac{{"alg", "HS256"}, {"kid", "r"}};
+  for (const std::string& secret : {pem, number(rsa(), "n"), url(number(rsa(), "n"))}) {
+    EXPECT_FALSE(accepts(keys_, hs256(claims(), secret, as_hmac)));
+    EXPECT_FALSE(accepts(both_, hs256(claims(), secret, as_hmac)));
+  }
+  EXPECT_FALSE(accepts(both_, rs256(claims(), {{"alg", "ES256"}, {"kid", "r"}})));
+  EXPECT_FALSE(accepts(both_, es256(claims(), {{"alg", "RS256"}, {"kid", "e"}})));
+}
+
+TEST_F(JwtTest, AnySingleChangeIsNoticed) {
+  for (const auto& token : {rs256(claims()), es256(claims()), hs256(claims())}) {
+    const auto verifier = JwtVerifier::open(both_);
+    ASSERT_TRUE(verifier);
+    for (std::size_t i = 0; i < token.size(); i += 7) {
+      auto changed = token;
+      changed[i] = changed[i] == 'A' ? 'B' : 'A';
+      EXPECT_FALSE(verifier->verify(changed, now)) << i;
+    }
+    EXPECT_FALSE(verifier->verify(token + "A", now));
+    EXPECT_FALSE(verifier->verify(token + "=", now));
+    EXPECT_FALSE(verifier->verify(token + ".", now));
+    EXPECT_FALSE(verifier->verify(token.substr(0, token.rfind('.')), now));
+  }
+}
+
+TEST_F(JwtTest, TimesAreCheckedWithALittleLeeway) {
+  const auto with = [](const char* name, const json& value) {
+    auto body = claims();
+    body[name] = value;
+    return hs256(body);
+  };
+  const auto leeway = JwtVerifier::leeway.count();
+  EXPECT_TRUE(accepts(both_, with("exp", now_seconds - leeway + 1)));
+  EXPECT_FALSE(accepts(both_, with("exp", now_seconds - leeway)));
+  EXPECT_TRUE(accepts(both_, with("nbf", now_seconds + leeway)));
+  EXPECT_FALSE(accepts(both_, with("nbf", now_seconds + leeway + 1)));
+  EXPECT_TRUE(accepts(both_, with("exp", static_cast<double>(now_seconds) + 0.5)));
+  for (const json& value : {json("1999999999"), json(nullptr), json(-1), json(1e300)}) {
+    EXPECT_FALSE(accepts(both_, with("exp", value))) << value;
+    EXPECT_FALSE(accepts(both_, with("nbf", value))) << value;
+  }
+  auto body = claims();
+  body.erase("exp");
+  EXPECT_FALSE(accepts(both_, hs256(body))) << "a token that never expires";
+}
+
+TEST_F(JwtTest, IssuerAudienceAndSubjectAreAsTheyHaveToBe) {
+  auto settings = both_;
+  settings.issuer = "https://center.example";
+  settings.audience = "conversed";
+  const auto token = [](const json& more) {
+    auto body = claims();
+    body.update(more);
+    return hs256(body);
+  };
+  const json right{{"iss", "https://center.example"}, {"aud", "conversed"}};
+  EXPECT_TRUE(accepts(settings, token(right)));
+  EXPECT_TRUE(accepts(settings, token({{"iss", right["iss"]}, {"aud", {"other", "conversed"}}})));
+  for (const json& wrong :
+       {json{{"iss", right["iss"]}}, json{{"aud", "conversed"}},
+        json{{"iss", "https://center.example/"}, {"aud", "conversed"}},
+        json{{"iss", right["iss"]}, {"aud", "other"}}, json{{"iss", right["iss"]}, {"aud", 1}},
+        json{{"iss", {"https://center.example"}}, {"aud", "conversed"}},
+        json{{"iss", right["iss"]}, {"aud", json::array()}}}) {
+    EXPECT_FALSE(accepts(settings, token(wrong))) << wrong;
+  }
+  for (const json& subject : {json(""), json(1), json(nullptr)}) {
+    EXPECT_FALSE(accepts(both_, token({{"sub", subject}}))) << subject;
+  }
+}
+
+TEST_F(JwtTest, HeaderThatWeDoNotUnderstandIsRefused) {
+  EXPECT_FALSE(
+      accepts(both_, rs256(claims(), {{"alg", "RS256"}, {"crit", {"b64"}}, {"b64", true}})));
+  EXPECT_FALSE(accepts(both_, rs256(claims(), {{"alg", "RS256"}, {"kid", "unknown"}})));
+  EXPECT_FALSE(accepts(both_, rs256(claims(), {{"alg", "RS384"}, {"kid", "r"}})));
+  EXPECT_FALSE(accepts(both_, rs256(claims(), {{"alg", {"RS256"}}, {"kid", "r"}})));
+}
+
+TEST_F(JwtTest, JunkIsRefused) {
+  for (const std::string& junk :
+       {std::string(), std::string("."), std::string(".."), std::string("..."),
+        std::string("a.b.c"), url("{}") + "." + url("{}") + ".",
+        url("[]") + "." + url("1") + "." + url("x"),
+        url(std::string(JwtVerifier::max_token_bytes, ' ')) + ".e30.", std::string(100'000, '.')}) {
+    EXPECT_FALSE(accepts(both_, junk)) << junk.substr(0, 40);
+  }
+}
+
+TEST_F(JwtTest, KeysThatAreTooShortOrForSomethingElseAreNoKeys) {
+  const auto weak = make_rsa(1024);
+  auto off_curve = ec_jwk(ec());
+  off_curve["y"] = off_curve["x"];
+  auto for_encryption = rsa_jwk(rsa());
+  for_encryption["use"] = "enc";
+  auto other_algorithm = rsa_jwk(rsa());
+  other_algorithm["alg"] = "PS256";
+  const json symmetric{{"kty", "oct"}, {"k", url(shared_secret)}, {"alg", "HS256"}};
+  for (const json& key : {rsa_jwk(weak), off_curve, for_encryption, other_algorithm, symmetric,
+                          json{{"kty", "RSA"}}, json("key"), json::object()}) {
+    EXPECT_FALSE(parse_jwks(json{{"keys", {key}}}.dump())) << key;
+    EXPECT_TRUE(parse_jwks(json{{"keys", {key, ec_jwk(ec())}}}.dump())) << key;
+  }
+  for (const char* text : {"", "[]", "{}", R"({"keys":{}})", R"({"keys":[]})", "nonsense"}) {
+    EXPECT_FALSE(parse_jwks(text)) << text;
+  }
+}
+
+TEST_F(JwtTest, SecretComesFromAFileAsWell) {
+  config::ContactCenterSettings settings;
+  settings.secret_file = write("secret", shared_secret + "\n");
+  EXPECT_TRUE(accepts(settings, hs256(claims())));
+  settings.secret_file = write("secret", "short");
+  const auto refused = JwtVerifier::open(settings);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message.find("short"), std::string::npos);
+  settings.secret_file = folder_ / "missing";
+  EXPECT_FALSE(JwtVerifier::open(settings));
+  settings = {};
+  settings.jwks_file = write("jwks.json", "{}");
+  EXPECT_NE(JwtVerifier::open(settings).error().message.find("contact_center.jwks_file"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace conversed::api
