@@ -76,6 +76,9 @@ class ChainBuilder {
   Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
                               std::vector<model::Output> outputs, const EndpointPtr& endpoint);
   Result<void> bury(const Event& event, const store::InboxEvent& parts, const std::string& reason);
+  Result<void> bury_waiting(const Event& event, const store::InboxEvent& parts,
+                            const std::string& reason);
+  Result<void> bury_damaged(const Event& event, const store::InboxEvent& parts);
   Result<void> settle_failure(const model::Execution& execution, bool resumed);
   void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
   void to_inbox(const queue::Record& record);
@@ -86,8 +89,10 @@ class ChainBuilder {
     return !session_.busy() && drained_ < stored_inbox_.size() && may_start();
   }
   // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
+  // Nothing waits for what is damaged.
   [[nodiscard]] bool must_wait() const {
-    return input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start();
+    return damage_.empty() &&
+           (input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start());
   }
   // Where a single event is looked for, a second one waits for the next chain.
   [[nodiscard]] bool may_start() const {
@@ -102,8 +107,9 @@ class ChainBuilder {
   model::Profile profile_;
   std::vector<store::InboxEvent> stored_inbox_;
   std::size_t drained_ = 0;
-  model::Execution running_;  // the session's, as the Turn that runs found it
-  std::string damage_;        // of what is stored; nothing runs on it
+  model::Execution running_;     // the session's, as the Turn that runs found it
+  std::string damage_;           // of what is stored; nothing runs on it
+  bool execution_lost_ = false;  // it can't be read: only the store knows what it waits for
   bool again_ = false;
 };
 
@@ -132,6 +138,7 @@ Result<void> ChainBuilder::load() {
   }
   profile_ = std::move(loaded->profile);
   damage_ = std::move(loaded->damage);
+  execution_lost_ = loaded->execution_lost;
   chain_.unit.key = input_.key;
   chain_.unit.expected_version = session_.version;
   chain_.unit.profile_read_version = profile_.version;
@@ -162,22 +169,22 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
 }
 
 Result<void> ChainBuilder::take_new(const queue::Record& record) {
-  if (auto refused = input_.refused.find(record.id);
-      refused != input_.refused.end() && must_wait()) {
-    bury_unreadable(parts_of(record), refused->second);
-    return {};
-  }
   auto event =
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
   if (!event) {
     bury_unreadable(parts_of(record), event.error().message);
     return {};
   }
+  // Whether its claim is there can't be told, but that nobody will take it: it goes with the rest.
+  if (execution_lost_ && !is_input(event->type)) return bury_damaged(*event, parts_of(record));
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
   if (!*claimed) return {};  // it has had its effects, or what it answers is gone
   count_use(*event);
   if (is_input(event->type) && must_wait()) {
+    if (auto refused = input_.refused.find(event->id); refused != input_.refused.end()) {
+      return bury_waiting(*event, parts_of(record), refused->second);
+    }
     to_inbox(record);
     return {};
   }
@@ -234,12 +241,13 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
 // Runs an event that nothing holds back, unless it is known to fail.
 Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts) {
   if (chain_.first_started.empty()) chain_.first_started = event.id;
-  if (!damage_.empty()) return bury(event, parts, "its session is damaged: " + damage_);
+  if (!damage_.empty()) return bury_damaged(event, parts);
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
     return bury(event, parts, refused->second);
   }
   if (input_.care == Care::record_attempts && input_.attempted->insert(event.id).second) {
-    auto attempts = context_.attempts.begin(event.id);
+    const bool suspect = context_.suspect_before && event.accepted_at < *context_.suspect_before;
+    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0);
     if (!attempts) return fail(attempts.error());
     if (*attempts > context_.max_attempts) {
       return bury(event, parts,
@@ -356,7 +364,8 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
                                        context_.clock.now() + context_.answer_lifetime});
       }
       // A keyed input may get a second client between here and the commit: it waits for this one.
-      chain_.answered.push_back({execution.input_id, std::move(answer)});
+      chain_.answered.push_back(
+          {execution.input_id, std::move(answer), claimed && otherwise == Delivery::pending});
     }
     if (resumed && (claimed || otherwise == Delivery::none)) {
       chain_.unit.outputs_kept.push_back(execution.input_id);
@@ -398,6 +407,32 @@ Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& par
   return settle_outputs(execution, true, resumed, std::move(effects.outputs), *endpoint);
 }
 
+// The same for an input that the running execution, or others in the inbox, keep from its turn:
+// they go on as if it had never come.
+Result<void> ChainBuilder::bury_waiting(const Event& event, const store::InboxEvent& parts,
+                                        const std::string& reason) {
+  model::Session as_it_is = session_;
+  auto buried = bury(event, parts, reason);
+  as_it_is.last_output_seq = session_.last_output_seq;
+  session_ = std::move(as_it_is);
+  return buried;
+}
+
+// The same in a session that can't be read in full. What it waits for is over, too: nothing could
+// go on from there.
+Result<void> ChainBuilder::bury_damaged(const Event& event, const store::InboxEvent& parts) {
+  if (std::exchange(execution_lost_, false)) {
+    chain_.unit.execution_abandoned = true;
+    chain_.outputs_released = true;
+  }
+  if (is_input(event.type) && session_.execution) {
+    const model::Execution over = *std::exchange(session_.execution, std::nullopt);
+    chain_.unit.calls_cancelled.push_back(over.pending_call_id);
+    if (auto settled = settle_failure(over, true); !settled) return settled;
+  }
+  return bury(event, parts, "its session is damaged: " + damage_);
+}
+
 // A failure that nothing is said about: a waiting client learns of it, and what was held for it
 // goes out.
 Result<void> ChainBuilder::settle_failure(const model::Execution& execution, bool resumed) {
@@ -437,6 +472,8 @@ void ChainBuilder::count_use(const Event& event) {
 }
 
 void ChainBuilder::close() {
+  // What can't be read is overwritten with a reason only: never for the sake of a position.
+  if (!damage_.empty() && chain_.unit.dead_letters.empty()) chain_.changes = false;
   chain_.unit.inbox_removed = static_cast<std::int64_t>(drained_);
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
   chain_.unit.after = std::move(session_);

@@ -68,7 +68,8 @@ class World::Everything final : public queue::Listener {
 };
 
 std::string token(char digit) {
-  return std::string(model::url_token_length, digit);
+  std::string text(model::url_token_length, digit);
+  return text;
 }
 
 nlohmann::json message(char endpoint) {
@@ -99,7 +100,8 @@ World::World(const WorldSettings& settings) {
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
   services = std::make_unique<Services>(Services{
       options, clock, *store, *log, *events, *assets, *authenticator, *rate_limiter, *quota, busy,
-      waiters, watch, pool, [this](const model::SessionKey& key) { touched.push_back(key); }});
+      waiters, watch, pool, [this](const model::SessionKey& key) { touched.push_back(key); },
+      [this](const model::SessionKey& key) { delivered.push_back(key); }});
   router = std::make_unique<Router>(all_operations(), *services);
   fill();
 }

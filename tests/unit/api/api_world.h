@@ -109,6 +109,7 @@ class World {
   OutputWatch watch;
   BlockingPool pool{2, 64};
   std::vector<model::SessionKey> touched;
+  std::vector<model::SessionKey> delivered;
   std::unique_ptr<Services> services;
   std::unique_ptr<Router> router;
 
@@ -127,6 +128,6 @@ class World {
 
 // The value of the answer's header, or "".
 [[nodiscard]] std::string header(const Response& response, std::string_view name);
-[[nodiscard]] std::string basic(std::string_view email, std::string_view password);
+[[nodiscard]] std::string basic(std::string_view email, std::string_view secret);
 
 }  // namespace conversed::api::test
