@@ -121,7 +121,7 @@ std::string http_date(model::Timestamp time) {
       std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
                     days[parts.tm_wday % 7], parts.tm_mday, months[parts.tm_mon % 12],
                     parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
-  return std::string(text.data(), static_cast<std::size_t>(length));
+  return {text.data(), static_cast<std::size_t>(length)};
 }
 
 Response error_response(int status, std::string_view detail, const ExchangeContext& context,

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "queue/keyed_append.h"
 #include "queue/log.h"
@@ -18,6 +19,7 @@ class Events {
  public:
   using Appended = std::function<void(model::Result<queue::Appended>)>;
   using KeyedAppended = std::function<void(model::Result<queue::KeyedAppended>)>;
+  using LookedUp = queue::LookUpCallback;
 
   // Both must outlive this.
   Events(queue::Log& log, queue::KeyedAppend& keyed) : log_(log), keyed_(keyed) {}
@@ -28,6 +30,9 @@ class Events {
   // The event has to carry the claim {keyed_event, its id}, so that a second record of it, which a
   // log may hold after a broken append, has no effects.
   void append_keyed(const model::Event& event, const queue::AppendKey& key, KeyedAppended done);
+
+  // What a key stands for, without an append; `done` may be called inside this call.
+  void look_up(const queue::AppendKey& key, LookedUp done) { keyed_.look_up(key, std::move(done)); }
 
   // Events that became durable since the start.
   [[nodiscard]] std::uint64_t appended() const { return appended_.load(std::memory_order_relaxed); }

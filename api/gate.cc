@@ -37,7 +37,8 @@ Gate::Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std
       descriptor_(descriptor),
       reader_({.max_header = keeper_->settings().max_header,
                .max_body = keeper_->settings().max_body,
-               .max_body_for = &keeper_->settings().max_body_for}) {
+               .body_rule = &keeper_->settings().body_rule,
+               .large_bodies = &keeper_->large_bodies()}) {
   wait_for(Wait::idle);
 }
 
@@ -152,6 +153,7 @@ void Gate::begin_exchange(const Request& request, bool keep_alive) {
 // Answers what never became a request, and ends the connection.
 void Gate::refuse(int status, std::string_view detail) {
   begin_exchange(reader_.partial(), false);
+  keeper_->count_answer(status);
   std::string message;
   write_response(message, error_response(status, detail, context_, now()),
                  {.head = head_,
@@ -187,6 +189,7 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   const Lock lock(mutex_);
   if (!in_flight_ || sequence != sequence_) return;
   in_flight_ = false;
+  keeper_->count_answer(response.status);
   write(message);
   if (message.capacity() > keeper_->settings().max_pipelined) message = {};
   if (!keep_alive && phase_ == Phase::serving) phase_ = Phase::finishing;

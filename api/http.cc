@@ -49,17 +49,32 @@ Reply& Reply::operator=(Reply&& other) noexcept {
     Reply replaced(std::move(*this));  // answers its request, if nobody did
     sink_ = std::move(other.sink_);
     sequence_ = other.sequence_;
+    observer_ = other.observer_;
+    since_ = other.since_;
   }
   return *this;
 }
 
 Reply::~Reply() {
-  if (sink_) sink_->abandoned(sequence_);
+  if (!sink_) return;
+  tell_observer(500);
+  sink_->abandoned(sequence_);
+}
+
+void Reply::observe(const AnswerObserver& observer) {
+  if (!observer) return;
+  observer_ = &observer;
+  since_ = std::chrono::steady_clock::now();
+}
+
+void Reply::tell_observer(int status) const {
+  if (observer_ != nullptr) (*observer_)(status, std::chrono::steady_clock::now() - since_);
 }
 
 void Reply::send(Response response) {
   if (!sink_) return;
   const auto sink = std::move(sink_);
+  tell_observer(response.status);
   sink->answer(sequence_, std::move(response));
 }
 

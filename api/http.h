@@ -2,7 +2,9 @@
 // HTTP library.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +44,8 @@ struct Request {
   std::string peer;    // the address of the other end, without its port
   bool keep_alive = true;
   std::string trace_id;  // 32 hex digits: of a valid incoming traceparent, else a new one
+  // What a large body takes of the server's memory (BodyShare): given back with the request.
+  std::shared_ptr<const void> body_share = {};
 
   // The first header of that name, which must be given in lower case.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
@@ -81,6 +85,10 @@ class ReplySink {
   [[nodiscard]] virtual model::Timestamp now() const = 0;
 };
 
+// Told the status of an answer, and how long it took, before it is sent. On the way of every
+// answer, from any thread: it must cost next to nothing, and not throw.
+using AnswerObserver = std::function<void(int status, std::chrono::steady_clock::duration took)>;
+
 // The right, and the duty, to answer one request exactly once.
 //
 // One thread at a time, but any thread: it may be moved to another one and sent from there, whether
@@ -103,14 +111,22 @@ class Reply {
   // for strangers. Errc::internal never shows its message.
   void fail(const model::Error& error, ErrorShape shape = ErrorShape::problem);
 
+  // Has the observer told of the answer, whoever gives it, and its time counted from now. It must
+  // outlive the Reply; an empty one is none.
+  void observe(const AnswerObserver& observer);
+
   // False once sent or moved from.
   [[nodiscard]] explicit operator bool() const { return sink_ != nullptr; }
   // Of the request; only while not yet sent.
   [[nodiscard]] const ExchangeContext& context() const { return sink_->context(); }
 
  private:
+  void tell_observer(int status) const;
+
   std::shared_ptr<ReplySink> sink_;
   std::uint64_t sequence_;
+  const AnswerObserver* observer_ = nullptr;
+  std::chrono::steady_clock::time_point since_{};
 };
 
 }  // namespace conversed::api

@@ -139,6 +139,10 @@ std::size_t HttpServer::connections() const {
   return impl_->keeper_->connections();
 }
 
+AnswerCounts HttpServer::answer_counts() const {
+  return impl_->keeper_->answer_counts();
+}
+
 model::Result<void> HttpServer::start() {
   if (impl_->started_) return {};
   try {

@@ -30,6 +30,8 @@ class HttpServer {
   [[nodiscard]] std::uint16_t port() const;
   // Connections that are open, those included that are about to close.
   [[nodiscard]] std::size_t connections() const;
+  // Of all requests since the start, refused ones included; for metrics.
+  [[nodiscard]] AnswerCounts answer_counts() const;
 
   // Starts the threads. Fails with internal if they can't be had.
   [[nodiscard]] model::Result<void> start();

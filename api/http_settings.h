@@ -7,7 +7,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "api/body_budget.h"
 #include "api/http.h"
 #include "store/model/clock.h"
 
@@ -18,6 +21,19 @@ namespace conversed::api {
 // `on_defect`.
 using Handler = std::function<void(Request&&, Reply)>;
 
+// How many answers had each status, for those that had one; in order.
+using AnswerCounts = std::vector<std::pair<int, std::uint64_t>>;
+
+// What becomes of a request's body, decided once its head is whole.
+struct BodyRule {
+  std::size_t max_body = 0;          // bytes: else 413
+  Sender sender = Sender::stranger;  // `known`: its credentials are known to be right
+  bool wanted = true;  // false: the request is handed on without a body, its connection then ends
+};
+// `head` is the request without its body, `peer` and `trace_id`. Called on the server's threads,
+// under the lock of a connection: it may look into memory, no further.
+using BodyRuleFor = std::function<BodyRule(const Request& head)>;
+
 struct HttpSettings {
   std::string address = "127.0.0.1";  // an IPv4 or IPv6 address
   std::uint16_t port = 0;             // 0 picks one
@@ -25,9 +41,10 @@ struct HttpSettings {
 
   std::size_t max_header = 16 * 1024;  // bytes of the header section: else 414 or 431
   std::size_t max_body = 64 * 1024;    // bytes: else 413
-  // The same for single operations, asked once the head is whole; empty: `max_body` for all. Called
-  // on the server's threads.
-  std::function<std::size_t(Method, std::string_view path)> max_body_for = {};
+  BodyRuleFor body_rule = {};          // empty: `max_body` for all
+  // Bytes of all bodies above `max_body` together, until they are handled: else 503. Strangers'
+  // may take half.
+  std::size_t max_large_bodies = std::size_t{128} << 20;
   std::size_t max_pipelined =
       256 * 1024;  // bytes that wait behind the request in flight: else closed
   std::size_t max_connections = 10'000;  // open at a time: the next ones get 503

@@ -55,7 +55,8 @@ Keeper::Keeper(HttpSettings settings, Handler handler, int epoll, int wake)
       handler_(std::move(handler)),
       round_(round_for(settings_)),
       epoll_(epoll),
-      wake_(wake) {}
+      wake_(wake),
+      large_bodies_(std::make_shared<BodyBudget>(settings_.max_large_bodies)) {}
 
 Keeper::~Keeper() {
   stop();
@@ -133,6 +134,20 @@ void Keeper::resume_later(std::shared_ptr<Gate> gate) {
     return resumable.gates.size() == 1;
   });
   if (first) wake_up();
+}
+
+void Keeper::count_answer(int status) {
+  if (status < 100 || status > 599) status = 500;
+  answers_[static_cast<std::size_t>(status - 100)].fetch_add(1, std::memory_order_relaxed);
+}
+
+AnswerCounts Keeper::answer_counts() const {
+  AnswerCounts counts;
+  for (std::size_t at = 0; at < answers_.size(); ++at) {
+    const std::uint64_t count = answers_[at].load(std::memory_order_relaxed);
+    if (count != 0) counts.emplace_back(static_cast<int>(at) + 100, count);
+  }
+  return counts;
 }
 
 void Keeper::watch(int descriptor, std::uint64_t id, bool again) {

@@ -2,6 +2,7 @@
 // to happen when no byte arrives.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "api/body_budget.h"
 #include "api/gate.h"
 #include "api/http_settings.h"
 #include "store/model/guarded.h"
@@ -63,6 +65,11 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   [[nodiscard]] const HttpSettings& settings() const { return settings_; }
   [[nodiscard]] const Handler& handler() const { return handler_; }
   [[nodiscard]] const model::Clock& clock() const { return *settings_.clock; }
+  [[nodiscard]] const std::shared_ptr<BodyBudget>& large_bodies() const { return large_bodies_; }
+
+  // An answer of that status is about to be written; any that is none counts as 500.
+  void count_answer(int status);
+  [[nodiscard]] AnswerCounts answer_counts() const;
 
  private:
   using Gates = std::unordered_map<std::uint64_t, std::shared_ptr<Gate>>;
@@ -79,7 +86,9 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   const std::chrono::milliseconds round_;  // how often time-outs are looked for
   const int epoll_;
   const int wake_;
+  const std::shared_ptr<BodyBudget> large_bodies_;
   std::atomic<bool> draining_{false};
+  std::array<std::atomic<std::uint64_t>, 500> answers_{};  // by status, from 100 on
 
   mutable std::mutex mutex_;  // guards the next three
   std::condition_variable emptied_;

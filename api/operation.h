@@ -60,6 +60,7 @@ struct Operation {
   Role role = Role::none;                        // none exactly for `open` ones
   ErrorShape error_shape = ErrorShape::problem;  // of 400 and 404; all others are problems
   std::size_t max_body_bytes = 0;                // 0: the setting `api.max_body`
+  bool is_inject = false;                        // its answers are measured as those of injects
   void (*run)(Call call, Services& services, Reply reply) = nullptr;
 };
 

@@ -1,10 +1,10 @@
 #include "api/request_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 
+#include "api/http_syntax.h"
 #include "api/percent.h"
 
 namespace conversed::api {
@@ -18,74 +18,12 @@ constexpr std::size_t max_empty_lines = 4;
 // chunks of one byte with a short extension, too little to keep a connection busy with nothing.
 constexpr std::size_t framing_per_byte = 16;
 
-constexpr auto make_token_table() {
-  std::array<bool, 256> table{};
-  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
-  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = table[c - 'a' + 'A'] = true;
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
-    table[static_cast<unsigned char>(c)] = true;
-  return table;
-}
-constexpr auto token_table = make_token_table();
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return token_table[static_cast<unsigned char>(c)];
-  });
-}
-
-// VCHAR, obs-text, space or tab: no NUL, no bare CR, no other control character.
-bool is_field_text(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte >= 0x20 && byte != 0x7F) || byte == '\t';
-  });
-}
-
-char to_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower) {
-  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(),
-                                                   [](char a, char b) { return to_lower(a) == b; });
-}
-
-std::string_view trim(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-// Calls `visit` with each trimmed, non-empty element of a comma-separated list.
-template <typename F>
-void for_each_element(std::string_view list, F&& visit) {
-  while (!list.empty()) {
-    const auto comma = list.find(',');
-    const auto element = trim(list.substr(0, comma));
-    if (!element.empty()) visit(element);
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-  }
-}
-
 std::optional<Method> find_method(std::string_view name) {
   for (const Method method : {Method::get, Method::post, Method::head, Method::put, Method::patch,
                               Method::delete_, Method::options}) {
     if (name == method_name(method)) return method;
   }
   return std::nullopt;
-}
-
-// host [":" port], or empty (RFC 9110 §7.2); user information has no place in it.
-bool is_host(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return c > ' ' && c < 0x7F &&
-           std::string_view("/\\?#@,<>\"{}|^`").find(c) == std::string_view::npos;
-  });
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 }  // namespace
@@ -106,6 +44,7 @@ RequestReader::Progress RequestReader::feed(std::string_view& bytes) {
 }
 
 Request RequestReader::take() {
+  request_.body_share = std::move(share_);
   Request request = std::move(request_);
   reset();
   return request;
@@ -122,10 +61,13 @@ void RequestReader::reset() {
   left_ = 0;
   framing_bytes_ = trailer_bytes_ = 0;
   trailer_.clear();
+  share_.reset();
 }
 
 bool RequestReader::refuse(int status, std::string_view detail) {
   stage_ = Stage::refused;
+  request_.body = {};  // nobody will read it, and the connection may take a while to end
+  share_.reset();
   refusal_ = {status, detail};
   return false;
 }
@@ -346,16 +288,18 @@ bool RequestReader::decide_framing() {
     if (framing_.http_1_0) return refuse(400, "HTTP/1.0 knows no Transfer-Encoding.");
     if (!fields_.chunked) return refuse(400, "The Transfer-Encoding header is empty.");
   }
-  max_body_ = limits_.max_body;
-  if (limits_.max_body_for != nullptr && *limits_.max_body_for) {
-    max_body_ = (*limits_.max_body_for)(request_.method, request_.path);
-  }
-  if (fields_.length > max_body_) {
+  rule_ = {.max_body = limits_.max_body};
+  if (limits_.body_rule != nullptr && *limits_.body_rule) rule_ = (*limits_.body_rule)(request_);
+  const bool unwanted = !rule_.wanted && (fields_.chunked || fields_.length != 0);
+  if (!unwanted && fields_.length > rule_.max_body) {
     return refuse(413, "The body is larger than this server accepts.");
   }
-  framing_.keep_alive = !fields_.close && (!framing_.http_1_0 || fields_.keep_alive);
+  // Behind a body that is not read there is no next request.
+  framing_.keep_alive = !unwanted && !fields_.close && (!framing_.http_1_0 || fields_.keep_alive);
   request_.keep_alive = framing_.keep_alive;
-  if (fields_.chunked) {
+  if (unwanted) {
+    stage_ = Stage::complete;
+  } else if (fields_.chunked) {
     stage_ = Stage::chunks;
   } else if (fields_.length != 0) {
     left_ = fields_.length;
@@ -371,9 +315,23 @@ bool RequestReader::decide_framing() {
 
 // ---- The body
 
+bool RequestReader::append_to_body(std::string_view part) {
+  const std::size_t needed = request_.body.size() + part.size();
+  if (needed > limits_.max_body && limits_.large_bodies != nullptr) {
+    if (!share_) share_ = std::make_shared<BodyShare>(*limits_.large_bodies, rule_.sender);
+    const bool known_length = stage_ == Stage::length;
+    const auto largest = known_length ? request_.body.size() + left_ : rule_.max_body;
+    if (!share_->make_room(request_.body, needed, largest)) {
+      return refuse(503, "Too many large bodies are being read; try again later.");
+    }
+  }
+  request_.body.append(part);
+  return true;
+}
+
 RequestReader::Progress RequestReader::read_length(std::string_view& bytes) {
   const auto part = bytes.substr(0, static_cast<std::size_t>(left_));
-  request_.body.append(part);
+  if (!append_to_body(part)) return Progress::refused;
   bytes.remove_prefix(part.size());
   left_ -= part.size();
   if (left_ != 0) return Progress::need_more;
@@ -385,7 +343,7 @@ RequestReader::Progress RequestReader::read_chunks(std::string_view& bytes) {
   while (!bytes.empty() && stage_ == Stage::chunks) {
     if (chunk_ == Chunk::data) {
       const auto part = bytes.substr(0, static_cast<std::size_t>(left_));
-      request_.body.append(part);
+      if (!append_to_body(part)) break;
       bytes.remove_prefix(part.size());
       left_ -= part.size();
       if (left_ == 0) chunk_ = Chunk::data_cr;
@@ -463,7 +421,7 @@ bool RequestReader::chunk_size_digit(char c) {
     return refuse(400, "A chunk size is malformed.");
   }
   left_ = left_ * 16 + digit;
-  if (left_ > max_body_ - request_.body.size()) {
+  if (left_ > rule_.max_body - request_.body.size()) {
     return refuse(413, "The body is larger than this server accepts.");
   }
   return true;

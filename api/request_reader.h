@@ -3,26 +3,30 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "api/body_budget.h"
 #include "api/http.h"
+#include "api/http_settings.h"
 
 namespace conversed::api {
 
 // A request that is answered with an error and ends its connection: where the next request would
 // begin can't be trusted.
 struct Refusal {
-  int status = 0;  // 400, 413, 414, 417, 431, 501 or 505
+  int status = 0;  // 400, 413, 414, 417, 431, 501, 503 or 505
   std::string_view detail;
 };
 
 struct ReaderLimits {
   std::size_t max_header = 16 * 1024;  // bytes of request line and fields; also of all trailers
   std::size_t max_body = 64 * 1024;    // bytes
-  // Instead of `max_body`, by method and path; may be null or empty. Must outlive the reader.
-  const std::function<std::size_t(Method, std::string_view)>* max_body_for = nullptr;
+  // Instead of `max_body`, for single requests; may be null or empty. Must outlive the reader.
+  const BodyRuleFor* body_rule = nullptr;
+  // What is paid for bodies beyond `max_body`; null: nothing. Must outlive the reader.
+  const std::shared_ptr<BodyBudget>* large_bodies = nullptr;
 };
 
 // What the message says about its connection.
@@ -33,8 +37,10 @@ struct RequestFraming {
 
 // Reads one request after the other from bytes that may come split anywhere.
 //
-// Bytes are copied as they are taken in; memory is at most max_header + max_body and a constant. A
-// request is whole or refused: nothing half-checked leaves. One thread at a time.
+// Bytes are copied as they are taken in; memory is at most max_header + max_body and a constant,
+// and what the budget of large bodies has granted. A request is whole or refused, nothing
+// half-checked leaves; but one whose body is not wanted is complete without it. One thread at a
+// time.
 class RequestReader {
  public:
   enum class Progress : std::uint8_t {
@@ -102,6 +108,7 @@ class RequestReader {
   bool interpret_length(std::string_view value);
   bool interpret_transfer_encoding(std::string_view value);
   bool decide_framing();
+  bool append_to_body(std::string_view part);
   bool chunk_byte(char c);
   bool size_line_byte(char c);
   bool chunk_size_digit(char c);
@@ -124,8 +131,9 @@ class RequestReader {
 
   Chunk chunk_ = Chunk::size_first;
   bool continue_due_ = false;
-  std::uint64_t left_ = 0;         // bytes of the body, or of the chunk, that are to come
-  std::size_t max_body_ = 0;       // of this request
+  std::uint64_t left_ = 0;  // bytes of the body, or of the chunk, that are to come
+  BodyRule rule_;           // of this request
+  std::shared_ptr<BodyShare> share_;
   std::size_t framing_bytes_ = 0;  // bytes of a chunked body that are not data
   std::size_t trailer_bytes_ = 0;
   std::string trailer_;

@@ -262,6 +262,7 @@ void Router::handle(Request&& request, Reply reply) const {
   }
 
   const Operation& operation = *route->operation;
+  if (operation.is_inject) reply.observe(services_.on_inject_answered);
   if (request.body.size() > body_limit(operation)) {
     return reply.fail({Errc::too_large, "the body is larger than this operation takes"});
   }
@@ -291,10 +292,18 @@ void Router::handle(Request&& request, Reply reply) const {
   operation.run(std::move(call), services_, std::move(reply));
 }
 
-std::size_t Router::max_body_for(Method method, std::string_view path) const {
-  Segments segments;
-  const Route* route = table_->find(method, path, segments);
-  return route == nullptr ? services_.options.api.max_body_bytes : body_limit(*route->operation);
+BodyRule Router::body_rule(const Request& head) const {
+  const std::size_t usual = services_.options.api.max_body_bytes;
+  thread_local Segments segments;
+  const Route* route = table_->find(head.method, head.path, segments);
+  BodyRule rule{.max_body = route == nullptr ? usual : body_limit(*route->operation)};
+  if (rule.max_body <= usual || route->operation->credential != Credential::basic) return rule;
+  const auto authorization = head.header("authorization").value_or("");
+  rule.wanted = parse_basic(authorization).has_value();
+  if (services_.authenticator.remembered_basic(authorization, services_.options.steady_now())) {
+    rule.sender = Sender::known;
+  }
+  return rule;
 }
 
 std::size_t Router::body_limit(const Operation& operation) const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/http_settings.h"
 #include "api/operation.h"
 
 namespace conversed::api {
@@ -27,9 +28,10 @@ class Router {
   // no more than a point select.
   void handle(Request&& request, Reply reply) const;
 
-  // The largest body that a request may have: the HTTP server asks before it reads one.
-  // `api.max_body` for what the table does not know.
-  [[nodiscard]] std::size_t max_body_for(Method method, std::string_view path) const;
+  // What becomes of the body of a request with this head: the HTTP server asks before it reads one.
+  // `api.max_body` for what the table does not know. A larger one is not read from somebody who
+  // shows no credentials; whether those that are shown are right is told from memory only.
+  [[nodiscard]] BodyRule body_rule(const Request& head) const;
 
  private:
   [[nodiscard]] std::size_t body_limit(const Operation& operation) const;

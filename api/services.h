@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "api/http.h"
 #include "config/settings.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
@@ -74,6 +75,13 @@ struct Services {
 
   // Has the session's lane run once more (queue::Lanes::touch): a reset may have freed its inbox.
   std::function<void(const model::SessionKey&)> touch;
+
+  // Has outputs delivered that have become pending in the store (Deliverer::offer_from_store).
+  // Called on the Committer's thread.
+  std::function<void(const model::SessionKey&)> deliver = {};
+
+  // For metrics: told of the answer of each inject that had a route, refused ones included.
+  AnswerObserver on_inject_answered = {};
 };
 
 }  // namespace conversed::api

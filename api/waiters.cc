@@ -39,7 +39,8 @@ AnswerWaiters::Ticket AnswerWaiters::wait(std::string input_id, TimePoint deadli
       return next;
     }
     // The deadline may fire at once, on its thread: there it waits for this lock.
-    const auto token = deadlines_.add(deadline, [this, next] { expire(next); });
+    const auto token =
+        deadlines_.add(deadline, [this, next] { expire(next, Patience::claim_holds); });
     state.inputs[input_id].tickets.push_back(next);
     state.waiters.emplace(next, Waiter{std::move(input_id), std::move(callback), deadline, token});
     return next;
@@ -88,8 +89,8 @@ bool AnswerWaiters::claim(std::string_view input_id) {
   });
 }
 
-void AnswerWaiters::finish(std::string_view input_id, const Answer& answer) {
-  end_all(input_id, answer);
+bool AnswerWaiters::finish(std::string_view input_id, const Answer& answer) {
+  return end_all(input_id, answer);
 }
 
 void AnswerWaiters::fail(std::string_view input_id, const Error& error) {
@@ -139,18 +140,22 @@ AnswerWaiters::Callback AnswerWaiters::take(State& state, Ticket ticket) {
   return callback;
 }
 
-void AnswerWaiters::expire(Ticket ticket) {
+void AnswerWaiters::expire(Ticket ticket, Patience patience) {
   const Callback callback = state_.with([&](State& state) -> Callback {
     const auto waiter = state.waiters.find(ticket);
     if (waiter == state.waiters.end()) return nullptr;
     // A claimed answer is on its way: it is given, if late, or `release` comes back to this.
-    if (state.inputs.at(waiter->second.input_id).claimed) return nullptr;
+    if (patience == Patience::claim_holds && state.inputs.at(waiter->second.input_id).claimed) {
+      waiter->second.token = deadlines_.add(std::chrono::steady_clock::now() + claim_grace_,
+                                            [this, ticket] { expire(ticket, Patience::none); });
+      return nullptr;
+    }
     return take(state, ticket);
   });
   if (callback) callback(model::fail(timed_out_error()));
 }
 
-void AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& outcome) {
+bool AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& outcome) {
   std::vector<Waiter> ended;
   state_.with([&](State& state) {
     const auto input = state.inputs.find(input_id);
@@ -166,6 +171,7 @@ void AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& out
     deadlines_.cancel(waiter.token);
     waiter.callback(outcome);
   }
+  return !ended.empty();
 }
 
 KeyWatch::~KeyWatch() {

@@ -29,10 +29,12 @@ struct Answer {
 // Clients that wait for the end of an execution, by the id of the input that began it.
 //
 // The turn worker, when it builds the unit in which the execution ends, asks `claim`: true means
-// that the outputs go to the waiting clients and not to the webhook. From then on the time-out does
-// not fire any more, so the worker owes either `finish` (after the commit) or `release` (the commit
-// was abandoned; the worker will claim again, and a deadline that has passed fires at once).
-// A waiter that comes when its id is claimed already joins the claim.
+// that the outputs go to the waiting clients and not to the webhook. From then on the time-out is
+// held back, and the worker owes either `finish` (after the commit) or `release` (the commit was
+// abandoned; the worker will claim again, and a deadline that has passed fires at once). It is held
+// back for `claim_grace` at most: while the store fails, a commit may take for ever. What the
+// worker owes then finds nobody, and `finish` says so. A waiter that comes when its id is claimed
+// already joins the claim.
 //
 // Thread-safe. Callbacks are called outside the lock, exactly once each, on the thread of whoever
 // ends the wait: the worker's, the deadline's, or the caller of `fail`/`stop`. They must not block.
@@ -42,7 +44,8 @@ class AnswerWaiters {
   using Callback = std::function<void(model::Result<Answer>)>;
   using Ticket = std::uint64_t;
 
-  AnswerWaiters() = default;
+  explicit AnswerWaiters(std::chrono::milliseconds claim_grace = std::chrono::seconds(2))
+      : claim_grace_(claim_grace) {}
   ~AnswerWaiters();
   AnswerWaiters(const AnswerWaiters&) = delete;
   AnswerWaiters& operator=(const AnswerWaiters&) = delete;
@@ -64,7 +67,8 @@ class AnswerWaiters {
 
   // For the worker; see above. Claiming a claimed id is true as long as somebody waits there.
   [[nodiscard]] bool claim(std::string_view input_id);
-  void finish(std::string_view input_id, const Answer& answer);
+  // False: nobody was there to be told.
+  bool finish(std::string_view input_id, const Answer& answer);
   // As finish, with an error: the Turn failed and the Endpoint has no `errorText`.
   void fail(std::string_view input_id, const model::Error& error);
   void release(std::string_view input_id);
@@ -98,11 +102,13 @@ class AnswerWaiters {
 
   // Removes the waiter and hands out its callback; empty when it is gone.
   static Callback take(State& state, Ticket ticket);
-  void expire(Ticket ticket);
-  void end_all(std::string_view input_id, const model::Result<Answer>& outcome);
+  enum class Patience : std::uint8_t { claim_holds, none };
+  void expire(Ticket ticket, Patience patience);
+  bool end_all(std::string_view input_id, const model::Result<Answer>& outcome);
 
+  const std::chrono::milliseconds claim_grace_;
   model::Guarded<State> state_;
-  Deadlines deadlines_;  // the last member: its thread uses the state
+  Deadlines deadlines_;  // the last member: its thread uses the others
 };
 
 // Clients that long-poll something that has a name. Each watch ends once: by `notify`, or at its

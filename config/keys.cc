@@ -83,6 +83,10 @@ constexpr Key table[] = {
           "Requests at once before limits.requests_per_second holds a key or address back."),
     whole("limits.connections", CONVERSED_FIELD(limits.connections), {1, 1'000'000},
           "Open connections to the API; beyond it new ones are closed."),
+    size("limits.large_bodies", CONVERSED_FIELD(limits.large_bodies_bytes),
+         {64 * mib, 65'536 * mib},
+         "Memory for all bodies together that are larger than api.max_body, as imports are; beyond "
+         "it 503. Senders whose password was not verified yet get half of it at most."),
     whole("limits.inbox", CONVERSED_FIELD(limits.inbox), {1, 1'000'000},
           "Records that wait in the store for one busy session; beyond it its injects get 429."),
     whole("limits.lane", CONVERSED_FIELD(limits.lane), {1, 100'000},

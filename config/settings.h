@@ -100,6 +100,7 @@ struct LimitSettings {
   std::uint32_t requests_per_second = 0;  // of one key or address; 0: unlimited
   std::uint32_t burst = 100;
   std::uint32_t connections = 10'000;
+  std::uint64_t large_bodies_bytes = std::uint64_t{128} << 20;  // above api.max_body, in all
   std::uint32_t inbox = 1000;      // records of one session in the store
   std::uint32_t lane = 64;         // records of one session in memory
   std::uint32_t in_flight = 4096;  // records in all, taken from the log and unfinished

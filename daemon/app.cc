@@ -31,6 +31,7 @@
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/part_settings.h"
+#include "daemon/recovery.h"
 #include "daemon/scheduler.h"
 #include "daemon/turn_worker.h"
 #include "daemon/version.h"
@@ -58,8 +59,8 @@ constexpr std::size_t sign_in_queue = 64;
 
 // All parts, in the order of what needs what: destruction goes the other way round.
 struct App::Parts {
-  Parts(const config::Settings& settings, const model::Clock& clock, DataFolder locked,
-        Egress policy, api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
+  Parts(const config::Settings& all, const model::Clock& time, DataFolder locked, Egress policy,
+        api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
         std::unique_ptr<queue::SqliteLog> opened_log);
 
   Result<void> start();
@@ -104,7 +105,7 @@ struct App::Parts {
   Caller caller;
   Scheduler scheduler;
 
-  std::atomic<bool> recovering{false};
+  Recovery recovery;
   std::atomic<bool> consuming{false};
   std::atomic<bool> failed{false};
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
@@ -140,13 +141,14 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
       deliverer(deliverer_settings(all.delivery), *store, webhooks, time, metrics),
       caller(caller_settings(all.calls), *store, upstreams, append_event(), time, metrics),
-      scheduler({}, *store, append_event(), time, metrics) {
+      scheduler({}, *store, append_event(), time, metrics),
+      recovery(*store, time) {
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
 }
 
 AppendEvent App::Parts::append_event() {
-  return [this](model::Event event, std::function<void(Result<queue::Appended>)> done) {
+  return [this](const model::Event& event, std::function<void(Result<queue::Appended>)> done) {
     events.append(event, std::move(done));
   };
 }
@@ -160,7 +162,8 @@ ChainContext App::Parts::chain_context() {
           .assets = assets,
           .waiters = waiters,
           .clock = clock,
-          .limits = flow_limits(settings.flows)};
+          .limits = flow_limits(settings.flows),
+          .suspect_before = recovery.suspect_before()};
 }
 
 TurnPorts App::Parts::ports() {
@@ -174,7 +177,11 @@ TurnPorts App::Parts::ports() {
           .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
           .counted = [this](const std::string& organisation_id,
                             std::int64_t injects) { quota.committed(organisation_id, injects); },
-          .fatal = [this](const model::Error& error) { die(error); }};
+          .fatal = [this](const model::Error& error) { die(error); },
+          .ran =
+              [this](std::chrono::steady_clock::duration took) {
+                metrics.turn_seconds.observe(std::chrono::duration<double>(took).count());
+              }};
 }
 
 // The log can't be consumed as it is: nothing may be dropped, so the daemon ends.
@@ -198,14 +205,7 @@ void App::Parts::on_store_health(bool healthy) {
 }
 
 void App::Parts::run_lane(queue::Run run, queue::Finish finish) {
-  if (recovering.load() && !lanes->recovering() && recovering.exchange(false)) {
-    log::info("recovered what the last run left unfinished");
-    if (auto cleared = store->attempts().clear(); !cleared) {
-      log::warn("attempts can't be cleared", {{"error", cleared.error().message}});
-    }
-  }
-  worker->handle(std::move(run), std::move(finish),
-                 recovering.load() ? Care::record_attempts : Care::normal);
+  worker->handle(std::move(run), std::move(finish), recovery.care(*lanes));
 }
 
 queue::LanesSettings App::Parts::lanes_settings(
@@ -214,12 +214,7 @@ queue::LanesSettings App::Parts::lanes_settings(
   lanes_settings.workers = settings.workers;
   lanes_settings.lane_limit = settings.limits.lane;
   lanes_settings.in_flight_limit = settings.limits.in_flight;
-  if (!recovering.load()) return lanes_settings;
-  // Only what had been taken from the log can have brought the last run down.
-  for (const auto& range : ranges) {
-    const auto taken = range.committed + static_cast<std::int64_t>(settings.limits.in_flight);
-    lanes_settings.one_by_one_below[range.partition] = std::min(range.end, taken);
-  }
+  lanes_settings.one_by_one_below = recovery.one_by_one_below(ranges, settings.limits.in_flight);
   return lanes_settings;
 }
 
@@ -230,10 +225,9 @@ Result<void> App::Parts::start() {
   if (!seen) return fail(seen.error());
   if (auto whole = check_log_against_store(*ranges, *seen); !whole) return fail(whole.error());
 
-  recovering = !store->was_clean();
-  if (recovering) log::warn("the last run did not stop cleanly: recovering");
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
+  if (auto begun = recovery.begin(); !begun) return fail(begun.error());
   if (auto marked = store->mark_running(); !marked) return fail(marked.error());
 
   worker.emplace(chain_context(), store->committer(), watch, busy, ports());
@@ -250,23 +244,28 @@ Result<void> App::Parts::start() {
 }
 
 Result<void> App::Parts::start_listening() {
-  services.emplace(
-      api::Services{.options = options,
-                    .clock = clock,
-                    .store = *store,
-                    .log = *log,
-                    .events = events,
-                    .assets = assets,
-                    .authenticator = authenticator,
-                    .rate_limiter = rate_limiter,
-                    .quota = quota,
-                    .busy = busy,
-                    .waiters = waiters,
-                    .watch = watch,
-                    .job_watch = job_watch,
-                    .pool = pool,
-                    .sign_ins = sign_ins,
-                    .touch = [this](const model::SessionKey& key) { lanes->touch(key.encode()); }});
+  services.emplace(api::Services{
+      .options = options,
+      .clock = clock,
+      .store = *store,
+      .log = *log,
+      .events = events,
+      .assets = assets,
+      .authenticator = authenticator,
+      .rate_limiter = rate_limiter,
+      .quota = quota,
+      .busy = busy,
+      .waiters = waiters,
+      .watch = watch,
+      .job_watch = job_watch,
+      .pool = pool,
+      .sign_ins = sign_ins,
+      .touch = [this](const model::SessionKey& key) { lanes->touch(key.encode()); },
+      .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+      .on_inject_answered =
+          [this](int status, std::chrono::steady_clock::duration took) {
+            metrics.inject_answered(status, took);
+          }});
   router.emplace(api::all_operations(), *services);
 
   api::HttpSettings http;
@@ -275,9 +274,8 @@ Result<void> App::Parts::start_listening() {
   http.threads = settings.api.threads;
   http.max_header = settings.api.max_header_bytes;
   http.max_body = settings.api.max_body_bytes;
-  http.max_body_for = [this](api::Method method, std::string_view path) {
-    return router->max_body_for(method, path);
-  };
+  http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
+  http.max_large_bodies = settings.limits.large_bodies_bytes;
   http.header_timeout = settings.api.header_timeout;
   http.body_timeout = settings.api.body_timeout;
   http.idle_timeout = settings.api.idle_timeout;
@@ -343,6 +341,9 @@ bool App::Parts::ready() {
 
 void App::Parts::update_metrics() {
   const auto& counts = worker->counts();
+  for (const auto& [status, count] : server->answer_counts()) {
+    metrics.requests(status).raise_to(count);
+  }
   metrics.events_appended.raise_to(events.appended());
   metrics.turns.raise_to(counts.turns.load());
   metrics.turn_conflicts.raise_to(counts.conflicts.load());
@@ -381,8 +382,10 @@ void App::Parts::stop(milliseconds limit) {
   }
   scheduler.stop();
   caller.stop();
-  const bool finished = !pump || pump->stop(left(limit / 5));
-  // While the store fails, whoever waits for a write would wait for ever.
+  const bool finished = pump ? pump->stop(left(limit / 5)) : !lanes || lanes->stop(left(limit / 5));
+  // While the store fails, whoever waits for a write would wait for ever: runs in hand, operators'
+  // requests, marks of deliveries.
+  store->committer().stop_retrying();
   if (!finished) store->committer().stop();
   // Not before: a Turn in hand may hold an answer that goes to nobody else.
   waiters.stop();
@@ -401,8 +404,7 @@ void App::Parts::stop(milliseconds limit) {
   log->stop();
   // Runs that could not be committed stay unfinished in the log; the next start is careful with
   // them.
-  const bool recovered = !recovering.load() || (lanes && !lanes->recovering());
-  if (finished && consumed && recovered) {
+  if (finished && consumed && recovery.done(*lanes)) {
     if (auto marked = store->mark_clean_stop(); !marked) {
       log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
     }

@@ -116,7 +116,7 @@ bool worth_retrying(const HttpOutcome& outcome) {
   return status >= 500 && status != 501 && status != 505;
 }
 
-CallResult call_result(const std::string& call_id, HttpOutcome outcome) {
+CallResult call_result(const std::string& call_id, const HttpOutcome& outcome) {
   if (outcome.error != HttpError::none) {
     const auto [code, message] = explain(outcome.error);
     return failed_call(call_id, code, message);

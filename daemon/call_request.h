@@ -25,7 +25,7 @@ namespace conversed::daemon {
 
 // The result of the last attempt. A body that is JSON (of a depth that an Event can hold) is
 // parsed, any other is text, in which invalid UTF-8 is replaced.
-[[nodiscard]] model::CallResult call_result(const std::string& call_id, HttpOutcome outcome);
+[[nodiscard]] model::CallResult call_result(const std::string& call_id, const HttpOutcome& outcome);
 
 // A result without an answer. `message` is a constant: no URL, header or body.
 [[nodiscard]] model::CallResult failed_call(const std::string& call_id, std::string_view code,

@@ -308,7 +308,7 @@ void Caller::Engine::finish(Completion completion) {
     wait(completion.id, backoff(settings_.backoff, call.attempts, outcome.retry_after, random_()));
     return;
   }
-  settle(call, call_result(completion.id, std::move(outcome)));
+  settle(call, call_result(completion.id, outcome));
 }
 
 void Caller::Engine::settle(Call& call, model::CallResult result) {

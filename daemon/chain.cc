@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "api/answer.h"
-#include "api/assets_cache.h"
+#include "daemon/chain_builder.h"
 #include "store/answers.h"
 #include "store/attempts.h"
 #include "store/dead_letters.h"
@@ -16,7 +16,6 @@
 #include "store/model/ids.h"
 #include "store/model/planted_faults.h"
 #include "store/outbox.h"
-#include "store/sessions.h"
 
 namespace conversed::daemon {
 namespace {
@@ -28,89 +27,12 @@ using model::Event;
 using model::EventType;
 using model::fail;
 using model::Result;
-using EndpointPtr = std::shared_ptr<const model::Endpoint>;
-using FlowPtr = std::shared_ptr<const api::CompiledFlow>;
-
-bool is_input(EventType type) {
-  return type == EventType::user_message || type == EventType::inject ||
-         type == EventType::follow_up;
-}
-
-bool is_notify(EventType type) {
-  return type == EventType::notify;
-}
-
-// Whether the fault is the store's, and trying again later helps.
-bool is_store_failure(const model::Error& error) {
-  return error.code == Errc::unavailable || error.code == Errc::timed_out;
-}
 
 store::InboxEvent parts_of(const queue::Record& record) {
   return {record.id, record.type, record.trace_id, record.value};
 }
 
-// Builds one chain. A Turn that fails has no effects, but the session it was given is gone by then:
-// so the failure is noted in `refused` and the chain is built again from the store; Turns are pure,
-// so it comes to the same.
-class ChainBuilder {
- public:
-  ChainBuilder(const ChainContext& context, ChainInput& input) : context_(context), input_(input) {}
-
-  // Nothing: an event was refused, build again.
-  Result<std::optional<Chain>> build();
-
-  // Gives up what was claimed for a chain that will not be committed.
-  void release_claims() {
-    for (const auto& answered : chain_.answered) context_.waiters.release(answered.input_id);
-    chain_.answered.clear();
-  }
-
- private:
-  Result<void> load();
-  Result<bool> has_had_effects(const model::Position& at) const;
-  Result<void> take(const queue::LogRecord& record);
-  Result<void> take_new(const queue::Record& record);
-  Result<void> drain();
-  Result<bool> holds_claim(const Event& event);
-  Result<void> start(const Event& event, const store::InboxEvent& parts);
-  Result<void> run(const Event& event);
-  Result<void> say(const Event& event, const EndpointPtr& endpoint);
-  Result<FlowPtr> flow_for(const Event& event, const model::Endpoint& endpoint);
-  Result<void> apply(const Event& event, model::Effects effects, const EndpointPtr& endpoint,
-                     const FlowPtr& flow);
-  Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
-                              std::vector<model::Output> outputs, const EndpointPtr& endpoint);
-  Result<void> bury(const Event& event, const store::InboxEvent& parts, const std::string& reason);
-  Result<void> settle_failure(const model::Execution& execution, bool resumed);
-  void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
-  void to_inbox(const queue::Record& record);
-  void count_use(const Event& event);
-  void close();
-
-  [[nodiscard]] bool can_drain() const {
-    return !session_.busy() && drained_ < stored_inbox_.size() && may_start();
-  }
-  // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
-  [[nodiscard]] bool must_wait() const {
-    return input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start();
-  }
-  // Where a single event is looked for, a second one waits for the next chain.
-  [[nodiscard]] bool may_start() const {
-    const bool one = input_.one_start || input_.care == Care::record_attempts;
-    return !one || chain_.first_started.empty();
-  }
-
-  const ChainContext& context_;
-  ChainInput& input_;
-  Chain chain_;
-  model::Session session_;
-  model::Profile profile_;
-  std::vector<store::InboxEvent> stored_inbox_;
-  std::size_t drained_ = 0;
-  model::Execution running_;  // the session's, as the Turn that runs found it
-  std::string damage_;        // of what is stored; nothing runs on it
-  bool again_ = false;
-};
+}  // namespace
 
 Result<std::optional<Chain>> ChainBuilder::build() {
   if (auto loaded = load(); !loaded) return fail(loaded.error());
@@ -137,6 +59,7 @@ Result<void> ChainBuilder::load() {
   }
   profile_ = std::move(loaded->profile);
   damage_ = std::move(loaded->damage);
+  execution_lost_ = loaded->execution_lost;
   chain_.unit.key = input_.key;
   chain_.unit.expected_version = session_.version;
   chain_.unit.profile_read_version = profile_.version;
@@ -167,17 +90,14 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
 }
 
 Result<void> ChainBuilder::take_new(const queue::Record& record) {
-  if (auto refused = input_.refused.find(record.id);
-      refused != input_.refused.end() && must_wait()) {
-    bury_unreadable(parts_of(record), refused->second);
-    return {};
-  }
   auto event =
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
   if (!event) {
     bury_unreadable(parts_of(record), event.error().message);
     return {};
   }
+  // Whether its claim is there can't be told, but that nobody will take it: it goes with the rest.
+  if (execution_lost_ && !is_input(event->type)) return bury_damaged(*event, parts_of(record));
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
   if (!*claimed) return {};  // it has had its effects, or what it answers is gone
@@ -185,6 +105,9 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
   // What is only said waits for no execution.
   const bool waits = is_input(event->type) ? must_wait() : is_notify(event->type) && !may_start();
   if (waits) {
+    if (auto refused = input_.refused.find(event->id); refused != input_.refused.end()) {
+      return bury_waiting(*event, parts_of(record), refused->second);
+    }
     to_inbox(record);
     return {};
   }
@@ -241,12 +164,13 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
 // Runs an event that nothing holds back, unless it is known to fail.
 Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts) {
   if (chain_.first_started.empty()) chain_.first_started = event.id;
-  if (!damage_.empty()) return bury(event, parts, "its session is damaged: " + damage_);
+  if (!damage_.empty()) return bury_damaged(event, parts);
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
     return bury(event, parts, refused->second);
   }
   if (input_.care == Care::record_attempts && input_.attempted->insert(event.id).second) {
-    auto attempts = context_.attempts.begin(event.id);
+    const bool suspect = context_.suspect_before && event.accepted_at < *context_.suspect_before;
+    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0);
     if (!attempts) return fail(attempts.error());
     if (*attempts > context_.max_attempts) {
       return bury(event, parts,
@@ -375,7 +299,8 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
                                        context_.clock.now() + context_.answer_lifetime});
       }
       // A keyed input may get a second client between here and the commit: it waits for this one.
-      chain_.answered.push_back({execution.input_id, std::move(answer)});
+      chain_.answered.push_back(
+          {execution.input_id, std::move(answer), claimed && otherwise == Delivery::pending});
     }
     if (resumed && (claimed || otherwise == Delivery::none)) {
       chain_.unit.outputs_kept.push_back(execution.input_id);
@@ -391,60 +316,6 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
   return {};
 }
 
-// The event becomes a dead letter. Its only other effects: the Endpoint's errorText, and that its
-// execution, if it was to go on, is over.
-Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& parts,
-                                const std::string& reason) {
-  bury_unreadable(parts, reason);
-  // No execution hangs on it: what runs or waits is none of its business.
-  if (is_notify(event.type)) return {};
-  model::Execution execution;
-  execution.input_id = event.id;
-  execution.source = event.type;
-  execution.trace_id = event.trace_id;
-  execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
-  const bool resumed = !is_input(event.type) && session_.execution;
-  if (resumed) execution = *session_.execution;
-
-  auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
-  if (!endpoint && is_store_failure(endpoint.error())) return fail(endpoint.error());
-  if (!endpoint) {
-    session_.execution.reset();
-    return settle_failure(execution, resumed);
-  }
-  auto effects =
-      flows::failure_effects(std::move(session_), **endpoint, event, context_.clock.now());
-  session_ = std::move(effects.session);
-  if (effects.outputs.empty()) return settle_failure(execution, resumed);
-  return settle_outputs(execution, true, resumed, std::move(effects.outputs), *endpoint);
-}
-
-// A failure that nothing is said about: a waiting client learns of it, and what was held for it
-// goes out.
-Result<void> ChainBuilder::settle_failure(const model::Execution& execution, bool resumed) {
-  if (execution.source != EventType::user_message) return {};
-  const bool claimed = context_.waiters.claim(execution.input_id);
-  if (claimed || execution.keyed) {
-    chain_.answered.push_back(
-        {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
-  }
-  // Not an answer to be replayed: it says that the key may be used for a new attempt.
-  if (execution.keyed) {
-    chain_.unit.answers.push_back(
-        {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
-  }
-  if (resumed) {
-    chain_.unit.outputs_released.push_back(execution.input_id);
-    chain_.outputs_released = true;
-  }
-  return {};
-}
-
-void ChainBuilder::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {
-  chain_.unit.dead_letters.push_back({model::new_id(), parts, reason});
-  chain_.changes = true;
-}
-
 void ChainBuilder::to_inbox(const queue::Record& record) {
   chain_.unit.inbox_added.push_back(parts_of(record));
   ++session_.inbox_size;
@@ -458,12 +329,12 @@ void ChainBuilder::count_use(const Event& event) {
 }
 
 void ChainBuilder::close() {
+  // What can't be read is overwritten with a reason only: never for the sake of a position.
+  if (!damage_.empty() && chain_.unit.dead_letters.empty()) chain_.changes = false;
   chain_.unit.inbox_removed = static_cast<std::int64_t>(drained_);
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
   chain_.unit.after = std::move(session_);
 }
-
-}  // namespace
 
 Result<Chain> build_chain(const ChainContext& context, ChainInput input) {
   std::set<std::string> of_this_call;

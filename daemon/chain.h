@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -40,8 +41,11 @@ struct ChainContext {
   const model::Clock& clock;
   flows::Limits limits;
   std::size_t max_drained = 64;  // events from the inbox that one chain runs
-  std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
-  int max_attempts = 3;  // starts of one event after unclean stops, before it is a dead letter
+  std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
+  int max_attempts = 3;  // times that one event may bring the daemon down, before it is given up
+  // Set if the last run ended uncleanly and had not recorded what it began: what was accepted
+  // before this may have brought it down, so its count begins at one.
+  std::optional<model::Timestamp> suspect_before = std::nullopt;
 };
 
 // Whether each event's start is recorded before it: after an unclean stop.
@@ -63,6 +67,7 @@ struct Chain {
   struct Answered {
     std::string input_id;
     model::Result<api::Answer> answer;
+    bool else_webhook = false;  // if nobody is there to be told, the outputs go there
   };
 
   store::Unit unit;

@@ -1,10 +1,10 @@
 #include "daemon/http_transfer.h"
 
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string_view>

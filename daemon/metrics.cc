@@ -26,10 +26,6 @@ const Buckets& age_buckets() {
   static const Buckets buckets{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3600, 86400};
   return buckets;
 }
-const Buckets& batch_buckets() {
-  static const Buckets buckets{1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
-  return buckets;
-}
 
 }  // namespace
 
@@ -132,7 +128,6 @@ Metrics::Metrics()
       events_appended(
           impl_->counter("conversed_events_appended_total", "Events that became durable.")),
       turns(impl_->counter("conversed_turns_total", "Turns whose effects were committed.")),
-      turn_failures(impl_->counter("conversed_turn_failures_total", "Turns that failed.")),
       turn_conflicts(impl_->counter("conversed_turn_conflicts_total",
                                     "Chains of Turns that were run again after a conflict.")),
       dead_letters(
@@ -141,10 +136,8 @@ Metrics::Metrics()
       committed_units(impl_->counter("conversed_committed_units_total",
                                      "Sessions' chains that the Committer made durable.")),
       timers_fired(impl_->counter("conversed_timers_fired_total", "Timers that were appended.")),
-      commit_units(impl_->histogram("conversed_commit_units",
-                                    "Sessions' chains in one transaction.", batch_buckets())),
       accept_seconds(impl_->histogram("conversed_accept_seconds",
-                                      "From a whole request to its durable accept.",
+                                      "From an inject's whole request to its durable accept.",
                                       latency_buckets())),
       turn_seconds(impl_->histogram("conversed_turn_seconds",
                                     "One chain of Turns, with what it reads.", latency_buckets())),
@@ -174,6 +167,12 @@ Counter Metrics::requests(int status) {
 
 Counter Metrics::injects_refused(int status) {
   return Counter(impl_->injects_refused.of(status));
+}
+
+void Metrics::inject_answered(int status, std::chrono::steady_clock::duration took) {
+  if (status >= 300) return injects_refused(status).add();
+  injects_accepted.add();
+  accept_seconds.observe(std::chrono::duration<double>(took).count());
 }
 
 Counter& Metrics::deliveries(DeliveryOutcome outcome) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -67,6 +68,8 @@ class Metrics {
   Counter requests(int status);
   // Injects that were refused, by status; as above.
   Counter injects_refused(int status);
+  // An inject was answered: counts it, and observes the time of an accepted one.
+  void inject_answered(int status, std::chrono::steady_clock::duration took);
   Counter& deliveries(DeliveryOutcome outcome);
   Counter& calls(CallOutcome outcome);
 
@@ -78,14 +81,12 @@ class Metrics {
   Counter injects_accepted;
   Counter events_appended;
   Counter turns;
-  Counter turn_failures;
   Counter turn_conflicts;
   Counter dead_letters;
   Counter commits;          // transactions
   Counter committed_units;  // sessions' chains within them
   Counter timers_fired;
-  Histogram commit_units;        // in one transaction
-  Histogram accept_seconds;      // from a whole request to its durable accept
+  Histogram accept_seconds;      // from an inject's whole request to its durable accept
   Histogram turn_seconds;        // of one chain of Turns, its reads included
   Histogram delivery_seconds;    // of one POST to a webhook
   Histogram output_age_seconds;  // from an output's creation to its delivery

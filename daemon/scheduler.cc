@@ -37,7 +37,7 @@ constexpr Timestamp end_of_time = model::from_unix_ms(std::numeric_limits<std::i
 struct Place {
   Timestamp due{};
   std::string id;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Append {

@@ -36,6 +36,8 @@ struct TurnPorts {
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop
+  // For metrics, on the worker's thread: how long it took to run a chain of Turns.
+  std::function<void(std::chrono::steady_clock::duration)> ran;
 };
 
 // Counts since the start, for metrics.

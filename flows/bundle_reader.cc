@@ -176,7 +176,8 @@ void BundleReader::check_connection(const Fields& fields,
     const std::string name(required);
     if (!connection.source.contains(name)) {
       place.problem("a Connection of type " + connection.type + " needs the field '" + name + "'");
-    } else if (!connection.source[name].is_string() || connection.source[name] == "") {
+    } else if (!connection.source[name].is_string() ||
+               connection.source[name].get_ref<const std::string&>().empty()) {
       place.problem("the field '" + name + "' must be a text, and not an empty one");
     }
   }

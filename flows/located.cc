@@ -2,6 +2,19 @@
 
 namespace conversed::flows {
 
+// Not in the class: there, Member is not complete yet.
+Located::Located() = default;
+Located::Located(nlohmann::json scalar, Place place) : scalar_(std::move(scalar)), place_(place) {}
+Located::Located(Kind kind, Place place) : kind_(kind), place_(place) {}
+
+Located Located::array(Place place) {
+  return {Kind::array, place};
+}
+
+Located Located::object(Place place) {
+  return {Kind::object, place};
+}
+
 Located Located::from_json(const nlohmann::json& value) {
   if (value.is_array()) {
     Located made = array({});

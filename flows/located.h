@@ -16,11 +16,11 @@ class Located {
  public:
   struct Member;
 
-  Located() = default;
+  Located();
   // `scalar` is null, a boolean, a number or a text.
-  Located(nlohmann::json scalar, Place place) : scalar_(std::move(scalar)), place_(place) {}
-  [[nodiscard]] static Located array(Place place) { return {Kind::array, place}; }
-  [[nodiscard]] static Located object(Place place) { return {Kind::object, place}; }
+  Located(nlohmann::json scalar, Place place);
+  [[nodiscard]] static Located array(Place place);
+  [[nodiscard]] static Located object(Place place);
   // Places are all 0. Requires that `value` is nested no deeper than what parse_json lets through.
   [[nodiscard]] static Located from_json(const nlohmann::json& value);
 
@@ -50,7 +50,7 @@ class Located {
 
  private:
   enum class Kind : std::uint8_t { scalar, array, object };
-  Located(Kind kind, Place place) : kind_(kind), place_(place) {}
+  Located(Kind kind, Place place);
 
   Kind kind_ = Kind::scalar;
   nlohmann::json scalar_;

@@ -120,7 +120,7 @@ void NodeConfig::check_keys() {
     const std::string path = node_.member(member).path();
     if (std::find(beside.begin(), beside.end(), member.name) == beside.end()) {
       std::vector<std::string_view> known = beside;
-      known.push_back("id");
+      known.emplace_back("id");
       node_.report().add(member.place, path,
                          "unknown key '" + member.name + "' beside '" + std::string(type_.name) +
                              "'" + did_you_mean(member.name, known));

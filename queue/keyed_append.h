@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "queue/log.h"
@@ -26,6 +27,7 @@ struct KeyedAppended {
   bool repeated = false;  // true: this record was not appended, an earlier one stands
 };
 using KeyedCallback = std::function<void(Result<KeyedAppended>)>;
+using LookUpCallback = std::function<void(Result<std::optional<KeyedAppended>>)>;
 
 // Appends under a key, record and key in one transaction. Thread-safe.
 //
@@ -38,6 +40,16 @@ class KeyedAppend {
   // Calls `done` exactly once, as Log::append does and with its errors, and `conflict` as above.
   // After `timed_out` the same call again is safe: the effect comes once.
   virtual void append(Record record, AppendKey key, KeyedCallback done) = 0;
+
+  // What an append under `key` would find, without appending: for a request that is to be refused
+  // unless it repeats an earlier one. Calls `done` exactly once, inside this call or on a thread of
+  // the driver, with the record that the key stands for (`repeated`) or nothing while it is free.
+  // Blocks for a point select at most; `done` must not block or throw. `supersedes` is ignored.
+  //
+  // An append that has called back is seen; one in hand may be. What is found is durable. Errors:
+  //   conflict     the key stands for another body
+  //   unavailable  it can't be told at present, or the log is stopped
+  virtual void look_up(const AppendKey& key, LookUpCallback done) = 0;
 };
 
 }  // namespace conversed::queue

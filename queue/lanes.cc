@@ -30,6 +30,7 @@ struct Lane {
   enum class State : std::uint8_t { idle, ready, in_hand };
   State state = State::idle;
   bool touched = false;            // a run is due even without records
+  bool unsettled = false;          // recovery waits for a run that says Next::idle
   std::vector<LogRecord> waiting;  // in order
   std::vector<InHand> in_hand;
 };
@@ -82,6 +83,7 @@ class Lanes::Impl {
     if (stopping_) return;
     LaneNode& lane = *lanes_.try_emplace(std::move(key)).first;
     lane.second.touched = true;
+    if (recovering_) set_unsettled(lane.second, true);
     make_ready(lane);
     wake_workers();
   }
@@ -182,6 +184,7 @@ class Lanes::Impl {
       quiet_.notify_all();
       return;
     }
+    if (recovering_) settle(lane, next);
     for (const auto& record : lane.in_hand) {
       const auto progress = progress_.find(record.partition);
       if (progress != progress_.end() && progress->second.generation() == record.generation) {
@@ -258,12 +261,30 @@ class Lanes::Impl {
 
   void update_recovering() {
     const auto& limits = settings_.one_by_one_below;
-    recovering_ =
-        !limits.empty() &&
-        (!assigned_once_ || std::ranges::any_of(limits, [this](const auto& limit) {
-          const auto progress = progress_.find(limit.first);
-          return progress != progress_.end() && progress->second.lowest_unfinished() < limit.second;
-        }));
+    recovering_ = unsettled_ > 0 ||
+                  (!limits.empty() &&
+                   (!assigned_once_ || std::ranges::any_of(limits, [this](const auto& limit) {
+                     const auto progress = progress_.find(limit.first);
+                     return progress != progress_.end() &&
+                            progress->second.lowest_unfinished() < limit.second;
+                   })));
+  }
+
+  void set_unsettled(Lane& lane, bool unsettled) {
+    if (lane.unsettled == unsettled) return;
+    lane.unsettled = unsettled;
+    unsettled ? ++unsettled_ : --unsettled_;
+  }
+
+  // Whether recovery waits for the lane behind the run that has just ended. What goes on behind a
+  // newer record is not waited for: under load there would be no end to it.
+  void settle(Lane& lane, Next next) {
+    const bool old =
+        lane.unsettled || std::ranges::any_of(lane.in_hand, [this](const InHand& record) {
+          const auto limit = settings_.one_by_one_below.find(record.partition);
+          return limit != settings_.one_by_one_below.end() && record.offset < limit->second;
+        });
+    set_unsettled(lane, lane.touched || (next == Next::again && old));
   }
 
   struct Taken {
@@ -322,7 +343,9 @@ class Lanes::Impl {
       run.spill = true;
       count = settings_.spill_limit;
     }
-    if (lane.waiting.size() <= count) {
+    if (lane.unsettled) {
+      // No records: what waits elsewhere comes first, and has an end.
+    } else if (lane.waiting.size() <= count) {
       run.records.swap(lane.waiting);
     } else {
       const auto end = lane.waiting.begin() + static_cast<std::ptrdiff_t>(count);
@@ -356,6 +379,7 @@ class Lanes::Impl {
   std::size_t in_flight_ = 0;
   std::size_t runs_in_hand_ = 0;
   std::size_t idle_workers_ = 0;
+  std::size_t unsettled_ = 0;  // lanes
   bool recovering_ = false;
   bool assigned_once_ = false;
   bool waiting_for_room_ = false;

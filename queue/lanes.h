@@ -67,7 +67,10 @@ struct LanesSettings {
   std::size_t in_flight_limit = 4'096;  // records taken in and not finished, over all keys
   // After an unclean stop: partition -> offset. Until everything below these offsets is finished,
   // there is at most one run in hand, of one record at most, so that a record which brings the
-  // process down is known by having been the only one. Empty: none of this.
+  // process down is known by having been the only one. A key that is touched meanwhile, or whose
+  // record from below says Next::again, belongs to that: until a run of it says Next::idle, its
+  // runs have no records (so it comes to an end), and the others go on one by one. Empty: none of
+  // this.
   std::map<std::int32_t, std::int64_t> one_by_one_below;
 };
 
@@ -95,7 +98,7 @@ class Lanes {
   [[nodiscard]] std::size_t room() const;
   // Records taken in and not finished.
   [[nodiscard]] std::size_t in_flight() const;
-  // True until everything below `one_by_one_below` is finished.
+  // True until all that `one_by_one_below` asks for is finished. Does not change during a run.
   [[nodiscard]] bool recovering() const;
 
   // Waits until a quarter of the limit is free (so that a full house does not cause a wake-up a

@@ -1,9 +1,11 @@
 #include "queue/sqlite_log.h"
 
+#include <optional>
 #include <utility>
 
 #include "queue/sqlite_consumer.h"
 #include "queue/sqlite_log_writer.h"
+#include "store/model/guarded.h"
 
 namespace conversed::queue {
 namespace {
@@ -29,14 +31,34 @@ Result<void> check(const SqliteLogSettings& settings) {
 class SqliteLog::Impl {
  public:
   Impl(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file, LogContents contents,
-       const model::Clock& clock)
+       std::unique_ptr<SqliteKeyReader> keys, const model::Clock& clock)
       : path_(settings.path),
+        key_lifetime_(settings.key_lifetime),
+        clock_(clock),
         state_(std::move(contents), {settings.max_tail_records, settings.max_tail_bytes}),
-        writer_(std::move(settings), std::move(file), state_, clock) {}
+        writer_(std::move(settings), std::move(file), state_, clock),
+        keys_(std::move(keys)) {}
+
+  Result<std::optional<KeyedAppended>> look_up(const AppendKey& key) {
+    auto row = keys_.with([&](auto& reader) -> Result<std::optional<KeyRow>> {
+      if (!reader) return model::fail(Errc::unavailable, "The log is stopped.");
+      return reader->find(key);
+    });
+    if (!row) return model::fail(row.error());
+    if (!*row || !(*row)->stands(model::to_unix_ms(clock_.now()), key_lifetime_)) {
+      return std::nullopt;
+    }
+    auto earlier = std::move(**row).repeated_by(key);
+    if (!earlier) return model::fail(earlier.error());
+    return *std::move(earlier);
+  }
 
   const std::string path_;
+  const std::chrono::milliseconds key_lifetime_;
+  const model::Clock& clock_;
   SqliteLogState state_;
   SqliteLogWriter writer_;
+  model::Guarded<std::unique_ptr<SqliteKeyReader>> keys_;  // null once stopped
 };
 
 Result<std::unique_ptr<SqliteLog>> SqliteLog::open(SqliteLogSettings settings,
@@ -46,8 +68,10 @@ Result<std::unique_ptr<SqliteLog>> SqliteLog::open(SqliteLogSettings settings,
   if (!file) return model::fail(file.error());
   auto contents = (*file)->read_contents();
   if (!contents) return model::fail(contents.error());
-  auto impl =
-      std::make_unique<Impl>(std::move(settings), std::move(*file), std::move(*contents), clock);
+  auto keys = SqliteKeyReader::open(settings.path);
+  if (!keys) return model::fail(keys.error());
+  auto impl = std::make_unique<Impl>(std::move(settings), std::move(*file), std::move(*contents),
+                                     std::move(*keys), clock);
   return std::unique_ptr<SqliteLog>(new SqliteLog(std::move(impl)));
 }
 
@@ -62,6 +86,10 @@ void SqliteLog::append(Record record, AppendCallback done) {
 
 void SqliteLog::append(Record record, AppendKey key, KeyedCallback done) {
   impl_->writer_.append(std::move(record), std::move(key), std::move(done));
+}
+
+void SqliteLog::look_up(const AppendKey& key, LookUpCallback done) {
+  done(impl_->look_up(key));
 }
 
 Result<std::unique_ptr<Consumer>> SqliteLog::subscribe(Listener& listener) {
@@ -85,6 +113,7 @@ Result<void> SqliteLog::health() {
 }
 
 void SqliteLog::stop() {
+  impl_->keys_.with([](auto& reader) { reader.reset(); });
   impl_->writer_.stop();
 }
 

@@ -45,7 +45,8 @@ enum class Pruning : std::uint8_t { on, held };
 // One thread owns the only connection that writes and checkpoints. It commits all appends that have
 // gathered in one transaction (`synchronous=FULL`: a callback's success survives loss of power) and
 // calls back in the order of the appends. One consumer at a time, which reads through a connection
-// of its own what is no longer in memory. Disk full and I/O errors: `unavailable`, or `timed_out`
+// of its own what is no longer in memory; keys are looked up through a third one, which works
+// on a full disk, too. Disk full and I/O errors: `unavailable`, or `timed_out`
 // when a COMMIT failed in a way that leaves its outcome open; each further append tries again, and
 // the thread does by itself.
 class SqliteLog final : public Log, public KeyedAppend {
@@ -61,6 +62,7 @@ class SqliteLog final : public Log, public KeyedAppend {
 
   void append(Record record, AppendCallback done) override;
   void append(Record record, AppendKey key, KeyedCallback done) override;
+  void look_up(const AppendKey& key, LookUpCallback done) override;  // calls back inside
   [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;

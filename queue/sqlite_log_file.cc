@@ -68,6 +68,22 @@ int create(SqliteConnection& connection, std::int32_t partitions) {
   return code == SQLITE_OK ? connection.run("COMMIT") : code;
 }
 
+int find_row(SqliteStatement& find, const AppendKey& key, std::optional<KeyRow>& found) {
+  found.reset();
+  const int code = find.bind(1, key.scope).bind(2, key.key).step();
+  if (code == SQLITE_ROW) {
+    KeyRow row;
+    const auto hash = find.bytes(0);
+    std::memcpy(row.body_hash.data(), hash.data(), std::min(hash.size(), row.body_hash.size()));
+    row.id = find.bytes(1);
+    row.position = {find.integer(2), static_cast<std::int32_t>(find.integer(3)), find.integer(4)};
+    row.created_ms = find.integer(5);
+    found = std::move(row);
+  }
+  find.reset();
+  return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
 int on_commit(void* wal_bytes, sqlite3* /*db*/, const char* /*name*/, int pages) {
   constexpr std::size_t frame_bytes = 4096 + 24;
   *static_cast<std::size_t*>(wal_bytes) = static_cast<std::size_t>(pages) * frame_bytes;
@@ -231,20 +247,7 @@ int SqliteLogFile::add_epoch(const EpochStart& start) {
 }
 
 int SqliteLogFile::find_key(const AppendKey& key, std::optional<KeyRow>& found) {
-  found.reset();
-  const int code = find_key_.bind(1, key.scope).bind(2, key.key).step();
-  if (code == SQLITE_ROW) {
-    KeyRow row;
-    const auto hash = find_key_.bytes(0);
-    std::memcpy(row.body_hash.data(), hash.data(), std::min(hash.size(), row.body_hash.size()));
-    row.id = find_key_.bytes(1);
-    row.position = {find_key_.integer(2), static_cast<std::int32_t>(find_key_.integer(3)),
-                    find_key_.integer(4)};
-    row.created_ms = find_key_.integer(5);
-    found = std::move(row);
-  }
-  find_key_.reset();
-  return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+  return find_row(find_key_, key, found);
 }
 
 int SqliteLogFile::put_key(const AppendKey& key, const KeyRow& row) {
@@ -292,6 +295,32 @@ int SqliteLogFile::checkpoint(Checkpoint mode) {
   // All moved: the next commit begins at the front of the log's file again.
   if (code == SQLITE_OK && in_log == moved) wal_bytes_ = 0;
   return code;
+}
+
+Result<KeyedAppended> KeyRow::repeated_by(const AppendKey& key) && {
+  if (body_hash == key.body_hash) return KeyedAppended{std::move(id), position, true};
+  return model::fail(Errc::conflict, "The key was used with another body.");
+}
+
+Result<std::unique_ptr<SqliteKeyReader>> SqliteKeyReader::open(const std::string& path) {
+  auto connection = SqliteConnection::open(path, SqliteAccess::read);
+  if (!connection) return model::fail(connection.error());
+  std::unique_ptr<SqliteKeyReader> reader(new SqliteKeyReader(std::move(*connection)));
+  if (reader->find_key_.error() != SQLITE_OK) {
+    return model::fail(sqlite_error(reader->find_key_.error(), "reading its tables"));
+  }
+  return reader;
+}
+
+SqliteKeyReader::SqliteKeyReader(SqliteConnection connection)
+    : connection_(std::move(connection)), find_key_(connection_, find_key_sql) {}
+
+Result<std::optional<KeyRow>> SqliteKeyReader::find(const AppendKey& key) {
+  std::optional<KeyRow> row;
+  if (const int code = find_row(find_key_, key, row); code != SQLITE_OK) {
+    return model::fail(Errc::unavailable, sqlite_error(code, "looking a key up").message);
+  }
+  return row;
 }
 
 Result<std::unique_ptr<SqliteLogReader>> SqliteLogReader::open(const std::string& path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,13 @@ struct KeyRow {
   std::string id;
   Position position;
   std::int64_t created_ms = 0;  // since the Unix epoch
+
+  // Whether it is younger than `lifetime`; an older one is as good as none.
+  [[nodiscard]] bool stands(std::int64_t now_ms, std::chrono::milliseconds lifetime) const {
+    return now_ms - created_ms < lifetime.count();
+  }
+  // What the key's next use gets: this record, or `conflict` for another body.
+  [[nodiscard]] Result<KeyedAppended> repeated_by(const AppendKey& key) &&;
 };
 
 // The statements of the log's file, on the one connection that writes to it. Functions that return
@@ -91,6 +99,18 @@ class SqliteLogFile {
   SqliteStatement oldest_key_;
   SqliteStatement probe_;
   SqliteStatement unprobe_;
+};
+
+// Looks keys up beside the connection that writes. One thread at a time.
+class SqliteKeyReader {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<SqliteKeyReader>> open(const std::string& path);
+  [[nodiscard]] Result<std::optional<KeyRow>> find(const AppendKey& key);
+
+ private:
+  explicit SqliteKeyReader(SqliteConnection connection);
+  SqliteConnection connection_;
+  SqliteStatement find_key_;
 };
 
 // Reads records that are no longer in memory. One thread at a time.

@@ -1,6 +1,7 @@
 #include "queue/sqlite_log_state.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -189,8 +190,8 @@ void SqliteLogState::wake() {
 }
 
 std::int64_t SqliteLogState::epoch_of(std::int32_t partition, std::int64_t offset) const {
-  for (auto epoch = epochs_.rbegin(); epoch != epochs_.rend(); ++epoch) {
-    if (offset >= epoch->first[static_cast<std::size_t>(partition)]) return epoch->epoch;
+  for (const auto& epoch : std::views::reverse(epochs_)) {
+    if (offset >= epoch.first[static_cast<std::size_t>(partition)]) return epoch.epoch;
   }
   return epochs_.front().epoch;
 }

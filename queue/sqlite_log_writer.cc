@@ -334,13 +334,9 @@ Result<void> SqliteLogWriter::write_keyed(Waiting& waiting, std::int64_t now_ms)
   if (const int code = file_->find_key(keyed.key, row); code != SQLITE_OK) {
     return undone(code, "looking a key up");
   }
-  const bool stands = row && now_ms - row->created_ms < settings_.key_lifetime.count();
+  const bool stands = row && row->stands(now_ms, settings_.key_lifetime);
   if (stands && (keyed.key.supersedes.empty() || keyed.key.supersedes != row->id)) {
-    if (row->body_hash == keyed.key.body_hash) {
-      keyed.outcome = KeyedAppended{std::move(row->id), row->position, true};
-    } else {
-      keyed.outcome = model::fail(Errc::conflict, "The key was used with another body.");
-    }
+    keyed.outcome = std::move(*row).repeated_by(keyed.key);
     return {};
   }
   if (auto written = write(waiting); !written) return written;

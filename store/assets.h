@@ -21,6 +21,11 @@ class Sealer;
 // How many versions of a Flow are kept; an execution that is pinned to an older one restarts.
 inline constexpr std::int64_t kept_flow_versions = 20;
 
+// What an import may come to.
+struct ImportLimits {
+  std::uint64_t tokens = 0;  // of the organisation, in all; 0: no limit
+};
+
 struct ProjectInfo {
   std::string id;
   std::string organisation_id;
@@ -119,15 +124,17 @@ class Assets {
   // Flow whose definition is the same keeps its version.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
-  // or a member's address belongs to somebody else. Members that are new get users without a
-  // password.
+  // or a member's address belongs to somebody else; `quota_exhausted` if it adds Tokens beyond the
+  // limit. Members that are new get users without a password.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(const std::string& organisation_id,
-                                                            const model::Bundle& bundle);
+                                                            const model::Bundle& bundle,
+                                                            const ImportLimits& limits = {});
 
   // The same inside a transaction; `bump_generation` after its commit.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
                                                             const std::string& organisation_id,
-                                                            const model::Bundle& bundle) const;
+                                                            const model::Bundle& bundle,
+                                                            const ImportLimits& limits) const;
   // Creates or updates one Flow by name; returns id and version.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,

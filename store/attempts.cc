@@ -1,26 +1,32 @@
 #include "store/attempts.h"
 
-#include "store/sql.h"
+#include "store/read.h"
 
 namespace conversed::store {
 
 using model::fail;
 using model::Result;
 
-Result<int> Attempts::begin(const std::string& event_id) {
+Result<int> Attempts::begin(const std::string& event_id, int before) {
   int count = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     count = writer.connection()
                 .value<int>(
-                    "INSERT INTO attempts (event_id, count) VALUES (:e, 1)"
+                    "INSERT INTO attempts (event_id, count) VALUES (:e, :c)"
                     " ON CONFLICT (event_id) DO UPDATE SET count = attempts.count + 1"
                     " RETURNING count",
-                    event_id)
-                .value_or(1);
+                    event_id, before + 1)
+                .value_or(before + 1);
     return {};
   });
   if (!written) return fail(written.error());
   return count;
+}
+
+Result<bool> Attempts::empty() const {
+  return read(database_, [](Connection& connection) -> Result<bool> {
+    return !connection.value<std::int64_t>("SELECT 1 FROM attempts LIMIT 1");
+  });
 }
 
 Result<void> Attempts::clear() {

@@ -48,6 +48,8 @@ template <typename... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 // A savepoint confines what the work does wrong. Only failures of the database itself leave here:
 // they concern the whole transaction.
@@ -109,6 +111,7 @@ struct Committer::Impl {
   std::deque<Item> waiting;
   bool running = false;
   bool stopping = false;
+  bool retrying = true;
 
   std::thread thread;
   std::thread::id thread_id;  // under `mutex`
@@ -153,6 +156,14 @@ void Committer::stop() {
   for (Item& item : left) Impl::give_up(std::span(&item, 1));
 }
 
+void Committer::stop_retrying() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->retrying = false;
+  }
+  impl_->filled.notify_all();
+}
+
 void Committer::submit(Unit unit, Done done) {
   impl_->push(UnitItem{encode(std::move(unit)), std::move(done)});
 }
@@ -161,18 +172,21 @@ void Committer::write(Work work, WriteDone done) {
   impl_->push(WriteItem{std::move(work), std::move(done), {}});
 }
 
-Result<void> Committer::write_and_wait(Work work) {
+Result<void> Committer::write_and_wait(Work work, const std::function<void()>& committed) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
-  write(std::move(work), [&promise](Result<void> done) { promise.set_value(std::move(done)); });
+  write(std::move(work), [&](Result<void> done) {
+    if (done && committed) committed();
+    promise.set_value(std::move(done));
+  });
   return result.get();
 }
 
-void Committer::delivered(model::SessionKey key, std::int64_t seq) {
+void Committer::delivered(const model::SessionKey& key, std::int64_t seq) {
   impl_->push(DeliveredItem{key.encode(), seq});
 }
 
-void Committer::reschedule(model::SessionKey key, model::Timestamp due_at, int attempts) {
+void Committer::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts) {
   impl_->push(RescheduleItem{key.encode(), due_at, attempts});
 }
 
@@ -294,10 +308,10 @@ bool Committer::Impl::took_effect() {
          batch_number;
 }
 
-// False if the Committer stops.
+// False if there is to be no further try.
 bool Committer::Impl::back_off(std::chrono::milliseconds delay) {
   std::unique_lock lock(mutex);
-  return !filled.wait_for(lock, delay, [this] { return stopping; });
+  return !filled.wait_for(lock, delay, [this] { return stopping || !retrying; });
 }
 
 void Committer::Impl::finish(std::span<Item> batch) {

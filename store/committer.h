@@ -37,7 +37,11 @@ struct NewDeadLetter {
   std::string reason;  // for people; holds no secret
 };
 
-// What the first 2xx answer to a keyed `POST /{URLToken}` said, to be replayed.
+// How long answers to keyed requests are kept.
+inline constexpr std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
+
+// What the first 2xx answer to a keyed `POST /{URLToken}` said, to be replayed. A status of 400 or
+// more is not replayed: it says that the input came to nothing, so that its key is free again.
 struct NewAnswer {
   std::string input_id;
   int status = 200;
@@ -74,6 +78,9 @@ struct Unit {
   std::vector<model::PendingCall> calls_started;
   std::vector<std::string> calls_cancelled;  // ids of calls and timers; a missing one is no error
   std::vector<model::Claim> claims;          // all are there, or the Unit is a conflict
+  // What the session waited for is over, whatever that was: before anything else is written, all
+  // its calls and timers lose their claim, and all its `held` outputs become `pending`.
+  bool execution_abandoned = false;
 
   std::vector<InboxEvent> inbox_added;  // behind what is there, in this order
   std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added
@@ -144,6 +151,10 @@ class Committer {
   // Tolerates double stop and stop without start.
   void stop();
 
+  // From now on a transaction that fails is not tried again: what was in it is given up as `stop`
+  // gives it up, so that nobody waits for a store that fails. What works is committed as before.
+  void stop_retrying();
+
   // Blocks while `max_waiting` are waiting. After `stop` the Unit is dropped without a callback.
   void submit(Unit unit, Done done);
 
@@ -152,15 +163,18 @@ class Committer {
   // is tried again) and must have no effects but through the Writer and by assignment.
   void write(Work work, WriteDone done);
 
-  // The same for callers that may block; never from a callback.
-  [[nodiscard]] model::Result<void> write_and_wait(Work work);
+  // The same for callers that may block; never from a callback. `committed`, if there is one, is
+  // called after a write that worked, on the Committer's thread: so whatever it tells others comes
+  // before what they are told of later transactions.
+  [[nodiscard]] model::Result<void> write_and_wait(Work work,
+                                                   const std::function<void()>& committed = {});
 
   // The output reached its webhook. Missing is no error (it came twice).
-  void delivered(model::SessionKey key, std::int64_t seq);
+  void delivered(const model::SessionKey& key, std::int64_t seq);
 
   // The oldest pending output of the session failed: it, and with it all of the session's, waits
   // until `due_at`. `attempts`: tries so far.
-  void reschedule(model::SessionKey key, model::Timestamp due_at, int attempts);
+  void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts);
 
   // False from the first failed try of a transaction to the next one that works.
   [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }

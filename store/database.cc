@@ -80,7 +80,7 @@ struct Database::Impl {
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Database::~Database() = default;
 
-Result<std::unique_ptr<Database>> Database::open(DatabaseSettings settings) {
+Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& settings) {
   if (!make_private(settings.file)) {
     return fail(Errc::unavailable, "the store " + settings.file.string() + " can't be opened");
   }
@@ -112,11 +112,11 @@ Database::Lease Database::reader() {
   const std::size_t preferred = thread_number() % readers.size();
   for (std::size_t i = 0; i < readers.size(); ++i) {
     ReaderSlot& slot = *readers[(preferred + i) % readers.size()];
-    if (slot.in_use.try_lock()) return Lease(*slot.connection, &slot);
+    if (slot.in_use.try_lock()) return {*slot.connection, &slot};
   }
   ReaderSlot& slot = *readers[preferred];
   slot.in_use.lock();
-  return Lease(*slot.connection, &slot);
+  return {*slot.connection, &slot};
 }
 
 Database::Lease::Lease(Lease&& other) noexcept

@@ -30,7 +30,8 @@ class Database {
   // Opens or creates the file, sets its mode to 0600 when it creates it, and migrates it.
   // `conflict` if the store needs a newer program, `unavailable` if the file can't be opened or
   // written.
-  [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(DatabaseSettings settings);
+  [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
+      const DatabaseSettings& settings);
 
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

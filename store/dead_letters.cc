@@ -104,8 +104,9 @@ Result<void> DeadLetters::discard(const std::string& project_id, const std::stri
   });
 }
 
-Result<void> DeadLetters::replay_output(const std::string& project_id, const std::string& id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+Result<void> DeadLetters::replay_output(const std::string& project_id, const std::string& id,
+                                        const std::function<void()>& committed) {
+  const auto work = [&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     auto letter = settle(connection, project_id, id, DeadLetterState::replayed);
     if (!letter) return fail(letter.error());
@@ -126,7 +127,8 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
         " ON CONFLICT (session) DO NOTHING",
         *session, model::to_unix_ms(writer.now()));
     return {};
-  });
+  };
+  return committer_.write_and_wait(work, committed);
 }
 
 Result<std::int64_t> DeadLetters::count_new() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,9 +47,10 @@ class DeadLetters {
   [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
 
   // Puts an undelivered output back among the pending ones. `conflict` unless it is new,
-  // `invalid_argument` if it is an event.
+  // `invalid_argument` if it is an event. `committed` is called as by Committer::write_and_wait.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
-                                                  const std::string& id);
+                                                  const std::string& id,
+                                                  const std::function<void()>& committed = {});
 
   // How many are new; for metrics.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;

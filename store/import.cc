@@ -20,12 +20,13 @@ namespace {
 class Import {
  public:
   Import(Writer& writer, const Sealer& sealer, const std::string& organisation_id,
-         const model::Bundle& bundle)
+         const model::Bundle& bundle, const ImportLimits& limits)
       : writer_(writer),
         connection_(writer.connection()),
         sealer_(sealer),
         organisation_id_(organisation_id),
         bundle_(bundle),
+        limits_(limits),
         now_(model::to_unix_ms(writer.now())) {}
 
   Result<json> run();
@@ -34,7 +35,8 @@ class Import {
   Result<void> take_project();
   void take_locales();
   Result<void> take_members();
-  void take_tokens();
+  Result<void> take_tokens();
+  std::uint64_t count_tokens();
   void take_connections();
   void take_lexicons();
   json take_slots(const std::string& lexicon, const model::BundleLexicon& source);
@@ -56,6 +58,7 @@ class Import {
   const Sealer& sealer_;
   const std::string& organisation_id_;
   const model::Bundle& bundle_;
+  const ImportLimits& limits_;
   const std::int64_t now_;
 
   std::string project_;
@@ -69,7 +72,7 @@ Result<json> Import::run() {
   if (auto taken = take_project(); !taken) return fail(taken.error());
   take_locales();
   if (auto taken = take_members(); !taken) return fail(taken.error());
-  take_tokens();
+  if (auto taken = take_tokens(); !taken) return fail(taken.error());
   take_connections();
   take_lexicons();
   take_knowledge();
@@ -149,7 +152,9 @@ Result<void> Import::take_members() {
   return {};
 }
 
-void Import::take_tokens() {
+// A limit that was lowered, or found exceeded, stands in the way of new Tokens only.
+Result<void> Import::take_tokens() {
+  const std::uint64_t before = limits_.tokens == 0 ? 0 : count_tokens();
   auto& report = report_["tokens"] = json::array();
   for (const auto& token : bundle_.tokens) {
     const auto id =
@@ -162,6 +167,19 @@ void Import::take_tokens() {
         id, project_, token.label, token.type, token.script, now_, now_);
     report.push_back({{"_id", id}, {"label", token.label}});
   }
+  if (limits_.tokens == 0) return {};
+  const std::uint64_t after = count_tokens();
+  if (after == before || after <= limits_.tokens) return {};
+  return fail(Errc::quota_exhausted,
+              "the plan's quota of Tokens does not suffice; nothing was imported");
+}
+
+std::uint64_t Import::count_tokens() {
+  const auto count = connection_.value<std::int64_t>(
+      "SELECT COUNT(*) FROM tokens WHERE project_id IN"
+      " (SELECT id FROM projects WHERE organisation_id = :o)",
+      organisation_id_);
+  return static_cast<std::uint64_t>(count.value_or(0));
 }
 
 void Import::take_connections() {
@@ -383,15 +401,15 @@ Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& p
 }
 
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
-                                   const model::Bundle& bundle) const {
-  return Import(writer, sealer_, organisation_id, bundle).run();
+                                   const model::Bundle& bundle, const ImportLimits& limits) const {
+  return Import(writer, sealer_, organisation_id, bundle, limits).run();
 }
 
-Result<json> Assets::import_bundle(const std::string& organisation_id,
-                                   const model::Bundle& bundle) {
+Result<json> Assets::import_bundle(const std::string& organisation_id, const model::Bundle& bundle,
+                                   const ImportLimits& limits) {
   Result<json> report;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    report = import_bundle(writer, organisation_id, bundle);
+    report = import_bundle(writer, organisation_id, bundle, limits);
     return report ? Result<void>() : fail(report.error());
   });
   if (!written) return fail(written.error());

@@ -140,6 +140,18 @@ Result<void> Outbox::give_up(const model::SessionKey& key, std::int64_t seq,
   });
 }
 
+void Outbox::send_after_all(const model::SessionKey& key, const std::string& input_id,
+                            std::function<void()> done) {
+  committer_.write(
+      [key = key.encode(), input_id](Writer& writer) -> Result<void> {
+        release_outputs(writer.connection(), key, input_id, writer.now());
+        return {};
+      },
+      [done = std::move(done)](const Result<void>& written) {
+        if (written) done();
+      });
+}
+
 Result<std::int64_t> Outbox::prune(model::Timestamp before, std::size_t limit) {
   std::int64_t deleted = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {

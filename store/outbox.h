@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,11 @@ class Outbox {
   // `not_found` if it is not pending.
   [[nodiscard]] model::Result<void> give_up(const model::SessionKey& key, std::int64_t seq,
                                             const std::string& reason);
+
+  // Outputs that were to be an answer, which found nobody, become pending. Does not block; `done`
+  // is called on the Committer's thread once that is committed.
+  void send_after_all(const model::SessionKey& key, const std::string& input_id,
+                      std::function<void()> done);
 
   // Deletes outputs from before `before` that wait for nothing, the oldest first; returns how many,
   // at most `limit`.

@@ -18,7 +18,7 @@ inline constexpr std::size_t max_password_bytes = 1024;
 // Whether the password belongs to the hash. Without a hash (no such user, or no password set) it
 // does the same work against a dummy and says no, so that time does not tell whether the user
 // exists. Thread-safe.
-[[nodiscard]] bool verify_password(const std::optional<std::string>& hash,
+[[nodiscard]] bool verify_password(const std::optional<std::string>& stored,
                                    std::string_view password);
 
 }  // namespace conversed::store

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "store/read.h"
+#include "store/unit_writes.h"
 
 namespace conversed::store {
 
@@ -24,7 +25,8 @@ void read_part(std::string* damage, const F& part) {
 }
 
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
-                                           std::string* damage = nullptr) {
+                                           std::string* damage = nullptr,
+                                           bool* execution_lost = nullptr) {
   auto row =
       connection
           .row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t, std::int64_t,
@@ -42,12 +44,13 @@ std::optional<model::Session> load_session(Connection& connection, const model::
   session.position = {.epoch = epoch, .partition = partition, .offset = offset};
   session.started_at = model::from_unix_ms(started);
   session.last_activity_at = model::from_unix_ms(active);
-  read_part(damage, [&] { session.context = stored_json(context); });
-  read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
+  read_part(damage, [&, &text = context] { session.context = stored_json(text); });
+  read_part(damage, [&, &text = flow_state] { session.flow_state = stored_json(text); });
   if (execution) {
-    read_part(damage, [&] {
-      session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+    read_part(damage, [&, &text = *execution] {
+      session.execution = stored_or_throw(model::execution_from(stored_json(text)));
     });
+    if (execution_lost != nullptr) *execution_lost = !session.execution;
   }
   session.last_output_seq = seq;
   session.inbox_size = inbox_size;
@@ -87,7 +90,7 @@ Result<model::Profile> Sessions::profile(const std::string& project_id,
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<Loaded> {
     Loaded loaded;
-    loaded.session = load_session(connection, key, &loaded.damage);
+    loaded.session = load_session(connection, key, &loaded.damage, &loaded.execution_lost);
     loaded.profile = load_profile(connection, key.project_id, key.user_id, &loaded.damage);
     return loaded;
   });
@@ -159,16 +162,29 @@ Result<std::vector<model::SessionKey>> Sessions::to_drain(std::size_t limit) con
   });
 }
 
-Result<void> Sessions::reset(const model::SessionKey& key) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+Result<void> Sessions::reset(const model::SessionKey& key,
+                             const std::function<void(const WasReset&)>& committed) {
+  WasReset was;
+  const auto work = [&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    const auto session = connection.value<std::int64_t>(
+    std::string damage;
+    const auto before = load_session(connection, key, &damage);
+    if (!before) return fail(Errc::not_found, "there is no such session");
+    const auto session = *connection.value<std::int64_t>(
         "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"
         " execution = NULL WHERE key = :k RETURNING id",
         key.encode());
-    if (!session) return fail(Errc::not_found, "there is no such session");
-    connection.run("DELETE FROM pending_calls WHERE session = :s", *session);
+    was = {};
+    was.outputs_released = abandon_execution(connection, session, writer.now());
+    if (!before->execution) return {};
+    was.ended_input = before->execution->input_id;
+    if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
+      insert_answer(connection, {was.ended_input, 500, "", writer.now() + answer_lifetime});
+    }
     return {};
+  };
+  return committer_.write_and_wait(work, [&] {
+    if (committed) committed(was);
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,7 @@ class Sessions {
     std::optional<model::Session> session;
     model::Profile profile;
     std::string damage;
+    bool execution_lost = false;  // the session has one, which can't be read
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
 
@@ -65,10 +67,19 @@ class Sessions {
   // Sessions with a non-empty inbox that are not busy: to be drained when the daemon starts.
   [[nodiscard]] model::Result<std::vector<model::SessionKey>> to_drain(std::size_t limit) const;
 
+  // What a reset leaves to be told.
+  struct WasReset {
+    std::string ended_input;  // of the execution that is over; empty: none, or it can't be read
+    bool outputs_released = false;  // held outputs are pending now
+  };
+
   // Ends the conversation: context, Flow state and execution are emptied, pending calls and timers
-  // lose their claim. Outputs and their numbers stay, and so does what waits in the inbox.
-  // `not_found` if there is no such session.
-  [[nodiscard]] model::Result<void> reset(const model::SessionKey& key);
+  // lose their claim. The execution's input, if it was keyed, has a failure for an answer, and what
+  // was held for its client goes to the webhook. Outputs and their numbers stay, and so does what
+  // waits in the inbox. `committed` is called as by Committer::write_and_wait. `not_found` if there
+  // is no such session.
+  [[nodiscard]] model::Result<void> reset(
+      const model::SessionKey& key, const std::function<void(const WasReset&)>& committed = {});
 
   // Events that wait in inboxes; for operators.
   [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;

@@ -34,10 +34,11 @@ bool blames_values(int code) {
 
 // SQLite's own handles behind SOCI's objects. SOCI keeps the type information of its classes to
 // itself, so that the sanitizer's check of their dynamic type could not be linked.
-[[gnu::no_sanitize("vptr")]] sqlite_api::sqlite3* handle_of(soci::session& session) {
+__attribute__((no_sanitize("vptr"))) sqlite_api::sqlite3* handle_of(soci::session& session) {
   return static_cast<soci::sqlite3_session_backend*>(session.get_backend())->conn_;
 }
-[[gnu::no_sanitize("vptr")]] sqlite_api::sqlite3_stmt* handle_of(soci::statement& statement) {
+__attribute__((no_sanitize("vptr"))) sqlite_api::sqlite3_stmt* handle_of(
+    soci::statement& statement) {
   return static_cast<soci::sqlite3_statement_backend*>(statement.get_backend())->stmt_;
 }
 

@@ -21,7 +21,7 @@ struct Store::Impl {
         outbox(*database, committer),
         calls(*database),
         dead_letters(*database, committer),
-        attempts(committer),
+        attempts(*database, committer),
         answers(*database, committer),
         jobs(*database, committer),
         assets(*database, committer, sealer),
@@ -51,7 +51,8 @@ Store::~Store() {
   impl_->committer.stop();
 }
 
-Result<std::unique_ptr<Store>> Store::open(StoreSettings settings, const model::Clock& clock) {
+Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
+                                           const model::Clock& clock) {
   const auto file = settings.data_dir / "store.db";
   const auto key_file = settings.data_dir / "master.key";
   std::error_code ignored;

@@ -36,7 +36,7 @@ class Store {
   // Opens the store, or makes it with a new master key if the folder has neither. Refused, with the
   // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
   // key is missing. `clock` must outlive the Store.
-  [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(StoreSettings settings,
+  [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;

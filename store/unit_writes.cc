@@ -134,6 +134,19 @@ void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp 
       session, to_unix_ms(now));
 }
 
+// Whether the input had such outputs.
+bool make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
+                  model::Delivery from) {
+  connection.run(
+      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
+      " WHERE session = :s AND input_id = :i AND delivery = :d",
+      session, input_id, static_cast<int>(from));
+  return connection.run(
+             "UPDATE outputs SET delivery = 2 WHERE session = :s AND input_id = :i"
+             " AND delivery = :d",
+             session, input_id, static_cast<int>(from)) > 0;
+}
+
 void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
                    model::Timestamp now) {
   bool pending = false;
@@ -150,14 +163,7 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
     connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", session, output.seq);
   }
   for (const auto& input : encoded.unit.outputs_released) {
-    connection.run(
-        "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-        " WHERE session = :s AND input_id = :i AND delivery = 1",
-        session, input);
-    const auto released = connection.run(
-        "UPDATE outputs SET delivery = 2 WHERE session = :s AND input_id = :i AND delivery = 1",
-        session, input);
-    pending = pending || released > 0;
+    pending = make_pending(connection, session, input, model::Delivery::held) || pending;
   }
   for (const auto& input : encoded.unit.outputs_kept) {
     connection.run(
@@ -179,16 +185,6 @@ void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_
   }
   for (const auto& id : encoded.unit.calls_cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
-  }
-}
-
-void write_answers(Connection& connection, const Unit& unit) {
-  for (const auto& answer : unit.answers) {
-    connection.run(
-        "INSERT INTO answers (input_id, status, body, expires_at) VALUES (:i, :s, :b, :e)"
-        " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
-        " expires_at = excluded.expires_at",
-        answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at));
   }
 }
 
@@ -254,13 +250,14 @@ Outcome apply(Connection& connection, const EncodedUnit& encoded, model::Timesta
   const std::int64_t session = write_session(connection, encoded, stored);
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : unit.claims) consume(connection, claim, now);
+  if (unit.execution_abandoned) abandon_execution(connection, session, now);
   write_inbox(connection, unit, session);
   write_outputs(connection, encoded, session, now);
   write_calls(connection, encoded, session);
   for (const auto& letter : unit.dead_letters) {
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
   }
-  write_answers(connection, unit);
+  for (const auto& answer : unit.answers) insert_answer(connection, answer);
   add_totals(unit, totals);
   return Outcome::committed;
 }
@@ -276,6 +273,35 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
   for (const auto& [what, amount] : quota) {
     add_usage(connection, what.first, what.second, amount, now);
   }
+}
+
+bool abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
+  connection.run("DELETE FROM pending_calls WHERE session = :s", session);
+  connection.run(
+      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
+      " WHERE session = :s AND delivery = 1",
+      session);
+  const auto released = connection.run(
+      "UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1", session);
+  if (released > 0) wake_outbox(connection, session, now);
+  return released > 0;
+}
+
+void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
+                     model::Timestamp now) {
+  const auto session = session_row(connection, key);
+  if (!session) return;
+  if (make_pending(connection, *session, input_id, model::Delivery::none)) {
+    wake_outbox(connection, *session, now);
+  }
+}
+
+void insert_answer(Connection& connection, const NewAnswer& answer) {
+  connection.run(
+      "INSERT INTO answers (input_id, status, body, expires_at) VALUES (:i, :s, :b, :e)"
+      " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
+      " expires_at = excluded.expires_at",
+      answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at));
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,

@@ -36,13 +36,23 @@ struct BatchTotals {
 };
 
 // Checks version, profile and claims, and only then writes. `committed` or `conflict`.
-[[nodiscard]] Outcome apply(Connection& connection, const EncodedUnit& unit, model::Timestamp now,
-                            BatchTotals& totals);
+[[nodiscard]] Outcome apply(Connection& connection, const EncodedUnit& encoded,
+                            model::Timestamp now, BatchTotals& totals);
+
+// Ends what the session waits for: all its calls and timers lose their claim, and what was held for
+// a waiting client goes to the webhook. True if there was such an output.
+bool abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now);
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
                     model::Timestamp now);
 void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
                       int attempts);
+
+// Outputs of the input that nobody was to get become pending.
+void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
+                     model::Timestamp now);
+
+void insert_answer(Connection& connection, const NewAnswer& answer);
 
 // Adds a dead letter; `output_seq` is set for an undelivered output.
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,

@@ -95,6 +95,7 @@ Result<std::optional<store::ProjectInfo>> check_role(Services& services, const P
   return std::nullopt;
 }
 
+// For a dry run, which writes nothing: what the import itself finds out inside its transaction.
 Result<void> check_tokens(Services& services, const Principal& principal,
                           const std::optional<store::ProjectInfo>& project,
                           const model::Bundle& bundle) {
@@ -125,13 +126,13 @@ void import(Call call, Services& services, Reply reply) {
   }
   auto project = check_role(services, *call.principal, bundle->project_name);
   if (!project) return send_error(reply, import_operation, project.error());
-  if (auto room = check_tokens(services, *call.principal, *project, *bundle); !room) {
-    return send_error(reply, import_operation, room.error());
-  }
   if (call.request.parameter("dryRun").value_or("") == "true") {
+    auto room = check_tokens(services, *call.principal, *project, *bundle);
+    if (!room) return send_error(reply, import_operation, room.error());
     return send_json(reply, status::ok, {{"problems", json::array()}});
   }
-  auto report = services.store.assets().import_bundle(call.principal->organisation_id, *bundle);
+  auto report = services.store.assets().import_bundle(call.principal->organisation_id, *bundle,
+                                                      {.tokens = services.options.quota.tokens});
   if (!report) return send_error(reply, import_operation, store_error(report.error()));
   send_json(reply, status::ok, *report);
 }

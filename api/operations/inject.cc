@@ -3,6 +3,7 @@
 #include "api/operations/inject.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "api/events.h"
@@ -18,10 +19,11 @@ using model::Errc;
 using model::Error;
 using model::Result;
 
-struct Admitted {
+// What would be appended, if nothing speaks against it.
+struct Prepared {
+  std::shared_ptr<const model::Endpoint> endpoint;
   model::Event event;
   std::optional<queue::AppendKey> key;
-  std::string organisation_id;
 };
 
 Result<MessageBody> read_body(const Call& call, UrlTokenIn place) {
@@ -42,30 +44,28 @@ std::string route_of(const Operation& operation, const Call& call) {
   return route;
 }
 
-// Everything that can be said against the message before it is appended. On success one inject of
-// the quota is taken; what is only said to the user is none.
-Result<Admitted> admit(model::EventType type, const Operation& operation, const Call& call,
-                       UrlTokenIn place, Services& services) {
+// What the request itself can be refused for: its body, its Endpoint, its key.
+Result<Prepared> prepare(model::EventType type, const Operation& operation, const Call& call,
+                         UrlTokenIn place, Services& services) {
   auto body = read_body(call, place);
   if (!body) return model::fail(body.error());
   auto endpoint = find_endpoint_for(services, *call.principal, body->url_token);
   if (!endpoint) return model::fail(endpoint.error());
-  const std::string& organisation = (*endpoint)->organisation_id;
-  auto key = append_key(call.request, organisation, route_of(operation, call));
+  auto key = append_key(call.request, (*endpoint)->organisation_id, route_of(operation, call));
   if (!key) return model::fail(key.error());
   auto event = make_event(services, type, **endpoint, std::move(*body), call.request.trace_id);
-  Admitted admitted{std::move(event), std::move(*key), organisation};
-  if (type == model::EventType::notify) return admitted;
-  if (auto open = check_session(services, **endpoint, admitted.event); !open) {
-    return model::fail(open.error());
-  }
-  if (auto taken = services.quota.take(organisation, services.options.steady_now()); !taken) {
-    return model::fail(taken.error());
-  }
-  return admitted;
+  return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 
-// A message between its append and the log's answer.
+// What it can be refused for at this moment only. On success one inject of the quota is taken; what
+// is only said to the user is none.
+Result<void> admit(const Prepared& message, Services& services) {
+  if (message.event.type == model::EventType::notify) return {};
+  if (auto open = check_session(services, *message.endpoint, message.event); !open) return open;
+  return services.quota.take(message.endpoint->organisation_id, services.options.steady_now());
+}
+
+// A message between its append, or the look-up of its key, and the log's answer.
 struct Waiting {
   Services& services;
   const Operation& operation;
@@ -77,11 +77,23 @@ struct Waiting {
   void give_back() {
     if (type == model::EventType::inject) services.quota.give_back(organisation_id);
   }
-  void refuse(const Error& error) {
+  void refuse(const Error& error) { send_error(reply, operation, error); }
+  void append_failed(const Error& error) {
     give_back();
-    send_error(reply, operation, append_error(error));
+    refuse(append_error(error));
   }
 };
+
+// Whatever has become of the inbox, the conversation or the quota: one that was accepted under the
+// key is answered as it was then.
+void refuse_unless_repeated(const std::shared_ptr<Waiting>& waiting, const queue::AppendKey& key,
+                            const Error& refusal) {
+  waiting->services.events.look_up(key, [waiting, refusal](auto found) {
+    if (!found) return waiting->refuse(append_error(found.error()));
+    if (!*found) return waiting->refuse(refusal);
+    waiting->accepted(waiting->reply, (*found)->id);
+  });
+}
 
 void answer_text(Reply& reply, const std::string& inject_id) {
   reply.send({.status = status::ok,
@@ -105,25 +117,29 @@ void inject_by_token(Call call, Services& services, Reply reply) {
 void accept_message(model::EventType type, const Operation& operation, const Call& call,
                     UrlTokenIn place, Services& services, Reply reply,
                     void (*accepted)(Reply& reply, const std::string& id)) {
-  auto admitted = admit(type, operation, call, place, services);
-  if (!admitted) return send_error(reply, operation, admitted.error());
+  auto prepared = prepare(type, operation, call, place, services);
+  if (!prepared) return send_error(reply, operation, prepared.error());
+  auto waiting = std::make_shared<Waiting>(Waiting{
+      services, operation, prepared->endpoint->organisation_id, type, std::move(reply), accepted});
+  if (auto admitted = admit(*prepared, services); !admitted) {
+    if (!prepared->key) return waiting->refuse(admitted.error());
+    return refuse_unless_repeated(waiting, *prepared->key, admitted.error());
+  }
 
   // Nothing is promised before the log calls back: a crash above this line owes the client nothing,
   // a crash after it loses nothing.
-  auto waiting = std::make_shared<Waiting>(Waiting{
-      services, operation, std::move(admitted->organisation_id), type, std::move(reply), accepted});
-  if (!admitted->key) {
-    services.events.append(admitted->event, [id = admitted->event.id, waiting](auto appended) {
-      if (!appended) return waiting->refuse(appended.error());
+  if (!prepared->key) {
+    services.events.append(prepared->event, [id = prepared->event.id, waiting](auto appended) {
+      if (!appended) return waiting->append_failed(appended.error());
       waiting->accepted(waiting->reply, id);
     });
     return;
   }
   // Should a broken append be repeated, two records may come of it: the claim lets one have
   // effects.
-  admitted->event.claim = model::Claim{model::Claim::Kind::keyed_event, admitted->event.id};
-  services.events.append_keyed(admitted->event, *admitted->key, [waiting](auto appended) {
-    if (!appended) return waiting->refuse(appended.error());
+  prepared->event.claim = model::Claim{model::Claim::Kind::keyed_event, prepared->event.id};
+  services.events.append_keyed(prepared->event, *prepared->key, [waiting](auto appended) {
+    if (!appended) return waiting->append_failed(appended.error());
     if (appended->repeated) waiting->give_back();
     waiting->accepted(waiting->reply, appended->id);
   });
@@ -135,6 +151,7 @@ constinit const Operation inject_operation{.id = "inject",
                                            .credential = Credential::api_key,
                                            .role = Role::conversation_admin,
                                            .error_shape = ErrorShape::reduced,
+                                           .is_inject = true,
                                            .run = inject};
 
 constinit const Operation inject_by_token_operation{.id = "injectByToken",
@@ -143,6 +160,7 @@ constinit const Operation inject_by_token_operation{.id = "injectByToken",
                                                     .credential = Credential::api_key,
                                                     .role = Role::conversation_admin,
                                                     .error_shape = ErrorShape::reduced,
+                                                    .is_inject = true,
                                                     .run = inject_by_token};
 
 }  // namespace conversed::api

@@ -26,6 +26,7 @@ constinit const Operation management_inject_operation{.id = "managementInject",
                                                       .path = "/management/inject",
                                                       .credential = Credential::basic,
                                                       .role = Role::conversation_admin,
+                                                      .is_inject = true,
                                                       .run = management_inject};
 
 }  // namespace conversed::api

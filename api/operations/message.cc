@@ -87,6 +87,37 @@ class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
   int rounds_ = 0;
 };
 
+// A message that is refused, unless its key stands for one that was answered: then that answer is
+// given again. One that is still unanswered is not appended once more, as it would be otherwise:
+// what refuses it is that its session can take no more.
+struct Refused {
+  Services& services;
+  Error refusal;
+  Reply reply;
+
+  void refuse(const Error& error) { send_error(reply, message_operation, error); }
+
+  void replay(const std::string& first_id) {
+    auto stored = services.store.answers().find(first_id, services.clock.now());
+    if (!stored) return refuse(store_error(stored.error()));
+    if (!*stored || (*stored)->status >= 400) return refuse(refusal);
+    send_json_text(reply, (*stored)->status, std::move((*stored)->body));
+  }
+};
+
+void refuse_unless_answered(Services& services, const queue::AppendKey& key, const Error& refusal,
+                            Reply reply) {
+  auto refused = std::make_shared<Refused>(Refused{services, refusal, std::move(reply)});
+  services.events.look_up(key, [refused](auto found) {
+    if (!found) return refused->refuse(append_error(found.error()));
+    if (!*found) return refused->refuse(refused->refusal);
+    // This may be a thread of the log, which must not block on the store.
+    const bool posted = refused->services.pool.post(
+        [refused, first_id = (*found)->id] { refused->replay(first_id); });
+    if (!posted) refused->refuse({Errc::unavailable, "too many requests wait; try again later"});
+  });
+}
+
 AnswerWaiters::Ticket wait_for_answer(Services& services, const std::string& input_id,
                                       Reply reply) {
   auto waiting = std::make_shared<Reply>(std::move(reply));
@@ -109,7 +140,8 @@ void message(Call call, Services& services, Reply reply) {
   auto event = make_event(services, model::EventType::user_message, **endpoint, std::move(*body),
                           call.request.trace_id);
   if (auto open = check_session(services, **endpoint, event); !open) {
-    return send_error(reply, message_operation, open.error());
+    if (!*key) return send_error(reply, message_operation, open.error());
+    return refuse_unless_answered(services, **key, open.error(), std::move(reply));
   }
 
   // The waiter is there before the record is: no answer can come too early.

@@ -9,6 +9,7 @@
 #include "api/operations/management.h"
 #include "api/operations/query.h"
 #include "api/operations/replies.h"
+#include "api/waiters.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -101,10 +102,17 @@ Result<model::SessionKey> read_key(const Call& call, Services& services) {
   return session_of(services, *call.principal, names[0], names[1], names[2]);
 }
 
+model::Error reset_error() {
+  return {Errc::internal, "The conversation was reset before it answered."};
+}
+
 void reset_session(Call call, Services& services, Reply reply) {
   auto key = read_key(call, services);
   if (!key) return send_error(reply, reset_session_operation, key.error());
-  auto done = services.store.sessions().reset(*key);
+  auto done = services.store.sessions().reset(*key, [&](const store::Sessions::WasReset& was) {
+    if (!was.ended_input.empty()) services.waiters.fail(was.ended_input, reset_error());
+    if (was.outputs_released && services.deliver) services.deliver(*key);
+  });
   if (!done) {
     const bool missing = done.error().code == Errc::not_found;
     return send_error(reply, reset_session_operation,

@@ -17,7 +17,7 @@ double integer(Machine& machine, const Value& value) {
 
 // A position counted from the end if negative, within [0, size].
 std::size_t relative(double position, std::size_t size) {
-  const double length = static_cast<double>(size);
+  const auto length = static_cast<double>(size);
   if (position < 0) position = std::max(0.0, length + position);
   return static_cast<std::size_t>(std::min(position, length));
 }

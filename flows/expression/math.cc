@@ -95,11 +95,11 @@ Value extreme(Machine& machine, const Args& args, double sign_of_best) {
     const double candidate = machine.to_number(args[i]);
     if (std::isnan(candidate) || std::isnan(best)) {
       best = std::nan("");
-    } else if (candidate * sign_of_best > best * sign_of_best) {
-      best = candidate;
-    } else if (candidate == 0 && best == 0 && std::signbit(candidate) == (sign_of_best < 0)) {
-      best = candidate;  // -0 is less than 0
+      continue;
     }
+    const bool better = candidate * sign_of_best > best * sign_of_best;
+    const bool zeros = candidate == 0 && best == 0;  // -0 is less than 0
+    if (better || (zeros && std::signbit(candidate) == (sign_of_best < 0))) best = candidate;
   }
   return Value::number(best);
 }

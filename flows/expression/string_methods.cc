@@ -35,7 +35,7 @@ Value slice(Machine& machine, std::string_view text, std::size_t from, std::size
 
 // A position counted from the end if negative, within [0, length].
 std::size_t relative(double position, std::size_t length) {
-  const double size = static_cast<double>(length);
+  const auto size = static_cast<double>(length);
   if (position < 0) position = std::max(0.0, size + position);
   return static_cast<std::size_t>(std::min(position, size));
 }

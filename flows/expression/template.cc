@@ -36,7 +36,8 @@ bool looks_like_label(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = decode(text, at);
     const bool word = (continues_name(point.code) && point.code != '$') || point.code >= 0x80;
-    const bool mark = point.code < 0x80 && marks.find(static_cast<char>(point.code)) != marks.npos;
+    const bool mark =
+        point.code < 0x80 && marks.find(static_cast<char>(point.code)) != std::string_view::npos;
     if (!word && (!mark || at == 0)) return false;
     last = point.code;
     at += point.bytes;
@@ -221,7 +222,8 @@ struct JsonTemplate::Tree {
     }
     for (const auto& [key, item] : source.items()) {
       if (!source.is_structured()) break;
-      Made child = make(item, limits, is_label, pointer + "/" + key, depth + 1);
+      Made child =
+          make(item, limits, is_label, std::string(pointer).append("/").append(key), depth + 1);
       if (!child) return child;
       tree->children.emplace_back(key, std::move(*child));
     }

@@ -1,24 +1,39 @@
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 
 #include "queue/sqlite_log.h"
+#include "tests/conformance/keyed_append_conformance.h"
 #include "tests/conformance/log_conformance.h"
 
 namespace conversed::test {
 namespace {
 
-class SqliteFixture final : public LogFixture {
+// Time that moves when a test says so.
+class MovedClock final : public model::Clock {
  public:
-  explicit SqliteFixture(queue::SqliteLogSettings settings) : settings_(std::move(settings)) {
+  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(now_ms_); }
+  void advance(std::chrono::milliseconds by) { now_ms_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> now_ms_{1'700'000'000'000};
+};
+
+// One file in a folder of its own.
+class SqliteFile {
+ public:
+  explicit SqliteFile(queue::SqliteLogSettings settings) : settings_(std::move(settings)) {
     std::string name = (std::filesystem::temp_directory_path() / "log-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) std::abort();
     folder_ = name;
     settings_.path = folder_ / "log.db";
   }
-  ~SqliteFixture() override { std::filesystem::remove_all(folder_); }
+  ~SqliteFile() { std::filesystem::remove_all(folder_); }
+  SqliteFile(const SqliteFile&) = delete;
+  SqliteFile& operator=(const SqliteFile&) = delete;
 
-  std::unique_ptr<queue::Log> open() override {
-    auto log = queue::SqliteLog::open(settings_, clock_);
+  std::unique_ptr<queue::SqliteLog> open(const model::Clock& clock) {
+    auto log = queue::SqliteLog::open(settings_, clock);
     if (!log) ADD_FAILURE() << log.error().message;
     return log ? std::move(*log) : nullptr;
   }
@@ -26,7 +41,30 @@ class SqliteFixture final : public LogFixture {
  private:
   queue::SqliteLogSettings settings_;
   std::filesystem::path folder_;
+};
+
+class SqliteFixture final : public LogFixture {
+ public:
+  explicit SqliteFixture(queue::SqliteLogSettings settings) : file_(std::move(settings)) {}
+  std::unique_ptr<queue::Log> open() override { return file_.open(clock_); }
+
+ private:
+  SqliteFile file_;
   model::SystemClock clock_;
+};
+
+class SqliteKeyedFixture final : public KeyedFixture {
+ public:
+  explicit SqliteKeyedFixture(queue::SqliteLogSettings settings) : file_(std::move(settings)) {}
+  KeyedLog open() override {
+    const std::shared_ptr<queue::SqliteLog> log = file_.open(clock_);
+    return {log, log};
+  }
+  void advance(std::chrono::milliseconds by) override { clock_.advance(by); }
+
+ private:
+  SqliteFile file_;
+  MovedClock clock_;
 };
 
 LogDriver driver(std::string name, queue::SqliteLogSettings settings) {
@@ -49,6 +87,15 @@ queue::SqliteLogSettings tiny() {
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, LogConformance,
                          testing::Values(driver("sqlite", {}), driver("sqlite_tiny", tiny())),
+                         [](const auto& tested) { return tested.param.name; });
+
+KeyedDriver keyed_driver(std::string name, const queue::SqliteLogSettings& settings) {
+  return {std::move(name), [settings] { return std::make_unique<SqliteKeyedFixture>(settings); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, KeyedAppendConformance,
+                         testing::Values(keyed_driver("sqlite", {}),
+                                         keyed_driver("sqlite_tiny", tiny())),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

@@ -52,6 +52,22 @@ class BadInput(DaemonCase):
         sessions = self.daemon.ctl("sessions", "list")["items"]
         self.assertEqual({session["sessionId"] for session in sessions}, {"after"})
 
+    def test_a_large_import_without_credentials_is_refused_before_its_body_is_sent(self):
+        head = b"POST /management/import HTTP/1.1\r\nHost: a\r\nContent-Length: 20000000\r\n"
+        for credentials in (b"", b"X-API-Key: " + self.key.encode() + b"\r\n", b"Authorization: Bearer x\r\n"):
+            with self.subTest(credentials=credentials[:13]):
+                with socket.create_connection(("127.0.0.1", self.daemon.ports["api"]), 30) as client:
+                    client.sendall(head + credentials + b"\r\n")
+                    answer = client.makefile("rb").read().decode()  # to the end of the connection
+                self.assertRegex(answer, "^HTTP/1.1 401 ")
+                self.assertIn('WWW-Authenticate: Basic realm="conversed"', answer)
+
+    def test_a_bundle_of_megabytes_is_taken(self):
+        text = BUNDLE + "# " + "x" * 5_000_000 + "\n"
+        bundle = self.daemon.folder / "large.yaml"
+        bundle.write_text(text)
+        self.assertEqual(self.daemon.ctl("import", str(bundle))["project"]["name"], "Tests")
+
     def test_bodies(self):
         for body, named in BAD_BODIES:
             with self.subTest(body=body[:60]):

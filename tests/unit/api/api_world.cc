@@ -68,7 +68,8 @@ class World::Everything final : public queue::Listener {
 };
 
 std::string token(char digit) {
-  return std::string(model::url_token_length, digit);
+  std::string text(model::url_token_length, digit);
+  return text;
 }
 
 nlohmann::json message(char endpoint) {
@@ -101,7 +102,8 @@ World::World(const WorldSettings& settings) {
   services = std::make_unique<Services>(
       Services{options, clock, *store, *log, *events, *assets, *authenticator, *rate_limiter,
                *quota, busy, waiters, watch, job_watch, pool, sign_ins,
-               [this](const model::SessionKey& key) { touched.push_back(key); }});
+               [this](const model::SessionKey& key) { touched.push_back(key); },
+               [this](const model::SessionKey& key) { delivered.push_back(key); }});
   store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), *services);
   fill();

@@ -113,6 +113,7 @@ class World {
   BlockingPool pool{2, 64};
   BlockingPool sign_ins{1, 64};
   std::vector<model::SessionKey> touched;
+  std::vector<model::SessionKey> delivered;
   std::unique_ptr<Services> services;
   std::unique_ptr<Router> router;
 
@@ -130,6 +131,6 @@ class World {
 
 // The value of the answer's header, or "".
 [[nodiscard]] std::string header(const Response& response, std::string_view name);
-[[nodiscard]] std::string basic(std::string_view email, std::string_view password);
+[[nodiscard]] std::string basic(std::string_view email, std::string_view secret);
 
 }  // namespace conversed::api::test

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,117 @@ TEST(HttpLimits, ABodyAtTheLimitIsAccepted) {
   client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" +
               std::string(1000, 'x'));
   EXPECT_EQ(client.read_answer()->status, 200);
+}
+
+// "/large" takes more than other paths, "/secret" no body at all; "known" is a header of who is.
+BodyRule rule_of_tests(const Request& head) {
+  if (head.path == "/secret") return {.max_body = 1'000'000, .wanted = false};
+  return {.max_body = head.path == "/large" ? std::size_t{60'000} : std::size_t{1'000},
+          .sender = head.header("known") ? Sender::known : Sender::stranger};
+}
+
+std::string large_request(std::size_t bytes, const std::string& fields = {}) {
+  return "POST /large HTTP/1.1\r\nHost: x\r\n" + fields +
+         "Content-Length: " + std::to_string(bytes) + "\r\n\r\n" + std::string(bytes, 'x');
+}
+
+TEST(HttpLimits, ABodyThatIsNotWantedIsNotReadAndEndsItsConnection) {
+  for (const char* framing : {"Content-Length: 900000\r\n", "Transfer-Encoding: chunked\r\n",
+                              "Content-Length: 900000\r\nExpect: 100-continue\r\n"}) {
+    TestServer server({.max_body = 1'000, .body_rule = rule_of_tests});
+    RawClient client(server.port());
+    // Answered although no byte of the body has come.
+    client.send("POST /secret HTTP/1.1\r\nHost: x\r\n" + std::string(framing) + "\r\n");
+    const auto answer = client.read_answer();
+    ASSERT_TRUE(answer) << framing;
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->body, "POST /secret|");
+    EXPECT_EQ(answer->header("connection"), "close");
+    EXPECT_TRUE(client.read_end());
+  }
+}
+
+TEST(HttpLimits, WhoSendsAnUnwantedBodyFirstStillSeesTheAnswer) {
+  TestServer server({.max_body = 1'000, .body_rule = rule_of_tests});
+  RawClient client(server.port());
+  client.send("POST /secret HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n");
+  EXPECT_TRUE(client.send(std::string(900'000, 'x')));
+  EXPECT_EQ(client.read_answer()->body, "POST /secret|");
+  EXPECT_TRUE(client.read_end());
+}
+
+TEST(HttpLimits, WithoutABodyAnUnwantedOneEndsNothing) {
+  TestServer server({.max_body = 1'000, .body_rule = rule_of_tests});
+  RawClient client(server.port());
+  client.send("GET /secret HTTP/1.1\r\nHost: x\r\n\r\n" + simple);
+  EXPECT_EQ(client.read_answer()->body, "GET /secret|");
+  EXPECT_EQ(client.read_answer()->body, "GET /a|");
+}
+
+TEST(HttpLimits, LargeBodiesOfStrangersShareHalfOfTheirMemory) {
+  Parked parked;
+  TestServer server({.max_body = 1'000, .body_rule = rule_of_tests, .max_large_bodies = 100'000},
+                    parked.handler());
+  RawClient first(server.port());
+  first.send(large_request(40'000));
+  auto held = std::make_optional(parked.next());  // read, and not handled yet
+  EXPECT_EQ(held->first.body.size(), 40'000U);
+
+  RawClient second(server.port());
+  second.send(large_request(40'000));
+  const auto refused = second.read_answer();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_FALSE(refused->header("retry-after").empty());
+  EXPECT_TRUE(second.read_end());
+  RawClient chunked(server.port());
+  chunked.send("POST /large HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9000\r\n" +
+               std::string(0x9000, 'x'));
+  EXPECT_EQ(chunked.read_answer()->status, 503);
+
+  // Small bodies need none of it, and the other half is for those who are known.
+  RawClient small(server.port());
+  small.send(large_request(1'000));
+  auto small_request = parked.next();
+  small_request.second.text(status::ok, "small");
+  EXPECT_EQ(small.read_answer()->body, "small");
+  RawClient known(server.port());
+  known.send(large_request(40'000, "Known: yes\r\n"));
+  auto known_request = std::make_optional(parked.next());
+  known_request->second.text(status::ok, "known");
+  EXPECT_EQ(known.read_answer()->body, "known");
+  known_request.reset();
+
+  // With its request a body's memory is given back, whether or not the connection goes on.
+  held->second.text(status::ok, "first");
+  EXPECT_EQ(first.read_answer()->body, "first");
+  held.reset();
+  RawClient third(server.port());
+  third.send(large_request(40'000));
+  auto last = parked.next();
+  last.second.text(status::ok, "third");
+  EXPECT_EQ(third.read_answer()->body, "third");
+}
+
+TEST(BodyBudget, RefusesWhatItHasNotAndTakesBackWhatItGave) {
+  const auto budget = std::make_shared<BodyBudget>(100);
+  std::string body;
+  {
+    BodyShare stranger(budget, Sender::stranger);
+    EXPECT_TRUE(stranger.make_room(body, 20, 45));
+    EXPECT_EQ(budget->taken(), 40U) << "twice what is needed, for what may follow";
+    EXPECT_TRUE(stranger.make_room(body, 40, 45)) << "has that already";
+    EXPECT_TRUE(stranger.make_room(body, 41, 45));
+    EXPECT_EQ(budget->taken(), 45U) << "no more than the body may have";
+    BodyShare other(budget, Sender::stranger);
+    EXPECT_FALSE(other.make_room(body, 6, 6));
+    EXPECT_TRUE(other.make_room(body, 4, 10)) << "what is needed is there, if not more";
+    BodyShare known(budget, Sender::known);
+    EXPECT_TRUE(known.make_room(body, 51, 51));
+    EXPECT_FALSE(known.make_room(body, 52, 52));
+    EXPECT_EQ(budget->taken(), 100U);
+  }
+  EXPECT_EQ(budget->taken(), 0U);
 }
 
 TEST(HttpLimits, AHeaderSectionOverTheLimitIs431) {

@@ -190,7 +190,7 @@ std::vector<Row> refused_lines() {
       {"a broken escape in the query", get("/a?b=%"), {}, 400},
       {"absolute form without a host", get("http:///a"), {}, 400},
       {"absolute form with user information", get("http://u@x/a"), {}, 400},
-      {"the hello of TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03\r\n"s, {}, 400},
+      {"the hello of TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03\r\n\r\n"s, {}, 400},
   };
 }
 
@@ -229,7 +229,7 @@ std::vector<Row> refused_fields() {
        {},
        431},
       {"a request line that is too long", get("/" + std::string(20'000, 'x')), {}, 414},
-      {"a good one and then a bad one", get("/a") + "X\r\n", {"GET /a|"}, 400},
+      {"a good one and then a bad one", get("/a") + "X\r\n\r\n", {"GET /a|"}, 400},
   };
 }
 

@@ -384,6 +384,19 @@ TEST(HttpServer, StopEndsWhatIsInFlightAndLateAnswersGoNowhere) {
   late->second.text(200, "too late");
 }
 
+TEST(HttpServer, CountsItsAnswersByStatus) {
+  TestServer server({}, [](Request&& request, Reply reply) {
+    if (request.path == "/drop") return;
+    reply.text(request.path == "/missing" ? 404 : status::ok, "x");
+  });
+  RawClient client(server.port());
+  client.send(
+      "GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /missing HTTP/1.1\r\nHost: x\r\n\r\n"
+      "GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /drop HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n");
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(client.read_answer());
+  EXPECT_EQ(server->answer_counts(), (AnswerCounts{{200, 2}, {400, 1}, {404, 1}, {500, 1}}));
+}
+
 TEST(HttpServer, OpenReportsWhatItCannotHave) {
   auto never_started = HttpServer::open({}, echo);
   ASSERT_TRUE(never_started);

@@ -1,8 +1,11 @@
 // The management routes, by HTTP Basic.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "store/model/ids.h"
 #include "tests/unit/api/api_world.h"
@@ -103,6 +106,30 @@ TEST(Import, SaysEverythingThatIsWrong) {
   EXPECT_EQ(problems[0].at("line"), 2);
   EXPECT_TRUE(problems[0].contains("column") && problems[0].contains("path") &&
               problems[0].contains("message"));
+}
+
+TEST(Import, BeyondTheQuotaOfTokensNothingIsTaken) {
+  test::WorldSettings settings;
+  settings.quota.tokens = 1;
+  World world(settings);
+  const auto bundle = [](const std::string& project, const std::string& tokens) {
+    return json{
+        {"file", "shop.yaml"},
+        {"text", "conversed: 1\nproject: {name: " + project + ", locales: [en]}\ntokens: [" +
+                     tokens + "]\nflows: [{name: Main, nodes: [{say: Hi}]}]\n"}};
+  };
+  const auto one = bundle("One", "{label: a, script: x}");
+  const auto two = bundle("Two", "{label: b, script: x}");
+  EXPECT_EQ(world.manage(Method::post, "/management/import", one).status, 200);
+  EXPECT_EQ(world.manage(Method::post, "/management/import", one).status, 200) << "adds none";
+  for (const HeaderList& query : {HeaderList{}, HeaderList{{"dryRun", "true"}}}) {
+    const auto refused = world.manage(Method::post, "/management/import", two, query);
+    EXPECT_EQ(refused.status, 402) << refused.body;
+    EXPECT_NE(refused.body.find("quota of Tokens"), std::string::npos);
+  }
+  const auto acme = world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
+  EXPECT_EQ(world.store->assets().count_tokens(acme).value(), 1);
+  EXPECT_EQ(world.store->assets().projects(acme).value().size(), 3U) << "Shop, Side and One";
 }
 
 TEST(Import, TakesAProjectAdmin) {
@@ -209,6 +236,34 @@ TEST(Sessions, AreListedShownAndReset) {
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", unknown).status, 404);
 }
 
+TEST(Sessions, AResetTellsWhoWaitsAndHasWhatWasHeldDelivered) {
+  World world;
+  store::Unit unit;
+  unit.key = world.session_key();
+  unit.after.key = unit.key;
+  unit.after.position = {1, 0, 0};
+  model::Execution execution;
+  execution.input_id = "input";
+  execution.source = model::EventType::user_message;
+  execution.pending_call_id = "call";
+  unit.after.execution = execution;
+  unit.after.last_output_seq = 1;
+  model::Output output;
+  output.id = "o1";
+  output.seq = 1;
+  output.input_id = "input";
+  output.delivery = model::Delivery::held;
+  unit.outputs = {output};
+  world.commit(unit);
+  std::promise<model::Result<Answer>> told;
+  world.waiters.wait("input", std::chrono::steady_clock::now() + std::chrono::hours(1),
+                     [&](auto answer) { told.set_value(std::move(answer)); });
+  const json names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
+  EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", names).status, 204);
+  EXPECT_EQ(told.get_future().get().error().code, model::Errc::internal);
+  EXPECT_EQ(world.delivered, std::vector{world.session_key()});
+}
+
 TEST(Sessions, ForeignProjectsAreNotFoundAndOwnOnesTakeTheRole) {
   World world;
   const auto list = [&](char endpoint, const char* email) {
@@ -243,7 +298,7 @@ class DeadLetterTest : public testing::Test {
     unit.expected_version = session ? session->version : 0;
     unit.after.key = unit.key;
     unit.after.position = {1, 0, unit.expected_version};
-    const auto id = model::new_id();
+    auto id = model::new_id();
     unit.dead_letters = {
         {id, {event.id, type, std::string(32, '7'), model::encode_value(event)}, "too many steps"}};
     world_.commit(unit);
@@ -280,6 +335,27 @@ TEST_F(DeadLetterTest, AReplayIsANewEventThatClaimsTheLetter) {
   EXPECT_EQ(event.text, "lost");
   EXPECT_EQ(event.session, world_.session_key());
   EXPECT_EQ(event.accepted_at, world_.clock.now());
+}
+
+TEST_F(DeadLetterTest, AReplayedOutputIsDeliveredAtOnce) {
+  store::Unit unit;
+  unit.key = world_.session_key();
+  unit.after.key = unit.key;
+  unit.after.position = {1, 0, 0};
+  unit.after.last_output_seq = 1;
+  model::Output output;
+  output.id = "o1";
+  output.seq = 1;
+  output.delivery = model::Delivery::pending;
+  unit.outputs = {output};
+  world_.commit(unit);
+  ASSERT_TRUE(world_.store->outbox().give_up(unit.key, 1, "gone"));
+  const auto items = body_of(manage(Method::get, "")).at("items");
+  const std::string id = items.at(0).at("_id");
+  EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 202);
+  EXPECT_EQ(world_.delivered, std::vector{unit.key});
+  EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 409);
+  EXPECT_EQ(world_.delivered.size(), 1U);
 }
 
 TEST_F(DeadLetterTest, ADiscardedOneIsNotReplayed) {

@@ -4,36 +4,23 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "store/model/ids.h"
 #include "tests/unit/api/api_world.h"
+#include "tests/unit/api/expect.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
+using test::body_of;
+using test::expect_problem;
+using test::expect_reduced;
 using test::header;
 using test::message;
 using test::token;
 using test::World;
-
-json body_of(const Response& response) {
-  return json::parse(response.body);
-}
-
-void expect_reduced(const Response& response, int status) {
-  EXPECT_EQ(response.status, status) << response.body;
-  const auto body = body_of(response);
-  EXPECT_EQ(body.size(), 4U) << response.body;
-  EXPECT_EQ(body.value("status", 0), status);
-  EXPECT_TRUE(body.contains("detail") && body.contains("code") && body.contains("type"));
-}
-
-void expect_problem(const Response& response, int status) {
-  EXPECT_EQ(response.status, status) << response.body;
-  EXPECT_EQ(response.content_type, "application/problem+json");
-  EXPECT_TRUE(body_of(response).contains("traceId")) << response.body;
-}
 
 // --- Inject --------------------------------------------------------------------------------------
 
@@ -220,6 +207,23 @@ TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
             200);
 }
 
+TEST(Inject, WhoeverMeasuresIsToldOfEachAnswer) {
+  World world;
+  std::vector<int> told;  // all on this thread or before its answer
+  world.services->on_inject_answered = [&](int status, std::chrono::steady_clock::duration took) {
+    told.push_back(status);
+    EXPECT_GE(took.count(), 0);
+  };
+  EXPECT_EQ(world.inject(message()).status, 200);
+  EXPECT_EQ(world.inject(message('9')).status, 404);
+  EXPECT_EQ(world.call({Method::post, "/v2.0/endpoint/inject", {}, "{}", {}}).status, 401);
+  EXPECT_EQ(world.manage(Method::post, "/management/inject", message()).status, 202);
+  world.log->stop();
+  EXPECT_EQ(world.inject(message()).status, 503);
+  EXPECT_EQ(world.manage(Method::get, "/management/status").status, 200);
+  EXPECT_EQ(told, (std::vector<int>{200, 404, 401, 202, 503}));
+}
+
 TEST(Inject, AStoppedLogIsUnavailableAndNeverAFalseSuccess) {
   World world;
   world.log->stop();
@@ -227,67 +231,6 @@ TEST(Inject, AStoppedLogIsUnavailableAndNeverAFalseSuccess) {
   expect_problem(refused, 503);
   EXPECT_FALSE(header(refused, "Retry-After").empty());
   EXPECT_EQ(world.events->appended(), 0U);
-}
-
-// --- Idempotency-Key -----------------------------------------------------------------------------
-
-TEST(IdempotencyKey, TheSameInjectTwiceIsOneEventWithOneAnswer) {
-  World world;
-  const HeaderList key{{"idempotency-key", "k1"}};
-  const auto first = world.inject(message(), key);
-  const auto second = world.inject(message(), key);
-  EXPECT_EQ(first.status, 200);
-  EXPECT_EQ(second.status, 200);
-  EXPECT_EQ(second.body, first.body);
-  EXPECT_EQ(header(second, "X-Inject-Id"), header(first, "X-Inject-Id"));
-  const auto event = world.read_events(1).at(0);
-  EXPECT_EQ(event.claim, (model::Claim{model::Claim::Kind::keyed_event, event.id}));
-  EXPECT_TRUE(world.log_is_empty());
-  EXPECT_EQ(world.events->appended(), 1U);
-}
-
-TEST(IdempotencyKey, WithAnotherBodyIsAConflict) {
-  World world;
-  const HeaderList key{{"idempotency-key", "k1"}};
-  EXPECT_EQ(world.inject(message(), key).status, 200);
-  auto other = message();
-  other["text"] = "bye";
-  expect_problem(world.inject(other, key), 409);
-}
-
-TEST(IdempotencyKey, RefusedRequestsDoNotUseItUp) {
-  World world;
-  const HeaderList key{{"idempotency-key", "k1"}};
-  expect_reduced(world.inject(message('9'), key), 404);
-  EXPECT_EQ(world.inject(message(), key).status, 200);
-}
-
-TEST(IdempotencyKey, IsFreeAgainAfterADay) {
-  World world;
-  const HeaderList key{{"idempotency-key", "k1"}};
-  const auto first = world.inject(message(), key);
-  world.clock.advance(std::chrono::hours(24) + std::chrono::seconds(1));
-  const auto second = world.inject(message(), key);
-  EXPECT_NE(header(second, "X-Inject-Id"), header(first, "X-Inject-Id"));
-}
-
-TEST(IdempotencyKey, RepeatsDoNotCostQuota) {
-  test::WorldSettings settings;
-  settings.quota.injects_per_month = 2;
-  World world(settings);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(world.inject(message(), {{"idempotency-key", "k1"}}).status, 200);
-  }
-  EXPECT_EQ(world.inject(message()).status, 200);
-  expect_problem(world.inject(message()), 402);
-}
-
-TEST(IdempotencyKey, HasToBePrintableAndNotTooLong) {
-  World world;
-  for (const std::string& key : {std::string(), std::string(256, 'x'), std::string("a\xC3\xA4")}) {
-    expect_reduced(world.inject(message(), {{"idempotency-key", key}}), 400);
-  }
-  EXPECT_EQ(world.inject(message(), {{"idempotency-key", std::string(255, 'x')}}).status, 200);
 }
 
 // --- A user's message ----------------------------------------------------------------------------
@@ -361,6 +304,41 @@ TEST(Message, AKeyedOneIsReplayedFromTheStore) {
   EXPECT_EQ(second.body, R"({"text":"one"})");
   EXPECT_TRUE(world.log_is_empty());
   expect_problem(world.call(say("other", "k1")), 409);
+}
+
+TEST(Message, AKeyedOneIsReplayedThoughTheInboxIsFull) {
+  test::WorldSettings settings;
+  settings.limits.inbox = 2;
+  World world(settings);
+  auto first = world.send(say("hi", "k1"));
+  const auto event = world.read_events(1).at(0);
+  world.busy.set(world.session_key(), 2);
+  // Not answered yet: there is nothing to give again, and no room for it to run once more.
+  expect_problem(world.call(say("hi", "k1")), 429);
+  store_answer(world, event.id, 200, R"({"text":"one"})");
+  world.waiters.finish(event.id, {200, R"({"text":"one"})"});
+  EXPECT_EQ(first.get().body, R"({"text":"one"})");
+
+  const auto again = world.call(say("hi", "k1"));
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.body, R"({"text":"one"})");
+  expect_problem(world.call(say("other", "k1")), 409);
+  expect_problem(world.call(say("hi", "k2")), 429);
+  EXPECT_TRUE(world.log_is_empty());
+}
+
+TEST(Message, AFailureIsNotReplayedIntoAFullInbox) {
+  test::WorldSettings settings;
+  settings.limits.inbox = 2;
+  World world(settings);
+  auto first = world.send(say("hi", "k1"));
+  const auto event = world.read_events(1).at(0);
+  store_answer(world, event.id, 500, "{}");
+  world.waiters.fail(event.id, {model::Errc::internal, "failed"});
+  expect_problem(first.get(), 500);
+  world.busy.set(world.session_key(), 2);
+  expect_problem(world.call(say("hi", "k1")), 429);
+  EXPECT_TRUE(world.log_is_empty());
 }
 
 TEST(Message, TwoAtOnceUnderOneKeyGetOneAnswer) {

@@ -124,7 +124,7 @@ const std::vector<Case> cases{
     {"ChunkSizePrefixed", chunked("0x3\r\nabc\r\n"), 400},
     {"ChunkSizeWraps", chunked("10000000000000003\r\nabc\r\n"), 413},
     {"ChunkSizeSpaceOnly", chunked("3 \r\nabc\r\n"), 400},
-    {"ChunkExtensionNul", chunked(std::string("3;\0\r\nabc\r\n", 11)), 400},
+    {"ChunkExtensionNul", chunked(std::string("3;\0\r\nabc\r\n", 10)), 400},
     {"ChunksOverLimit", chunked("ff\r\n" + std::string(255, 'x') + "\r\n2\r\nab\r\n"), 413},
     {"TrailerFolded", chunked("0\r\nA: b\r\n c\r\n\r\n"), 400},
     {"TrailerBareLf", chunked("0\r\nA: b\n\r\n"), 400},

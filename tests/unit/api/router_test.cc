@@ -98,12 +98,48 @@ TEST(Router, PreflightIsAnsweredOnAnyPath) {
   EXPECT_EQ(world.call({Method::options, "*", {}, "", {}}).status, 204);
 }
 
+Request head_of(const std::string& path, const std::string& authorization = {}) {
+  Request head;
+  head.method = Method::post;
+  head.path = path;
+  if (!authorization.empty()) head.headers.emplace_back("authorization", authorization);
+  return head;
+}
+
+TEST(Router, AnImportIsNotReadFromSomebodyWhoShowsNoCredentials) {
+  World world;
+  const auto import = [&](const std::string& authorization) {
+    return world.router->body_rule(head_of("/management/import", authorization));
+  };
+  EXPECT_FALSE(import("").wanted);
+  EXPECT_FALSE(import("Bearer abc").wanted);
+  EXPECT_FALSE(import("Basic !").wanted);
+  EXPECT_TRUE(import(test::basic("admin@acme.example", "wrong")).wanted) << "verified later";
+  EXPECT_TRUE(world.router->body_rule(head_of("/v2.0/endpoint/inject")).wanted);
+  // Without its body the request gets the answer that it would have got with it.
+  EXPECT_EQ(world.call({Method::post, "/management/import", {}, "", {}}).status, 401);
+}
+
+TEST(Router, TheSenderOfAnImportIsKnownOnceItsPasswordWasVerified) {
+  World world;
+  const auto sender = [&](const std::string& authorization) {
+    return world.router->body_rule(head_of("/management/import", authorization)).sender;
+  };
+  const auto right = world.sign_in("admin@acme.example");
+  EXPECT_EQ(sender(right), Sender::stranger);
+  ASSERT_EQ(world.manage(Method::get, "/management/status").status, 200);
+  EXPECT_EQ(sender(right), Sender::known);
+  EXPECT_EQ(sender(test::basic("admin@acme.example", "wrong")), Sender::stranger);
+  world.steady += Authenticator::basic_lifetime;
+  EXPECT_EQ(sender(right), Sender::stranger);
+}
+
 TEST(Router, AnImportMayBeLargerThanOtherBodies) {
   World world;
   const auto usual = world.options.api.max_body_bytes;
-  EXPECT_EQ(world.router->max_body_for(Method::post, "/v2.0/endpoint/inject"), usual);
-  EXPECT_EQ(world.router->max_body_for(Method::post, "/unknown"), usual);
-  EXPECT_GE(world.router->max_body_for(Method::post, "/new/management/import"), 16U << 20);
+  EXPECT_EQ(world.router->body_rule(head_of("/v2.0/endpoint/inject")).max_body, usual);
+  EXPECT_EQ(world.router->body_rule(head_of("/unknown")).max_body, usual);
+  EXPECT_GE(world.router->body_rule(head_of("/new/management/import")).max_body, 16U << 20);
   const auto response =
       world.call({Method::post, "/v2.0/endpoint/inject", {}, std::string(usual + 1, ' '), {}});
   EXPECT_EQ(response.status, 413);

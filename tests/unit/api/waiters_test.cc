@@ -107,7 +107,7 @@ TEST(AnswerWaiters, AnEarlierDeadlineIsNotHeldUpByALaterOne) {
 }
 
 TEST(AnswerWaiters, AClaimHoldsTheTimeOutBackUntilItIsReleased) {
-  AnswerWaiters waiters;
+  AnswerWaiters waiters(far);
   Outcome held;
   Outcome marker;
   // Claimed through a first waiter, so that the second one's deadline passes under the claim.
@@ -123,6 +123,35 @@ TEST(AnswerWaiters, AClaimHoldsTheTimeOutBackUntilItIsReleased) {
   EXPECT_EQ(held.get().error().code, Errc::timed_out);
   EXPECT_EQ(first.calls(), 0);
   EXPECT_TRUE(waiters.claim("in1"));
+}
+
+TEST(AnswerWaiters, AClaimHoldsTheTimeOutBackForABoundedTime) {
+  AnswerWaiters waiters(std::chrono::milliseconds(1));
+  Outcome outcome;
+  waiters.wait("in1", in(far), [](auto) {});
+  ASSERT_TRUE(waiters.claim("in1"));
+  waiters.wait("in1", steady_clock::now(), outcome.callback());
+  EXPECT_EQ(outcome.get().error().code, Errc::timed_out);
+}
+
+TEST(AnswerWaiters, WhatIsOwedToAClaimThatTimedOutFindsNobody) {
+  AnswerWaiters waiters(std::chrono::milliseconds(0));
+  for (const int how : {0, 1, 2}) {
+    Outcome first;
+    Outcome timed_out;
+    const auto ticket = waiters.wait("in1", in(far), first.callback());
+    ASSERT_TRUE(waiters.claim("in1"));
+    waiters.wait("in1", steady_clock::now(), timed_out.callback());
+    EXPECT_EQ(timed_out.get().error().code, Errc::timed_out);
+    ASSERT_TRUE(waiters.end(ticket, Answer{}));
+    if (how == 0) {
+      EXPECT_FALSE(waiters.finish("in1", {}));
+    }
+    if (how == 1) waiters.fail("in1", {Errc::internal, "failed"});
+    if (how == 2) waiters.release("in1");
+    EXPECT_EQ(timed_out.calls(), 1);
+    EXPECT_EQ(waiters.size(), 0U);
+  }
 }
 
 TEST(AnswerWaiters, AMovedWaitGetsTheAnswerOfItsNewInput) {

@@ -1,187 +1,8 @@
-#include "daemon/chain.h"
-
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
-#include <future>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "api/assets_cache.h"
-#include "flows/loader.h"
-#include "store/model/ids.h"
-#include "store/store.h"
-#include "tests/support/manual_clock.h"
+// What becomes of the records of one session: Turns, inboxes, answers.
+#include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {
 namespace {
-
-using model::Claim;
-using model::Event;
-using model::EventType;
-using store::Outcome;
-
-constexpr const char* bundle_text = R"(
-conversed: 1
-project: {name: Shop, locales: [en]}
-flows:
-  - name: Count
-    nodes:
-      - addToContext: {count: "{{(context.count || 0) + 1}}"}
-      - if: input.text == "profile"
-        then: [{updateProfile: {seen: "{{(profile.seen || 0) + 1}}"}}]
-      - if: input.text == "call"
-        then:
-          - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order,
-                          onError: [{say: "failed {{input.error.code}}"}, {stop: true}]}
-      - id: again
-        if: input.text == "loop"
-        then: [{goTo: again}]
-      - say: "VERSION {{input.text}} {{context.count}}"
-endpoints:
-  - {name: plain, flow: Count}
-  - {name: sorry, flow: Count, errorText: "Sorry."}
-)";
-
-// A store with one project, and records as the log would hand them out.
-class ChainTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "chain_test.XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    store::StoreSettings settings;
-    settings.data_dir = folder_;
-    auto opened = store::Store::open(settings, clock_);
-    ASSERT_TRUE(opened) << opened.error().message;
-    store_ = std::move(*opened);
-    store_->committer().start();
-    auto organisation = store_->accounts().create_first_organisation(
-        "Acme", {.email = "a@example.com", .name = "A", .roles = {}, .password = std::nullopt});
-    ASSERT_TRUE(organisation) << organisation.error().message;
-    organisation_ = organisation->id;
-    import("one");
-    cache_ = std::make_unique<api::AssetsCache>(store_->assets());
-    key_ = session("plain", "s");
-  }
-
-  void TearDown() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  void import(const std::string& version) {
-    std::string text = bundle_text;
-    text.replace(text.find("VERSION"), 7, version);
-    auto bundle = flows::load_bundle(text, "shop.yaml", [](auto) { return std::nullopt; });
-    ASSERT_TRUE(bundle) << flows::to_string(bundle.error());
-    auto report = store_->assets().import_bundle(organisation_, *bundle);
-    ASSERT_TRUE(report) << report.error().message;
-    report_ = *report;
-  }
-
-  model::SessionKey session(const std::string& endpoint, const std::string& id) {
-    for (const auto& known : report_["endpoints"]) {
-      if (known["name"] == endpoint) {
-        return {report_["project"]["_id"], known["_id"], "ann", id};
-      }
-    }
-    return {};
-  }
-
-  ChainContext context() {
-    return {.sessions = store_->sessions(),
-            .outbox = store_->outbox(),
-            .answers = store_->answers(),
-            .dead_letters = store_->dead_letters(),
-            .attempts = store_->attempts(),
-            .assets = *cache_,
-            .waiters = waiters_,
-            .clock = clock_,
-            .limits = {}};
-  }
-
-  Event event(const std::string& text, EventType type = EventType::inject) {
-    Event made;
-    made.id = model::new_id();
-    made.type = type;
-    made.session = key_;
-    made.accepted_at = clock_.now();
-    made.trace_id = model::new_trace_id();
-    made.text = text;
-    return made;
-  }
-
-  Event result_of(const std::string& call_id) {
-    Event made = event("", EventType::call_result);
-    made.text.reset();
-    made.claim = Claim{Claim::Kind::pending_call, call_id};
-    made.result = model::CallResult{call_id, 200, {{"state", "shipped"}}, "", ""};
-    return made;
-  }
-
-  queue::LogRecord record(const Event& made) {
-    return {{key_.encode(), made.id, std::string(to_string(made.type)), made.trace_id,
-             encode_value(made)},
-            {.epoch = 1, .partition = 0, .offset = next_offset_++}};
-  }
-
-  Chain build(const std::vector<queue::LogRecord>& records, Care care = Care::normal,
-              bool spill = false) {
-    auto chain = build_chain(context(), {.key = key_,
-                                         .records = records,
-                                         .spill = spill,
-                                         .care = care,
-                                         .refused = {},
-                                         .attempted = {}});
-    EXPECT_TRUE(chain) << chain.error().message;
-    return chain ? std::move(*chain) : Chain{};
-  }
-
-  Outcome commit(const Chain& chain) {
-    std::promise<Outcome> promise;
-    store_->committer().submit(chain.unit, [&](Outcome outcome) { promise.set_value(outcome); });
-    return promise.get_future().get();
-  }
-
-  Chain run(const std::vector<Event>& events, Care care = Care::normal, bool spill = false) {
-    std::vector<queue::LogRecord> records;
-    for (const auto& made : events) records.push_back(record(made));
-    Chain chain = build(records, care, spill);
-    if (chain.changes) {
-      EXPECT_EQ(commit(chain), Outcome::committed);
-    }
-    return chain;
-  }
-
-  std::vector<std::string> texts() {
-    std::vector<std::string> said;
-    const auto outputs = store_->outbox().outputs(key_, 0, 1000);
-    EXPECT_TRUE(outputs);
-    for (const auto& output : *outputs) said.push_back(output.text);
-    return said;
-  }
-
-  std::vector<store::DeadLetter> letters() {
-    return *store_->dead_letters().list(key_.project_id, std::nullopt, 0, 100);
-  }
-
-  model::Session stored() { return **store_->sessions().load(key_); }
-
-  std::filesystem::path folder_;
-  tests::ManualClock clock_;
-  std::unique_ptr<store::Store> store_;
-  std::string organisation_;
-  nlohmann::json report_;
-  std::unique_ptr<api::AssetsCache> cache_;
-  api::AnswerWaiters waiters_;
-  model::SessionKey key_;
-  std::int64_t next_offset_ = 0;
-};
-
-using Texts = std::vector<std::string>;
 
 TEST_F(ChainTest, TurnsOfOneRunSeeWhatTheOnesBeforeThemLeft) {
   const Chain chain = run({event("a"), event("b"), event("c")});
@@ -215,28 +36,6 @@ TEST_F(ChainTest, APositionOfAPastEpochStopsConsumption) {
       build_chain(context(), {.key = key_, .records = records, .refused = {}, .attempted = {}});
   ASSERT_FALSE(chain);
   EXPECT_EQ(chain.error().code, model::Errc::conflict);
-}
-
-TEST_F(ChainTest, ATurnThatFailsIsADeadLetterAndItsNeighboursRun) {
-  const Chain chain = run({event("a"), event("loop"), event("b")});
-  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2"}));
-  ASSERT_EQ(letters().size(), 1u);
-  EXPECT_NE(letters()[0].reason.find("again"), std::string::npos) << letters()[0].reason;
-  EXPECT_EQ(chain.unit.dead_letters.size(), 1u);
-}
-
-TEST_F(ChainTest, AFailedTurnSaysTheEndpointsErrorText) {
-  key_ = session("sorry", "s");
-  run({event("loop"), event("b")});
-  EXPECT_EQ(texts(), (Texts{"Sorry.", "one b 1"}));
-}
-
-TEST_F(ChainTest, ARecordThatCannotBeReadIsADeadLetter) {
-  auto bad = record(event("a"));
-  bad.record.value = "{";
-  EXPECT_EQ(commit(build({bad, record(event("b"))})), Outcome::committed);
-  EXPECT_EQ(texts(), (Texts{"one b 1"}));
-  EXPECT_EQ(letters().size(), 1u);
 }
 
 TEST_F(ChainTest, WhatComesDuringACallWaitsAndRunsInOrder) {
@@ -353,38 +152,6 @@ TEST_F(ChainTest, AKeyedEventInTheInboxHasConsumedItsClaim) {
   EXPECT_EQ(texts(), (Texts{"one call 1", "one a 2"}));
 }
 
-TEST_F(ChainTest, AReplayedDeadLetterRunsOnce) {
-  run({event("loop")});
-  const auto letter = letters().at(0);
-  Event replay = event("mended");
-  replay.claim = Claim{Claim::Kind::dead_letter, letter.id};
-  run({replay});
-  replay.id = model::new_id();
-  run({replay});
-  EXPECT_EQ(texts(), (Texts{"one mended 1"}));
-  EXPECT_EQ(letters().at(0).state, store::DeadLetterState::replayed);
-}
-
-TEST_F(ChainTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
-  run({event("loop")});
-  Event replay = event("mended");
-  replay.claim = Claim{Claim::Kind::dead_letter, letters().at(0).id};
-  Event again = replay;
-  again.id = model::new_id();
-  run({replay, again});
-  EXPECT_EQ(texts(), (Texts{"one mended 1"}));
-}
-
-TEST_F(ChainTest, AfterAnUncleanStopOneEventIsStartedAtATime) {
-  run({event("a"), event("b")}, Care::normal, true);
-  const Chain first = run({event("c")}, Care::record_attempts);
-  EXPECT_EQ(first.turns, 1u);
-  EXPECT_TRUE(first.drain_more);
-  run({}, Care::record_attempts);
-  run({}, Care::record_attempts);
-  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
-}
-
 TEST_F(ChainTest, AProfileThatAnotherSessionChangedIsAConflict) {
   const Chain mine = build({record(event("profile"))});
   const auto first_key = key_;
@@ -394,16 +161,6 @@ TEST_F(ChainTest, AProfileThatAnotherSessionChangedIsAConflict) {
   EXPECT_EQ(commit(mine), Outcome::conflict);
   run({event("profile")});
   EXPECT_EQ(store_->sessions().profile(key_.project_id, "ann")->data["seen"], 2);
-}
-
-TEST_F(ChainTest, WhatBringsTheDaemonDownThreeTimesIsADeadLetter) {
-  const std::vector records{record(event("a"))};
-  for (int crash = 0; crash < 3; ++crash) {
-    EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);  // and the daemon goes down
-  }
-  EXPECT_EQ(commit(build(records, Care::record_attempts)), Outcome::committed);
-  EXPECT_TRUE(texts().empty());
-  ASSERT_EQ(letters().size(), 1u);
 }
 
 TEST_F(ChainTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {

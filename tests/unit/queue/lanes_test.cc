@@ -226,6 +226,69 @@ TEST(Lanes, WhileRecoveringOneRecordIsInHandAtATime) {
   }
 }
 
+TEST(Lanes, WhatIsTouchedBelongsToTheRecoveryUntilItRests) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.workers = 4;
+  settings.one_by_one_below = {{0, 0}};
+  Lanes lanes(settings, runs.handler());
+  lanes.touch("a");
+  lanes.touch("b");
+  lanes.assign(from_zero());
+  offer(lanes, record(0, "a"));
+  offer(lanes, record(1, "c"));
+  std::size_t taken = 0;
+  std::size_t of_a = 0;
+  while (lanes.recovering()) {
+    auto [run, finish] = runs.next();
+    EXPECT_EQ(runs.seen(), ++taken);
+    // Its records wait until what it was touched for is done.
+    EXPECT_EQ(run.records.empty(), run.key != "c");
+    if (run.key == "a") ++of_a;
+    finish(run.key == "a" && of_a < 3 ? Next::again : Next::idle);
+  }
+  EXPECT_EQ(of_a, 3U);
+  auto [run, finish] = runs.next();
+  EXPECT_EQ(run.key, "a");
+  EXPECT_EQ(run.records.size(), 1U);
+  finish(Next::again);
+  EXPECT_FALSE(lanes.recovering());
+  runs.next().second(Next::idle);
+}
+
+TEST(Lanes, WhatGoesOnBehindARecordOfTheRecoveryBelongsToIt) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.one_by_one_below = {{0, 1}};
+  Lanes lanes(settings, runs.handler());
+  lanes.assign(from_zero());
+  offer(lanes, record(0, "a"));
+  runs.next().second(Next::again);
+  EXPECT_TRUE(lanes.recovering());
+  // A newer record that goes on is not waited for: under load there would be no end.
+  offer(lanes, record(1, "b"));
+  runs.next().second(Next::idle);
+  EXPECT_FALSE(lanes.recovering());
+  runs.next().second(Next::again);
+  EXPECT_FALSE(lanes.recovering());
+  runs.next().second(Next::idle);
+}
+
+TEST(Lanes, AStopInTheMiddleOfARecoveryLeavesItUnfinished) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.one_by_one_below = {{0, 0}};
+  Lanes lanes(settings, runs.handler());
+  lanes.touch("a");
+  lanes.touch("b");
+  lanes.assign(from_zero());
+  auto [run, finish] = runs.next();
+  EXPECT_FALSE(lanes.stop(0ms));
+  finish(Next::again);
+  EXPECT_TRUE(lanes.stop(0ms));
+  EXPECT_TRUE(lanes.recovering());
+}
+
 TEST(Lanes, WithNothingBelowTheOffsetsThereIsNoRecovery) {
   HeldRuns runs;
   LanesSettings settings;

@@ -1,9 +1,9 @@
 #include "queue/pump.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <condition_variable>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>

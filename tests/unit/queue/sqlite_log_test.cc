@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <iostream>
-#include <mutex>
-#include <set>
+#include <optional>
 #include <thread>
 
 namespace conversed::queue {
@@ -67,8 +66,14 @@ class SqliteLogTest : public testing::Test {
     return done.get_future().get();
   }
 
-  static AppendKey key(std::string name, std::uint8_t body, std::string supersedes = "") {
-    AppendKey key{"org/inject", std::move(name), {}, std::move(supersedes)};
+  Result<std::optional<KeyedAppended>> look_up(const AppendKey& key) {
+    Result<std::optional<KeyedAppended>> found;
+    log_->look_up(key, [&](auto answer) { found = std::move(answer); });
+    return found;
+  }
+
+  static AppendKey key(std::string name, std::uint8_t body) {
+    AppendKey key{"org/inject", std::move(name), {}, {}};
     key.body_hash.fill(body);
     return key;
   }
@@ -343,80 +348,6 @@ TEST_F(SqliteLogDeathTest, KilledAfterAPositionCommitNothingIsDeliveredAgain) {
 
 using SqliteLogKeyedTest = SqliteLogTest;
 
-TEST_F(SqliteLogKeyedTest, TheSameKeyAndBodyAppendOnceEvenAfterReopening) {
-  open();
-  const auto first = append_keyed("id1", key("k", 1));
-  ASSERT_TRUE(first.has_value());
-  EXPECT_FALSE(first->repeated);
-  for (int round = 0; round < 2; ++round) {
-    const auto again = append_keyed("id2", key("k", 1));
-    ASSERT_TRUE(again.has_value());
-    EXPECT_TRUE(again->repeated);
-    EXPECT_EQ(again->id, "id1");
-    EXPECT_EQ(again->position, first->position);
-    open();
-  }
-  EXPECT_EQ(range().end, 1);
-}
-
-TEST_F(SqliteLogKeyedTest, AnotherBodyIsAConflictAndAnotherScopeIsNot) {
-  open();
-  ASSERT_TRUE(append_keyed("id1", key("k", 1)).has_value());
-  EXPECT_EQ(append_keyed("id2", key("k", 2)).error().code, Errc::conflict);
-  AppendKey elsewhere = key("k", 2);
-  elsewhere.scope = "org/notify";
-  EXPECT_FALSE(append_keyed("id3", elsewhere)->repeated);
-  EXPECT_EQ(range().end, 2);
-}
-
-TEST_F(SqliteLogKeyedTest, RacingAppendsOfOneKeyAppendOnce) {
-  open();
-  std::mutex mutex;
-  std::set<std::string> ids;
-  int fresh = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int thread = 0; thread < 8; ++thread) {
-      threads.emplace_back([&, thread] {
-        for (int n = 0; n < 50; ++n) {
-          const auto done = append_keyed(std::to_string(thread * 50 + n), key("k", 1));
-          const std::lock_guard lock(mutex);
-          ids.insert(done->id);
-          fresh += done->repeated ? 0 : 1;
-        }
-      });
-    }
-  }
-  EXPECT_EQ(ids.size(), 1U);
-  EXPECT_EQ(fresh, 1);
-  EXPECT_EQ(range().end, 1);
-}
-
-TEST_F(SqliteLogKeyedTest, AKeyIsFreeAfterItsLifetimeAndNotBefore) {
-  open();
-  ASSERT_TRUE(append_keyed("id1", key("k", 1)).has_value());
-  clock_.advance(24h - 1ms);
-  EXPECT_TRUE(append_keyed("id2", key("k", 1))->repeated);
-  clock_.advance(1ms);
-  const auto after = append_keyed("id3", key("k", 2));
-  ASSERT_TRUE(after.has_value());
-  EXPECT_FALSE(after->repeated);
-  EXPECT_EQ(after->id, "id3");
-}
-
-TEST_F(SqliteLogKeyedTest, OnlyTheIdThatTheKeyStandsForIsSuperseded) {
-  open();
-  ASSERT_TRUE(append_keyed("id1", key("k", 1)).has_value());
-  EXPECT_EQ(append_keyed("id2", key("k", 2, "other")).error().code, Errc::conflict);
-  EXPECT_TRUE(append_keyed("id2", key("k", 1, "other"))->repeated);
-  const auto replaced = append_keyed("id2", key("k", 2, "id1"));
-  ASSERT_TRUE(replaced.has_value());
-  EXPECT_FALSE(replaced->repeated);
-  // Whoever still asks to replace the first one is late: the key stands for the second.
-  EXPECT_EQ(append_keyed("id3", key("k", 2, "id1"))->id, "id2");
-  EXPECT_EQ(range().end, 2);
-}
-
 TEST_F(SqliteLogKeyedTest, ExpiredKeysAreDeleted) {
   open();
   for (int n = 0; n < 300; ++n) {
@@ -433,6 +364,7 @@ TEST_F(SqliteLogKeyedTest, ExpiredKeysAreDeleted) {
 TEST_F(SqliteLogKeyedTest, AFailedTransactionLeavesNoKey) {
   settings_.max_file_bytes = 200'000;
   open();
+  ASSERT_TRUE(append_keyed("id", key("before", 1)).has_value());
   while (append("filler", std::string(5'000, 'x')).has_value()) {
   }
   while (append("filler").has_value()) {
@@ -443,6 +375,9 @@ TEST_F(SqliteLogKeyedTest, AFailedTransactionLeavesNoKey) {
     if (!done) {
       ++refused;
       EXPECT_EQ(done.error().code, Errc::unavailable);
+      // Nothing can be appended, but what was is still told.
+      EXPECT_FALSE(look_up(key("k" + std::to_string(n), 1))->has_value());
+      EXPECT_TRUE(look_up(key("before", 1))->has_value());
       finish_all();
       EXPECT_FALSE(append_keyed("again", key("k" + std::to_string(n), 1))->repeated);
     }

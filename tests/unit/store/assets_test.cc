@@ -1,8 +1,10 @@
 #include "store/assets.h"
 
+#include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "store/sql.h"
 #include "tests/unit/store/fixture.h"
@@ -98,6 +100,52 @@ TEST_F(AssetsTest, ImportThatFailsLeavesNothingBehind) {
   EXPECT_NE(refused.error().message.find("web"), std::string::npos);
   EXPECT_EQ(assets().projects(organisation_)->size(), 1U);
   EXPECT_EQ(assets().generation(), generation);
+}
+
+model::Bundle tokens_only(const std::string& project, const std::vector<std::string>& labels) {
+  model::Bundle bundle;
+  bundle.project_name = project;
+  bundle.locales = {"en"};
+  for (const auto& label : labels) {
+    model::BundleToken token;
+    token.label = label;
+    bundle.tokens.push_back(token);
+  }
+  return bundle;
+}
+
+TEST_F(AssetsTest, ImportBeyondTheLimitOfTokensIsRefusedWhole) {
+  const ImportLimits three{.tokens = 3};
+  ASSERT_TRUE(assets().import_bundle(organisation_, tokens_only("One", {"a", "b"}), three));
+  const auto generation = assets().generation();
+  const auto refused = assets().import_bundle(organisation_, tokens_only("Two", {"c", "d"}), three);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::quota_exhausted);
+  EXPECT_EQ(assets().projects(organisation_)->size(), 1U);
+  EXPECT_EQ(assets().generation(), generation);
+  EXPECT_TRUE(assets().import_bundle(organisation_, tokens_only("Two", {"c"}), three));
+  // A limit that was lowered refuses new Tokens, not the ones that are there.
+  const ImportLimits one{.tokens = 1};
+  EXPECT_TRUE(assets().import_bundle(organisation_, tokens_only("One", {"a", "b"}), one));
+  EXPECT_FALSE(assets().import_bundle(organisation_, tokens_only("One", {"a", "e"}), one));
+  EXPECT_EQ(*assets().count_tokens(organisation_), 3);
+}
+
+TEST_F(AssetsTest, ImportsAtOnceStayWithinTheLimitOfTokens) {
+  constexpr int imports = 8;
+  std::atomic<int> taken = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int n = 0; n < imports; ++n) {
+      threads.emplace_back([&, n] {
+        const auto bundle = tokens_only("Project " + std::to_string(n), {"a"});
+        if (assets().import_bundle(organisation_, bundle, {.tokens = 3})) ++taken;
+      });
+    }
+  }
+  EXPECT_EQ(taken, 3);
+  EXPECT_EQ(*assets().count_tokens(organisation_), 3);
+  EXPECT_EQ(assets().projects(organisation_)->size(), 3U);
 }
 
 TEST_F(AssetsTest, SameProjectNameInTwoOrganisationsIsTwoProjects) {

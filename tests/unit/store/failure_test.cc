@@ -134,6 +134,21 @@ TEST_F(FailureTest, WhatWaitsWhenACommitterStopsUnstartedIsRefused) {
   EXPECT_EQ(promise.get_future().get().error().code, model::Errc::unavailable);
 }
 
+TEST_F(FailureTest, WithoutRetriesNobodyWaitsForAStoreThatFails) {
+  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
+                                std::chrono::milliseconds(1));
+  other->begin();
+  committer_->start();
+  std::promise<model::Result<void>> promise;
+  committer_->write([](Writer&) -> model::Result<void> { return {}; },
+                    [&](model::Result<void> result) { promise.set_value(std::move(result)); });
+  committer_->stop_retrying();
+  EXPECT_EQ(promise.get_future().get().error().code, model::Errc::unavailable);
+  other->rollback();
+  submit(turn(key_of("ann"), 0, 1));
+  EXPECT_EQ(wait_for(1), std::vector{Outcome::committed});
+}
+
 TEST_F(FailureTest, StopInterruptsTheRetriesAndCallsNobodyBack) {
   std::latch unhealthy(1);
   committer_->on_health([&](bool healthy) {

@@ -51,6 +51,29 @@ TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
   EXPECT_EQ(store_->sessions().reset(key_of("bob")).error().code, model::Errc::not_found);
 }
 
+TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
+  auto unit = busy_turn(key_of("ann"), clock_.now());
+  unit.outputs[0].delivery = model::Delivery::held;
+  unit.after.execution->source = model::EventType::user_message;
+  unit.after.execution->keyed = true;
+  ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  ASSERT_TRUE(store_->outbox().due(clock_.now(), 10, 10)->empty());
+  Sessions::WasReset told;
+  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), [&](const auto& was) { told = was; }));
+  EXPECT_EQ(told.ended_input, "input1");
+  EXPECT_TRUE(told.outputs_released);
+  const auto due = store_->outbox().due(clock_.now(), 10, 10);
+  ASSERT_EQ(due->size(), 1U);
+  EXPECT_EQ(due->front().outputs.at(0).seq, 1);
+  const auto answer = store_->answers().find("input1", clock_.now());
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_EQ((*answer)->status, 500);
+  // Nothing is left for a second one.
+  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), [&](const auto& was) { told = was; }));
+  EXPECT_TRUE(told.ended_input.empty());
+  EXPECT_FALSE(told.outputs_released);
+}
+
 TEST_F(SessionsTest, TimersFallDueInOrder) {
   ASSERT_EQ(commit(busy_turn(key_of("ann"), clock_.now() + std::chrono::seconds(5))),
             Outcome::committed);
@@ -80,12 +103,15 @@ TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
 }
 
 TEST_F(SessionsTest, AttemptsAreCountedOverRestarts) {
-  EXPECT_EQ(*store_->attempts().begin("event1"), 1);
-  EXPECT_EQ(*store_->attempts().begin("event1"), 2);
+  EXPECT_TRUE(*store_->attempts().empty());
+  EXPECT_EQ(*store_->attempts().begin("event1", 0), 1);
+  EXPECT_FALSE(*store_->attempts().empty());
+  EXPECT_EQ(*store_->attempts().begin("event1", 0), 2);
   open();
-  EXPECT_EQ(*store_->attempts().begin("event1"), 3);
+  EXPECT_EQ(*store_->attempts().begin("event1", 1), 3);
+  EXPECT_EQ(*store_->attempts().begin("event2", 1), 2);
   ASSERT_TRUE(store_->attempts().clear());
-  EXPECT_EQ(*store_->attempts().begin("event1"), 1);
+  EXPECT_EQ(*store_->attempts().begin("event1", 0), 1);
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+// The memory of bodies that are larger than a request's usual one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace conversed::api {
+
+// Whether the sender of a body is known. A stranger's body has to be read before its sender can be
+// told, because passwords take longer to verify than a reactor thread may wait.
+enum class Sender : std::uint8_t { stranger, known };
+
+// What all large bodies of a server take together, from their first byte beyond `max_body` until
+// their requests are handled. Strangers get half of it at most, so that they can't keep out those
+// who have shown who they are. Thread-safe.
+class BodyBudget {
+ public:
+  explicit BodyBudget(std::size_t bytes) : bytes_(bytes) {}
+
+  // False, and nothing taken, if there is not as much left.
+  [[nodiscard]] bool take(std::size_t bytes, Sender sender);
+  void give_back(std::size_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t taken() const { return taken_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::size_t bytes_;
+  std::atomic<std::size_t> taken_{0};
+};
+
+// What one body has taken; given back when it is destroyed. One thread at a time.
+class BodyShare {
+ public:
+  BodyShare(std::shared_ptr<BodyBudget> budget, Sender sender)
+      : budget_(std::move(budget)), sender_(sender) {}
+  ~BodyShare() { budget_->give_back(bytes_); }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+
+  // Makes room for `needed` bytes in all, and for more, up to `largest`, so that a body which grows
+  // asks and moves seldom. False if the budget has no room.
+  [[nodiscard]] bool make_room(std::string& body, std::size_t needed, std::size_t largest);
+
+ private:
+  const std::shared_ptr<BodyBudget> budget_;
+  const Sender sender_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace conversed::api

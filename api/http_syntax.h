@@ -1,0 +1,72 @@
+// The lexical rules of HTTP messages (RFC 9110, 9112).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace conversed::api {
+
+constexpr auto make_token_table() {
+  std::array<bool, 256> table{};
+  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
+  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = table[c - 'a' + 'A'] = true;
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
+    table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+inline constexpr auto token_table = make_token_table();
+
+inline bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return token_table[static_cast<unsigned char>(c)];
+  });
+}
+
+// VCHAR, obs-text, space or tab: no NUL, no bare CR, no other control character.
+inline bool is_field_text(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte != 0x7F) || byte == '\t';
+  });
+}
+
+inline char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+inline bool equals_ignoring_case(std::string_view text, std::string_view lower) {
+  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(),
+                                                   [](char a, char b) { return to_lower(a) == b; });
+}
+
+inline std::string_view trim(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+// Calls `visit` with each trimmed, non-empty element of a comma-separated list.
+template <typename F>
+void for_each_element(std::string_view list, F&& visit) {
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    const auto element = trim(list.substr(0, comma));
+    if (!element.empty()) visit(element);
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+  }
+}
+
+// host [":" port], or empty (RFC 9110 §7.2); user information has no place in it.
+inline bool is_host(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < 0x7F &&
+           std::string_view("/\\?#@,<>\"{}|^`").find(c) == std::string_view::npos;
+  });
+}
+
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+}  // namespace conversed::api

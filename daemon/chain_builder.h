@@ -1,0 +1,105 @@
+// How one chain is built (see chain.h): chain.cc has what goes well, chain_failures.cc what becomes
+// of events that have no effects.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/assets_cache.h"
+#include "daemon/chain.h"
+#include "store/sessions.h"
+
+namespace conversed::daemon {
+
+using EndpointPtr = std::shared_ptr<const model::Endpoint>;
+using FlowPtr = std::shared_ptr<const api::CompiledFlow>;
+
+inline bool is_input(model::EventType type) {
+  return type == model::EventType::user_message || type == model::EventType::inject ||
+         type == model::EventType::follow_up;
+}
+
+inline bool is_notify(model::EventType type) {
+  return type == model::EventType::notify;
+}
+
+// Whether the fault is the store's, and trying again later helps.
+inline bool is_store_failure(const model::Error& error) {
+  return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
+}
+
+// Builds one chain. A Turn that fails has no effects, but the session it was given is gone by then:
+// so the failure is noted in `refused` and the chain is built again from the store; Turns are pure,
+// so it comes to the same.
+class ChainBuilder {
+ public:
+  ChainBuilder(const ChainContext& context, ChainInput& input) : context_(context), input_(input) {}
+
+  // Nothing: an event was refused, build again.
+  model::Result<std::optional<Chain>> build();
+
+  // Gives up what was claimed for a chain that will not be committed.
+  void release_claims() {
+    for (const auto& answered : chain_.answered) context_.waiters.release(answered.input_id);
+    chain_.answered.clear();
+  }
+
+ private:
+  model::Result<void> load();
+  model::Result<bool> has_had_effects(const model::Position& at) const;
+  model::Result<void> take(const queue::LogRecord& record);
+  model::Result<void> take_new(const queue::Record& record);
+  model::Result<void> drain();
+  model::Result<bool> holds_claim(const model::Event& event);
+  model::Result<void> start(const model::Event& event, const store::InboxEvent& parts);
+  model::Result<void> run(const model::Event& event);
+  model::Result<void> say(const model::Event& event, const EndpointPtr& endpoint);
+  model::Result<FlowPtr> flow_for(const model::Event& event, const model::Endpoint& endpoint);
+  model::Result<void> apply(const model::Event& event, model::Effects effects,
+                            const EndpointPtr& endpoint, const FlowPtr& flow);
+  model::Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
+                                     std::vector<model::Output> outputs,
+                                     const EndpointPtr& endpoint);
+  model::Result<void> bury(const model::Event& event, const store::InboxEvent& parts,
+                           const std::string& reason);
+  model::Result<void> bury_waiting(const model::Event& event, const store::InboxEvent& parts,
+                                   const std::string& reason);
+  model::Result<void> bury_damaged(const model::Event& event, const store::InboxEvent& parts);
+  model::Result<void> settle_failure(const model::Execution& execution, bool resumed);
+  void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
+  void to_inbox(const queue::Record& record);
+  void count_use(const model::Event& event);
+  void close();
+
+  [[nodiscard]] bool can_drain() const {
+    return !session_.busy() && drained_ < stored_inbox_.size() && may_start();
+  }
+  // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
+  // Nothing waits for what is damaged.
+  [[nodiscard]] bool must_wait() const {
+    return damage_.empty() &&
+           (input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start());
+  }
+  // Where a single event is looked for, a second one waits for the next chain.
+  [[nodiscard]] bool may_start() const {
+    const bool one = input_.one_start || input_.care == Care::record_attempts;
+    return !one || chain_.first_started.empty();
+  }
+
+  const ChainContext& context_;
+  ChainInput& input_;
+  Chain chain_;
+  model::Session session_;
+  model::Profile profile_;
+  std::vector<store::InboxEvent> stored_inbox_;
+  std::size_t drained_ = 0;
+  model::Execution running_;     // the session's, as the Turn that runs found it
+  std::string damage_;           // of what is stored; nothing runs on it
+  bool execution_lost_ = false;  // it can't be read: only the store knows what it waits for
+  bool again_ = false;
+};
+
+}  // namespace conversed::daemon

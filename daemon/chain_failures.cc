@@ -1,0 +1,99 @@
+// What becomes of events that have no effects: dead letters, and whoever waits for them.
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/chain_builder.h"
+#include "store/answers.h"
+#include "store/model/ids.h"
+
+namespace conversed::daemon {
+
+using model::Claim;
+using model::Errc;
+using model::Event;
+using model::EventType;
+using model::fail;
+using model::Result;
+
+// The event becomes a dead letter. Its only other effects: the Endpoint's errorText, and that its
+// execution, if it was to go on, is over.
+Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& parts,
+                                const std::string& reason) {
+  bury_unreadable(parts, reason);
+  // No execution hangs on it: what runs or waits is none of its business.
+  if (is_notify(event.type)) return {};
+  model::Execution execution;
+  execution.input_id = event.id;
+  execution.source = event.type;
+  execution.trace_id = event.trace_id;
+  execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
+  const bool resumed = !is_input(event.type) && session_.execution;
+  if (resumed) execution = *session_.execution;
+
+  auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
+  if (!endpoint && is_store_failure(endpoint.error())) return fail(endpoint.error());
+  if (!endpoint) {
+    session_.execution.reset();
+    return settle_failure(execution, resumed);
+  }
+  auto effects =
+      flows::failure_effects(std::move(session_), **endpoint, event, context_.clock.now());
+  session_ = std::move(effects.session);
+  if (effects.outputs.empty()) return settle_failure(execution, resumed);
+  return settle_outputs(execution, true, resumed, std::move(effects.outputs), *endpoint);
+}
+
+// The same for an input that the running execution, or others in the inbox, keep from its turn:
+// they go on as if it had never come.
+Result<void> ChainBuilder::bury_waiting(const Event& event, const store::InboxEvent& parts,
+                                        const std::string& reason) {
+  model::Session as_it_is = session_;
+  auto buried = bury(event, parts, reason);
+  as_it_is.last_output_seq = session_.last_output_seq;
+  session_ = std::move(as_it_is);
+  return buried;
+}
+
+// The same in a session that can't be read in full. What it waits for is over, too: nothing could
+// go on from there.
+Result<void> ChainBuilder::bury_damaged(const Event& event, const store::InboxEvent& parts) {
+  if (std::exchange(execution_lost_, false)) {
+    chain_.unit.execution_abandoned = true;
+    chain_.outputs_released = true;
+  }
+  if (is_input(event.type) && session_.execution) {
+    const model::Execution over = *std::exchange(session_.execution, std::nullopt);
+    chain_.unit.calls_cancelled.push_back(over.pending_call_id);
+    if (auto settled = settle_failure(over, true); !settled) return settled;
+  }
+  return bury(event, parts, "its session is damaged: " + damage_);
+}
+
+// A failure that nothing is said about: a waiting client learns of it, and what was held for it
+// goes out.
+Result<void> ChainBuilder::settle_failure(const model::Execution& execution, bool resumed) {
+  if (execution.source != EventType::user_message) return {};
+  const bool claimed = context_.waiters.claim(execution.input_id);
+  if (claimed || execution.keyed) {
+    chain_.answered.push_back(
+        {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
+  }
+  // Not an answer to be replayed: it says that the key may be used for a new attempt.
+  if (execution.keyed) {
+    chain_.unit.answers.push_back(
+        {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
+  }
+  if (resumed) {
+    chain_.unit.outputs_released.push_back(execution.input_id);
+    chain_.outputs_released = true;
+  }
+  return {};
+}
+
+void ChainBuilder::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {
+  chain_.unit.dead_letters.push_back({model::new_id(), parts, reason});
+  chain_.changes = true;
+}
+
+}  // namespace conversed::daemon

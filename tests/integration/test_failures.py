@@ -1,0 +1,191 @@
+"""Events that bring the daemon down, and a store that fails: what clients, operators and the next start see."""
+
+import contextlib
+import http.client
+import sqlite3
+import threading
+import unittest
+
+from case import DaemonCase
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - name: Lookup
+    nodes:
+      - say: "looking"
+      - httpRequest: {method: POST, url: "UPSTREAM/orders", body: {id: "{{input.text}}"}, storeIn: context.order,
+                      timeout: 60s}
+      - say: "{{input.text}}: {{context.order.state}}"
+  - name: Echo
+    nodes:
+      - say: "{{input.text}}"
+endpoints:
+  - {name: lookup, flow: Lookup, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+  - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+  - {name: quiet, flow: Echo}
+"""
+
+
+class FailureCase(DaemonCase):
+    bundle = BUNDLE
+
+    def setUp(self):
+        self.upstream.open.set()
+        self.upstream.requests.clear()
+
+    @contextlib.contextmanager
+    def locked_store(self):
+        """Nobody else can write to the store meanwhile: to the daemon it is one that fails."""
+        store = sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None, timeout=60)
+        try:
+            store.execute("PRAGMA wal_autocheckpoint=0")
+            store.execute("BEGIN IMMEDIATE")
+            yield
+        finally:
+            if store.in_transaction:
+                store.execute("ROLLBACK")
+            store.close()
+
+    def go_down(self, point):
+        """Starts the daemon, which comes to its end at this point of the code."""
+        self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
+        self.assertTrue(self.daemon.wait_end(60), f"{point} was not reached")
+
+    def delivered(self, session):
+        with self.receiver.lock:
+            all = list(self.receiver.deliveries)
+        return [body["output"]["text"] for _, _, body in all if body["sessionId"] == session]
+
+
+class Crashes(FailureCase):
+    def tearDown(self):
+        for letter in self.letters():
+            self.daemon.ctl("deadletters", "discard", letter["_id"])
+        self.daemon.terminate()
+        self.daemon.start()
+
+    def letters(self):
+        letters = self.daemon.ctl("deadletters", "list")["items"]
+        return [letter for letter in letters if letter["state"] == "new" and "went down" in letter["reason"]]
+
+    def test_an_event_brings_the_daemon_down_three_times(self):
+        self.daemon.terminate()
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run:1"}))
+        with contextlib.suppress(OSError, http.client.HTTPException):  # it may be answered before
+            self.inject("echo", "crash", text="boom")
+        self.assertTrue(self.daemon.wait_end(60))
+        self.go_down("turn.before_run:1")
+        self.go_down("turn.before_run:1")
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run:2"}))
+        self.assertEqual(self.inject("echo", "crash", text="well?")[0], 200)
+        self.daemon.wait_idle()
+        self.assertEqual(self.texts("echo", "crash"), ["well?"])
+        self.assertEqual([letter["sessionId"] for letter in self.letters()], ["crash"])
+
+    def test_an_event_of_the_inbox_brings_the_daemon_down_three_times(self):
+        self.upstream.open.clear()
+        self.assertEqual(self.inject("lookup", "inbox", text="a")[0], 200)
+        self.assertTrue(self.upstream.wait_for(1))
+        self.assertEqual(self.inject("lookup", "inbox", text="boom")[0], 200)
+        while True:  # until the log is consumed, and has nothing to recover
+            status = self.daemon.ctl("status")
+            if status["counts"]["inInboxes"] == 1 and status["queue"]["lag"] == 0:
+                break
+            self.assertFalse(self.daemon.wait_end(0.02))
+        self.daemon.kill()
+        self.upstream.open.set()
+        # The call's result is the first Turn, what waited is the second, in one chain; then in the care that a
+        # crash asks for: the result again, and what waited behind it; then what waits alone.
+        self.go_down("turn.before_run:2")
+        self.go_down("turn.before_run:2")
+        self.go_down("turn.before_run:1")
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run:1"}))
+        self.daemon.wait_idle()
+        self.assertEqual(self.texts("lookup", "inbox"), ["looking", "a: shipped"])
+        self.assertEqual([letter["sessionId"] for letter in self.letters()], ["inbox"])
+
+
+class FailingStore(FailureCase):
+    settings = "api: {turn_timeout: 1s}\nshutdown_timeout: 8s\n"
+
+    def test_a_client_is_not_kept_waiting_for_a_commit_and_its_outputs_go_the_other_way(self):
+        self.assertEqual(self.say("echo", "late", "first")[0], 200)
+        with self.locked_store():
+            status, body = self.say("echo", "late", "second")
+        self.assertEqual(status, 504, body)
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == "second" for _, _, body in all), 60))
+        self.daemon.wait_idle()
+        self.assertEqual(self.texts("echo", "late"), ["first", "second"])
+        self.assertEqual(self.delivered("late"), ["second"])
+
+    def stop_while_locked(self, work):
+        """Stops it when the store has been seen to fail under `work`."""
+        with self.locked_store():
+            working = threading.Thread(target=work)
+            working.start()
+            while self.daemon.get_status(self.daemon.ports["admin"], "/readyz") == 200:
+                self.assertFalse(self.daemon.wait_end(0.02))
+            self.assertEqual(self.daemon.terminate(), 0)
+            working.join()
+        self.daemon.start()
+        self.daemon.wait_idle()
+
+    def test_a_stop_does_not_wait_for_a_turns_commit(self):
+        self.stop_while_locked(lambda: self.say("echo", "stop", "a"))
+        self.assertEqual(self.texts("echo", "stop"), ["a"])
+
+    def test_a_stop_does_not_wait_for_what_an_operator_writes(self):
+        self.stop_while_locked(lambda: self.daemon.ctl("apikey", "create", "--name", "late", check=False))
+
+    def test_a_stop_in_the_middle_of_a_recovery_does_not_wait_for_the_store(self):
+        count = 1000
+        with self.locked_store():
+            connection = self.daemon.connect()
+            for number in range(count):
+                self.assertEqual(self.inject("quiet", "recovery", text=str(number), connection=connection)[0], 200)
+            self.daemon.kill()
+            connection.close()
+        log_size = self.daemon.log_path.stat().st_size
+        self.assertTrue(self.daemon.start())
+        with self.locked_store():
+            self.assertNotIn(b"recovered", self.daemon.log_path.read_bytes()[log_size:], "too few records to see it")
+            self.assertEqual(self.daemon.terminate(), 0)
+        self.daemon.start()
+        self.daemon.wait_idle()
+        session, = [s for s in self.daemon.ctl("sessions", "list")["items"] if s["sessionId"] == "recovery"]
+        self.assertEqual(session["outputs"], count)
+
+
+class Resets(FailureCase):
+    settings = "api: {turn_timeout: 60s}\n"
+
+    def reset(self, endpoint, session):
+        body = {"URLToken": self.tokens[endpoint], "userId": f"user of {session}", "sessionId": session}
+        return self.daemon.request("POST", "/management/sessions/reset", body, basic=True)[0]
+
+    def test_a_reset_settles_the_message_that_it_ends(self):
+        self.upstream.open.clear()
+        key = {"Idempotency-Key": "reset"}
+        answers = []
+        client = threading.Thread(target=lambda: answers.append(self.say("lookup", "reset", "a", key)))
+        client.start()
+        self.assertTrue(self.upstream.wait_for(1))
+        self.assertEqual(self.reset("lookup", "reset"), 204)
+        client.join()
+        self.assertEqual(answers[0][0], 500, answers)
+        # What was held for the client goes the other way.
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["sessionId"] == "reset" for _, _, body in all), 60))
+        self.assertEqual(self.delivered("reset"), ["looking"])
+        self.upstream.open.set()
+        status, answer = self.say("lookup", "reset", "a", key)
+        self.assertEqual((status, answer["text"]), (200, "looking\na: shipped"))
+        self.assertEqual(self.say("lookup", "reset", "a", key), (status, answer))
+        self.assertEqual(self.texts("lookup", "reset"), ["looking", "looking", "a: shipped"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,173 @@
+// Events that fail, are refused or bring the daemon down, and sessions that can't be read.
+#include "tests/unit/daemon/chain_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+TEST_F(ChainTest, ATurnThatFailsIsADeadLetterAndItsNeighboursRun) {
+  const Chain chain = run({event("a"), event("loop"), event("b")});
+  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2"}));
+  ASSERT_EQ(letters().size(), 1u);
+  EXPECT_NE(letters()[0].reason.find("again"), std::string::npos) << letters()[0].reason;
+  EXPECT_EQ(chain.unit.dead_letters.size(), 1u);
+}
+
+TEST_F(ChainTest, AFailedTurnSaysTheEndpointsErrorText) {
+  key_ = session("sorry", "s");
+  run({event("loop"), event("b")});
+  EXPECT_EQ(texts(), (Texts{"Sorry.", "one b 1"}));
+}
+
+TEST_F(ChainTest, ARecordThatCannotBeReadIsADeadLetter) {
+  auto bad = record(event("a"));
+  bad.record.value = "{";
+  EXPECT_EQ(commit(build({bad, record(event("b"))})), Outcome::committed);
+  EXPECT_EQ(texts(), (Texts{"one b 1"}));
+  EXPECT_EQ(letters().size(), 1u);
+}
+
+TEST_F(ChainTest, AReplayedDeadLetterRunsOnce) {
+  run({event("loop")});
+  const auto letter = letters().at(0);
+  Event replay = event("mended");
+  replay.claim = Claim{Claim::Kind::dead_letter, letter.id};
+  run({replay});
+  replay.id = model::new_id();
+  run({replay});
+  EXPECT_EQ(texts(), (Texts{"one mended 1"}));
+  EXPECT_EQ(letters().at(0).state, store::DeadLetterState::replayed);
+}
+
+TEST_F(ChainTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
+  run({event("loop")});
+  Event replay = event("mended");
+  replay.claim = Claim{Claim::Kind::dead_letter, letters().at(0).id};
+  Event again = replay;
+  again.id = model::new_id();
+  run({replay, again});
+  EXPECT_EQ(texts(), (Texts{"one mended 1"}));
+}
+
+TEST_F(ChainTest, AfterAnUncleanStopOneEventIsStartedAtATime) {
+  run({event("a"), event("b")}, Care::normal, true);
+  const Chain first = run({event("c")}, Care::record_attempts);
+  EXPECT_EQ(first.turns, 1u);
+  EXPECT_TRUE(first.drain_more);
+  run({}, Care::record_attempts);
+  run({}, Care::record_attempts);
+  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
+}
+
+TEST_F(ChainTest, WhatBringsTheDaemonDownThreeTimesIsADeadLetter) {
+  const std::vector records{record(event("a"))};
+  for (int crash = 0; crash < 3; ++crash) {
+    EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);  // and the daemon goes down
+  }
+  EXPECT_EQ(commit(build(records, Care::record_attempts)), Outcome::committed);
+  EXPECT_TRUE(texts().empty());
+  ASSERT_EQ(letters().size(), 1u);
+}
+
+TEST_F(ChainTest, AStopOfWhichThereIsNoRecordCountsToo) {
+  const std::vector records{record(event("a"))};  // in hand when the daemon went down
+  clock_.advance(std::chrono::seconds(1));
+  suspect_before_ = clock_.now();
+  for (int crash = 0; crash < 2; ++crash) {
+    EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);
+    suspect_before_.reset();  // what the next start recovers from is recorded
+  }
+  EXPECT_EQ(commit(build(records, Care::record_attempts)), Outcome::committed);
+  ASSERT_EQ(letters().size(), 1u);
+}
+
+TEST_F(ChainTest, WhatCameAfterTheStopIsNotSuspectedOfIt) {
+  suspect_before_ = clock_.now();
+  const std::vector records{record(event("a"))};
+  for (int crash = 0; crash < 3; ++crash) {
+    EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);
+  }
+  EXPECT_EQ(build(records, Care::record_attempts).turns, 0u);
+}
+
+TEST_F(ChainTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) {
+  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+  const Event refused = keyed_message("a");
+  auto told = wait_for(refused);
+  const Chain chain = run_refused({refused});
+  ASSERT_EQ(chain.answered.size(), 1u);
+  EXPECT_FALSE(chain.answered[0].answer);
+  waiters_.fail(refused.id, chain.answered[0].answer.error());
+  EXPECT_FALSE(told.get());
+  EXPECT_EQ(kept_status(refused), 500);
+  ASSERT_EQ(letters().size(), 1u);
+  EXPECT_TRUE(*store_->answers().claimed(refused.id));
+  // Appended once more it has no effect, and the execution that it waited for goes on.
+  run({refused});
+  EXPECT_EQ(letters().size(), 1u);
+  EXPECT_TRUE(stored().busy());
+  run({result_of(call)});
+  EXPECT_EQ(texts(), (Texts{"one call 1"}));
+}
+
+TEST_F(ChainTest, ARefusedEventThatHasToWaitSaysTheErrorText) {
+  key_ = session("sorry", "s");
+  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+  run_refused({keyed_message("a")});
+  run({result_of(call)});
+  EXPECT_EQ(texts(), (Texts{"Sorry.", "one call 1"}));
+}
+
+TEST_F(ChainTest, ARefusedResultEndsTheExecutionThatWaitedForIt) {
+  const std::string call = run({event("call"), event("b")}).unit.calls_started.at(0).id;
+  run_refused({result_of(call)});
+  EXPECT_EQ(letters().size(), 1u);
+  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_EQ(texts(), (Texts{"one b 2"}));
+}
+
+TEST_F(ChainTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
+  const Event message = event("tell", EventType::user_message);
+  auto told = wait_for(message);
+  const std::string call = run({message}).unit.calls_started.at(0).id;
+  ASSERT_TRUE(store_->outbox().outputs(key_, 0, 1)->at(0).delivery == model::Delivery::held);
+  write("UPDATE sessions SET execution = '{'");
+  const Chain chain = run({event("a")});
+  EXPECT_TRUE(chain.outputs_released);
+  ASSERT_EQ(letters().size(), 1u);
+  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_TRUE(store_->outbox().outputs(key_, 0, 1)->at(0).delivery == model::Delivery::pending);
+  run({result_of(call), event("b")});
+  EXPECT_EQ(letters().size(), 1u);
+  EXPECT_EQ(texts(), (Texts{"looking", "one b 2"}));
+}
+
+TEST_F(ChainTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
+  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+  write("UPDATE sessions SET execution = '{'");
+  run({result_of(call), result_of(call)});
+  EXPECT_EQ(letters().size(), 1u);
+  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_FALSE(stored().busy());
+}
+
+TEST_F(ChainTest, AContextThatCannotBeReadEndsWhatRunsOnIt) {
+  const Event message = keyed_message("call");
+  const std::string call = run({message}).unit.calls_started.at(0).id;
+  write("UPDATE sessions SET context = '{'");
+  run({event("a")});
+  EXPECT_EQ(letters().size(), 1u);
+  EXPECT_EQ(kept_status(message), 500);
+  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_FALSE(stored().busy());
+}
+
+TEST_F(ChainTest, WhatHasNoEffectsOverwritesNothingThatCannotBeRead) {
+  run({event("a")});
+  write("UPDATE sessions SET context = '{'");
+  EXPECT_FALSE(run({result_of("gone")}).changes);
+  run({event("b")});
+  EXPECT_EQ(letters().size(), 1u);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

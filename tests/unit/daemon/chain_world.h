@@ -1,0 +1,236 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/assets_cache.h"
+#include "daemon/chain.h"
+#include "flows/loader.h"
+#include "store/model/ids.h"
+#include "store/sql.h"
+#include "store/store.h"
+#include "tests/support/manual_clock.h"
+
+namespace conversed::daemon {
+
+using model::Claim;
+using model::Event;
+using model::EventType;
+using store::Outcome;
+using Texts = std::vector<std::string>;
+
+inline constexpr const char* chain_bundle = R"(
+conversed: 1
+project: {name: Shop, locales: [en]}
+flows:
+  - name: Count
+    nodes:
+      - addToContext: {count: "{{(context.count || 0) + 1}}"}
+      - if: input.text == "profile"
+        then: [{updateProfile: {seen: "{{(profile.seen || 0) + 1}}"}}]
+      - if: input.text == "tell"
+        then:
+          - say: "looking"
+          - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order}
+      - if: input.text == "call"
+        then:
+          - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order,
+                          onError: [{say: "failed {{input.error.code}}"}, {stop: true}]}
+      - id: again
+        if: input.text == "loop"
+        then: [{goTo: again}]
+      - say: "VERSION {{input.text}} {{context.count}}"
+endpoints:
+  - {name: plain, flow: Count}
+  - {name: sorry, flow: Count, errorText: "Sorry."}
+)";
+
+// A store with one project, and records as the log would hand them out. Chains are built and
+// committed without worker and lanes.
+class ChainTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "chain_test.XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    store::StoreSettings settings;
+    settings.data_dir = folder_;
+    auto opened = store::Store::open(settings, clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+    store_->committer().start();
+    auto organisation = store_->accounts().create_first_organisation(
+        "Acme", {.email = "a@example.com", .name = "A", .roles = {}, .password = std::nullopt});
+    ASSERT_TRUE(organisation) << organisation.error().message;
+    organisation_ = organisation->id;
+    import("one");
+    cache_ = std::make_unique<api::AssetsCache>(store_->assets());
+    key_ = session("plain", "s");
+  }
+
+  void TearDown() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void import(const std::string& version) {
+    std::string text = chain_bundle;
+    text.replace(text.find("VERSION"), 7, version);
+    auto bundle = flows::load_bundle(text, "shop.yaml", [](auto) { return std::nullopt; });
+    ASSERT_TRUE(bundle) << flows::to_string(bundle.error());
+    auto report = store_->assets().import_bundle(organisation_, *bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    report_ = *report;
+  }
+
+  model::SessionKey session(const std::string& endpoint, const std::string& id) {
+    for (const auto& known : report_["endpoints"]) {
+      if (known["name"] == endpoint) {
+        return {report_["project"]["_id"], known["_id"], "ann", id};
+      }
+    }
+    return {};
+  }
+
+  ChainContext context() {
+    return {.sessions = store_->sessions(),
+            .outbox = store_->outbox(),
+            .answers = store_->answers(),
+            .dead_letters = store_->dead_letters(),
+            .attempts = store_->attempts(),
+            .assets = *cache_,
+            .waiters = waiters_,
+            .clock = clock_,
+            .limits = {},
+            .suspect_before = suspect_before_};
+  }
+
+  Event event(const std::string& text, EventType type = EventType::inject) {
+    Event made;
+    made.id = model::new_id();
+    made.type = type;
+    made.session = key_;
+    made.accepted_at = clock_.now();
+    made.trace_id = model::new_trace_id();
+    made.text = text;
+    return made;
+  }
+
+  Event result_of(const std::string& call_id) {
+    Event made = event("", EventType::call_result);
+    made.text.reset();
+    made.claim = Claim{Claim::Kind::pending_call, call_id};
+    made.result = model::CallResult{call_id, 200, {{"state", "shipped"}}, "", ""};
+    return made;
+  }
+
+  queue::LogRecord record(const Event& made) {
+    return {{key_.encode(), made.id, std::string(to_string(made.type)), made.trace_id,
+             encode_value(made)},
+            {.epoch = 1, .partition = 0, .offset = next_offset_++}};
+  }
+
+  Chain build(const std::vector<queue::LogRecord>& records, Care care = Care::normal,
+              bool spill = false) {
+    auto chain = build_chain(context(), {.key = key_,
+                                         .records = records,
+                                         .spill = spill,
+                                         .care = care,
+                                         .refused = {},
+                                         .attempted = {}});
+    EXPECT_TRUE(chain) << chain.error().message;
+    return chain ? std::move(*chain) : Chain{};
+  }
+
+  // As the worker does when the store has refused these events.
+  Chain run_refused(const std::vector<Event>& events) {
+    std::vector<queue::LogRecord> records;
+    std::map<std::string, std::string> refused;
+    for (const auto& made : events) {
+      records.push_back(record(made));
+      refused.emplace(made.id, "refused");
+    }
+    auto chain = build_chain(
+        context(), {.key = key_, .records = records, .refused = refused, .attempted = {}});
+    EXPECT_TRUE(chain) << chain.error().message;
+    EXPECT_EQ(commit(*chain), Outcome::committed);
+    return std::move(*chain);
+  }
+
+  void write(const std::string& sql) {
+    ASSERT_TRUE(store_->committer().write_and_wait([&](store::Writer& writer) {
+      writer.connection().script(sql);
+      return model::Result<void>();
+    }));
+  }
+
+  Event keyed_message(const std::string& text) {
+    Event made = event(text, EventType::user_message);
+    made.claim = Claim{Claim::Kind::keyed_event, made.id};
+    return made;
+  }
+
+  // 0: there is none.
+  int kept_status(const Event& made) {
+    const auto kept = store_->answers().find(made.id, clock_.now());
+    EXPECT_TRUE(kept);
+    return *kept ? (*kept)->status : 0;
+  }
+
+  std::future<model::Result<api::Answer>> wait_for(const Event& made) {
+    auto promise = std::make_shared<std::promise<model::Result<api::Answer>>>();
+    waiters_.wait(made.id, std::chrono::steady_clock::now() + std::chrono::hours(1),
+                  [promise](auto answer) { promise->set_value(std::move(answer)); });
+    return promise->get_future();
+  }
+
+  Outcome commit(const Chain& chain) {
+    std::promise<Outcome> promise;
+    store_->committer().submit(chain.unit, [&](Outcome outcome) { promise.set_value(outcome); });
+    return promise.get_future().get();
+  }
+
+  Chain run(const std::vector<Event>& events, Care care = Care::normal, bool spill = false) {
+    std::vector<queue::LogRecord> records;
+    for (const auto& made : events) records.push_back(record(made));
+    Chain chain = build(records, care, spill);
+    if (chain.changes) {
+      EXPECT_EQ(commit(chain), Outcome::committed);
+    }
+    return chain;
+  }
+
+  std::vector<std::string> texts() {
+    std::vector<std::string> said;
+    const auto outputs = store_->outbox().outputs(key_, 0, 1000);
+    EXPECT_TRUE(outputs);
+    for (const auto& output : *outputs) said.push_back(output.text);
+    return said;
+  }
+
+  std::vector<store::DeadLetter> letters() {
+    return *store_->dead_letters().list(key_.project_id, std::nullopt, 0, 100);
+  }
+
+  model::Session stored() { return **store_->sessions().load(key_); }
+
+  std::filesystem::path folder_;
+  tests::ManualClock clock_;
+  std::unique_ptr<store::Store> store_;
+  std::string organisation_;
+  nlohmann::json report_;
+  std::unique_ptr<api::AssetsCache> cache_;
+  api::AnswerWaiters waiters_;
+  model::SessionKey key_;
+  std::int64_t next_offset_ = 0;
+  std::optional<model::Timestamp> suspect_before_;
+};
+
+}  // namespace conversed::daemon
