@@ -97,7 +97,8 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
     return {};
   }
   // Whether its claim is there can't be told, but that nobody will take it: it goes with the rest.
-  if (execution_lost_ && !is_input(event->type)) return bury_damaged(*event, parts_of(record));
+  if (execution_lost_ && !is_input(event->type) && !is_notify(event->type))
+    return bury_damaged(*event, parts_of(record));
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
   if (!*claimed) return {};  // it has had its effects, or what it answers is gone
@@ -168,10 +169,11 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
     return bury(event, parts, refused->second);
   }
-  if (input_.care == Care::record_attempts && input_.attempted->insert(event.id).second) {
+  if (input_.care == Care::record_attempts && !input_.attempted->contains(event.id)) {
     const bool suspect = context_.suspect_before && event.accepted_at < *context_.suspect_before;
     auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0);
     if (!attempts) return fail(attempts.error());
+    input_.attempted->insert(event.id);
     if (*attempts > context_.max_attempts) {
       return bury(event, parts,
                   "the daemon went down " + std::to_string(context_.max_attempts) +

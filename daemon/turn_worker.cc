@@ -174,12 +174,14 @@ void TurnWorker::let_out(Task& task) {
                               {"deadLetterId", letter.id},
                               {"reason", letter.reason}});
   }
+  bool sent_from_store = false;
   for (const auto& answered : chain.answered) {
     if (answered.answer) {
       // Its time-out came before the commit: the outputs go the other way.
       if (!context_.waiters.finish(answered.input_id, *answered.answer) && answered.else_webhook) {
         context_.outbox.send_after_all(key, answered.input_id,
                                        [this, key] { ports_.deliver_from_store(key); });
+        sent_from_store = true;
       }
     } else {
       context_.waiters.fail(answered.input_id, answered.answer.error());
@@ -194,6 +196,7 @@ void TurnWorker::let_out(Task& task) {
   std::erase_if(chain.unit.outputs, [](const model::Output& output) {
     return output.delivery != model::Delivery::pending;
   });
+  if (sent_from_store) return;  // what came after those outputs leaves with them, behind them
   if (chain.outputs_released) {
     ports_.deliver_from_store(key);  // earlier ones go first, and only the store has them
   } else if (!chain.unit.outputs.empty()) {

@@ -249,7 +249,10 @@ void Committer::Impl::commit(std::span<Item> batch) {
         return commit(batch.subspan(batch.size() / 2));
       case Attempt::failed:
         report(false);
-        if (!back_off(delay)) return give_up(batch);
+        if (!back_off(delay)) {
+          outcome_unknown = false;  // the next batch is another one
+          return give_up(batch);
+        }
         delay = std::min(delay * 2, settings.max_backoff);
     }
   }

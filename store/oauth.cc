@@ -174,6 +174,10 @@ Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds 
     if (!has_password(writer.connection(), request.user_id)) {
       return fail(Errc::unauthenticated, "the user has no password any more");
     }
+    if (!writer.connection().value<std::string>("SELECT id FROM oauth_clients WHERE id = :c",
+                                                request.client_id)) {
+      return not_good();
+    }
     const auto now = model::to_unix_ms(writer.now());
     prune(writer.connection(), now);
     writer.connection().run(

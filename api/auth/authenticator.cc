@@ -73,8 +73,9 @@ Result<Authenticator::Verified> Authenticator::client(const PresentedCredential&
   if (!found) return model::fail(refusal(found.error(), wrong(credential.kind)));
   auto until = now + client_lifetime;
   if (found->expires_at) {
-    until = std::min(until, now + std::chrono::duration_cast<TimePoint::duration>(
-                                      *found->expires_at - clock_.now()));
+    // Compared before it is made finer: a token may end centuries from now.
+    const auto left = *found->expires_at - clock_.now();
+    if (left < client_lifetime) until = now + left;
   }
   remember(clients_, std::move(name), {found->principal, before, until}, now);
   return found->principal;
