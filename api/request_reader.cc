@@ -297,17 +297,15 @@ bool RequestReader::decide_framing() {
   // Behind a body that is not read there is no next request.
   framing_.keep_alive = !unwanted && !fields_.close && (!framing_.http_1_0 || fields_.keep_alive);
   request_.keep_alive = framing_.keep_alive;
-  if (unwanted) {
+  if (unwanted || (!fields_.chunked && fields_.length == 0)) {
     stage_ = Stage::complete;
   } else if (fields_.chunked) {
     stage_ = Stage::chunks;
-  } else if (fields_.length != 0) {
+  } else {
     left_ = fields_.length;
     request_.body.reserve(
         std::min<std::size_t>(left_, limits_.max_body));  // the rest is paid for first
     stage_ = Stage::length;
-  } else {
-    stage_ = Stage::complete;
   }
   continue_due_ = fields_.continue_expected;
   return true;

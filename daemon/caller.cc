@@ -113,7 +113,7 @@ class Caller::Engine {
   void forget(const std::string& id);
   void send_ready();
   void send(Call& call);
-  void finish(Completion completion);
+  void finish(const Completion& completion);
   void settle(Call& call, model::CallResult result);
   void append(Call& call);
   void appended(Append append);
@@ -291,9 +291,9 @@ void Caller::Engine::send(Call& call) {
                     }});
 }
 
-void Caller::Engine::finish(Completion completion) {
+void Caller::Engine::finish(const Completion& completion) {
   auto& call = calls_.at(completion.id);
-  auto& outcome = completion.outcome;
+  const auto& outcome = completion.outcome;
   --call.upstream->in_flight;
   if (outcome.error == HttpError::aborted) {
     wait(completion.id, store_retry);  // the client stopped before us: nothing is known
