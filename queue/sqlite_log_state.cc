@@ -1,7 +1,6 @@
 #include "queue/sqlite_log_state.h"
 
 #include <algorithm>
-#include <ranges>
 #include <string>
 #include <utility>
 
@@ -190,10 +189,10 @@ void SqliteLogState::wake() {
 }
 
 std::int64_t SqliteLogState::epoch_of(std::int32_t partition, std::int64_t offset) const {
-  for (const auto& epoch : std::views::reverse(epochs_)) {
-    if (offset >= epoch.first[static_cast<std::size_t>(partition)]) return epoch.epoch;
-  }
-  return epochs_.front().epoch;
+  const auto epoch = std::find_if(epochs_.rbegin(), epochs_.rend(), [&](const EpochStart& start) {
+    return offset >= start.first[static_cast<std::size_t>(partition)];
+  });
+  return epoch == epochs_.rend() ? epochs_.front().epoch : epoch->epoch;
 }
 
 bool SqliteLogState::readable() const {
