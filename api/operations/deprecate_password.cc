@@ -1,7 +1,6 @@
 // POST /v2.0/users/deprecatepassword: a user's password opens nothing any more, and the OAuth
 // tokens that it has led to end. An unknown, foreign or malformed id is 400, which is the one error
 // that the API documents here.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -34,13 +33,7 @@ Result<void> deprecate(const Call& call, Services& services) {
   if (!principal.has(Role::user_admin)) {
     return model::fail(Errc::permission_denied, "the role userAdmin is needed");
   }
-  // As for a new password (see users.cc): nobody else could give them a new one again.
-  const bool is_platform_admin = std::find(user->roles.begin(), user->roles.end(),
-                                           to_string(Role::platform_admin)) != user->roles.end();
-  if (is_platform_admin && !principal.has(Role::platform_admin)) {
-    return model::fail(Errc::permission_denied,
-                       "the role platformAdmin is needed for the password of one who has it");
-  }
+  if (auto may = may_touch_password(principal, *user); !may) return model::fail(may.error());
   auto done = accounts.deprecate_password(principal.organisation_id, *id);
   if (!done && done.error().code == Errc::not_found) return missing();
   if (!done) return model::fail(store_error(done.error()));

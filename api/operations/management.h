@@ -11,6 +11,7 @@
 #include "api/operation.h"
 #include "api/operations/message_body.h"
 #include "api/services.h"
+#include "store/accounts.h"
 #include "store/assets.h"
 #include "store/model/result.h"
 
@@ -35,6 +36,12 @@ namespace conversed::api {
                                                           std::string_view url_token,
                                                           std::string_view user_id,
                                                           std::string_view session_id);
+
+// Whether the principal, who may manage users, may touch this one's password: whoever sets one can
+// sign in with it, and nobody else could give a platform administrator a new one.
+// `permission_denied` otherwise.
+[[nodiscard]] model::Result<void> may_touch_password(const Principal& principal,
+                                                     const store::User& user);
 
 // The body as a JSON object. `invalid_argument` for anything else.
 [[nodiscard]] model::Result<nlohmann::json> read_object(const Request& request);

@@ -1,6 +1,5 @@
 // /management/users: users are added and listed, and get new passwords. All of it takes the role
 // userAdmin, but for one's own password.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -128,13 +127,8 @@ Result<store::User> password_owner(const std::string& email, const Principal& pr
     return model::fail(Errc::not_found, "there is no such user");
   }
   if (!user) return model::fail(store_error(user.error()));
-  // Whoever sets a password can sign in with it.
-  const bool is_platform_admin = std::find(user->roles.begin(), user->roles.end(),
-                                           to_string(Role::platform_admin)) != user->roles.end();
-  if (!own && is_platform_admin && !principal.has(Role::platform_admin)) {
-    return model::fail(Errc::permission_denied,
-                       "the role platformAdmin is needed for the password of one who has it");
-  }
+  if (own) return user;
+  if (auto may = may_touch_password(principal, *user); !may) return model::fail(may.error());
   return user;
 }
 
