@@ -35,7 +35,10 @@ endif()
 
 find_program(CONVERSED_CCACHE ccache)
 if(CONVERSED_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CONVERSED_CCACHE}")
+  # Paths are hashed as seen from this checkout, so that a second clone of the same commit, or a
+  # worktree beside it, need not compile everything again.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+    "${CONVERSED_CCACHE}")
 endif()
 find_program(CONVERSED_LLD ld.lld)
 if(CONVERSED_LLD)
