@@ -68,12 +68,17 @@ void list(Call call, Services& services, Reply reply) {
 // The dead letter of the path, in whichever project of the principal's it is.
 Result<store::DeadLetter> find(const Call& call, Services& services) {
   const std::string id(call.parameters["deadLetterId"]);
-  auto projects = projects_with(services, *call.principal, Role::conversation_admin);
+  auto projects = projects_with(services, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
   for (const store::ProjectInfo& project : *projects) {
     auto letter = services.store.dead_letters().get(project.id, id);
-    if (letter) return letter;
-    if (letter.error().code != Errc::not_found) return model::fail(store_error(letter.error()));
+    if (!letter && letter.error().code == Errc::not_found) continue;
+    if (!letter) return model::fail(store_error(letter.error()));
+    const auto access =
+        call.principal->access(project.organisation_id, project.id, Role::conversation_admin);
+    if (access == Access::granted) return letter;
+    return model::fail(Errc::permission_denied,
+                       "the role conversationAdmin is needed in the project");
   }
   return model::fail(Errc::not_found, "there is no such dead letter");
 }
