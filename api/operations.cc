@@ -48,6 +48,8 @@ constexpr std::array operations{
     &discard_dead_letter_operation,
     &management_inject_operation,
     &status_operation,
+    &openapi_json_operation,
+    &openapi_yaml_operation,
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/committer.h"
@@ -175,6 +176,8 @@ class Assets {
   // A page of them; sorted by `_id` unless asked otherwise. Errors: as read_page in paging.h.
   [[nodiscard]] model::Result<Page<LexiconEntry>> lexicon_entries(const std::string& lexicon_id,
                                                                   const PageRequest& request) const;
+  // What they can be sorted by.
+  [[nodiscard]] static std::vector<std::string_view> entry_sort_fields();
   [[nodiscard]] model::Result<std::string> project_of_source(const std::string& store_id,
                                                              const std::string& source_id) const;
   // All chunks of one source, in order.
@@ -183,6 +186,7 @@ class Assets {
   // A page of them; sorted by `order` unless asked otherwise, filtered by their text.
   [[nodiscard]] model::Result<Page<KnowledgeChunk>> chunks(const std::string& source_id,
                                                            const PageRequest& request) const;
+  [[nodiscard]] static std::vector<std::string_view> chunk_sort_fields();
   // Of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 

@@ -335,6 +335,12 @@ void write_cursors(Writer& writer, const std::string& scope,
 
 }  // namespace
 
+std::vector<std::string_view> names_of(std::span<const PagedField> fields) {
+  std::vector<std::string_view> names;
+  for (const PagedField& field : fields) names.push_back(field.name);
+  return names;
+}
+
 Result<std::vector<PlannedKey>> plan_sort(const PagedList& list, const std::vector<SortKey>& sort) {
   if (sort.empty()) {
     return std::vector<PlannedKey>{{list.own_order, list.own_direction}};

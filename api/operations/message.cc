@@ -5,6 +5,8 @@
 
 #include "api/blocking_pool.h"
 #include "api/events.h"
+#include "api/openapi/description.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/accept.h"
 #include "api/operations/replies.h"
@@ -155,12 +157,35 @@ void message(Call call, Services& services, Reply reply) {
   });
 }
 
+openapi::Description describe() {
+  const auto output = openapi::object({{"text", openapi::text()},
+                                       {"data", openapi::anything()},
+                                       {"traceId", openapi::text()},
+                                       {"source", openapi::text(1)}});
+  const auto answer = openapi::object({{"text", openapi::text()},
+                                       {"data", openapi::anything()},
+                                       {"outputStack", openapi::list_of(output)},
+                                       {"userId", openapi::text(1)},
+                                       {"sessionId", openapi::text(1)}});
+  return {.tag = "Conversations",
+          .summary = "Send a user's own message",
+          .details =
+              "Begins or continues a conversation; answered when what it sets off waits or "
+              "ends. 504: it still runs, and what it says goes the other ways.",
+          .parameters = {openapi::url_token_parameter(), openapi::idempotency_parameter()},
+          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::path)),
+          .answers = {{.description = "What the Flow said.",
+                       .content = openapi::json_content(openapi::named("Answer", answer))}},
+          .errors = {404, 409, 502, 504}};
+}
+
 }  // namespace
 
 constinit const Operation message_operation{.id = "message",
                                             .method = Method::post,
                                             .path = "/{URLToken}",
                                             .credential = Credential::open,
-                                            .run = message};
+                                            .run = message,
+                                            .describe = describe};
 
 }  // namespace conversed::api

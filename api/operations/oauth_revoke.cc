@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/oauth.h"
 #include "store/store.h"
@@ -28,12 +29,29 @@ void revoke(Call call, Services& services, Reply reply) {
              });
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  const auto optional = [](std::string_view words) { return described(words, text()); };
+  const auto form = object(
+      {{"token", described("An access or a refresh token.", text(1))},
+       {"token_type_hint", optional("Ignored: tokens say what they are."), Need::optional},
+       {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
+       {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional}});
+  return {.tag = "OAuth 2.0",
+          .summary = "Revoke a token",
+          .details = "A refresh token with all that came of its sign-in (RFC 7009).",
+          .body = form_content(form),
+          .answers = {{.description = "It has ended, or was none of the client's."}},
+          .oauth_errors = {400, 401, 429, 500, 503}};
+}
+
 }  // namespace
 
 constinit const Operation oauth_revoke_operation{.id = "oauthRevoke",
                                                  .method = Method::post,
                                                  .path = "/auth/oauth2/revoke",
                                                  .credential = Credential::open,
-                                                 .run = revoke};
+                                                 .run = revoke,
+                                                 .describe = describe};
 
 }  // namespace conversed::api
