@@ -43,7 +43,7 @@ openapi::Description describe() {
 constinit const Operation chunk_count_operation{.id = "getChunkCount",
                                                 .method = Method::get,
                                                 .path = "/v2.0/organisations/chunkcount",
-                                                .credential = Credential::api_key,
+                                                .credential = Credential::client,
                                                 .role = Role::member,
                                                 .run = chunk_count,
                                                 .describe = describe};

@@ -57,7 +57,7 @@ openapi::Description describe() {
 constinit const Operation delete_connection_operation{.id = "deleteConnection",
                                                       .method = Method::delete_,
                                                       .path = "/v2.0/connections/{connectionId}",
-                                                      .credential = Credential::api_key,
+                                                      .credential = Credential::client,
                                                       .role = Role::connection_admin,
                                                       .run = delete_connection,
                                                       .describe = describe};

@@ -70,7 +70,7 @@ openapi::Description describe() {
 constinit const Operation deprecate_password_operation{.id = "deprecatePassword",
                                                        .method = Method::post,
                                                        .path = "/v2.0/users/deprecatepassword",
-                                                       .credential = Credential::api_key,
+                                                       .credential = Credential::client,
                                                        .role = Role::user_admin,
                                                        .run = deprecate_password,
                                                        .describe = describe};

@@ -117,7 +117,7 @@ openapi::Description describe() {
 constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries",
                                                     .method = Method::get,
                                                     .path = "/v2.0/lexicons/{lexiconId}/entries",
-                                                    .credential = Credential::api_key,
+                                                    .credential = Credential::client,
                                                     .role = Role::member,
                                                     .run = lexicon_entries,
                                                     .describe = describe};

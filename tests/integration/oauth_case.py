@@ -1,15 +1,7 @@
 """What the tests of OAuth clients share: a daemon with a user and a client of each type."""
 
-from case import DaemonCase
+from case import ECHO, DaemonCase
 
-BUNDLE = """
-conversed: 1
-project: {name: Tests, locales: [en]}
-flows:
-  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
-endpoints:
-  - {name: echo, flow: Echo}
-"""
 REDIRECT = "http://127.0.0.1:9/callback"
 ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
 
@@ -17,7 +9,7 @@ ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
 class OauthCase(DaemonCase):
     """`shop` is a confidential client that may use the password grant, `app` a public one."""
 
-    bundle = BUNDLE
+    bundle = ECHO
 
     @classmethod
     def setUpClass(cls):
