@@ -189,7 +189,7 @@ Value security_of(Credential credential) {
   switch (credential) {
     case Credential::open:
       break;
-    case Credential::api_key:
+    case Credential::client:
       for (const char* scheme :
            {"APIKeyHeader", "APIKeyQueryParam", "ContactCenterTokenHeader", "OAuth2"}) {
         add(scheme);

@@ -182,7 +182,7 @@ class AuthorizationMatrix : public testing::Test {
 
 TEST_F(AuthorizationMatrix, ByRoleAndOwnerOfEveryOperationForClients) {
   for (const Operation* operation : all_operations()) {
-    if (operation->credential != Credential::api_key) continue;
+    if (operation->credential != Credential::client) continue;
     for (const Actor& actor : matrix_.actors()) {
       if (actor.email.starts_with("retired")) continue;
       for (const Means means : test::api_means) {
@@ -423,7 +423,7 @@ class CredentialStates : public AuthorizationMatrix {
 
 TEST_F(CredentialStates, OfEveryOperationForClients) {
   for (const Operation* operation : all_operations()) {
-    if (operation->credential == Credential::api_key) present_all_to(*operation);
+    if (operation->credential == Credential::client) present_all_to(*operation);
   }
 }
 

@@ -147,7 +147,7 @@ TEST(OpenApi, SecurityIsThatOfTheTable) {
       case Credential::basic:
         EXPECT_EQ(schemes, std::set<std::string>{"BasicAuth"}) << operation->id;
         break;
-      case Credential::api_key:
+      case Credential::client:
         EXPECT_EQ(schemes, (std::set<std::string>{"APIKeyHeader", "APIKeyQueryParam",
                                                   "ContactCenterTokenHeader", "OAuth2"}))
             << operation->id;
