@@ -71,8 +71,7 @@ struct Description {
   // Statuses of 400 and above that this operation answers with, beside those that its credential
   // brings and those that every request may be refused with (document.cc).
   std::vector<int> errors = {};
-  // Those of them that carry RFC 6749's error object.
-  std::vector<int> oauth_errors = {};
+  bool has_error_page = false;  // for a browser, which asks for HTML
 };
 
 // The thirteen that the API's specification has for most of its operations.

@@ -154,16 +154,14 @@ Value answer_object(const Answer& answer, Components& components) {
   return object;
 }
 
-bool contains(const std::vector<int>& statuses, int status) {
-  return std::find(statuses.begin(), statuses.end(), status) != statuses.end();
-}
-
 // The error's response: the one that operations share, unless this one has a shape of its own.
 Value error_object(const Operation& operation, const Description& description, int status,
                    Components& components) {
-  if (contains(description.oauth_errors, status)) {
+  if (operation.error_shape == ErrorShape::oauth) {
+    // What is refused before its path is known is a problem.
     Value content{{"application/json", {{"schema", components.place(oauth_error())}}}};
     content.update(problem_content(status, components));
+    if (description.has_error_page) content["text/html"] = {{"schema", text(1)}};
     return error_response_object(status, std::move(content));
   }
   const bool reduced =
@@ -175,7 +173,6 @@ Value error_object(const Operation& operation, const Description& description, i
 
 std::set<int> errors_of(const Operation& operation, const Description& description) {
   std::set<int> statuses(description.errors.begin(), description.errors.end());
-  statuses.insert(description.oauth_errors.begin(), description.oauth_errors.end());
   statuses.insert(std::begin(common_errors), std::end(common_errors));
   if (operation.credential != Credential::open) {
     statuses.insert(std::begin(credential_errors), std::end(credential_errors));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/operations/query.h"
+#include "store/model/ids.h"
 
 namespace conversed::api::openapi {
 
@@ -16,6 +17,12 @@ Schema message_schema(UrlTokenIn place) {
     schema = with_members(std::move(schema), {{"URLToken", url_token()}});
   // One of the two has to be there and say something.
   schema["anyOf"] = Schema::array({object({{"text", text(1)}}), object({{"data", free_object()}})});
+  Value example{{"userId", "bob"},
+                {"sessionId", "s1"},
+                {"text", "Hello"},
+                {"data", {{"event", "packed"}, {"orderId", "A-1"}}}};
+  if (place == UrlTokenIn::body) example["URLToken"] = std::string(model::url_token_length, 'a');
+  schema = with_example(std::move(example), std::move(schema));
   return named(place == UrlTokenIn::body ? "Message" : "MessageToEndpoint",
                described("A message; `text` or `data` is required.", std::move(schema)));
 }

@@ -14,6 +14,12 @@ Schema text(std::size_t min, std::optional<std::size_t> max) {
   return schema;
 }
 
+Schema form_text(std::size_t min) {
+  Schema schema = text_like("^[^\\u0000]*$");
+  if (min > 0) schema["minLength"] = min;
+  return schema;
+}
+
 Schema text_like(std::string_view expression) {
   return {{"type", "string"}, {"pattern", expression}};
 }

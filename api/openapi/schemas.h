@@ -28,6 +28,8 @@ struct Property {
 
 // A text of `min` to `max` characters.
 [[nodiscard]] Schema text(std::size_t min = 0, std::optional<std::size_t> max = std::nullopt);
+// The same in a query or a form, where there is no NUL.
+[[nodiscard]] Schema form_text(std::size_t min = 0);
 // A text that the regular expression (ECMA-262) fits.
 [[nodiscard]] Schema text_like(std::string_view expression);
 [[nodiscard]] Schema one_of(std::span<const std::string_view> values);

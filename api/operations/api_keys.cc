@@ -105,7 +105,7 @@ void revoke(Call call, Services& services, Reply reply) {
 openapi::Description describe_create() {
   using namespace openapi;
   const auto body =
-      object({{"name", bounded_bytes(max_name_length)},
+      object({{"name", bounded_bytes(max_display_name_bytes)},
               {"user", described("An e-mail address; one's own without it.", nullable(text())),
                Need::optional}});
   const auto key = object({{"_id", id()},
@@ -115,7 +115,7 @@ openapi::Description describe_create() {
   return {.tag = "Management",
           .summary = "Create an API key",
           .details = "Others' keys take the role `userAdmin`.",
-          .body = json_content(named("NewApiKey", body)),
+          .body = json_content(named("NewApiKey", with_example({{"name", "order system"}}, body))),
           .answers = {{.status = status::created,
                        .description = "The key.",
                        .content = json_content(named("CreatedApiKey", key)),

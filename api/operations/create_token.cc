@@ -121,7 +121,8 @@ openapi::Description describe() {
   return {.tag = "Projects",
           .summary = "Create a Token in a project",
           .parameters = {path_parameter("projectId", "The project.", id())},
-          .body = json_content(named("NewToken", body)),
+          .body = json_content(named(
+              "NewToken", with_example({{"label", "shopName"}, {"script", "The Shop"}}, body))),
           .answers = {{.status = status::created,
                        .description = "The Token.",
                        .content = representations("token", token_schema())}},

@@ -172,6 +172,10 @@ openapi::Parameter letter_parameter() {
   return openapi::path_parameter("deadLetterId", "The dead letter.", openapi::id());
 }
 
+openapi::Link link(std::string_view name, const Operation& operation) {
+  return {name, operation.id, "deadLetterId", "$response.body#/items/0/_id"};
+}
+
 openapi::Description describe_list() {
   using namespace openapi;
   auto parameters = row_parameters();
@@ -181,7 +185,10 @@ openapi::Description describe_list() {
           .summary = "List dead letters",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of them, the oldest first.",
-                       .content = json_content(row_page(named("DeadLetter", letter_schema())))}},
+                       .content = json_content(row_page(named("DeadLetter", letter_schema()))),
+                       .links = {link("show", show_dead_letter_operation),
+                                 link("replay", replay_dead_letter_operation),
+                                 link("discard", discard_dead_letter_operation)}}},
           .errors = {404}};
 }
 

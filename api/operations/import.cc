@@ -168,6 +168,17 @@ openapi::Schema report_schema() {
                        {"endpoints", endpoints}}));
 }
 
+Value example_bundle() {
+  return {{"file", "shop.yaml"},
+          {"text",
+           "conversed: 1\n"
+           "project: {name: Example, locales: [en]}\n"
+           "flows:\n"
+           "  - {name: Echo, nodes: [{say: \"{{input.text}}\"}]}\n"
+           "endpoints:\n"
+           "  - {name: web, flow: Echo}\n"}};
+}
+
 openapi::Description describe() {
   using namespace openapi;
   const auto body =
@@ -183,7 +194,7 @@ openapi::Description describe() {
               "`details.problems`.",
           .parameters = {query_parameter("dryRun", "It is only checked.",
                                          with_default(false, boolean()))},
-          .body = json_content(named("Bundle", body)),
+          .body = json_content(named("Bundle", with_example(example_bundle(), body))),
           .answers = {{.description = "What there is of the project now; of a dry run, nothing.",
                        .content = json_content(any_of({report_schema(), no_problems}))}},
           .errors = {402, 409}};

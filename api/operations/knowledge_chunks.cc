@@ -86,7 +86,7 @@ openapi::Description describe() {
   parameters.push_back(path_parameter("sourceId", "The Knowledge Source.", id()));
   parameters.push_back(query_parameter(
       "filter", "What the text has to hold, without regard to case. A cursor brings its own.",
-      text()));
+      form_text()));
   return {.tag = "Knowledge",
           .summary = "Get Knowledge Chunks",
           .parameters = std::move(parameters),

@@ -248,7 +248,7 @@ openapi::Answer redirect_answer(std::string description) {
 openapi::Description describe_authorize() {
   using namespace openapi;
   const auto parameter = [](const char* name, const char* description, Need need) {
-    return query_parameter(name, description, text(), need);
+    return query_parameter(name, description, form_text(), need);
   };
   return {.tag = "OAuth 2.0",
           .summary = "Show the sign-in page",
@@ -256,7 +256,7 @@ openapi::Description describe_authorize() {
               "The authorization code grant, with PKCE (S256) for public clients. Empty "
               "and unknown parameters are ignored.",
           .parameters = {parameter("response_type", "`code`.", Need::optional),
-                         query_parameter("client_id", "The client.", text(1), Need::required),
+                         query_parameter("client_id", "The client.", form_text(1), Need::required),
                          parameter("redirect_uri", "As registered; required if there are several.",
                                    Need::optional),
                          parameter("state", "Given back as it is.", Need::optional),
@@ -265,14 +265,14 @@ openapi::Description describe_authorize() {
                          parameter("code_challenge_method", "`S256`.", Need::optional)},
           .answers = {{.description = "The page.", .content = {{"text/html", page_schema()}}},
                       redirect_answer("Back to the client with an error.")},
-          .oauth_errors = {400, 429, 500, 503}};
+          .has_error_page = true};
 }
 
 openapi::Description describe_sign_in() {
   using namespace openapi;
-  const auto form = object({{"request", described("Of the page.", text(1))},
-                            {"username", text(), Need::optional},
-                            {"password", text(), Need::optional}});
+  const auto form = object({{"request", described("Of the page.", form_text(1))},
+                            {"username", form_text(), Need::optional},
+                            {"password", form_text(), Need::optional}});
   return {.tag = "OAuth 2.0",
           .summary = "Sign in",
           .details = "What the page sends; for browsers.",
@@ -281,7 +281,7 @@ openapi::Description describe_sign_in() {
                        .content = {{"text/html", page_schema()}}},
                       redirect_answer("Back to the client with a code.")},
           .errors = {403},
-          .oauth_errors = {400, 403, 429, 500, 503}};
+          .has_error_page = true};
 }
 
 }  // namespace

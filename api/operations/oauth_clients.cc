@@ -119,7 +119,7 @@ openapi::Description describe_create() {
       "with a dot in it.";
   const auto uris = list_of(uri, max_redirect_uris);
   Schema body =
-      object({{"name", bounded_bytes(max_name_length)},
+      object({{"name", bounded_bytes(max_display_name_bytes)},
               {"public", described("It can keep no secret.", nullable(boolean())), Need::optional},
               {"redirectUris", nullable(uris), Need::optional},
               {"passwordGrant", nullable(boolean()), Need::optional}});
@@ -131,10 +131,11 @@ openapi::Description describe_create() {
   const auto client =
       object({{"clientId", id()},
               {"clientSecret", described("Shown once; null if public.", nullable(text(1)))}});
+  Value example{{"name", "Shop"}, {"redirectUris", {"https://shop.example/callback"}}};
   return {.tag = "Management",
           .summary = "Add an OAuth client",
           .details = "It needs redirectUris or passwordGrant.",
-          .body = json_content(named("NewOAuthClient", body)),
+          .body = json_content(named("NewOAuthClient", with_example(std::move(example), body))),
           .answers = {{.status = status::created,
                        .description = "The client.",
                        .content = json_content(named("CreatedOAuthClient", client)),

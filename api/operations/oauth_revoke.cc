@@ -31,9 +31,9 @@ void revoke(Call call, Services& services, Reply reply) {
 
 openapi::Description describe() {
   using namespace openapi;
-  const auto optional = [](std::string_view words) { return described(words, text()); };
+  const auto optional = [](std::string_view words) { return described(words, form_text()); };
   const auto form = object(
-      {{"token", described("An access or a refresh token.", text(1))},
+      {{"token", described("An access or a refresh token.", form_text(1))},
        {"token_type_hint", optional("Ignored: tokens say what they are."), Need::optional},
        {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
        {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional}});
@@ -42,7 +42,7 @@ openapi::Description describe() {
           .details = "A refresh token with all that came of its sign-in (RFC 7009).",
           .body = form_content(form),
           .answers = {{.description = "It has ended, or was none of the client's."}},
-          .oauth_errors = {400, 401, 429, 500, 503}};
+          .errors = {401}};
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ void token(Call call, Services& services, Reply reply) {
 
 openapi::Description describe() {
   using namespace openapi;
-  const auto optional = [](std::string_view words) { return described(words, text()); };
+  const auto optional = [](std::string_view words) { return described(words, form_text()); };
   const auto form = object(
       {{"grant_type", one_of({"password", "authorization_code", "refresh_token"})},
        {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
@@ -162,7 +162,7 @@ openapi::Description describe() {
           .answers = {{.description = "The tokens.",
                        .content = json_content(named("Tokens", tokens)),
                        .headers = {{"Cache-Control", "`no-store`.", constant("no-store")}}}},
-          .oauth_errors = {400, 401, 429, 500, 503}};
+          .errors = {401}};
 }
 
 }  // namespace

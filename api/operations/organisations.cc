@@ -65,7 +65,7 @@ openapi::Schema organisation_schema() {
 
 openapi::Description describe_create() {
   using namespace openapi;
-  const auto body = object({{"name", bounded_bytes(max_name_length)},
+  const auto body = object({{"name", bounded_bytes(max_display_name_bytes)},
                             {"admin", described("The first administrator.", email())},
                             {"password", text(1, store::max_password_bytes)}});
   return {.tag = "Management",

@@ -160,8 +160,8 @@ openapi::Schema new_user_schema() {
   Schema schema =
       object({{"email", email()},
               {"name",
-               described("At most " + std::to_string(max_name_length) + " bytes in UTF-8.",
-                         nullable(text(0, max_name_length))),
+               described("At most " + std::to_string(max_display_name_bytes) + " bytes in UTF-8.",
+                         nullable(text(0, max_display_name_bytes))),
                Need::optional},
               {"password", nullable(text(0, store::max_password_bytes)), Need::optional},
               {"project", described("Its id or name.", nullable(text())), Need::optional},

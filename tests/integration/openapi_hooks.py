@@ -1,7 +1,8 @@
 """What schemathesis has to know, or to leave alone, in test_openapi.py; schemathesis loads it (SCHEMATHESIS_HOOKS).
 
 KNOWN, a JSON object in the environment, has what the test signs in with: `key`, the id of its API key; `user` and
-`email`, its user; and what it may use: `victim` and `victimId`, another user; `locales`, ids of the project.
+`email`, its user; and what it may use: `victim` and `victimId`, another user; `project` and its `locales`, ids;
+`URLToken`, an Endpoint's; `client`, an OAuth client's credentials, and `redirectUri`, where it may be sent.
 """
 
 import json
@@ -34,7 +35,7 @@ def protect(operation, case):
 
 def use_what_there_is(operation, case):
     """What only the state of the service makes right, no schema can say."""
-    query = case.query or {}
+    query = case.query = case.query or {}
     for name in ("next", "previous"):
         if name in query and query[name] not in cursors:
             del query[name]
@@ -43,6 +44,15 @@ def use_what_there_is(operation, case):
     if query.keys() & {"next", "previous"}:
         for name in ("sort", "filter"):  # the cursor's own
             query.pop(name, None)
+    if operation in ("listSessions", "listDeadLetters"):
+        query.setdefault("projectId", KNOWN["project"])  # which is required once there are several
+    if operation == "oauthAuthorize":
+        query.update(client_id=KNOWN["client"]["client_id"], redirect_uri=KNOWN["redirectUri"])
+    if operation in ("oauthToken", "oauthRevoke"):
+        case.body.update(KNOWN["client"])
+    # Every other one, more or less, so that unknown Endpoints are tried as well.
+    if isinstance(case.body, dict) and case.body.get("URLToken", "f")[0] in "0123456789":
+        case.body["URLToken"] = KNOWN["URLToken"]
     if operation == "updateMember":
         for locale, place in zip(KNOWN["locales"] * 1000, case.body["allowedLocales"]):
             place["localeId"] = locale

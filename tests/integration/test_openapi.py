@@ -26,6 +26,7 @@ NIGHTLY = os.environ.get("CONVERSED_NIGHTLY") == "1"
 EXAMPLES = 200 if NIGHTLY else 15  # an operation, in each of the phases that make them up
 SEED = int(os.environ.get("CONVERSED_SEED") or (random.randrange(2**32) if NIGHTLY else 1))
 VICTIM = "victim@example.com"
+REDIRECT = "http://127.0.0.1:9/callback"
 
 BUNDLE = """
 conversed: 1
@@ -45,8 +46,10 @@ knowledgeStores:
         chunks: [{text: "Returns take 14 days.", data: {page: 3}}, {text: Two}, {text: "=Three"}]
 flows:
   - {name: Echo, nodes: [{say: "{{input.text}}"}]}
+  - {name: Loop, nodes: [{id: again, addToContext: {count: 1}}, {goTo: again}]}
 endpoints:
   - {name: echo, flow: Echo}
+  - {name: loop, flow: Loop}
 """
 
 # How often a drawn value of a parameter is that of something there is.
@@ -54,7 +57,6 @@ KNOWN = 0.6
 
 # Checks that an operation is spared, and why. `positive_data_acceptance` holds that what fits its schema is taken.
 SPARED = {
-    "oauthAuthorize": ("positive_data_acceptance", "a client that is not registered is a 400 (RFC 6749, 4.1.2.1)"),
     "oauthSignIn": ("positive_data_acceptance", "`request` is sealed: only the page has one that is taken"),
     "importProject": ("positive_data_acceptance", "whether a bundle is whole is its loader's to say, with its places"),
 }
@@ -91,6 +93,7 @@ class AgainstTheDocument(DaemonCase):
             '[auth.openapi.BasicAuth]', f'username = "{EMAIL}"', f'password = "{PASSWORD}"',
             # The others are no methods of this server at all: 501 (RFC 9110, 15.6.2).
             "[phases.coverage]", 'unexpected-methods = ["GET", "PUT", "POST", "DELETE", "PATCH"]',
+            "[checks]", "enabled = true",
             "[generation]", f"max-examples = {EXAMPLES}", 'database = "none"',
         ]
         known = self.known_values()
@@ -111,12 +114,18 @@ class AgainstTheDocument(DaemonCase):
         victim = self.daemon.ctl("user", "add", VICTIM, "--password-stdin", input="the victim's pass phrase")
         users = {user["email"]: user["_id"] for user in self.daemon.ctl("user", "list")["items"]}
         keys = self.daemon.ctl("apikey", "list")["items"]
+        client = self.daemon.ctl("oauth-client", "add", "--name", "Shop", "--redirect-uri", REDIRECT,
+                                 "--password-grant")
+        self.assertEqual(self.inject("loop", "s", text="a dead letter")[0], 200)
+        self.daemon.wait_idle()
         known = {"key": keys[0]["_id"], "user": users[EMAIL], "email": EMAIL, "victim": VICTIM,
-                 "victimId": victim["_id"], "locales": [each["_id"] for each in self.report["project"]["locales"]]}
+                 "victimId": victim["_id"], "project": self.report["project"]["_id"],
+                 "locales": [each["_id"] for each in self.report["project"]["locales"]],
+                 "URLToken": self.tokens["echo"], "redirectUri": REDIRECT,
+                 "client": {"client_id": client["clientId"], "client_secret": client["clientSecret"]}}
         print(f"schemathesis with seed {SEED}, {EXAMPLES} examples an operation and phase", file=sys.stderr)
         done = subprocess.run(
-            [TOOLS / "schemathesis", "--no-color", "run", "--checks", "all", "--phases",
-             "examples,coverage,fuzzing,stateful",
+            [TOOLS / "schemathesis", "--no-color", "run", "--phases", "examples,coverage,fuzzing,stateful",
              f"http://127.0.0.1:{self.daemon.ports['api']}/new/openapi.json"],
             cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "KNOWN": json.dumps(known), "PYTHONPATH": str(HERE),
