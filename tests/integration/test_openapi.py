@@ -1,7 +1,7 @@
 """schemathesis, which others wrote, holds the daemon against the OpenAPI document that it serves.
 
 All of its checks, in all of its phases: examples, coverage, fuzzing, stateful. CONVERSED_NIGHTLY=1 tries several
-thousand requests; CONVERSED_SEED repeats a run.
+thousand requests; CONVERSED_TEST_SEED repeats a run.
 """
 
 import json
@@ -24,7 +24,7 @@ from daemon_process import EMAIL, PASSWORD  # noqa: E402
 
 NIGHTLY = os.environ.get("CONVERSED_NIGHTLY") == "1"
 EXAMPLES = 200 if NIGHTLY else 15  # an operation, in each of the phases that make them up
-SEED = int(os.environ.get("CONVERSED_SEED") or (random.randrange(2**32) if NIGHTLY else 1))
+SEED = int(os.environ.get("CONVERSED_TEST_SEED") or (random.randrange(2**32) if NIGHTLY else 1))
 VICTIM = "victim@example.com"
 REDIRECT = "http://127.0.0.1:9/callback"
 
