@@ -335,7 +335,7 @@ Result<void> App::Parts::start_consuming() {
 }
 
 // Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
-// answered.
+// answered. What was held for clients that are gone now takes the other way.
 Result<void> App::Parts::drain_inboxes() {
   constexpr std::size_t all = 1'000'000;
   // Before any of them runs, so that no older figure replaces a newer one.

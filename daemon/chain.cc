@@ -45,6 +45,7 @@ Result<std::optional<Chain>> ChainBuilder::build() {
     if (auto drained = drain(); !drained) return fail(drained.error());
   }
   if (again_) return std::nullopt;
+  release_left_behind();
   close();
   return std::move(chain_);
 }
@@ -289,11 +290,12 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
       endpoint && !endpoint->webhook_url.empty() ? Delivery::pending : Delivery::none;
   Delivery delivery = otherwise;
   if (execution.source == EventType::user_message && !ended) {
-    if (context_.waiters.awaited(execution.input_id)) {
+    // What has no other way to go need not be held: the answer takes it from the store.
+    if (otherwise == Delivery::pending && context_.waiters.awaited(execution.input_id)) {
       delivery = Delivery::held;
       if (!outputs.empty()) session_.execution->holds_outputs = true;
-    } else if (!outputs.empty() && session_.execution->holds_outputs) {
-      release_held();  // what was said before goes first
+    } else if (!outputs.empty()) {
+      release_held(*session_.execution);  // what was said before goes first
     }
   } else if (execution.source == EventType::user_message) {
     const bool claimed = context_.waiters.claim(execution.input_id);
@@ -321,7 +323,7 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
     if (resumed && (claimed || otherwise == Delivery::none)) {
       keep_held(execution);
     } else if (resumed) {
-      release_held();
+      release_held(execution);
     }
   }
   for (auto& output : outputs) {
@@ -331,8 +333,9 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
   return {};
 }
 
-// Nobody waits for what the session holds: it goes to the webhook.
-void ChainBuilder::release_held() {
+// Nobody waits for what the session holds with this execution: it goes to the webhook.
+void ChainBuilder::release_held(const model::Execution& holder) {
+  if (!holder.holds_outputs && !holder.holds_others) return;
   for (auto& output : chain_.unit.outputs) {
     if (output.delivery == Delivery::held) output.delivery = Delivery::pending;
   }
@@ -346,26 +349,31 @@ void ChainBuilder::release_held() {
 
 // What the execution that has ended held is its client's; what waited behind that can go.
 void ChainBuilder::keep_held(const model::Execution& execution) {
-  chain_.unit.outputs_kept.push_back(execution.input_id);
-  if (execution.holds_others) release_held();
+  if (execution.holds_outputs) chain_.unit.outputs_kept.push_back(execution.input_id);
+  if (execution.holds_others) release_held(execution);
+}
+
+// Whoever waited for the execution that still runs may have gone: what is held for it takes the
+// other way, and does not wait until that speaks again.
+void ChainBuilder::release_left_behind() {
+  if (!session_.execution) return;
+  const model::Execution running = *session_.execution;
+  if (!running.holds_outputs && !running.holds_others) return;
+  if (context_.waiters.awaited(running.input_id)) return;
+  chain_.changes = true;
+  release_held(running);
 }
 
 // What the unit says from its output `first` on, past the execution that runs, must not reach the
-// webhook before what that one holds, whose numbers are lower: while a client waits it is held
-// with that, else that goes, too.
+// webhook before what that one holds, whose numbers are lower: it is held with that.
 void ChainBuilder::follow_held(std::size_t first) {
   auto& running = session_.execution;
   if (!running || !running->holds_outputs) return;
-  const auto said = std::span(chain_.unit.outputs).subspan(first);
-  const auto for_webhook = [](const model::Output& output) {
-    return output.delivery == Delivery::pending;
-  };
-  if (std::ranges::none_of(said, for_webhook)) return;
-  if (!context_.waiters.awaited(running->input_id)) return release_held();
-  for (auto& output : said) {
-    if (for_webhook(output)) output.delivery = Delivery::held;
+  for (auto& output : std::span(chain_.unit.outputs).subspan(first)) {
+    if (output.delivery != Delivery::pending) continue;
+    output.delivery = Delivery::held;
+    running->holds_others = true;
   }
-  running->holds_others = true;
 }
 
 void ChainBuilder::to_inbox(const queue::Record& record) {

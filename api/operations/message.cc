@@ -120,14 +120,19 @@ void refuse_unless_answered(Services& services, const queue::AppendKey& key, con
   });
 }
 
-AnswerWaiters::Ticket wait_for_answer(Services& services, const std::string& input_id,
-                                      Reply reply) {
+AnswerWaiters::Ticket wait_for_answer(Services& services, const Event& event, Reply reply) {
   auto waiting = std::make_shared<Reply>(std::move(reply));
   const auto deadline = services.options.steady_now() + services.options.api.turn_timeout;
-  return services.waiters.wait(input_id, deadline, [waiting](Result<Answer> answer) {
-    if (!answer) return send_error(*waiting, message_operation, answer.error());
-    send_json_text(*waiting, answer->status, std::move(answer->body));
-  });
+  return services.waiters.wait(
+      event.id, deadline,
+      [waiting](Result<Answer> answer) {
+        if (!answer) return send_error(*waiting, message_operation, answer.error());
+        send_json_text(*waiting, answer->status, std::move(answer->body));
+      },
+      // What the session holds for this client goes to the webhook, as soon as its lane runs.
+      [&services, key = event.session] {
+        if (services.touch) services.touch(key);
+      });
 }
 
 void message(Call call, Services& services, Reply reply) {
@@ -147,7 +152,7 @@ void message(Call call, Services& services, Reply reply) {
   }
 
   // The waiter is there before the record is: no answer can come too early.
-  const auto ticket = wait_for_answer(services, event.id, std::move(reply));
+  const auto ticket = wait_for_answer(services, event, std::move(reply));
   if (*key) {
     std::make_shared<KeyedMessage>(services, std::move(event), std::move(**key), ticket)->append();
     return;
