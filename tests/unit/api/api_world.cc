@@ -13,8 +13,6 @@
 namespace conversed::api::test {
 namespace {
 
-constexpr std::string_view password = "secret secret";
-
 // A test can't go on without its world.
 template <typename T>
 T must(model::Result<T> result) {

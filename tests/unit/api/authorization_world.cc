@@ -306,7 +306,8 @@ json AuthorizationWorld::claims_of(std::string_view subject) const {
 
 store::IssuedTokens AuthorizationWorld::sign_in(const Actor& actor,
                                                 std::chrono::milliseconds lifetime) {
-  return must(world.store->oauth().grant(clients_.at(actor.organisation), actor.id,
+  const auto checked = must(world.store->accounts().authenticate(actor.email, test::password));
+  return must(world.store->oauth().grant(clients_.at(actor.organisation), checked.sign_in,
                                          {.access = lifetime, .refresh = lifetime}));
 }
 
