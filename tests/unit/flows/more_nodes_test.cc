@@ -144,7 +144,7 @@ TEST(ExecuteFlowNode, KeepsMemoriesOfFlowsApart) {
 
 TEST(QuestionNode, TakesAKeyphraseThatNothingNegates) {
   Trip talk(
-      "  - question: {text: City?, type: keyphrase, slot: city, storeIn: context.city}\n"
+      "  - question: {text: \"City?\", type: keyphrase, slot: city, storeIn: context.city}\n"
       "  - say: \"{{context.city}}\"");
   EXPECT_EQ(texts(talk.say("hi")), (Texts{"City?"}));
   EXPECT_EQ(texts(talk.say("no idea")), (Texts{"City?"}));

@@ -47,6 +47,8 @@ TEST(Turn, ShowsItsInputToTheFlow) {
   const auto effects = talk.take(event);
   EXPECT_EQ(json::parse(texts(effects).front()), (json{{"text", "hi"},
                                                        {"data", json::object()},
+                                                       {"type", "text"},
+                                                       {"state", "default"},
                                                        {"slots", json::object()},
                                                        {"sessionId", "s1"},
                                                        {"userId", "ann"},
