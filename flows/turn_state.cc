@@ -195,21 +195,24 @@ Result<void> TurnRunner::restore_execution() {
 void TurnRunner::make_input_object() {
   const auto& endpoint = turn_.input_.endpoint;
   const bool has_text = !event().text.value_or("").empty();
+  // One by one: an initializer list would make an array of each pair first, for every Turn.
+  json& input = turn_.input_object_;
+  input = json::object();
+  input["text"] = event().text.value_or("");
   // Always an object: `!input.data.orderId` is then true for an input without data.
-  turn_.input_object_ = {{"text", event().text.value_or("")},
-                         {"data", event().data.is_null() ? json::object() : event().data},
-                         {"type", has_text ? "text" : "data"},
-                         {"state", turn_.state_.empty() ? default_state : turn_.state_},
-                         {"slots", json::object()},
-                         {"sessionId", event().session.session_id},
-                         {"userId", event().session.user_id},
-                         {"URLToken", endpoint.url_token},
-                         {"channel", endpoint.name},
-                         {"currentTime", iso_time(turn_.input_.now)},
-                         {"execution", turn_.executions_},
-                         {"traceId", event().trace_id},
-                         {"inputId", event().id},
-                         {"source", source_name(event().type)}};
+  input["data"] = event().data.is_null() ? json::object() : event().data;
+  input["type"] = has_text ? "text" : "data";
+  input["state"] = turn_.state_.empty() ? default_state : turn_.state_;
+  input["slots"] = json::object();
+  input["sessionId"] = event().session.session_id;
+  input["userId"] = event().session.user_id;
+  input["URLToken"] = endpoint.url_token;
+  input["channel"] = endpoint.name;
+  input["currentTime"] = iso_time(turn_.input_.now);
+  input["execution"] = turn_.executions_;
+  input["traceId"] = event().trace_id;
+  input["inputId"] = event().id;
+  input["source"] = source_name(event().type);
 }
 
 // The frame of the Node that runs, with those to come back to beneath it.

@@ -56,7 +56,8 @@ constinit const NodeType add_lexicon_keyphrase_node{
     .name = "addLexiconKeyphrase",
     .summary =
         "Adds a keyphrase to a lexicon for this session, from its next input on; one with the same "
-        "main keyphrase is replaced. At most 100 a session, of 4 KiB each.",
+        "main keyphrase is replaced. Other sessions, and the lexicon as the API lists it, stay as "
+        "they are. At most 100 a session, of 4 KiB each.",
     .shorthand = "",
     .fields = fields,
     .example =
