@@ -167,6 +167,10 @@ constexpr Key table[] = {
          "The largest context of a session, as JSON; beyond it the Turn fails."),
     size("flows.max_profile", CONVERSED_FIELD(flows.max_profile_bytes), {kib, 16 * mib},
          "The largest profile of a user, as JSON; beyond it the Turn fails."),
+    size("flows.max_output", CONVERSED_FIELD(flows.max_output_bytes), {kib, 16 * mib},
+         "The largest output, text and data together; beyond it the Turn fails."),
+    size("flows.max_call", CONVERSED_FIELD(flows.max_call_bytes), {kib, 16 * mib},
+         "The largest request of a Node: URL, headers and body; beyond it the Turn fails."),
 
     word("log.level", CONVERSED_FIELD(log.level), log_level_words,
          "The least important line that is logged."),

@@ -170,6 +170,8 @@ struct FlowSettings {
   std::uint32_t max_outputs = 100;
   std::uint64_t max_context_bytes = 256 * 1024;
   std::uint64_t max_profile_bytes = 64 * 1024;
+  std::uint64_t max_output_bytes = 64 * 1024;
+  std::uint64_t max_call_bytes = 256 * 1024;
   bool operator==(const FlowSettings&) const = default;
 };
 

@@ -9,6 +9,7 @@
 
 #include "api/answer.h"
 #include "daemon/chain_builder.h"
+#include "daemon/project_library.h"
 #include "store/answers.h"
 #include "store/attempts.h"
 #include "store/dead_letters.h"
@@ -214,6 +215,7 @@ Result<void> ChainBuilder::run(const Event& event) {
   }
   ++chain_.turns;
   running_ = session_.execution.value_or(model::Execution{});
+  const ProjectLibrary library(context_.assets, **assets);
   try {
     auto effects = flows::run_turn({.flow = *(*flow)->flow,
                                     .assets = **assets,
@@ -223,7 +225,10 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .event = event,
                                     .now = context_.clock.now(),
                                     .limits = context_.limits,
-                                    .flow_version = (*flow)->version.version});
+                                    .flow_version = (*flow)->version.version,
+                                    .library = &library});
+    // Looking for another Flow or a lexicon can meet a store that is down.
+    if (!effects && is_store_failure(effects.error())) return fail(effects.error());
     if (!effects) return refuse(effects.error().message);
     return apply(event, std::move(*effects), *endpoint, *flow);
   } catch (const std::exception&) {

@@ -34,6 +34,8 @@ flows::Limits flow_limits(const config::FlowSettings& settings) {
   limits.outputs_per_turn = settings.max_outputs;
   limits.context_bytes = settings.max_context_bytes;
   limits.profile_bytes = settings.max_profile_bytes;
+  limits.output_bytes = settings.max_output_bytes;
+  limits.call_bytes = settings.max_call_bytes;
   return limits;
 }
 

@@ -97,6 +97,9 @@ class Assets {
   // Grows after each committed change of any asset; a cache that was filled at another value is
   // stale.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
+  // Likewise, but grows only after what may have changed a lexicon: those are large, and what is
+  // made of them should not be lost to each new Token.
+  [[nodiscard]] std::uint64_t lexicon_generation() const { return lexicon_generation_.load(); }
 
   // --- What conversations read -------------------------------------------------------------------
   [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint_by_token(
@@ -107,8 +110,9 @@ class Assets {
                                                                       std::int64_t version) const;
   [[nodiscard]] model::Result<model::ProjectAssets> project_assets(
       const std::string& project_id) const;
-  // All lexicons of a project, with their entries.
-  [[nodiscard]] model::Result<std::vector<Lexicon>> lexicons(const std::string& project_id) const;
+  // A lexicon of a project with its entries, by its name.
+  [[nodiscard]] model::Result<std::optional<Lexicon>> lexicon(const std::string& project_id,
+                                                              const std::string& name) const;
   [[nodiscard]] model::Result<ConnectionSecrets> connection_secrets(const std::string& id) const;
   // None if the Endpoint has no webhook or its webhook no secret.
   [[nodiscard]] model::Result<std::optional<std::string>> webhook_secret(
@@ -141,7 +145,10 @@ class Assets {
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  void bump_generation() { generation_.fetch_add(1); }
+  void bump_generation() {
+    lexicon_generation_.fetch_add(1);
+    generation_.fetch_add(1);
+  }
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(
@@ -195,6 +202,7 @@ class Assets {
   Committer& committer_;
   const Sealer& sealer_;
   std::atomic<std::uint64_t> generation_{1};
+  std::atomic<std::uint64_t> lexicon_generation_{1};
 };
 
 }  // namespace conversed::store
