@@ -46,24 +46,36 @@ KafkaProducer::~KafkaProducer() {
 }
 
 void KafkaProducer::send(KafkaOutgoing record, KafkaPlaced done) {
+  submit(owned(std::move(record), std::move(done)), Bound::settings);
+}
+
+KafkaProducer::Owned KafkaProducer::owned(KafkaOutgoing record, KafkaPlaced done) {
   const std::size_t bytes = record.key.size() + record.value.size();
-  auto waiting = std::make_unique<Waiting>(Waiting{std::move(record), std::move(done), 0, bytes});
-  if (auto accepted = accept(waiting); !accepted) waiting->done(model::fail(accepted.error()));
+  return std::make_unique<Waiting>(Waiting{std::move(record), std::move(done), 0, bytes});
 }
 
 Result<KafkaPlace> KafkaProducer::send_and_wait(KafkaOutgoing record) {
   std::promise<Result<KafkaPlace>> done;
   auto outcome = done.get_future();
-  send(std::move(record), [&](Result<KafkaPlace> placed) { done.set_value(std::move(placed)); });
+  submit(owned(std::move(record),
+               [&](Result<KafkaPlace> placed) { done.set_value(std::move(placed)); }),
+         Bound::waiting_caller);
   return outcome.get();
 }
 
+void KafkaProducer::submit(Owned waiting, Bound bound) {
+  if (auto accepted = accept(waiting, bound); !accepted) {
+    waiting->done(model::fail(accepted.error()));
+  }
+}
+
 // On an error `waiting` stays the caller's. The order of the sends is that of taking this lock.
-Result<void> KafkaProducer::accept(Owned& waiting) {
+Result<void> KafkaProducer::accept(Owned& waiting, Bound bound) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
-  if (waiting_records_ >= settings_.max_waiting_records ||
-      waiting_bytes_ + waiting->bytes > settings_.max_waiting_bytes) {
+  const bool full = waiting_records_ >= settings_.max_waiting_records ||
+                    waiting_bytes_ + waiting->bytes > settings_.max_waiting_bytes;
+  if (full && bound == Bound::settings) {
     return model::fail(Errc::too_many, "Too much waits for Kafka already.");
   }
   waiting->number = ++sent_;

@@ -52,7 +52,8 @@ class KafkaProducer final : public KafkaHandler {
   // Calls `done` exactly once, on the producer's thread or, for an immediate refusal, inside this
   // call. Errors: as Log::append.
   void send(KafkaOutgoing record, KafkaPlaced done);
-  // The same, waiting for the outcome; not on the producer's thread.
+  // The same, waiting for the outcome; not on the producer's thread. Not refused for what waits
+  // already: the log's own records (epochs, dead letters) are few, one a caller.
   [[nodiscard]] Result<KafkaPlace> send_and_wait(KafkaOutgoing record);
 
   // Refuses what comes, waits for what is in hand for the settings' `stop_timeout`, calls back for
@@ -67,6 +68,7 @@ class KafkaProducer final : public KafkaHandler {
     std::size_t bytes;
   };
   using Owned = std::unique_ptr<Waiting>;
+  enum class Bound : std::uint8_t { settings, waiting_caller };
 
   KafkaProducer(const KafkaLogSettings& settings, Told told);
   void on_error(rd_kafka_resp_err_t error, const char* reason) override;
@@ -79,7 +81,9 @@ class KafkaProducer final : public KafkaHandler {
   void replace();
   void finish();
   [[nodiscard]] rd_kafka_resp_err_t produce(Owned& waiting);
-  [[nodiscard]] Result<void> accept(Owned& waiting);
+  static Owned owned(KafkaOutgoing record, KafkaPlaced done);
+  void submit(Owned waiting, Bound bound);
+  [[nodiscard]] Result<void> accept(Owned& waiting, Bound bound);
   void release(const Waiting& waiting);
   void answer(Owned waiting, Result<KafkaPlace> outcome);
 
