@@ -4,13 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <cstdint>
-#include <mutex>
 #include <optional>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "api/assets_cache.h"
@@ -32,7 +28,7 @@
 #include "daemon/egress.h"
 #include "daemon/embedded.h"
 #include "daemon/http_client.h"
-#include "daemon/log_epoch.h"
+#include "daemon/late_log.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/part_settings.h"
@@ -59,13 +55,6 @@ constexpr std::size_t management_queue = 256;
 // One core's worth at most for whoever guesses passwords.
 constexpr std::size_t sign_in_threads = 1;
 constexpr std::size_t sign_in_queue = 64;
-constexpr milliseconds log_retry_interval{1'000};
-
-// Of a log in the network; what is embedded is there or broken.
-bool may_come_back(const model::Error& error) {
-  return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out ||
-         error.code == model::Errc::bad_upstream;
-}
 
 void log_key_file(api::KeyFileNews news, std::string_view message) {
   if (news == api::KeyFileNews::unusable) {
@@ -86,9 +75,7 @@ struct App::Parts {
   Result<void> start();
   void stop(milliseconds limit);
 
-  Result<std::vector<queue::PartitionRange>> checked_ranges();
   Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
-  void start_when_the_log_is_there(const std::stop_token& stopping);
   Result<void> start_listening();
   Result<void> drain_inboxes();
   queue::LanesSettings lanes_settings(std::span<const queue::PartitionRange> ranges) const;
@@ -145,7 +132,7 @@ struct App::Parts {
   std::optional<api::Router> router;
   std::unique_ptr<api::HttpServer> server;
   std::unique_ptr<api::HttpServer> admin;
-  std::jthread starter;  // while the log was not there at the start
+  LateLog late_log;
 };
 
 App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
@@ -248,18 +235,8 @@ queue::LanesSettings App::Parts::lanes_settings(
   return lanes_settings;
 }
 
-// What the log holds, provided that it is the one that the store has seen.
-Result<std::vector<queue::PartitionRange>> App::Parts::checked_ranges() {
-  auto ranges = log->ranges();
-  if (!ranges) return ranges;
-  auto seen = store->sessions().highest_positions();
-  if (!seen) return fail(seen.error());
-  if (auto whole = check_log_against_store(*ranges, *seen); !whole) return fail(whole.error());
-  return ranges;
-}
-
 Result<void> App::Parts::start() {
-  const auto ranges = checked_ranges();
+  const auto ranges = checked_ranges(*log, *store);
   if (!ranges && !may_come_back(ranges.error())) return fail(ranges.error());
 
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
@@ -277,24 +254,12 @@ Result<void> App::Parts::start() {
   }
   if (ranges) return start_consuming(*ranges);
   log::warn("the log is not there; trying again until it is", {{"error", ranges.error().message}});
-  starter = std::jthread(
-      [this](const std::stop_token& stopping) { start_when_the_log_is_there(stopping); });
+  late_log.start([this] { return checked_ranges(*log, *store); },
+                 [this](const Result<LogRanges>& found) {
+                   auto begun = found ? start_consuming(*found) : Result<void>(fail(found.error()));
+                   if (!begun) die(begun.error());
+                 });
   return {};
-}
-
-void App::Parts::start_when_the_log_is_there(const std::stop_token& stopping) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  for (;;) {
-    never.wait_for(lock, stopping, log_retry_interval, [] { return false; });
-    if (stopping.stop_requested()) return;
-    const auto ranges = checked_ranges();
-    if (!ranges && may_come_back(ranges.error())) continue;
-    auto started = ranges ? start_consuming(*ranges) : Result<void>(fail(ranges.error()));
-    if (!started) die(started.error());
-    return;
-  }
 }
 
 Result<void> App::Parts::start_listening() {
@@ -437,7 +402,7 @@ void App::Parts::stop(milliseconds limit) {
         std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
     return std::max(rest - keep_back, milliseconds(100));
   };
-  starter = {};  // stops and joins
+  late_log.stop();
   const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
   bool answered = true;
   if (server) {

@@ -62,7 +62,7 @@ class KafkaLog::Impl final : public KafkaHandler {
   [[nodiscard]] Result<void> store_epochs(const KafkaEpochs& epochs);
   [[nodiscard]] Result<std::vector<PartitionRange>> read_ranges(std::int32_t partitions,
                                                                 const KafkaEpochs& epochs);
-  [[nodiscard]] Result<Epochs> usable();
+  [[nodiscard]] Result<Epochs> checked_epochs();
   [[nodiscard]] std::int64_t epoch_of(const KafkaPlace& place);
   void in_trouble(const Error& error);
 
@@ -187,13 +187,14 @@ Result<void> KafkaLog::Impl::store_epochs(const KafkaEpochs& epochs) {
   return {};
 }
 
-// Waits for the first look at the brokers, and not again.
-Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::usable() {
+// Waits for the first look at the brokers, and not again. Once the topics have been checked, what
+// ails the brokers since is for those who ask them something.
+Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::checked_epochs() {
   std::unique_lock lock(state_mutex_);
   changed_.wait(lock, [this] { return looked_ || stopped_; });
   if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
-  if (trouble_) return model::fail(*trouble_);
-  return epochs_;
+  if (epochs_) return epochs_;
+  return model::fail(trouble_.value_or(Error{Errc::unavailable, "The log is not ready."}));
 }
 
 void KafkaLog::Impl::append(Record record, AppendCallback done) {
@@ -221,7 +222,7 @@ std::int64_t KafkaLog::Impl::epoch_of(const KafkaPlace& place) {
 }
 
 Result<std::unique_ptr<Consumer>> KafkaLog::Impl::subscribe(Listener& listener) {
-  auto epochs = usable();
+  auto epochs = checked_epochs();
   if (!epochs) return model::fail(epochs.error());
   if (subscribed_.exchange(true)) return model::fail(Errc::conflict, "The log has a consumer.");
   auto consumer = KafkaConsumer::open({.settings = settings_,
@@ -235,8 +236,9 @@ Result<std::unique_ptr<Consumer>> KafkaLog::Impl::subscribe(Listener& listener) 
 }
 
 Result<std::vector<PartitionRange>> KafkaLog::Impl::ranges() {
-  auto epochs = usable();
+  auto epochs = checked_epochs();
   if (!epochs) return model::fail(epochs.error());
+  if (auto well = health(); !well) return model::fail(well.error());
   const std::lock_guard lock(observer_mutex_);
   return read_ranges(static_cast<std::int32_t>((*epochs)->partitions()), **epochs);
 }

@@ -70,7 +70,8 @@ class KafkaLog final : public Log {
 
   void append(Record record, AppendCallback done) override;
   // `conflict` also for topics whose settings would lose or disorder records; so has `ranges`.
-  // Both wait for the first look at the brokers, if there was none yet.
+  // Both wait for the first look at the brokers, if there was none yet; a consumer may be had while
+  // they are away, once the topics have been checked.
   [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
   // For a time when nobody consumes. Also takes over a changed number of partitions, provided that

@@ -159,8 +159,8 @@ TEST_F(KafkaLogTest, AProducerThatHasFailedForGoodIsReplaced) {
   stored.insert("after");
   // All that was told to be stored is there once, and in order.
   Ignoring listener;
-  auto consumer = log_->subscribe(listener);
-  ASSERT_TRUE(consumer.has_value());
+  auto consumer = log_->subscribe(listener);  // the trouble of a moment ago is not in its way
+  ASSERT_TRUE(consumer.has_value()) << consumer.error().message;
   const auto there = static_cast<std::size_t>(end_of("p.events", partition_of("k", partitions)));
   std::multiset<std::string> read;
   int last = -1;
