@@ -21,6 +21,7 @@ struct Store::Impl {
         outbox(*database, committer),
         calls(*database),
         dead_letters(*database, committer),
+        append_keys(*database, committer),
         attempts(*database, committer),
         answers(*database, committer),
         jobs(*database, committer),
@@ -36,6 +37,7 @@ struct Store::Impl {
   Outbox outbox;
   Calls calls;
   DeadLetters dead_letters;
+  AppendKeys append_keys;
   Attempts attempts;
   Answers answers;
   Jobs jobs;
@@ -130,6 +132,9 @@ Calls& Store::calls() {
 }
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;
+}
+AppendKeys& Store::append_keys() {
+  return impl_->append_keys;
 }
 Attempts& Store::attempts() {
   return impl_->attempts;

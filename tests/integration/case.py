@@ -77,4 +77,8 @@ class DaemonCase(unittest.TestCase):
         return page["items"]
 
     def texts(self, endpoint, session):
-        return [item["text"] for item in self.outputs(endpoint, session)]
+        """Of all outputs, which come in pages."""
+        items = []
+        while page := self.outputs(endpoint, session, items[-1]["seq"] if items else 0):
+            items += page
+        return [item["text"] for item in items]
