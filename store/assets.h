@@ -131,17 +131,16 @@ class Assets {
                                                             const model::Bundle& bundle,
                                                             const ImportLimits& limits = {});
 
-  // The same inside a transaction; `bump_generation` after its commit.
+  // The same inside a transaction.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
                                                             const std::string& organisation_id,
                                                             const model::Bundle& bundle,
-                                                            const ImportLimits& limits) const;
+                                                            const ImportLimits& limits);
   // Creates or updates one Flow by name; returns id and version.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  void bump_generation() { generation_.fetch_add(1); }
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(
@@ -191,6 +190,9 @@ class Assets {
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
  private:
+  // The generation grows once what is written here is durable.
+  void grow(Writer& writer);
+
   Database& database_;
   Committer& committer_;
   const Sealer& sealer_;
