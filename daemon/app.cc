@@ -438,9 +438,9 @@ void App::Parts::stop(milliseconds limit) {
     if (auto marked = store->mark_clean_stop(); !marked) {
       log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
     }
-  } else {
-    store->committer().stop();
   }
+  // Before anything goes that its callbacks refer to.
+  store->committer().stop();
   if (admin) admin->stop();
   folder.remove_ports();
 }

@@ -20,7 +20,7 @@ Result<int> Attempts::begin(const std::string& event_id, int before) {
     return {};
   };
   // Patient: one whose outcome is unknown would be counted twice.
-  auto written = committer_.write_and_wait(work, {}, Committer::Patience::until_it_works);
+  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
   if (!written) return fail(written.error());
   return count;
 }
@@ -36,7 +36,7 @@ Result<void> Attempts::clear() {
     writer.connection().run("DELETE FROM attempts");
     return {};
   };
-  return committer_.write_and_wait(work, {}, Committer::Patience::until_it_works);
+  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 }  // namespace conversed::store

@@ -421,7 +421,8 @@ Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& p
 }
 
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
-                                   const model::Bundle& bundle, const ImportLimits& limits) const {
+                                   const model::Bundle& bundle, const ImportLimits& limits) {
+  grow(writer, Lexicons::may_change);
   return Import(writer, sealer_, organisation_id, bundle, limits).run();
 }
 
@@ -433,7 +434,6 @@ Result<json> Assets::import_bundle(const std::string& organisation_id, const mod
     return report ? Result<void>() : fail(report.error());
   });
   if (!written) return fail(written.error());
-  bump_generation();
   return report;
 }
 
