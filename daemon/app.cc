@@ -78,7 +78,7 @@ struct App::Parts {
   Result<void> start_consuming();
   Result<void> start_listening();
   Result<void> drain_inboxes();
-  queue::LanesSettings lanes_settings(std::span<const queue::PartitionRange> ranges) const;
+  queue::LanesSettings lanes_settings() const;
   TurnPorts ports();
   ChainContext chain_context();
   AppendEvent append_event();
@@ -220,13 +220,12 @@ void App::Parts::run_lane(queue::Run run, queue::Finish finish) {
   worker->handle(std::move(run), std::move(finish), recovery.care(*lanes));
 }
 
-queue::LanesSettings App::Parts::lanes_settings(
-    std::span<const queue::PartitionRange> ranges) const {
+queue::LanesSettings App::Parts::lanes_settings() const {
   queue::LanesSettings lanes_settings;
   lanes_settings.workers = settings.workers;
   lanes_settings.lane_limit = settings.limits.lane;
   lanes_settings.in_flight_limit = settings.limits.in_flight;
-  lanes_settings.one_by_one_below = recovery.one_by_one_below(ranges, settings.limits.in_flight);
+  lanes_settings.one_by_one_below = recovery.one_by_one_below();
   return lanes_settings;
 }
 
@@ -239,12 +238,14 @@ Result<void> App::Parts::start() {
 
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
-  if (auto begun = recovery.begin(); !begun) return fail(begun.error());
+  if (auto begun = recovery.begin(*ranges, settings.limits.in_flight); !begun) {
+    return fail(begun.error());
+  }
   recovery_begun = true;
   if (auto marked = store->mark_running(); !marked) return fail(marked.error());
 
   worker.emplace(chain_context(), store->committer(), watch, busy, ports());
-  lanes = std::make_unique<queue::Lanes>(lanes_settings(*ranges),
+  lanes = std::make_unique<queue::Lanes>(lanes_settings(),
                                          [this](queue::Run&& run, queue::Finish finish) {
                                            run_lane(std::move(run), std::move(finish));
                                          });
