@@ -182,6 +182,7 @@ class Lanes::Impl {
     if (next == Next::abandoned) {
       // The lane stays in hand for good, so that no later record overtakes what is unfinished.
       --runs_in_hand_;
+      wake_workers();  // in a recovery they waited for this one
       quiet_.notify_all();
       return;
     }
