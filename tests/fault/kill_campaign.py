@@ -247,7 +247,9 @@ class Campaign:
             where, requests = self.round(number)
             print(f"round {number + 1}/{self.options.rounds}: killed at {where}, {requests} requests, "
                   f"{time.monotonic() - began:.1f} s", flush=True)
+        began = time.monotonic()
         self.settle()
+        print(f"settled in {time.monotonic() - began:.1f} s", flush=True)
         return self.check()
 
 
