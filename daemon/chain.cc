@@ -99,6 +99,11 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged) {
     bury_unreadable(parts_of(record), event.error().message);
     return {};
   }
+  if (is_of_the_future(*event)) {
+    bury_unreadable(parts_of(record),
+                    "event " + event->id + ": its member at is more than a day ahead");
+    return {};
+  }
   // Whether its claim is there can't be told, but that nobody will take it: it goes with the rest.
   if (execution_lost_ && !is_input(event->type) && !is_notify(event->type))
     return bury_damaged(*event, parts_of(record));
@@ -116,6 +121,13 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged) {
     return {};
   }
   return start(*event, parts_of(record), logged.position);
+}
+
+// Written by another program whose clock is wrong: the session would not expire before that time.
+// What carries a claim is the daemon's own.
+bool ChainBuilder::is_of_the_future(const Event& event) const {
+  return !event.claim && (is_input(event.type) || is_notify(event.type)) &&
+         event.accepted_at > context_.clock.now() + std::chrono::days(1);
 }
 
 // Runs what waited, oldest first, for as long as the session is not busy.

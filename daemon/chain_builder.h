@@ -53,6 +53,7 @@ class ChainBuilder {
   model::Result<void> take(const queue::LogRecord& record);
   model::Result<void> take_new(const queue::LogRecord& logged);
   model::Result<void> drain();
+  bool is_of_the_future(const model::Event& event) const;
   model::Result<bool> holds_claim(const model::Event& event);
   model::Result<void> start(const model::Event& event, const store::InboxEvent& parts,
                             const std::optional<model::Position>& at);
