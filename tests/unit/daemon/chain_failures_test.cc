@@ -35,9 +35,10 @@ TEST_F(ChainTest, ARecordFromTheFutureIsADeadLetterAndReadable) {
   own.claim = Claim{Claim::Kind::keyed_event, own.id};
   run({ahead, own});
   EXPECT_EQ(texts(), (Texts{"one own 1"})) << "of a daemon whose clock has been put right";
-  ASSERT_EQ(letters().size(), 1u);
-  EXPECT_NE(letters()[0].reason.find("member at"), std::string::npos) << letters()[0].reason;
-  const auto& parts = letters()[0].event;
+  const auto all = letters();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NE(all[0].reason.find("member at"), std::string::npos) << all[0].reason;
+  const auto& parts = all[0].event;
   EXPECT_TRUE(
       model::decode_event(key_.encode(), parts.event_id, parts.type, parts.trace_id, parts.value));
 }
