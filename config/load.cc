@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "config/document.h"
 #include "config/keys.h"
@@ -336,8 +337,10 @@ void Loader::check_together() {
 }  // namespace
 
 Inputs inputs_of_process(std::optional<std::filesystem::path> file, Drivers drivers) {
-  Inputs inputs{
-      .file = std::move(file), .environment = {}, .root = ::geteuid() == 0, .drivers = drivers};
+  Inputs inputs{.file = std::move(file),
+                .environment = {},
+                .root = ::geteuid() == 0,
+                .drivers = std::move(drivers)};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');

@@ -153,6 +153,7 @@ void discard(Call call, Services& services, Reply reply) {
 
 openapi::Schema state_schema() {
   std::vector<std::string_view> names;
+  names.reserve(states.size());
   for (const auto state : states) names.push_back(store::to_string(state));
   return openapi::one_of(names);
 }
