@@ -27,6 +27,6 @@ namespace conversed::daemon {
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
-[[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
+[[nodiscard]] CallerSettings caller_settings(const config::Settings& all);
 
 }  // namespace conversed::daemon
