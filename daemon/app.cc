@@ -78,7 +78,7 @@ struct App::Parts {
   Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
   Result<void> start_listening();
   Result<void> drain_inboxes();
-  queue::LanesSettings lanes_settings(std::span<const queue::PartitionRange> ranges) const;
+  queue::LanesSettings lanes_settings() const;
   TurnPorts ports();
   ChainContext chain_context();
   AppendEvent append_event();
@@ -225,13 +225,12 @@ void App::Parts::run_lane(queue::Run run, queue::Finish finish) {
   worker->handle(std::move(run), std::move(finish), recovery.care(*lanes));
 }
 
-queue::LanesSettings App::Parts::lanes_settings(
-    std::span<const queue::PartitionRange> ranges) const {
+queue::LanesSettings App::Parts::lanes_settings() const {
   queue::LanesSettings lanes_settings;
   lanes_settings.workers = settings.workers;
   lanes_settings.lane_limit = settings.limits.lane;
   lanes_settings.in_flight_limit = settings.limits.in_flight;
-  lanes_settings.one_by_one_below = recovery.one_by_one_below(ranges, settings.limits.in_flight);
+  lanes_settings.one_by_one_below = recovery.one_by_one_below();
   return lanes_settings;
 }
 
@@ -241,11 +240,6 @@ Result<void> App::Parts::start() {
 
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
-  if (auto begun = recovery.begin(); !begun) return fail(begun.error());
-  recovery_begun = true;
-  if (auto marked = store->mark_running(); !marked) return fail(marked.error());
-
-  worker.emplace(chain_context(), store->committer(), watch, busy, ports());
   if (!ranges) events.hold();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
   for (Service* service :
@@ -316,7 +310,13 @@ Result<void> App::Parts::start_listening() {
 }
 
 Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> ranges) {
-  lanes = std::make_unique<queue::Lanes>(lanes_settings(ranges),
+  if (auto begun = recovery.begin(ranges, settings.limits.in_flight); !begun) {
+    return fail(begun.error());
+  }
+  recovery_begun = true;
+  if (auto marked = store->mark_running(); !marked) return fail(marked.error());
+  worker.emplace(chain_context(), store->committer(), watch, busy, ports());
+  lanes = std::make_unique<queue::Lanes>(lanes_settings(),
                                          [this](queue::Run&& run, queue::Finish finish) {
                                            run_lane(std::move(run), std::move(finish));
                                          });
@@ -359,14 +359,16 @@ bool App::Parts::ready() {
 }
 
 void App::Parts::update_metrics() {
-  const auto& counts = worker->counts();
   for (const auto& [status, count] : server->answer_counts()) {
     metrics.requests(status).raise_to(count);
   }
   metrics.events_appended.raise_to(events.appended());
-  metrics.turns.raise_to(counts.turns.load());
-  metrics.turn_conflicts.raise_to(counts.conflicts.load());
-  metrics.dead_letters.raise_to(counts.dead_letters.load());
+  if (consuming.load()) {  // before, there is no worker
+    const auto& counts = worker->counts();
+    metrics.turns.raise_to(counts.turns.load());
+    metrics.turn_conflicts.raise_to(counts.conflicts.load());
+    metrics.dead_letters.raise_to(counts.dead_letters.load());
+  }
   metrics.commits.raise_to(store->committer().transactions());
   metrics.committed_units.raise_to(store->committer().units());
   metrics.calls_in_flight.set(static_cast<double>(upstreams.in_flight()));
@@ -438,9 +440,9 @@ void App::Parts::stop(milliseconds limit) {
     if (auto marked = store->mark_clean_stop(); !marked) {
       log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
     }
-  } else {
-    store->committer().stop();
   }
+  // Before anything goes that its callbacks refer to.
+  store->committer().stop();
   if (admin) admin->stop();
   folder.remove_ports();
 }

@@ -12,6 +12,7 @@
 #include "daemon/init.h"
 #include "daemon/log_epoch.h"
 #include "daemon/logging.h"
+#include "daemon/part_settings.h"
 #include "daemon/version.h"
 
 namespace {
@@ -38,7 +39,8 @@ struct Options {
 std::optional<config::Settings> load_settings(const Options& options) {
   std::optional<std::filesystem::path> file;
   if (!options.config_file.empty()) file = options.config_file;
-  auto settings = config::load(config::inputs_of_process(file, {.kafka = true}));
+  auto settings = config::load(
+      config::inputs_of_process(file, {.kafka = true, .kafka_problems = daemon::kafka_problems}));
   if (settings) return std::move(*settings);
   std::cerr << config::format_problems(settings.error());
   return std::nullopt;

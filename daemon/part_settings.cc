@@ -28,6 +28,12 @@ std::string instance_of(const std::filesystem::path& data_dir) {
   return std::string(host.data()) + "-" + std::to_string(number);
 }
 
+std::vector<std::pair<std::string, std::string>> properties_of(const config::KafkaSettings& kafka) {
+  std::vector<std::pair<std::string, std::string>> properties;
+  for (const auto& [name, value] : kafka.properties) properties.emplace_back(name, value.reveal());
+  return properties;
+}
+
 }  // namespace
 
 api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
@@ -91,15 +97,17 @@ DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
   return deliverer;
 }
 
+std::vector<std::string> kafka_problems(const config::KafkaSettings& settings) {
+  return queue::kafka_property_problems(properties_of(settings));
+}
+
 queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   const config::KafkaSettings& kafka = settings.queue.kafka;
   queue::KafkaLogSettings log;
   log.bootstrap_servers = kafka.bootstrap_servers;
   log.topic_prefix = kafka.topic_prefix;
   log.instance_id = kafka.instance_id.empty() ? instance_of(settings.data_dir) : kafka.instance_id;
-  for (const auto& [name, value] : kafka.properties) {
-    log.properties.emplace_back(name, value.reveal());
-  }
+  log.properties = properties_of(kafka);
   log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
   log.delivery_timeout = kafka.delivery_timeout;
   log.report = [](const std::string& what) { log::warn("kafka", {{"message", what}}); };

@@ -27,6 +27,8 @@ namespace conversed::daemon {
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
+// What is wrong with the properties for Kafka's client; names no value.
+[[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::Settings& all);
 
 }  // namespace conversed::daemon
