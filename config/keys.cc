@@ -112,6 +112,11 @@ constexpr Key table[] = {
           "Jobs of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited."),
     whole("quota.tokens", CONVERSED_FIELD(quota.tokens), {0, no_limit},
           "Tokens of one organisation; beyond it 402. 0: unlimited."),
+    whole(
+        "quota.model_tokens_per_month", CONVERSED_FIELD(quota.model_tokens_per_month),
+        {0, no_limit},
+        "What language models may count, in their tokens, for one organisation in a calendar month "
+        "(UTC); beyond it llmPrompt and aiAgent fail with quota_exhausted. 0: unlimited."),
 
     duration("oauth.access_token_lifetime", CONVERSED_FIELD(oauth.access_token_lifetime),
              {minute, 30 * day}, "How long an OAuth access token is good for."),

@@ -115,6 +115,7 @@ struct QuotaSettings {
   std::uint64_t injects_per_month = 0;
   std::uint64_t jobs_per_month = 0;
   std::uint64_t tokens = 0;
+  std::uint64_t model_tokens_per_month = 0;
   bool operator==(const QuotaSettings&) const = default;
 };
 

@@ -157,7 +157,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       webhooks(client_settings("webhooks", all.delivery.connections), policy),
       upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
       deliverer(deliverer_settings(all.delivery), *store, webhooks, time, metrics),
-      caller(caller_settings(all.calls), *store, upstreams, append_event(), time, metrics),
+      caller(caller_settings(all), *store, upstreams, append_event(), time, metrics),
       scheduler({}, *store, append_event(), time, metrics),
       recovery(*store, time) {
   metrics.add_source([this] { update_metrics(); });

@@ -17,6 +17,7 @@
 #include "store/model/ids.h"
 #include "store/model/planted_faults.h"
 #include "store/outbox.h"
+#include "store/usage.h"
 
 namespace conversed::daemon {
 namespace {
@@ -401,10 +402,16 @@ void ChainBuilder::to_inbox(const queue::Record& record) {
   chain_.inbox_changed = true;
 }
 
+// What language models took is used, whatever becomes of the Turn.
 void ChainBuilder::count_use(const Event& event) {
-  if (event.type != EventType::inject) return;
+  const bool inject = event.type == EventType::inject;
+  const std::int64_t tokens = event.result ? event.result->model_tokens : 0;
+  if (!inject && tokens <= 0) return;
   auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
-  if (endpoint) chain_.unit.quota.push_back({(*endpoint)->organisation_id, "injects", 1});
+  if (!endpoint) return;
+  const std::string& organisation = (*endpoint)->organisation_id;
+  if (inject) chain_.unit.quota.push_back({organisation, store::injects_counter, 1});
+  if (tokens > 0) chain_.unit.quota.push_back({organisation, store::model_tokens_counter, tokens});
 }
 
 void ChainBuilder::close() {

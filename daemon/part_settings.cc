@@ -114,8 +114,10 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
-CallerSettings caller_settings(const config::CallSettings& settings) {
+CallerSettings caller_settings(const config::Settings& all) {
+  const config::CallSettings& settings = all.calls;
   CallerSettings caller;
+  caller.model_tokens_per_month = all.quota.model_tokens_per_month;
   caller.max_response_bytes = settings.max_response_bytes;
   // One slow upstream leaves half of the connections to the others.
   caller.max_per_upstream = std::max<std::size_t>(1, settings.connections / 2);

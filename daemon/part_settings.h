@@ -29,6 +29,6 @@ namespace conversed::daemon {
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
 // What is wrong with the properties for Kafka's client; names no value.
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
-[[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
+[[nodiscard]] CallerSettings caller_settings(const config::Settings& all);
 
 }  // namespace conversed::daemon

@@ -12,6 +12,7 @@
 #include "store/model/fault_points.h"
 #include "store/model/planted_faults.h"
 #include "store/outbox.h"
+#include "store/usage.h"
 
 namespace conversed::daemon {
 namespace {
@@ -199,11 +200,13 @@ void TurnWorker::let_out(Task& task) {
       context_.waiters.fail(answered.input_id, answered.answer.error());
     }
   }
-  for (const auto& use : chain.unit.quota) ports_.counted(use.organisation_id, use.amount);
+  for (const auto& use : chain.unit.quota) {
+    if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
+  }
   if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
   if (!chain.unit.outputs.empty() || chain.outputs_released) watch_.notify(key);
   for (auto& call : chain.unit.calls_started) {
-    (call.http ? ports_.call : ports_.timer)(std::move(call));
+    (call.due_at ? ports_.timer : ports_.call)(std::move(call));
   }
   std::erase_if(chain.unit.outputs, [](const model::Output& output) {
     return output.delivery != model::Delivery::pending;

@@ -35,6 +35,9 @@ class BundleReader {
   // The names of a list's elements, without problems: those come when the elements are read.
   [[nodiscard]] static Names names_in(const Fields& top, std::string_view list,
                                       std::string_view field);
+  // What Flows may name of Connections to models and of knowledge; without problems, likewise.
+  void note_models(const Fields& top);
+  void note_knowledge(const Fields& top);
   // Takes `name` into `seen`; a problem if it was there.
   static void expect_unique(const Fields& fields, std::string_view field, const std::string& name,
                             Names& seen);

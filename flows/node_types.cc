@@ -7,9 +7,10 @@ namespace conversed::flows {
 namespace {
 
 // By name: find_node_type searches by halves.
-constexpr std::array<const NodeType*, 26> all{
+constexpr std::array<const NodeType*, 29> all{
     &add_lexicon_keyphrase_node,
     &add_to_context_node,
+    &ai_agent_node,
     &copy_slots_to_context_node,
     &execute_flow_node,
     &go_to_node,
@@ -17,6 +18,7 @@ constexpr std::array<const NodeType*, 26> all{
     &http_request_node,
     &if_node,
     &interval_node,
+    &llm_prompt_node,
     &log_node,
     &once_node,
     &question_node,
@@ -27,6 +29,7 @@ constexpr std::array<const NodeType*, 26> all{
     &reset_profile_node,
     &reset_state_node,
     &say_node,
+    &search_knowledge_node,
     &set_state_node,
     &sleep_node,
     &stop_node,

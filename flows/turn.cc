@@ -6,6 +6,7 @@
 
 #include "flows/lexicon/lexicon.h"
 #include "flows/node_types.h"
+#include "store/text/utf8.h"
 
 namespace conversed::flows {
 namespace {
@@ -359,12 +360,7 @@ std::size_t Turn::random_below(std::size_t bound) {
 
 void Turn::log(std::string line) {
   if (effects_.log.size() >= max_log_lines) return;
-  if (line.size() > max_log_bytes) {
-    // Not within a character: its first byte is the last that is no continuation.
-    std::size_t end = max_log_bytes;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
-    line.resize(end);
-  }
+  line.resize(text::cut(line, max_log_bytes).size());
   effects_.log.push_back(std::move(line));
 }
 

@@ -107,6 +107,9 @@ class Turn {
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
   // The Node that runs.
   [[nodiscard]] const Flow::Slot& here() const { return frame_.flow->slot(frame_.at); }
+  // The Node of the same Flow that led to the one that runs, if it was run in this Turn;
+  // `end_of_flow`: the Flow begins here, or another one led here.
+  [[nodiscard]] NodeIndex came_from() const { return came_from_; }
   // `input`, for Nodes that change what the Flow takes the input for.
   [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
 
@@ -203,7 +206,8 @@ class Turn {
   bool waits_ = false;  // at the frames below; else the Flow starts at its beginning
   nlohmann::json node_state_;
 
-  Frame frame_;                 // of the Node that runs
+  Frame frame_;  // of the Node that runs
+  NodeIndex came_from_ = end_of_flow;
   std::vector<Frame> callers_;  // those to come back to, the Endpoint's Flow first
 };
 

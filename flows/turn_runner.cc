@@ -135,9 +135,17 @@ Result<void> TurnRunner::advance(Step step) {
       start_over();
       next = turn_.flow().start();
     } else if (auto* call = std::get_if<CallUpstream>(&step)) {
-      return suspend(std::move(call->http), std::nullopt);
+      model::PendingCall pending;
+      pending.http = std::move(call->http);
+      return suspend(std::move(pending));
+    } else if (auto* ask = std::get_if<AskKnowledge>(&step)) {
+      model::PendingCall pending;
+      pending.search = std::move(ask->query);
+      return suspend(std::move(pending));
     } else if (const auto* sleep = std::get_if<Sleep>(&step)) {
-      return suspend(std::nullopt, turn_.input_.now + sleep->duration);
+      model::PendingCall pending;
+      pending.due_at = turn_.input_.now + sleep->duration;
+      return suspend(std::move(pending));
     } else {  // Wait or Stop
       turn_.waits_ = std::holds_alternative<Wait>(step);
       turn_.effects_.execution_ended = true;
@@ -163,6 +171,7 @@ Result<bool> TurnRunner::go_on(NodeIndex next) {
     turn_.callers_.pop_back();
     next = turn_.here().next;
   }
+  turn_.came_from_ = turn_.frame_.at;
   turn_.frame_.at = next;
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return true;
@@ -220,21 +229,19 @@ Result<void> TurnRunner::check_call(const model::HttpCall& call) const {
                                             std::to_string(turn_.limits().call_bytes) + " bytes");
 }
 
-Result<void> TurnRunner::suspend(std::optional<model::HttpCall> http,
-                                 std::optional<model::Timestamp> due_at) {
+Result<void> TurnRunner::suspend(model::PendingCall call) {
   model::Execution& execution = turn_.execution_;
   // From the input's id and a counter: a rerun asks for the same call, under the same key.
   execution.pending_call_id = execution.input_id + "-c" + std::to_string(++turn_.calls_made_);
-  if (http) {
-    if (auto good = check_call(*http); !good) return good;
-    http->idempotency_key = execution.pending_call_id;
+  if (call.http) {
+    if (auto good = check_call(*call.http); !good) return good;
+    call.http->idempotency_key = execution.pending_call_id;
   }
   execution.state = execution_state();
-  turn_.effects_.call = model::PendingCall{.id = execution.pending_call_id,
-                                           .session = session().key,
-                                           .trace_id = execution.trace_id,
-                                           .http = std::move(http),
-                                           .due_at = due_at};
+  call.id = execution.pending_call_id;
+  call.session = session().key;
+  call.trace_id = execution.trace_id;
+  turn_.effects_.call = std::move(call);
   session().execution = std::move(execution);
   return {};
 }

@@ -41,7 +41,8 @@ class TurnRunner {
   Result<Turn::Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();
-  Result<void> suspend(std::optional<model::HttpCall> http, std::optional<model::Timestamp> due_at);
+  // Ends the Turn with what it asks for: one of `http`, `search` and `due_at` of `call` is set.
+  Result<void> suspend(model::PendingCall call);
   Result<void> check_call(const model::HttpCall& call) const;
 
   // turn_state.cc

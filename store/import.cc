@@ -4,6 +4,7 @@
 
 #include "store/assets.h"
 #include "store/cursors.h"
+#include "store/knowledge.h"
 #include "store/lists.h"
 #include "store/model/ids.h"
 #include "store/people.h"
@@ -78,6 +79,7 @@ Result<json> Import::run() {
   take_connections();
   take_lexicons();
   take_knowledge();
+  index_knowledge(connection_);
   if (auto taken = take_flows(); !taken) return fail(taken.error());
   if (auto taken = take_endpoints(); !taken) return fail(taken.error());
   return std::move(report_);
@@ -320,12 +322,16 @@ void Import::take_chunks(const std::string& source, const std::vector<model::Bun
     all.push_back(std::move(taken));
   }
   remove_chunks(connection_, source, known);
-  connection_.run("DELETE FROM knowledge_chunks WHERE source_id = :s", source);
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  // Numbers only rise, so from the last to the first none is given while another still has it. What
+  // is as it was is not written: an import of the same again leaves the index alone, too.
+  for (std::size_t i = all.size(); i-- > 0;) {
+    const std::string data = chunks[i].data.dump();
     connection_.run(
         "INSERT INTO knowledge_chunks (id, source_id, n, text, data, disabled, created_at)"
-        " VALUES (:i, :s, :n, :t, :d, 0, :c)",
-        all[i].id, source, all[i].n, chunks[i].text, chunks[i].data.dump(), all[i].created);
+        " VALUES (:i, :s, :n, :t, :d, 0, :c) ON CONFLICT (id) DO UPDATE SET n = excluded.n,"
+        " data = excluded.data, disabled = 0"
+        " WHERE n <> excluded.n OR data <> excluded.data OR disabled <> 0",
+        all[i].id, source, all[i].n, chunks[i].text, data, all[i].created);
   }
 }
 

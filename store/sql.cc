@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "store/fold.h"
+#include "store/fts_rank.h"
 
 namespace conversed::store {
 namespace {
@@ -79,6 +80,8 @@ void add_functions(sqlite_api::sqlite3* handle) {
       handle, "folded_contains", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, folded_contains,
       nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw SqlError(SqlError::Kind::failed, result);
+  const int ranked = add_knowledge_rank(handle);
+  if (ranked != SQLITE_OK) throw SqlError(SqlError::Kind::failed, ranked);
 }
 
 }  // namespace

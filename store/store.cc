@@ -26,6 +26,7 @@ struct Store::Impl {
         answers(*database, committer),
         jobs(*database, committer),
         assets(*database, committer, sealer),
+        knowledge(make_knowledge_search(*database)),
         accounts(*database, committer),
         oauth(*database, committer, sealer),
         usage(*database) {}
@@ -42,11 +43,31 @@ struct Store::Impl {
   Answers answers;
   Jobs jobs;
   Assets assets;
+  std::unique_ptr<KnowledgeSearch> knowledge;
   Accounts accounts;
   Oauth oauth;
   Usage usage;
   bool was_clean = true;
 };
+
+namespace {
+
+// What an older program has left to be taken in, or wrote before there was an index.
+Result<void> take_in_knowledge(Connection& connection) {
+  // A start that has nothing to write must not depend on being able to.
+  if (!connection.value<std::int64_t>("SELECT 1 FROM knowledge_unindexed LIMIT 1")) return {};
+  connection.begin();
+  try {
+    index_knowledge(connection);
+    connection.commit();
+  } catch (...) {
+    connection.rollback();
+    throw;
+  }
+  return {};
+}
+
+}  // namespace
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() {
@@ -77,6 +98,8 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   });
   if (!clean) return fail(clean.error());
   impl->was_clean = *clean;
+  auto indexed = with_errors(impl->database->writer(), take_in_knowledge);
+  if (!indexed) return fail(indexed.error());
   impl->committer.start();
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
@@ -147,6 +170,9 @@ Jobs& Store::jobs() {
 }
 Assets& Store::assets() {
   return impl_->assets;
+}
+KnowledgeSearch& Store::knowledge() {
+  return *impl_->knowledge;
 }
 Accounts& Store::accounts() {
   return impl_->accounts;

@@ -13,6 +13,7 @@
 #include "store/database.h"
 #include "store/dead_letters.h"
 #include "store/jobs.h"
+#include "store/knowledge.h"
 #include "store/model/clock.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
@@ -62,6 +63,7 @@ class Store {
   [[nodiscard]] Answers& answers();
   [[nodiscard]] Jobs& jobs();
   [[nodiscard]] Assets& assets();
+  [[nodiscard]] KnowledgeSearch& knowledge();
   [[nodiscard]] Accounts& accounts();
   [[nodiscard]] Oauth& oauth();
   [[nodiscard]] Usage& usage();

@@ -265,7 +265,9 @@ EncodedUnit encode(Unit unit) {
   for (auto& call : unit.calls_started) {
     auto& request = encoded.call_requests.emplace_back();
     if (call.http) request = text_of(model::to_json(*call.http));
+    if (call.search) request = text_of(model::to_json(*call.search));
     call.http.reset();
+    call.search.reset();
   }
   unit.after.context = nullptr;
   unit.after.flow_state = nullptr;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "flows/expression/text.h"
-#include "flows/lexicon/words.h"
+#include "store/text/words.h"
 
 namespace conversed::flows::lexicon {
 namespace {
@@ -90,7 +90,7 @@ class Lexicon::Index {
 
   void add(const std::string& phrase, std::uint32_t entry, std::uint32_t number) {
     State state = 0;
-    for (const auto& part : words_of(phrase, max_phrase)) {
+    for (const auto& part : text::words_of(phrase, max_phrase)) {
       const WordId id = words_.emplace(part.text, static_cast<WordId>(words_.size())).first->second;
       const auto [to, fresh] = steps_.emplace(key(state, id), static_cast<State>(heads_.size()));
       if (fresh) heads_.push_back(none);
@@ -122,7 +122,7 @@ Lexicon::~Lexicon() = default;
 // One search of one text. One use.
 class Search {
  public:
-  explicit Search(std::string_view text) : words_(words_of(text, max_words)) {}
+  explicit Search(std::string_view text) : words_(text::words_of(text, max_words)) {}
 
   void look_in(const Lexicon& lexicon) {
     std::vector<WordId> ids;
@@ -243,7 +243,7 @@ class Search {
     return false;
   }
 
-  const std::vector<Word> words_;
+  const std::vector<text::Word> words_;
   std::vector<Stretch> stretches_;
   std::vector<std::size_t> taken_;  // of each word: by which stretch, from 1
 };

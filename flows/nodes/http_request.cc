@@ -2,6 +2,7 @@
 #include <array>
 
 #include "flows/node_types.h"
+#include "flows/nodes/on_error.h"
 
 namespace conversed::flows {
 namespace {
@@ -47,7 +48,7 @@ struct Request {
   std::optional<expression::Path> store_in;
   std::chrono::milliseconds timeout{};
   int retries = 0;
-  std::optional<NodeIndex> on_error;
+  OnError on_error;
 };
 
 class HttpRequestNode final : public Node {
@@ -59,22 +60,25 @@ class HttpRequestNode final : public Node {
     if (!request_.connection.empty()) {
       const auto known = turn.assets().connection_ids.find(request_.connection);
       if (known == turn.assets().connection_ids.end()) {
-        return failed(turn, "connection_deleted",
-                      "the Connection '" + request_.connection + "' does not exist any more", 0);
+        return request_.on_error.failed(
+            turn, "connection_deleted",
+            "the Connection '" + request_.connection + "' does not exist any more");
       }
       call.connection_id = known->second;
     }
     call.method = request_.method;
     call.url = encode_rest(request_.url.render(turn.scope()));
     if (!is_http_url(call.url)) {
-      return failed(turn, "invalid_url", "the URL is no absolute http or https URL", 0);
+      return request_.on_error.failed(turn, "invalid_url",
+                                      "the URL is no absolute http or https URL");
     }
     bool has_content_type = false;
     for (const auto& [name, value] : request_.headers) {
       std::string rendered = value.render(turn.scope());
       if (has_control_characters(rendered)) {
-        return failed(turn, "invalid_header",
-                      "the value of the header '" + name + "' has control characters", 0);
+        return request_.on_error.failed(
+            turn, "invalid_header",
+            "the value of the header '" + name + "' has control characters");
       }
       has_content_type = has_content_type || is_content_type(name);
       call.headers.emplace_back(name, std::move(rendered));
@@ -86,9 +90,7 @@ class HttpRequestNode final : public Node {
   }
 
   Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
-    if (!result.error_code.empty()) {
-      return failed(turn, result.error_code, result.error_message, result.status);
-    }
+    if (!result.error_code.empty()) return request_.on_error.failed(turn, result);
     if (request_.store_in) {
       if (auto done = turn.assign(*request_.store_in, result.body); !done) {
         return model::fail(done.error());
@@ -110,15 +112,6 @@ class HttpRequestNode final : public Node {
       call.headers.emplace_back("Content-Type",
                                 is_text ? "text/plain; charset=utf-8" : "application/json");
     }
-  }
-
-  Result<Step> failed(Turn& turn, std::string_view code, const std::string& message,
-                      int status) const {
-    if (!request_.on_error) {
-      return turn.failure(model::Errc::bad_upstream, std::string(code) + ": " + message);
-    }
-    turn.set_input_error(code, message, status);
-    return Jump{*request_.on_error};
   }
 
   const Request request_;
@@ -145,8 +138,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                   .timeout = config.duration("timeout", default_timeout,
                                              std::chrono::milliseconds(1), longest_timeout),
                   .retries = config.integer("retries", 0, 0, 10),
-                  .on_error = std::nullopt};
-  if (config.has("onError")) request.on_error = config.branch("onError");
+                  .on_error = OnError(config)};
   if (request.body && (request.method == "GET" || request.method == "HEAD")) {
     config.problem("body", "a " + request.method + " request has no body");
   }
@@ -162,9 +154,7 @@ constexpr NodeField fields[]{
     {"storeIn", "path", "Where the answer's body goes: its value if it is JSON, else its text."},
     {"timeout", "duration", "Of one attempt, at most 5m; default 10s."},
     {"retries", "number", "Further attempts after the first, 0 to 10; default 0."},
-    {"onError", "nodes",
-     "Run if the call fails, with `input.error` = `{code, message, status}`; then the Flow goes "
-     "on. Without it a failed call fails the execution."}};
+    OnError::field};
 
 }  // namespace
 

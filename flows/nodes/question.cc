@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "flows/expression/text.h"
-#include "flows/lexicon/words.h"
 #include "flows/node_types.h"
 #include "flows/nodes/answers.h"
 #include "flows/regex.h"
+#include "store/text/words.h"
 
 namespace conversed::flows {
 namespace {
@@ -46,7 +46,7 @@ struct Asking {
 };
 
 bool is_among(const std::vector<std::string>& phrases, std::string_view text) {
-  const auto phrase = lexicon::phrase_of(text);
+  const auto phrase = text::phrase_of(text);
   return !phrase.empty() && std::ranges::find(phrases, phrase) != phrases.end();
 }
 
@@ -171,7 +171,7 @@ std::vector<std::string> phrases(NodeConfig& config, std::string_view field,
   std::vector<std::string> list(otherwise.begin(), otherwise.end());
   if (config.has(field)) list = config.names(field);
   for (auto& phrase : list) {
-    auto folded = lexicon::phrase_of(phrase);
+    auto folded = text::phrase_of(phrase);
     if (folded.empty()) config.import_problem(field, "'" + phrase + "' has no words to compare");
     phrase = std::move(folded);
   }

@@ -19,9 +19,10 @@ using Names = std::set<std::string, std::less<>>;
 using Kind = Flow::Use::Kind;
 
 // What `input` holds (see flows/README.md).
-constexpr std::array<std::string_view, 16> input_members{
-    "URLToken",  "answer", "channel", "currentTime", "data", "error",   "execution", "inputId",
-    "sessionId", "slots",  "source",  "state",       "text", "traceId", "type",      "userId"};
+constexpr std::array<std::string_view, 17> input_members{
+    "URLToken",  "answer",  "channel",   "currentTime", "data",   "error",
+    "execution", "inputId", "sessionId", "slots",       "source", "state",
+    "text",      "traceId", "tool",      "type",        "userId"};
 
 // The first name of a path: `cart` of `context.cart.items[0]`.
 std::string first_name(std::string_view path) {
@@ -52,6 +53,7 @@ class Checker {
       check_names(*all[i]);
     }
     check_unused("connections", "Connection", used_[Kind::connection]);
+    check_unused("knowledgeStores", "knowledge store", used_[Kind::knowledge]);
     Names lexicons = used_[Kind::lexicon];
     for (const auto& [view, flow] : flows_) {
       lexicons.insert(flow->lexicons().begin(), flow->lexicons().end());

@@ -43,19 +43,36 @@ struct HttpCall {
   std::chrono::milliseconds timeout{10000};  // of one attempt
   int retries = 0;                           // further attempts after the first
   std::string idempotency_key;               // constant over attempts and restarts
+  // The Connection is one of type `llm`: `url` is a path below its base URL, it adds the model to a
+  // JSON body that names none, and what the answer says of tokens is counted.
+  bool to_model = false;
 };
 
-// What an execution waits for: a call to be made, or a timer to fall due.
+// A question to a knowledge store of the session's project. The answer's body is `{"hits": [{"id",
+// "source", "text", "data", "score"}]}`, the best one first, `score` above 0 and below 1.
+struct KnowledgeQuery {
+  std::string store;                 // its name
+  std::vector<std::string> sources;  // names; empty: all of the store
+  std::string text;                  // anything
+  std::size_t limit = 5;             // hits at most
+};
+
+// What an execution waits for: a call to be made, knowledge to be searched, or a timer to fall due.
 struct PendingCall {
   std::string id;  // constant over reruns; the claim of its result
   SessionKey session;
   std::string trace_id;
-  std::optional<HttpCall> http;  // exactly one of `http` and `due_at` is set
+  // Exactly one of these is set.
+  std::optional<HttpCall> http;
+  std::optional<KnowledgeQuery> search;
   std::optional<Timestamp> due_at;
 };
 
 [[nodiscard]] nlohmann::json to_json(const HttpCall& call);
-[[nodiscard]] Result<HttpCall> http_call_from(const nlohmann::json& value);
+[[nodiscard]] nlohmann::json to_json(const KnowledgeQuery& query);
+// Sets `http` or `search` to what `to_json` made of it; anything else is `internal`: bad stored
+// data.
+[[nodiscard]] Result<void> read_request(const nlohmann::json& value, PendingCall& call);
 
 // What a Turn came to; a value that the Committer makes durable in one transaction.
 struct Effects {

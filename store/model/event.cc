@@ -1,5 +1,6 @@
 #include "store/model/event.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -45,11 +46,13 @@ std::optional<Claim> decode_claim(const nlohmann::json& value) {
 }
 
 nlohmann::json encode_result(const CallResult& result) {
-  return {{"callId", result.call_id},
-          {"status", result.status},
-          {"body", result.body},
-          {"errorCode", result.error_code},
-          {"errorMessage", result.error_message}};
+  nlohmann::json value{{"callId", result.call_id},
+                       {"status", result.status},
+                       {"body", result.body},
+                       {"errorCode", result.error_code},
+                       {"errorMessage", result.error_message}};
+  if (result.model_tokens > 0) value["modelTokens"] = result.model_tokens;
+  return value;
 }
 
 CallResult decode_result(nlohmann::json& value) {
@@ -59,6 +62,7 @@ CallResult decode_result(nlohmann::json& value) {
   if (auto body = value.find("body"); body != value.end()) result.body = std::move(*body);
   result.error_code = value.value("errorCode", "");
   result.error_message = value.value("errorMessage", "");
+  result.model_tokens = std::max(value.value("modelTokens", std::int64_t{0}), std::int64_t{0});
   return result;
 }
 

@@ -70,8 +70,11 @@ struct CallResult {
   int status = 0;             // HTTP status, 0 when there was no answer
   nlohmann::json body;        // parsed when it is JSON, else its text
   std::string error_code;     // "timeout", "refused", "status", "connection_deleted",
-                              // "egress_refused", "too_large"
+                              // "egress_refused", "too_large", "quota_exhausted",
+                              // "knowledge_deleted"
   std::string error_message;  // for people; holds no secret
+  // What a language model counted for the question and its answer, as it says; 0: nothing was said.
+  std::int64_t model_tokens = 0;
 };
 
 // Something that happens to a conversation: one record of the log.

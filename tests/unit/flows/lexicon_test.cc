@@ -7,7 +7,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "flows/lexicon/words.h"
+#include "store/text/words.h"
 #include "tests/unit/flows/conversation.h"
 
 namespace conversed::flows {
@@ -15,8 +15,8 @@ namespace {
 
 using lexicon::Entry;
 using lexicon::Lexicon;
-using lexicon::phrase_of;
 using nlohmann::json;
+using text::phrase_of;
 
 Lexicon cities() {
   return Lexicon("l1", "Cities",
@@ -86,7 +86,7 @@ TEST(Words, TakeCharactersApartWhereThereAreNoSpaces) {
 }
 
 TEST(Words, CountUtf16Units) {
-  const auto words = lexicon::words_of("😀 a, b", 10);
+  const auto words = text::words_of("😀 a, b", 10);
   ASSERT_EQ(words.size(), 3U);
   EXPECT_EQ(words[1].begin, 3U);
   EXPECT_EQ(words[1].end, 4U);
@@ -96,7 +96,7 @@ TEST(Words, CountUtf16Units) {
 
 TEST(Words, TakeAnyBytes) {
   EXPECT_EQ(phrase_of("a\xFF\xC0 b"), phrase_of("a\xEF\xBF\xBD\xEF\xBF\xBD b"));
-  EXPECT_EQ(lexicon::words_of("a b c d", 2).size(), 2U);
+  EXPECT_EQ(text::words_of("a b c d", 2).size(), 2U);
 }
 
 TEST(Lexicon, GivesWhatTheDecisionsSayOfASlot) {

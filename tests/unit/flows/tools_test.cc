@@ -125,7 +125,7 @@ TEST(FlowCheck, FindsNamesThatNothingWrites) {
 
 TEST(FlowCheck, FindsWhatNothingUsesAndSlotsThatNothingFills) {
   const auto found = check(
-      "connections: [{name: crm, type: llm}]\n"
+      "connections: [{name: crm, type: httpBearer, fields: {token: t}}]\n"
       "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
       "flows:\n- name: F\n  nodes:\n  - question: {text: q, type: keyphrase, slot: city}\n"
       "- {name: G, nodes: []}\nendpoints: [{name: e, flow: F}]\n");

@@ -21,7 +21,8 @@ Event sample() {
                             .status = 503,
                             .body = {{"why", "down"}},
                             .error_code = "status",
-                            .error_message = "503"};
+                            .error_message = "503",
+                            .model_tokens = 42};
   return event;
 }
 
@@ -45,6 +46,7 @@ TEST(Event, SurvivesItsRecord) {
   ASSERT_TRUE(back->result);
   EXPECT_EQ(back->result->body, event.result->body);
   EXPECT_EQ(back->result->error_code, event.result->error_code);
+  EXPECT_EQ(back->result->model_tokens, 42);
 }
 
 TEST(Event, AbsentPartsStayAbsent) {
