@@ -2,9 +2,12 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
+#include "api/auth/jwks_file.h"
 #include "api/auth/lockout.h"
 #include "api/http_server.h"
+#include "api/rate_limiter.h"
 #include "api/services.h"
 #include "config/settings.h"
 #include "daemon/caller.h"
@@ -12,7 +15,9 @@
 #include "daemon/http_client.h"
 #include "flows/turn.h"
 #include "queue/kafka_log.h"
+#include "queue/lanes.h"
 #include "store/model/clock.h"
+#include "store/model/heartbeat.h"
 
 // From what an operator sets to what each part takes.
 namespace conversed::daemon {
@@ -24,9 +29,17 @@ namespace conversed::daemon {
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
 [[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
-[[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
+// The handler and what recovery asks for are left to the caller.
+[[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
+                                                  model::Heartbeats& heartbeats);
+// Logs what became of the keys of contact-center tokens.
+void report_key_file(api::KeyFileNews news, std::string_view message);
+[[nodiscard]] api::RateLimits rate_limits(const config::LimitSettings& settings);
+[[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
+                                                   model::Heartbeats& heartbeats);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
-[[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
+[[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings,
+                                             model::Heartbeats& heartbeats);
 
 }  // namespace conversed::daemon
