@@ -113,6 +113,8 @@ class Root:
         self.folder = tempfile.TemporaryDirectory(prefix="conversed-root-")
         self.path = pathlib.Path(self.folder.name) / "root"
         run("cp", "-a", "--reflink=auto", base, self.path)
+        # systemd-tmpfiles, as the package calls it, works through /proc.
+        run("mount", "-t", "proc", "proc", self.path / "proc")
         # What maintainer scripts start or stop has to be told by a service manager, which is not here.
         (self.path / "usr" / "sbin" / "policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
         (self.path / "usr" / "sbin" / "policy-rc.d").chmod(0o755)
@@ -131,4 +133,5 @@ class Root:
         return self.path / path.lstrip("/")
 
     def close(self):
+        run("umount", "--lazy", self.path / "proc")
         self.folder.cleanup()

@@ -68,7 +68,7 @@ class Life(unittest.TestCase):
         unit = self.unit()
         self.assertEqual(unit["Type"], ["notify"])
         umask = int(unit["UMask"][0], 8)
-        variables = {"PATH": "/usr/bin", "STATE_DIRECTORY": f"/var/lib/{unit['StateDirectory'][0]}",
+        variables = {"PATH": "/usr/sbin:/usr/bin", "STATE_DIRECTORY": f"/var/lib/{unit['StateDirectory'][0]}",
                      "CONFIGURATION_DIRECTORY": f"/etc/{unit['ConfigurationDirectory'][0]}",
                      **self.notify.environment(watchdog_ms), **(environment or {})}
         self.log = open(pathlib.Path(self.folder.name) / "daemon.log", "ab")
