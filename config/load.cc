@@ -340,6 +340,11 @@ void Loader::check_together() {
   require(!kafka || !s.queue.kafka.bootstrap_servers.empty() ||
               bad_.contains("queue.kafka.bootstrap_servers"),
           "queue.kafka.bootstrap_servers", "is required by queue.driver kafka");
+  if (kafka && inputs_.drivers.kafka_problems) {
+    for (const auto& what : inputs_.drivers.kafka_problems(s.queue.kafka)) {
+      require(false, "queue.kafka.properties", what);
+    }
+  }
   require(!postgres || inputs_.drivers.postgres, "store.driver",
           "this build has no postgres driver; it supports sqlite");
   require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",

@@ -4,6 +4,7 @@
 // should not have to start the daemon once for each slip.
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -21,6 +22,8 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 // Which drivers besides the embedded ones this program was built with.
 struct Drivers {
   bool kafka = false;
+  // What is wrong with queue.kafka.properties, for each that is; names no value. May be empty.
+  std::function<std::vector<std::string>(const KafkaSettings&)> kafka_problems{};
   bool postgres = false;
 };
 

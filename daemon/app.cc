@@ -225,11 +225,6 @@ Result<void> App::Parts::start() {
 
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
-  if (auto begun = recovery.begin(); !begun) return fail(begun.error());
-  recovery_begun = true;
-  if (auto marked = store->mark_running(); !marked) return fail(marked.error());
-
-  worker.emplace(chain_context(), store->committer(), watch, busy, ports());
   if (!ranges) events.hold();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
   for (Service* service :
@@ -303,12 +298,17 @@ Result<void> App::Parts::start_listening() {
 }
 
 Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> ranges) {
-  auto limits = lanes_settings(settings, heartbeats);
-  limits.one_by_one_below = recovery.one_by_one_below(ranges, settings.limits.in_flight);
-  lanes = std::make_unique<queue::Lanes>(
-      std::move(limits), [this](queue::Run&& run, queue::Finish finish) {
-        worker->handle(std::move(run), std::move(finish), recovery.care(*lanes));
-      });
+  if (auto begun = recovery.begin(ranges, settings.limits.in_flight); !begun) {
+    return fail(begun.error());
+  }
+  recovery_begun = true;
+  if (auto marked = store->mark_running(); !marked) return fail(marked.error());
+  worker.emplace(chain_context(), store->committer(), watch, busy, ports());
+  lanes = std::make_unique<queue::Lanes>(lanes_settings(settings, recovery, heartbeats),
+                                         [this](queue::Run&& run, queue::Finish finish) {
+                                           worker->handle(std::move(run), std::move(finish),
+                                                          recovery.care(*lanes));
+                                         });
   lanes_to_touch = lanes.get();
   events.release();
   queue::PumpSettings pump_settings;
@@ -365,14 +365,16 @@ Progress App::Parts::progress() {
 }
 
 void App::Parts::update_metrics() {
-  const auto& counts = worker->counts();
   for (const auto& [status, count] : server->answer_counts()) {
     metrics.requests(status).raise_to(count);
   }
   metrics.events_appended.raise_to(events.appended());
-  metrics.turns.raise_to(counts.turns.load());
-  metrics.turn_conflicts.raise_to(counts.conflicts.load());
-  metrics.dead_letters.raise_to(counts.dead_letters.load());
+  if (consuming.load()) {  // before, there is no worker
+    const auto& counts = worker->counts();
+    metrics.turns.raise_to(counts.turns.load());
+    metrics.turn_conflicts.raise_to(counts.conflicts.load());
+    metrics.dead_letters.raise_to(counts.dead_letters.load());
+  }
   metrics.commits.raise_to(store->committer().transactions());
   metrics.committed_units.raise_to(store->committer().units());
   metrics.calls_in_flight.set(static_cast<double>(upstreams.in_flight()));
@@ -435,9 +437,9 @@ void App::Parts::stop(milliseconds limit) {
     if (auto marked = store->mark_clean_stop(); !marked) {
       log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
     }
-  } else {
-    store->committer().stop();
   }
+  // Before anything goes that its callbacks refer to.
+  store->committer().stop();
   if (admin) admin->stop();
   folder.remove_ports();
 }

@@ -88,14 +88,20 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
   if (*seen) return {};
   session_.position = record.position;
   chain_.changes = true;
-  return take_new(record.record);
+  return take_new(record);
 }
 
-Result<void> ChainBuilder::take_new(const queue::Record& record) {
+Result<void> ChainBuilder::take_new(const queue::LogRecord& logged) {
+  const queue::Record& record = logged.record;
   auto event =
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
   if (!event) {
     bury_unreadable(parts_of(record), event.error().message);
+    return {};
+  }
+  if (is_of_the_future(*event)) {
+    bury_unreadable(parts_of(record),
+                    "event " + event->id + ": its member at is more than a day ahead");
     return {};
   }
   // Whether its claim is there can't be told, but that nobody will take it: it goes with the rest.
@@ -114,7 +120,14 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
     to_inbox(record);
     return {};
   }
-  return start(*event, parts_of(record));
+  return start(*event, parts_of(record), logged.position);
+}
+
+// Written by another program whose clock is wrong: the session would not expire before that time.
+// What carries a claim is the daemon's own.
+bool ChainBuilder::is_of_the_future(const Event& event) const {
+  return !event.claim && (is_input(event.type) || is_notify(event.type)) &&
+         event.accepted_at > context_.clock.now() + std::chrono::days(1);
 }
 
 // Runs what waited, oldest first, for as long as the session is not busy.
@@ -131,7 +144,7 @@ Result<void> ChainBuilder::drain() {
       continue;
     }
     // Its claim was consumed when it came to the inbox.
-    if (auto started = start(*event, parts); !started) return fail(started.error());
+    if (auto started = start(*event, parts, std::nullopt); !started) return fail(started.error());
   }
   return {};
 }
@@ -164,8 +177,9 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
   return true;
 }
 
-// Runs an event that nothing holds back, unless it is known to fail.
-Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts) {
+// Runs an event that nothing holds back, unless it is known to fail. `at`: none from the inbox.
+Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts,
+                                 const std::optional<model::Position>& at) {
   if (chain_.first_started.empty()) chain_.first_started = event.id;
   if (!damage_.empty()) return bury_damaged(event, parts);
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
@@ -173,7 +187,7 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
   }
   if (input_.care == Care::record_attempts && !input_.attempted->contains(event.id)) {
     const bool suspect = context_.suspect_before && event.accepted_at < *context_.suspect_before;
-    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0);
+    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0, at);
     if (!attempts) return fail(attempts.error());
     input_.attempted->insert(event.id);
     if (*attempts > context_.max_attempts) {

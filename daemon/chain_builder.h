@@ -51,10 +51,12 @@ class ChainBuilder {
   model::Result<void> load();
   model::Result<bool> has_had_effects(const model::Position& at) const;
   model::Result<void> take(const queue::LogRecord& record);
-  model::Result<void> take_new(const queue::Record& record);
+  model::Result<void> take_new(const queue::LogRecord& logged);
   model::Result<void> drain();
+  bool is_of_the_future(const model::Event& event) const;
   model::Result<bool> holds_claim(const model::Event& event);
-  model::Result<void> start(const model::Event& event, const store::InboxEvent& parts);
+  model::Result<void> start(const model::Event& event, const store::InboxEvent& parts,
+                            const std::optional<model::Position>& at);
   model::Result<void> run(const model::Event& event);
   model::Result<void> say(const model::Event& event, const EndpointPtr& endpoint);
   model::Result<FlowPtr> flow_for(const model::Event& event, const model::Endpoint& endpoint);

@@ -13,6 +13,7 @@
 #include "daemon/log_epoch.h"
 #include "daemon/logging.h"
 #include "daemon/owner.h"
+#include "daemon/part_settings.h"
 #include "daemon/version.h"
 
 namespace {
@@ -39,7 +40,8 @@ struct Options {
 auto read_settings(const Options& options) {
   std::optional<std::filesystem::path> file;
   if (!options.config_file.empty()) file = options.config_file;
-  return config::load(config::inputs_of_process(file, {.kafka = true}));
+  return config::load(
+      config::inputs_of_process(file, {.kafka = true, .kafka_problems = daemon::kafka_problems}));
 }
 
 std::optional<config::Settings> load_settings(const Options& options) {

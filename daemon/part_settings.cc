@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/logging.h"
+#include "daemon/recovery.h"
 #include "daemon/version.h"
 
 namespace conversed::daemon {
@@ -26,6 +27,12 @@ std::string instance_of(const std::filesystem::path& data_dir) {
   const auto number = queue::partition_of((failed ? data_dir : path).string(),
                                           std::numeric_limits<std::int32_t>::max());
   return std::string(host.data()) + "-" + std::to_string(number);
+}
+
+std::vector<std::pair<std::string, std::string>> properties_of(const config::KafkaSettings& kafka) {
+  std::vector<std::pair<std::string, std::string>> properties;
+  for (const auto& [name, value] : kafka.properties) properties.emplace_back(name, value.reveal());
+  return properties;
 }
 
 }  // namespace
@@ -82,12 +89,13 @@ HttpClientSettings client_settings(std::string name, std::size_t connections) {
   return settings;
 }
 
-queue::LanesSettings lanes_settings(const config::Settings& settings,
+queue::LanesSettings lanes_settings(const config::Settings& settings, const Recovery& recovery,
                                     model::Heartbeats& heartbeats) {
   queue::LanesSettings lanes;
   lanes.workers = settings.workers;
   lanes.lane_limit = settings.limits.lane;
   lanes.in_flight_limit = settings.limits.in_flight;
+  lanes.one_by_one_below = recovery.one_by_one_below();
   lanes.heartbeats = &heartbeats;
   return lanes;
 }
@@ -115,15 +123,17 @@ DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
   return deliverer;
 }
 
+std::vector<std::string> kafka_problems(const config::KafkaSettings& settings) {
+  return queue::kafka_property_problems(properties_of(settings));
+}
+
 queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   const config::KafkaSettings& kafka = settings.queue.kafka;
   queue::KafkaLogSettings log;
   log.bootstrap_servers = kafka.bootstrap_servers;
   log.topic_prefix = kafka.topic_prefix;
   log.instance_id = kafka.instance_id.empty() ? instance_of(settings.data_dir) : kafka.instance_id;
-  for (const auto& [name, value] : kafka.properties) {
-    log.properties.emplace_back(name, value.reveal());
-  }
+  log.properties = properties_of(kafka);
   log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
   log.delivery_timeout = kafka.delivery_timeout;
   log.report = [](const std::string& what) { log::warn("kafka", {{"message", what}}); };

@@ -22,6 +22,8 @@
 // From what an operator sets to what each part takes.
 namespace conversed::daemon {
 
+class Recovery;
+
 [[nodiscard]] api::ApiOptions api_options(const config::Settings& settings,
                                           model::Timestamp started_at);
 // Of the API's listener; what calls back is left to the caller.
@@ -29,8 +31,9 @@ namespace conversed::daemon {
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
 [[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
-// The handler and what recovery asks for are left to the caller.
+// `recovery` has begun.
 [[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
+                                                  const Recovery& recovery,
                                                   model::Heartbeats& heartbeats);
 // Logs what became of the keys of contact-center tokens.
 void report_key_file(api::KeyFileNews news, std::string_view message);
@@ -39,6 +42,8 @@ void report_key_file(api::KeyFileNews news, std::string_view message);
                                                    model::Heartbeats& heartbeats);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
+// What is wrong with the properties for Kafka's client; names no value.
+[[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings,
                                              model::Heartbeats& heartbeats);
 

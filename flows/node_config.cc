@@ -185,6 +185,10 @@ void NodeConfig::problem(std::string_view field, std::string message) {
   (found ? *found : config_).problem(std::move(message));
 }
 
+void NodeConfig::import_problem(std::string_view field, std::string message) {
+  if (compiler_.known() != nullptr) problem(field, std::move(message));
+}
+
 Template NodeConfig::text_template(std::string_view field) {
   const auto found = require(field);
   return found ? template_from(outline_, *found, compiler_.known())

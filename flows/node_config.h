@@ -91,6 +91,9 @@ class NodeConfig {
   // Any other check.
   [[nodiscard]] std::optional<View> find(std::string_view field) const;
   void problem(std::string_view field, std::string message);
+  // Of what does no harm when it runs, and of what earlier versions took: a file with it is
+  // refused, but what the store holds compiles.
+  void import_problem(std::string_view field, std::string message);
 
  private:
   void check_keys();

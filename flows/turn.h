@@ -21,7 +21,9 @@ namespace conversed::flows {
 // What `input.state` says until a Node sets it.
 inline constexpr const char* default_state = "default";
 
-// Bounds of what Flows may do; over one, the Turn fails and has no effects.
+// Bounds of what Flows may do; over one, the Turn fails and has no effects. Those of `input.slots`
+// alone fail nothing, since it is users that fill them: what is beyond is left out, and the log
+// says so.
 struct Limits {
   std::size_t nodes_per_turn = 1000;
   std::size_t visits_per_node = 100;  // of one Node in one Turn
@@ -32,8 +34,10 @@ struct Limits {
   std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
   std::size_t value_depth = 48;  // of what is written to a context or profile, its path included
   std::size_t turns_per_execution = 1000;
-  std::size_t flow_depth = 20;     // Flows that were entered and have not come back, the first too
-  std::size_t keyphrases = 100;    // that a session's Nodes add to lexicons
+  std::size_t flow_depth = 20;   // Flows that were entered and have not come back, the first too
+  std::size_t keyphrases = 100;  // that a session's Nodes add to lexicons
+  std::size_t slot_hits = 200;   // in all of `input.slots`
+  std::size_t slot_bytes = std::size_t{256} << 10;  // of `input.slots`, as JSON text, roughly
   std::size_t memory_keys = 2000;  // Nodes of which a session remembers something, as of `once`
 };
 
@@ -125,7 +129,7 @@ class Turn {
   // Puts a keyphrase beside those of a lexicon, for this session alone; what has the same main
   // keyphrase in it is replaced. It shows from the next input on.
   [[nodiscard]] Result<void> add_keyphrase(const std::string& lexicon, nlohmann::json entry);
-  // Puts a hit into `input.slots`.
+  // Puts a hit into `input.slots`, unless that is full.
   void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1); the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
@@ -153,7 +157,17 @@ class Turn {
   };
   [[nodiscard]] Root& root(expression::Path::Root which);
   [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
-  [[nodiscard]] Result<void> find_slots(const Flow& flow);
+  // The Flow that runs first, then those that it was entered from.
+  [[nodiscard]] std::vector<const Flow*> entered_flows() const;
+  // Searches the text by the lexicons of the Flows, each once, and puts what they find into
+  // `input.slots`, behind what is there: the hits of the first Flow, then those of the others. Of
+  // lexicons whose hits are there already nothing is added.
+  [[nodiscard]] Result<void> find_slots(const std::vector<const Flow*>& flows);
+  // The lexicon, and what this session has added to it; nothing if there is none.
+  [[nodiscard]] Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> lexicon_of(
+      const std::string& name) const;
+  // True if `input.slots` takes one hit more, of that many bytes, which it then counts.
+  [[nodiscard]] bool takes_hit(std::size_t bytes);
 
   // Where a Flow stands.
   struct Frame {
@@ -171,6 +185,12 @@ class Turn {
   // The execution's; they go into its state when the Turn ends before it does.
   model::Execution execution_;
   nlohmann::json input_object_ = nlohmann::json::object();
+  struct Filled {
+    std::size_t hits = 0;
+    std::size_t bytes = 0;
+  };
+  std::optional<Filled> slots_filled_;  // nothing: `input.slots` has not been counted yet
+  bool slots_full_ = false;             // and the log says so
   std::int64_t outputs_made_ = 0;
   std::int64_t calls_made_ = 0;
   std::int64_t turns_ = 1;

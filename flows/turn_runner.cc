@@ -37,7 +37,7 @@ Result<Step> TurnRunner::begin() {
   execution.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
   make_input_object();
   if (!waiting_.is_null()) return enter_waiting_node();
-  if (auto found = turn_.find_slots(turn_.flow()); !found) return model::fail(found.error());
+  if (auto found = turn_.find_slots({&turn_.flow()}); !found) return model::fail(found.error());
   return Jump{turn_.flow().start()};
 }
 
@@ -61,10 +61,9 @@ Result<Step> TurnRunner::enter_waiting_node() {
     turn_.log("the Flow '" + turn_.flow().name() + "' starts again: the Node " + at + of +
               " at which it waited is gone");
   }
-  for (const auto& caller : turn_.callers_) {
-    if (auto found = turn_.find_slots(*caller.flow); !found) return model::fail(found.error());
+  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+    return model::fail(found.error());
   }
-  if (auto found = turn_.find_slots(turn_.flow()); !found) return model::fail(found.error());
   if (turn_.frame_.at == end_of_flow) return Jump{turn_.flow().start()};
   if (const auto state = waiting.find("state"); state != waiting.end()) turn_.node_state_ = *state;
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
@@ -206,7 +205,10 @@ Result<NodeIndex> TurnRunner::enter(const Enter& step) {
     turn_.callers_.clear();
   }
   turn_.frame_ = *frame;
-  if (auto slots = turn_.find_slots(turn_.flow()); !slots) return model::fail(slots.error());
+  if (turn_.flow().lexicons().empty()) return turn_.flow().start();
+  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+    return model::fail(found.error());
+  }
   return turn_.flow().start();
 }
 

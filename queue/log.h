@@ -76,8 +76,8 @@ class Listener {
 };
 
 // Reads the log: at least once, each partition in order. One thread at a time, but for `wake`,
-// `pause` and `resume`, which are thread-safe. Destroying it leaves the log at the last committed
-// positions. It must be destroyed before its Log.
+// which is thread-safe. Destroying it leaves the log at the last committed positions. It must be
+// destroyed before its Log.
 class Consumer {
  public:
   virtual ~Consumer() = default;
@@ -97,11 +97,6 @@ class Consumer {
   // committed); `unavailable`, `timed_out` (commit the same or a later position again: doing so is
   // harmless).
   [[nodiscard]] virtual Result<void> commit(std::span<const Position> finished) = 0;
-
-  // A paused partition hands out nothing until resumed; it stays assigned. Unknown and repeated
-  // ones are ignored.
-  virtual void pause(std::int32_t partition) = 0;
-  virtual void resume(std::int32_t partition) = 0;
 
   // Makes the `poll` that waits, or else the next one, return without waiting.
   virtual void wake() = 0;

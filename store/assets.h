@@ -135,20 +135,16 @@ class Assets {
                                                             const model::Bundle& bundle,
                                                             const ImportLimits& limits = {});
 
-  // The same inside a transaction; `bump_generation` after its commit.
+  // The same inside a transaction.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
                                                             const std::string& organisation_id,
                                                             const model::Bundle& bundle,
-                                                            const ImportLimits& limits) const;
+                                                            const ImportLimits& limits);
   // Creates or updates one Flow by name; returns id and version.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  void bump_generation() {
-    lexicon_generation_.fetch_add(1);
-    generation_.fetch_add(1);
-  }
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(
@@ -198,6 +194,10 @@ class Assets {
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
  private:
+  // The generations grow once what is written here is durable.
+  enum class Lexicons : std::uint8_t { stay, may_change };
+  void grow(Writer& writer, Lexicons lexicons);
+
   Database& database_;
   Committer& committer_;
   const Sealer& sealer_;

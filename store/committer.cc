@@ -30,12 +30,13 @@ struct UnitItem {
   Committer::Done done;
   Outcome outcome = Outcome::conflict;
 };
-// Once it is done with, its closures are gone.
+// Once its caller has been told, `work` and `done` are gone.
 struct WriteItem {
   Committer::Work work;
   Committer::WriteDone done;
   Committer::Patience patience = Committer::Patience::until_it_works;
-  Result<void> result;
+  Result<void> result;                           // of the last try
+  std::vector<std::function<void()>> on_commit;  // of the last try
 };
 struct DeliveredItem {
   std::string key;
@@ -78,12 +79,15 @@ model::Error unknown_error() {
 
 // A savepoint confines what the work does wrong. Only failures of the database itself leave here:
 // they concern the whole transaction.
-Result<void> run_work(Connection& connection, const Committer::Work& work, model::Timestamp now) {
+void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
+  // Without work nothing is done in this try, whatever an earlier one did.
+  write.on_commit.clear();
+  if (!write.work) return;
   connection.savepoint();
-  Result<void> result;
+  Result<void>& result = write.result;
+  Writer writer(connection, now);
   try {
-    Writer writer(connection, now);
-    result = work(writer);
+    result = write.work(writer);
   } catch (const SqlError& error) {
     if (error.kind() == SqlError::Kind::failed) throw;
     result = fail(to_error(error));
@@ -92,10 +96,10 @@ Result<void> run_work(Connection& connection, const Committer::Work& work, model
   }
   if (result) {
     connection.release_savepoint();
+    write.on_commit = writer.take_on_commit();
   } else {
     connection.rollback_to_savepoint();
   }
-  return result;
 }
 
 }  // namespace
@@ -197,18 +201,14 @@ void Committer::submit(Unit unit, Done done) {
 }
 
 void Committer::write(Work work, WriteDone done) {
-  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}});
+  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}, {}});
 }
 
-Result<void> Committer::write_and_wait(Work work, const std::function<void()>& committed,
-                                       Patience patience) {
+Result<void> Committer::write_and_wait(Work work, Patience patience) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
-  WriteDone done = [&](Result<void> written) {
-    if (written && committed) committed();
-    promise.set_value(std::move(written));
-  };
-  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}});
+  WriteDone done = [&](Result<void> written) { promise.set_value(std::move(written)); };
+  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}});
   return result.get();
 }
 
@@ -377,9 +377,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
     std::visit(
         Overloaded{
             [&](UnitItem& unit) { unit.outcome = apply(connection, unit.unit, now, totals); },
-            [&](WriteItem& write) {
-              if (write.work) write.result = run_work(connection, write.work, now);
-            },
+            [&](WriteItem& write) { run_work(connection, write, now); },
             [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
             [&](RescheduleItem& mark) {
               mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
@@ -407,6 +405,7 @@ void Committer::Impl::finish(std::span<Item> batch) {
       committed += unit->outcome == Outcome::committed ? 1 : 0;
       if (unit->done) unit->done(unit->outcome);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
+      for (const auto& told : write->on_commit) told();
       end(*write, std::move(write->result));
     }
   }
@@ -419,6 +418,7 @@ void Committer::Impl::refuse(Item& item) {
     unit->outcome = Outcome::poison;
   } else if (auto* write = std::get_if<WriteItem>(&item)) {
     write->result = fail(Errc::conflict, "the store refuses these values");
+    write->on_commit.clear();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/model/clock.h"
@@ -123,9 +124,19 @@ class Writer {
   [[nodiscard]] Connection& connection() const { return connection_; }
   [[nodiscard]] model::Timestamp now() const { return now_; }  // constant within a batch
 
+  // `told` is called once the transaction is known to be durable, unless this work fails: on the
+  // Committer's thread, before its caller hears of it and before anybody is told of later
+  // transactions. That may be long after the caller was told that the outcome is not known, so that
+  // whatever `told` refers to has to live as long as the Committer runs. It must not block.
+  void on_commit(std::function<void()> told) { on_commit_.push_back(std::move(told)); }
+  [[nodiscard]] std::vector<std::function<void()>> take_on_commit() {
+    return std::exchange(on_commit_, {});
+  }
+
  private:
   Connection& connection_;
   model::Timestamp now_;
+  std::vector<std::function<void()>> on_commit_;
 };
 
 struct CommitterSettings {
@@ -179,14 +190,10 @@ class Committer {
   // stops or ends its retries.
   enum class Patience : std::uint8_t { none, until_it_works };
 
-  // The same for callers that may block; never from a callback. `committed`, if there is one, is
-  // called after a write that worked, on the Committer's thread: so whatever it tells others comes
-  // before what they are told of later transactions. Without patience, when the store begins to
-  // fail and as long as it does: `unavailable`, nothing was done and nothing will be; `timed_out`,
-  // its COMMIT failed in a way that does not tell whether it was done.
-  [[nodiscard]] model::Result<void> write_and_wait(Work work,
-                                                   const std::function<void()>& committed = {},
-                                                   Patience patience = Patience::none);
+  // The same for callers that may block; never from a callback. Without patience, when the store
+  // begins to fail and as long as it does: `unavailable`, nothing was done and nothing will be;
+  // `timed_out`, its COMMIT failed in a way that does not tell whether it was done.
+  [[nodiscard]] model::Result<void> write_and_wait(Work work, Patience patience = Patience::none);
 
   // The output reached its webhook. Missing is no error (it came twice).
   void delivered(const model::SessionKey& key, std::int64_t seq);

@@ -106,7 +106,7 @@ Result<void> DeadLetters::discard(const std::string& project_id, const std::stri
 
 Result<void> DeadLetters::replay_output(const std::string& project_id, const std::string& id,
                                         const std::function<void()>& committed) {
-  const auto work = [&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     auto letter = settle(connection, project_id, id, DeadLetterState::replayed);
     if (!letter) return fail(letter.error());
@@ -126,9 +126,9 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
         "INSERT INTO outbox (session, due_at, attempts) VALUES (:s, :d, 0)"
         " ON CONFLICT (session) DO NOTHING",
         *session, model::to_unix_ms(writer.now()));
+    if (committed) writer.on_commit(committed);
     return {};
-  };
-  return committer_.write_and_wait(work, committed);
+  });
 }
 
 Result<std::int64_t> DeadLetters::count_new() const {

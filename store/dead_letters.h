@@ -47,7 +47,7 @@ class DeadLetters {
   [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
 
   // Puts an undelivered output back among the pending ones. `conflict` unless it is new,
-  // `invalid_argument` if it is an event. `committed` is called as by Committer::write_and_wait.
+  // `invalid_argument` if it is an event. `committed` is called as by Writer::on_commit.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
                                                   const std::string& id,
                                                   const std::function<void()>& committed = {});

@@ -195,7 +195,7 @@ void Import::take_connections() {
         " fields = excluded.fields, source = excluded.source",
         id, project_, connection.name, connection.type,
         sealer_.seal("connections/fields/" + id, connection.fields.dump()),
-        connection.source.dump());
+        sealer_.seal("connections/source/" + id, connection.source.dump()));
     report.push_back({{"_id", id}, {"name", connection.name}});
   }
 }
@@ -381,7 +381,9 @@ Result<void> Import::take_endpoints() {
         endpoint.active_only, endpoint.error_text, webhook.url,
         webhook.secret.empty() ? std::string()
                                : sealer_.seal("endpoints/webhook_secret/" + id, webhook.secret),
-        webhook.secret_source);
+        webhook.secret_source.empty()
+            ? std::string()
+            : sealer_.seal("endpoints/webhook_secret_source/" + id, webhook.secret_source));
     report.push_back({{"_id", id}, {"name", endpoint.name}, {"urlToken", *token}});
   }
   return {};
@@ -421,7 +423,8 @@ Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& p
 }
 
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
-                                   const model::Bundle& bundle, const ImportLimits& limits) const {
+                                   const model::Bundle& bundle, const ImportLimits& limits) {
+  grow(writer, Lexicons::may_change);
   return Import(writer, sealer_, organisation_id, bundle, limits).run();
 }
 
@@ -433,7 +436,6 @@ Result<json> Assets::import_bundle(const std::string& organisation_id, const mod
     return report ? Result<void>() : fail(report.error());
   });
   if (!written) return fail(written.error());
-  bump_generation();
   return report;
 }
 

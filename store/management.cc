@@ -30,6 +30,13 @@ std::int64_t token_count(Connection& connection, const std::string& organisation
 
 }  // namespace
 
+void Assets::grow(Writer& writer, Lexicons lexicons) {
+  writer.on_commit([this, lexicons] {
+    if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
+    generation_.fetch_add(1);
+  });
+}
+
 Result<std::vector<ProjectInfo>> Assets::projects(const std::string& organisation_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<ProjectInfo>> {
     std::vector<ProjectInfo> list;
@@ -113,10 +120,10 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
         " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, :b, :d, :e)",
         token.id, project_id, token.label, token.type, token.script, now, token.created_by, now,
         token.changed_by);
+    grow(writer, Lexicons::stay);
     return {};
   });
   if (!written) return fail(written.error());
-  generation_.fetch_add(1);
   return token;
 }
 
@@ -135,13 +142,12 @@ Result<std::string> Assets::project_of_connection(const std::string& id) const {
 }
 
 Result<void> Assets::delete_connection(const std::string& project_id, const std::string& id) {
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    grow(writer, Lexicons::stay);
     const auto deleted = writer.connection().run(
         "DELETE FROM connections WHERE id = :i AND project_id = :p", id, project_id);
     return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such Connection");
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<std::string> Assets::project_of_lexicon(const std::string& id) const {

@@ -166,8 +166,7 @@ Result<std::vector<model::SessionKey>> Sessions::to_drain(std::size_t limit) con
 
 Result<void> Sessions::reset(const model::SessionKey& key,
                              const std::function<void(const WasReset&)>& committed) {
-  WasReset was;
-  const auto work = [&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     std::string damage;
     const auto before = load_session(connection, key, &damage);
@@ -176,17 +175,16 @@ Result<void> Sessions::reset(const model::SessionKey& key,
         "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"
         " execution = NULL WHERE key = :k RETURNING id",
         key.encode());
-    was = {};
-    was.outputs_released = abandon_execution(connection, session, writer.now());
-    if (!before->execution) return {};
-    was.ended_input = before->execution->input_id;
-    if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
-      insert_answer(connection, {was.ended_input, 500, "", writer.now() + answer_lifetime});
+    WasReset was{.ended_input = {},
+                 .outputs_released = abandon_execution(connection, session, writer.now())};
+    if (before->execution) {
+      was.ended_input = before->execution->input_id;
+      if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
+        insert_answer(connection, {was.ended_input, 500, "", writer.now() + answer_lifetime});
+      }
     }
+    if (committed) writer.on_commit([committed, was = std::move(was)] { committed(was); });
     return {};
-  };
-  return committer_.write_and_wait(work, [&] {
-    if (committed) committed(was);
   });
 }
 

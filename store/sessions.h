@@ -77,8 +77,8 @@ class Sessions {
   // Ends the conversation: context, Flow state and execution are emptied, pending calls and timers
   // lose their claim. The execution's input, if it was keyed, has a failure for an answer, and what
   // was held for its client goes to the webhook. Outputs and their numbers stay, and so does what
-  // waits in the inbox. `committed` is called as by Committer::write_and_wait. `not_found` if there
-  // is no such session.
+  // waits in the inbox. `committed` is called as by Writer::on_commit. `not_found` if there is no
+  // such session.
   [[nodiscard]] model::Result<void> reset(
       const model::SessionKey& key, const std::function<void(const WasReset&)>& committed = {});
 

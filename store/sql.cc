@@ -275,6 +275,9 @@ void Connection::script(std::string_view sql) {
 void Connection::begin() {
   run("BEGIN IMMEDIATE");
 }
+void Connection::begin_snapshot() {
+  run("BEGIN DEFERRED");
+}
 void Connection::commit() {
   run("COMMIT");
 }

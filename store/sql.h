@@ -189,6 +189,8 @@ class Connection {
   void script(std::string_view sql);
 
   void begin();
+  // What is read until `rollback` is of one moment.
+  void begin_snapshot();
   void commit();
   void rollback() noexcept;  // tolerates that nothing is open
   void savepoint();

@@ -124,7 +124,7 @@ Result<void> Store::mark_running() {
     writer.connection().run("DELETE FROM writers");
     return {};
   };
-  return impl_->committer.write_and_wait(work, {}, Committer::Patience::until_it_works);
+  return impl_->committer.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 Result<void> Store::mark_clean_stop() {

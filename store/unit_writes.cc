@@ -166,6 +166,13 @@ std::vector<std::string_view> left_alone(const Unit& unit) {
   return inputs;
 }
 
+// Where outputs go that nobody waits for any more: to the webhook, behind what is held.
+model::Delivery behind_held(Connection& connection, std::int64_t session) {
+  const auto held = connection.value<std::int64_t>(
+      "SELECT seq FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1", session);
+  return held ? model::Delivery::held : model::Delivery::pending;
+}
+
 // Whether any of what was held is pending now.
 bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
                  const std::vector<std::string_view>& alone) {
@@ -192,7 +199,7 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
     auto delivery = output.delivery;
     if (delivery == model::Delivery::none &&
         std::ranges::find(alone, output.input_id) != alone.end()) {
-      delivery = model::Delivery::pending;
+      delivery = behind_held(connection, session);
     }
     connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"

@@ -28,6 +28,10 @@ void add_status_command(CLI::App& app, Action& action);         // status
 int chat(Client& client, const std::string& url_token, const std::string& user_id,
          const std::string& session_id);
 
+// The whole text of a file, a pipe among them. `not_found`: there is none, it is a folder, or it
+// can't be read to its end; the message names it.
+[[nodiscard]] model::Result<std::string> read_file(const std::string& path);
+
 // Prints the error to stderr and gives the exit code of a failed command.
 int failed(const model::Error& error);
 

@@ -1,9 +1,10 @@
 // conversectl import, apikey.
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "daemon/ctl/commands.h"
@@ -39,13 +40,10 @@ void print_import(const nlohmann::json& report) {
 }
 
 int import_bundle(Client& client, const std::string& path, bool check_only) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return failed({model::Errc::not_found, path + ": can't be read; is the path right?"});
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto text = read_file(path);
+  if (!text) return failed(text.error());
   const nlohmann::json body{
-      {"file", path}, {"text", text}, {"environment", referenced_environment(text)}};
+      {"file", path}, {"text", *text}, {"environment", referenced_environment(*text)}};
   auto report = client.manage(
       "POST", check_only ? "/management/import?dryRun=true" : "/management/import", body);
   if (!report) return failed(report.error());
@@ -131,6 +129,25 @@ void add_project_commands(CLI::App& app, Action& action) {
   revoke->callback([args, &action] {
     action = [args](Client& client) { return revoke_key(client, args->first); };
   });
+}
+
+model::Result<std::string> read_file(const std::string& path) {
+  std::error_code unknown;  // then opening it says so
+  if (std::filesystem::is_directory(path, unknown)) {
+    return model::fail(model::Errc::not_found, path + ": is a folder; name a file in it");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  std::array<char, 16 * 1024> part;
+  // Not by iterators of the buffer: those throw where a read fails, the stream remembers it.
+  while (file) {
+    file.read(part.data(), part.size());
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad() || !file.eof()) {
+    return model::fail(model::Errc::not_found, path + ": can't be read; is the path right?");
+  }
+  return text;
 }
 
 int failed(const model::Error& error) {

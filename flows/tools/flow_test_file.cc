@@ -6,6 +6,7 @@
 
 #include "flows/fields.h"
 #include "flows/source.h"
+#include "flows/tools/match.h"
 
 namespace conversed::flows::tools {
 namespace {
@@ -16,6 +17,16 @@ using std::chrono::milliseconds;
 // A day in the middle of a year, a Tuesday at ten: nothing happens by chance of the calendar.
 constexpr std::int64_t default_now = 1'781'604'000'000;  // 2026-06-16 10:00 UTC
 constexpr milliseconds longest = std::chrono::hours(24 * 366);
+
+// Texts that are expected, at any depth, may be regular expressions.
+void check_patterns(const View& view) {
+  const Located& value = view.value();
+  if (value.is_text()) {
+    if (auto wrong = wrong_pattern(value.text())) view.problem(std::move(*wrong));
+  }
+  for (std::size_t i = 0; i < value.items().size(); ++i) check_patterns(view.item(i));
+  for (const auto& member : value.members()) check_patterns(view.member(member));
+}
 
 json value_of(const Fields& fields, std::string_view name) {
   const auto found = fields.find(name);
@@ -39,6 +50,7 @@ Stub read_stub(const View& view) {
   Stub stub;
   stub.method = text_of(fields, "method").value_or("");
   stub.url = text_of(fields, "url").value_or("");
+  if (const auto url = fields.find("url")) check_patterns(*url);
   if (const auto status = fields.find("status")) {
     stub.status = static_cast<int>(status->integer(100, 599).value_or(200));
   }
@@ -60,6 +72,9 @@ Expectation read_expectation(const View& view) {
     for (std::size_t i = 0; i < text->value().items().size(); ++i) {
       if (auto one = text->item(i).text()) expected.text->push_back(std::move(*one));
     }
+  }
+  for (const auto* name : {"text", "data", "context", "profile", "calls", "node", "state", "log"}) {
+    if (const auto found = fields.find(name)) check_patterns(*found);
   }
   if (const auto data = fields.find("data")) expected.data = data->value().to_json();
   expected.context = object_of(fields, "context");
@@ -156,7 +171,11 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
     }
   }
   fields.each("calls", [&](const View& item) { file.stubs.push_back(read_stub(item)); });
-  if (!fields.find("tests")) root.problem("'tests' is missing");
+  const auto tests = fields.find("tests");
+  if (!tests) root.problem("'tests' is missing");
+  if (tests && tests->value().is_array() && tests->value().items().empty()) {
+    tests->problem("there are no tests");
+  }
   fields.each("tests", [&](const View& item) { file.tests.push_back(read_case(item)); });
   if (report.size() > 0) return tl::unexpected<Problems>(report.take());
   return file;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr char separator = '\x1f';
 constexpr int value_version = 1;
+constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
 constexpr std::array<std::pair<EventType, std::string_view>, 6> event_types{{
     {EventType::user_message, "userMessage"},
@@ -66,7 +67,14 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
   if (value.value("v", 0) != value_version) {
     return fail(Errc::invalid_argument, "event " + event.id + ": unknown format version");
   }
-  event.accepted_at = from_unix_ms(value.value("at", std::int64_t{0}));
+  // Microseconds of today are beyond the last of them, too.
+  const auto at = value.find("at");
+  if (at == value.end() || !at->is_number_integer() || at->get<std::int64_t>() < 0 ||
+      at->get<std::int64_t>() > last_accepted_at_ms) {
+    return fail(Errc::invalid_argument,
+                "event " + event.id + ": its member at is no time in milliseconds");
+  }
+  event.accepted_at = from_unix_ms(at->get<std::int64_t>());
   if (auto text = value.find("text"); text != value.end()) {
     event.text = std::move(text->get_ref<std::string&>());
   }

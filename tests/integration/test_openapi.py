@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import unittest
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = HERE.parents[1] / "build" / "tools" / "python" / "bin"
@@ -106,6 +107,14 @@ class AgainstTheDocument(DaemonCase):
             lines += ["[[operations]]", f'include-operation-id = "{operation}"', f"[operations.checks.{check}]",
                       "enabled = false"]
         return "\n".join(lines) + "\n"
+
+    def test_it_is_an_openapi_document(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.daemon.ports['api']}/new/openapi.json", timeout=60) as answer:
+            document = answer.read()
+        # In the environment of tools: Debian's Python knows nothing of it.
+        check = "import json, sys, openapi_spec_validator; openapi_spec_validator.validate(json.load(sys.stdin))"
+        done = subprocess.run([TOOLS / "python", "-c", check], input=document, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def test_schemathesis_finds_nothing(self):
         folder = pathlib.Path(self.folder.name) / "schemathesis"

@@ -138,22 +138,25 @@ class Daemon:
             raise Failed(f"conversectl {' '.join(map(str, arguments))}: {done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else None
 
-    def idle(self):
-        """Nothing is left to do, and how much was done so far; None while there is something."""
+    def status(self):
+        """What is left to do, by name; how much was done so far."""
         status, body, _ = self.request("GET", "/management/status", basic=True)
+        if status != 200:
+            raise Failed(f"status: {status} {body}")
         counts = body["counts"]
-        waiting = (body["queue"]["lag"], counts["pendingDeliveries"], counts["pendingCalls"], counts["inInboxes"])
-        return (counts["appended"], counts["committedUnits"]) if status == 200 and not any(waiting) else None
+        left = {"lag": body["queue"]["lag"]} | {
+            name: counts[name] for name in ("pendingDeliveries", "pendingCalls", "inInboxes")}
+        return {name: count for name, count in left.items() if count}, (counts["appended"], counts["committedUnits"])
 
     def wait_idle(self, timeout=120):
         """Waits until it is idle twice with nothing done in between: the figures are not read at one instant."""
         deadline = time.monotonic() + timeout
         before = None
         while time.monotonic() < deadline:
-            now = self.idle()
-            if now is not None and now == before:
+            left, done = self.status()
+            if not left and done == before:
                 return
-            before = now
+            before = None if left else done
             if self.wait_end(0.05):
                 raise Failed("the daemon ended while it was waited for")
-        raise Failed(f"not idle within {timeout} s")
+        raise Failed(f"not idle within {timeout} s: {left}")

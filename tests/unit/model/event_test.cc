@@ -63,9 +63,26 @@ TEST(Event, DamagedRecordIsAnErrorNotAnAbort) {
   const auto decode = [&](std::string_view value) {
     return decode_event(key, "id", "inject", "t", value);
   };
-  for (const char* value : {"", "{", "[]", "1", "{}", R"({"v":2,"at":0})", R"({"v":1,"at":"x"})",
-                            R"({"v":1,"at":0,"text":1})", R"({"v":1,"at":0,"claim":{"kind":"x"}})",
-                            R"({"v":1,"at":0,"claim":1})"}) {
+  for (const char* value : {"",
+                            "{",
+                            "[]",
+                            "1",
+                            "{}",
+                            R"({"v":2,"at":0})",
+                            R"({"v":1,"at":"x"})",
+                            R"({"v":1,"at":0,"text":1})",
+                            R"({"v":1,"at":0,"claim":{"kind":"x"}})",
+                            R"({"v":1,"at":0,"claim":1})",
+                            R"({"v":1})",
+                            R"({"v":1,"at":null})",
+                            R"({"v":1,"at":-1})",
+                            R"({"v":1,"at":1.5})",
+                            R"({"v":1,"at":1e300})",
+                            R"({"v":1,"at":1700000000000000})",
+                            R"({"v":1,"at":253402300800000})",
+                            R"({"v":1,"at":9223372036854775807})",
+                            R"({"v":1,"at":18446744073709551615})",
+                            R"({"v":1,"at":-9223372036854775808})"}) {
     EXPECT_FALSE(decode(value)) << value;
   }
   EXPECT_TRUE(decode(R"({"v":1,"at":0})"));
