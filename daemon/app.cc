@@ -370,10 +370,9 @@ void App::Parts::update_metrics() {
   }
   metrics.events_appended.raise_to(events.appended());
   if (consuming.load()) {  // before, there is no worker
-    const auto& counts = worker->counts();
-    metrics.turns.raise_to(counts.turns.load());
-    metrics.turn_conflicts.raise_to(counts.conflicts.load());
-    metrics.dead_letters.raise_to(counts.dead_letters.load());
+    metrics.turns.raise_to(worker->counts().turns.load());
+    metrics.turn_conflicts.raise_to(worker->counts().conflicts.load());
+    metrics.dead_letters.raise_to(worker->counts().dead_letters.load());
   }
   metrics.commits.raise_to(store->committer().transactions());
   metrics.committed_units.raise_to(store->committer().units());
