@@ -13,6 +13,7 @@
 #include "api/body_budget.h"
 #include "api/http.h"
 #include "store/model/clock.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::api {
 
@@ -65,6 +66,11 @@ struct HttpSettings {
   // any thread; must be thread-safe. Nothing secret, and nothing of the exception, is in the
   // message.
   std::function<void(std::string_view message)> on_defect = nullptr;
+
+  // Where each of the server's threads, but for the one that accepts, has a heartbeat under `name`;
+  // must outlive the server. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
+  std::string name = "http";
 };
 
 }  // namespace conversed::api

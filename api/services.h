@@ -9,6 +9,7 @@
 #include "config/settings.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
+#include "store/model/live.h"
 
 namespace conversed::store {
 class Store;
@@ -34,7 +35,7 @@ class RateLimiter;
 struct ApiOptions {
   config::ApiSettings api;
   config::LimitSettings limits;
-  config::QuotaSettings quota;
+  model::Live<config::QuotaSettings> quota;
   config::ProactiveSettings proactive;
   config::OauthSettings oauth;
   std::string version;  // of the program, as `status` shows it

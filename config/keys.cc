@@ -21,7 +21,8 @@ constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();  //
 constexpr Key table[] = {
     path("data_dir", CONVERSED_FIELD(data_dir),
          "The folder of the embedded log and store, the key file and run/ports.json. Empty: "
-         "/var/lib/conversed for root, else $XDG_STATE_HOME/conversed, else "
+         "$STATE_DIRECTORY, which systemd sets, else /var/lib/conversed for root, else "
+         "$XDG_STATE_HOME/conversed, else "
          "~/.local/state/conversed."),
     whole("workers", CONVERSED_FIELD(workers), {1, 1024}, "Threads that run Turns and jobs."),
     words("roles", CONVERSED_FIELD(roles), role_words,
@@ -87,11 +88,13 @@ constexpr Key table[] = {
     size("api.max_header", CONVERSED_FIELD(api.max_header_bytes), {kib, mib},
          "The most bytes of request line and headers; beyond it 431."),
 
-    whole("limits.requests_per_second", CONVERSED_FIELD(limits.requests_per_second), {0, 1'000'000},
-          "Requests a second of one API key or, without one, of one address; beyond it 429. 0: no "
-          "limit."),
-    whole("limits.burst", CONVERSED_FIELD(limits.burst), {1, 1'000'000},
-          "Requests at once before limits.requests_per_second holds a key or address back."),
+    reloads(whole(
+        "limits.requests_per_second", CONVERSED_FIELD(limits.requests_per_second), {0, 1'000'000},
+        "Requests a second of one API key or, without one, of one address; beyond it 429. 0: no "
+        "limit.")),
+    reloads(
+        whole("limits.burst", CONVERSED_FIELD(limits.burst), {1, 1'000'000},
+              "Requests at once before limits.requests_per_second holds a key or address back.")),
     whole("limits.connections", CONVERSED_FIELD(limits.connections), {1, 1'000'000},
           "Open connections to the API; beyond it new ones are closed."),
     size("limits.large_bodies", CONVERSED_FIELD(limits.large_bodies_bytes),
@@ -106,12 +109,14 @@ constexpr Key table[] = {
           "Records taken from the log and not yet finished, of all sessions; beyond it reading "
           "pauses."),
 
-    whole("quota.injects_per_month", CONVERSED_FIELD(quota.injects_per_month), {0, no_limit},
-          "Injects of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited."),
-    whole("quota.jobs_per_month", CONVERSED_FIELD(quota.jobs_per_month), {0, no_limit},
-          "Jobs of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited."),
-    whole("quota.tokens", CONVERSED_FIELD(quota.tokens), {0, no_limit},
-          "Tokens of one organisation; beyond it 402. 0: unlimited."),
+    reloads(whole(
+        "quota.injects_per_month", CONVERSED_FIELD(quota.injects_per_month), {0, no_limit},
+        "Injects of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited.")),
+    reloads(
+        whole("quota.jobs_per_month", CONVERSED_FIELD(quota.jobs_per_month), {0, no_limit},
+              "Jobs of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited.")),
+    reloads(whole("quota.tokens", CONVERSED_FIELD(quota.tokens), {0, no_limit},
+                  "Tokens of one organisation; beyond it 402. 0: unlimited.")),
     whole(
         "quota.model_tokens_per_month", CONVERSED_FIELD(quota.model_tokens_per_month),
         {0, no_limit},
@@ -154,9 +159,10 @@ constexpr Key table[] = {
     flag("proactive.enabled", CONVERSED_FIELD(proactive.enabled),
          "Whether proactive set-up is offered; if not, it answers 501."),
 
-    networks("egress.allow", CONVERSED_FIELD(egress.allow),
-             "Addresses that Nodes, webhooks, provisioning and LLM calls may reach besides public "
-             "ones, such as those of your own network."),
+    reloads(networks(
+        "egress.allow", CONVERSED_FIELD(egress.allow),
+        "Addresses that Nodes, webhooks, provisioning and LLM calls may reach besides public "
+        "ones, such as those of your own network.")),
 
     duration("delivery.retry_for", CONVERSED_FIELD(delivery.retry_for), {0, 365 * day},
              "How long an output is offered to a webhook that fails; then it is a dead letter, and "
@@ -188,20 +194,19 @@ constexpr Key table[] = {
     size("flows.max_call", CONVERSED_FIELD(flows.max_call_bytes), {kib, 16 * mib},
          "The largest request of a Node: URL, headers and body; beyond it the Turn fails."),
 
-    word("log.level", CONVERSED_FIELD(log.level), log_level_words,
-         "The least important line that is logged."),
-    word("log.format", CONVERSED_FIELD(log.format), log_format_words,
-         "json: one object a line, for machines. text: for people."),
+    reloads(word("log.level", CONVERSED_FIELD(log.level), log_level_words,
+                 "The least important line that is logged.")),
+    reloads(word("log.format", CONVERSED_FIELD(log.format), log_format_words,
+                 "json: one object a line, for machines. text: for people.")),
 };
 
 #undef CONVERSED_FIELD
 
 constexpr std::string_view reserved[] = {
-    "CONVERSED_CONFIG",       // the path of the settings file, for start scripts
-    "CONVERSED_CREDENTIALS",  // the folder of secrets that a service manager hands over
-    "CONVERSED_NIGHTLY",      // long test campaigns
-    "CONVERSED_TEST_",        // the tests' own
-    "CONVERSED_FAULT_",       // fault injection
+    "CONVERSED_CONFIG",   // the path of the settings file, for start scripts
+    "CONVERSED_NIGHTLY",  // long test campaigns
+    "CONVERSED_TEST_",    // the tests' own
+    "CONVERSED_FAULT_",   // fault injection
 };
 
 }  // namespace
@@ -220,6 +225,17 @@ std::vector<std::string_view> changed_keys(const Settings& before, const Setting
     if (key.show(before, key) != key.show(after, key)) paths.push_back(key.path);
   }
   return paths;
+}
+
+Reloaded reload(Settings& running, const Settings& wanted) {
+  Reloaded result;
+  for (const Key& key : table) {
+    const auto value = key.show(wanted, key);
+    if (key.show(running, key) == value) continue;
+    if (key.reloads) (void)key.assign(running, key, value);  // of its form, since it was loaded
+    (key.reloads ? result.applied : result.need_restart).push_back(key.path);
+  }
+  return result;
 }
 
 }  // namespace conversed::config

@@ -188,6 +188,9 @@ struct LogSettings {
 struct Settings {
   // Empty stands for the default place, which depends on the user; `load` fills it in.
   std::filesystem::path data_dir;
+  // Where the keys are that secrets are sealed with. Empty: data_dir/master.key, which is made with
+  // the store. Not a key of the file: a service manager hands it over among the credentials.
+  std::filesystem::path master_key;
   std::uint32_t workers = 4;
   std::vector<Role> roles{Role::api, Role::worker, Role::scheduler, Role::deliverer};
   Duration shutdown_timeout = std::chrono::seconds(20);

@@ -22,6 +22,7 @@
 #include "api/services.h"
 #include "api/waiters.h"
 #include "daemon/admin.h"
+#include "daemon/backlog.h"
 #include "daemon/caller.h"
 #include "daemon/data_folder.h"
 #include "daemon/deliverer.h"
@@ -33,7 +34,9 @@
 #include "daemon/metrics.h"
 #include "daemon/part_settings.h"
 #include "daemon/recovery.h"
+#include "daemon/reload.h"
 #include "daemon/scheduler.h"
+#include "daemon/supervisor.h"
 #include "daemon/turn_worker.h"
 #include "daemon/version.h"
 #include "queue/pump.h"
@@ -56,14 +59,6 @@ constexpr std::size_t management_queue = 256;
 constexpr std::size_t sign_in_threads = 1;
 constexpr std::size_t sign_in_queue = 64;
 
-void log_key_file(api::KeyFileNews news, std::string_view message) {
-  if (news == api::KeyFileNews::unusable) {
-    log::error("keys of contact-center tokens can't be read", {{"error", message}});
-  } else {
-    log::info("keys of contact-center tokens have changed", {{"message", message}});
-  }
-}
-
 }  // namespace
 
 // All parts, in the order of what needs what: destruction goes the other way round.
@@ -78,20 +73,20 @@ struct App::Parts {
   Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
   Result<void> start_listening();
   Result<void> drain_inboxes();
-  queue::LanesSettings lanes_settings() const;
   TurnPorts ports();
   ChainContext chain_context();
   AppendEvent append_event();
-  void run_lane(queue::Run run, queue::Finish finish);
   void on_store_health(bool healthy);
   void die(const model::Error& error);
   void update_metrics();
   [[nodiscard]] bool ready();
+  [[nodiscard]] Progress progress();
   enum class Consumed : std::uint8_t { yes, nothing };
   [[nodiscard]] bool left_nothing(Consumed consumed) const;
 
   const config::Settings& settings;
   const model::Clock& clock;
+  model::Heartbeats heartbeats;
   DataFolder folder;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
@@ -133,6 +128,7 @@ struct App::Parts {
   std::unique_ptr<api::HttpServer> server;
   std::unique_ptr<api::HttpServer> admin;
   LateLog late_log;
+  Supervisor supervisor;
 };
 
 App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
@@ -149,17 +145,17 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       events(*log, keyed),
       assets(store->assets()),
       authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center)),
-      rate_limiter(
-          {.requests_per_second = all.limits.requests_per_second, .burst = all.limits.burst}),
+      rate_limiter(rate_limits(all.limits)),
       quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
       pool(management_threads, management_queue),
       sign_ins(sign_in_threads, sign_in_queue),
       webhooks(client_settings("webhooks", all.delivery.connections), policy),
       upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
-      deliverer(deliverer_settings(all.delivery), *store, webhooks, time, metrics),
-      caller(caller_settings(all), *store, upstreams, append_event(), time, metrics),
-      scheduler({}, *store, append_event(), time, metrics),
-      recovery(*store, time) {
+      deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
+      caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
+      scheduler({.heartbeats = &heartbeats}, *store, append_event(), time, metrics),
+      recovery(*store, time),
+      supervisor(ServiceManager(), heartbeats, [this] { return progress(); }) {
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
 }
@@ -221,20 +217,8 @@ void App::Parts::on_store_health(bool healthy) {
   }
 }
 
-void App::Parts::run_lane(queue::Run run, queue::Finish finish) {
-  worker->handle(std::move(run), std::move(finish), recovery.care(*lanes));
-}
-
-queue::LanesSettings App::Parts::lanes_settings() const {
-  queue::LanesSettings lanes_settings;
-  lanes_settings.workers = settings.workers;
-  lanes_settings.lane_limit = settings.limits.lane;
-  lanes_settings.in_flight_limit = settings.limits.in_flight;
-  lanes_settings.one_by_one_below = recovery.one_by_one_below();
-  return lanes_settings;
-}
-
 Result<void> App::Parts::start() {
+  if (auto watched = supervisor.start(); !watched) return watched;
   const auto ranges = checked_ranges(*log, *store);
   if (!ranges && !may_come_back(ranges.error())) return fail(ranges.error());
 
@@ -288,6 +272,8 @@ Result<void> App::Parts::start_listening() {
   api::HttpSettings http = http_settings(settings);
   http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
   http.clock = &clock;
+  http.name = "api";
+  http.heartbeats = &heartbeats;
   http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
   auto opened =
       api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
@@ -297,7 +283,8 @@ Result<void> App::Parts::start_listening() {
   server = std::move(*opened);
   auto opened_admin = open_admin_server(
       settings.admin,
-      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }});
+      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
+      heartbeats);
   if (!opened_admin) return fail(opened_admin.error());
   admin = std::move(*opened_admin);
   if (auto started = admin->start(); !started) return fail(started.error());
@@ -316,13 +303,15 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   recovery_begun = true;
   if (auto marked = store->mark_running(); !marked) return fail(marked.error());
   worker.emplace(chain_context(), store->committer(), watch, busy, ports());
-  lanes = std::make_unique<queue::Lanes>(lanes_settings(),
+  lanes = std::make_unique<queue::Lanes>(lanes_settings(settings, recovery, heartbeats),
                                          [this](queue::Run&& run, queue::Finish finish) {
-                                           run_lane(std::move(run), std::move(finish));
+                                           worker->handle(std::move(run), std::move(finish),
+                                                          recovery.care(*lanes));
                                          });
   lanes_to_touch = lanes.get();
   events.release();
   queue::PumpSettings pump_settings;
+  pump_settings.heartbeats = &heartbeats;
   pump_settings.report = [](const queue::Error& error) {
     log::error("log can't be read; trying again", {{"error", error.message}});
   };
@@ -333,6 +322,7 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   pump_to_hold = pump.get();
   consuming = true;
   log::info("ready", {{"dataDir", settings.data_dir.string()}, {"workers", settings.workers}});
+  supervisor.ready();
   auto organisations = store->accounts().organisations();
   if (organisations && organisations->empty()) {
     log::warn("there is no organisation yet: stop the daemon and run `conversed init`");
@@ -358,16 +348,30 @@ bool App::Parts::ready() {
   return consuming.load() && store->committer().healthy() && log->health().has_value();
 }
 
+// Nothing here waits for the store, or for a loop that may stand still.
+Progress App::Parts::progress() {
+  Progress now;
+  now.appended = events.appended();
+  now.delivered = metrics.deliveries(DeliveryOutcome::delivered).value();
+  now.consuming = consuming.load();
+  now.store_healthy = store->committer().healthy();
+  now.log_healthy = log->health().has_value();
+  // What `start_consuming` sets is there once it has set `consuming`.
+  if (!now.consuming) return now;
+  now.turns = worker->counts().turns.load();
+  now.in_flight = lanes->in_flight();
+  return now;
+}
+
 void App::Parts::update_metrics() {
   for (const auto& [status, count] : server->answer_counts()) {
     metrics.requests(status).raise_to(count);
   }
   metrics.events_appended.raise_to(events.appended());
   if (consuming.load()) {  // before, there is no worker
-    const auto& counts = worker->counts();
-    metrics.turns.raise_to(counts.turns.load());
-    metrics.turn_conflicts.raise_to(counts.conflicts.load());
-    metrics.dead_letters.raise_to(counts.dead_letters.load());
+    metrics.turns.raise_to(worker->counts().turns.load());
+    metrics.turn_conflicts.raise_to(worker->counts().conflicts.load());
+    metrics.dead_letters.raise_to(worker->counts().dead_letters.load());
   }
   metrics.commits.raise_to(store->committer().transactions());
   metrics.committed_units.raise_to(store->committer().units());
@@ -375,18 +379,7 @@ void App::Parts::update_metrics() {
   metrics.store_healthy.set(store->committer().healthy() ? 1 : 0);
   metrics.log_healthy.set(log->health() ? 1 : 0);
   metrics.ready.set(ready() ? 1 : 0);
-  // A log that is away is not asked.
-  const auto ranges = log->health() ? log->ranges() : fail(model::Error());
-  if (ranges) {
-    std::int64_t lag = 0;
-    for (const auto& range : *ranges) lag += range.end - range.committed;
-    metrics.log_lag.set(static_cast<double>(lag));
-  }
-  if (auto pending = store->outbox().pending())
-    metrics.deliveries_pending.set(static_cast<double>(*pending));
-  if (auto waiting = store->dead_letters().count_new()) {
-    metrics.dead_letters_waiting.set(static_cast<double>(*waiting));
-  }
+  update_backlog(metrics, *log, *store);
 }
 
 // Whether nothing is left that the next start would have to be careful with, provided that the runs
@@ -404,6 +397,8 @@ void App::Parts::stop(milliseconds limit) {
         std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
     return std::max(rest - keep_back, milliseconds(100));
   };
+  supervisor.stopping(limit);
+  supervisor.stop();
   late_log.stop();
   const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
   bool answered = true;
@@ -459,7 +454,7 @@ Result<void> App::start() {
   if (!folder) return fail(folder.error());
   auto egress = Egress::create(settings_.egress.allow);
   if (!egress) return fail(egress.error());
-  auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
+  auto contact_center = api::JwtVerifier::open(settings_.contact_center, report_key_file);
   if (!contact_center) return fail(contact_center.error());
   auto store = open_embedded_store(settings_, clock_);
   if (!store) return fail(store.error());
@@ -470,6 +465,22 @@ Result<void> App::start() {
   auto started = parts_->start();
   if (!started) stop();
   return started;
+}
+
+void App::reload(const std::function<std::optional<config::Settings>()>& read) {
+  if (!parts_) return;
+  parts_->supervisor.reloading();
+  const auto wanted = read();
+  if (!wanted) {
+    return parts_->supervisor.reloaded("New settings refused, see the log; the old ones stay");
+  }
+  const auto reloaded = config::reload(settings_, *wanted);
+  parts_->supervisor.reloaded(reload_parts(settings_, reloaded,
+                                           {.rate_limiter = parts_->rate_limiter,
+                                            .injects = parts_->quota,
+                                            .quota = parts_->options.quota,
+                                            .webhooks = parts_->webhooks,
+                                            .upstreams = parts_->upstreams}));
 }
 
 void App::stop() {

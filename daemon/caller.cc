@@ -84,7 +84,7 @@ class Caller::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    return thread_.start("caller", [this] { run(); });
+    return thread_.start("caller", settings_.heartbeats, [this] { run(); });
   }
   void stop() {
     thread_.stop();
@@ -176,7 +176,7 @@ SteadyClock::time_point Caller::Engine::next_look() const {
 }
 
 void Caller::Engine::read_letters() {
-  auto letters = thread_.mailbox()->take(next_look());
+  auto letters = thread_.take(next_look());
   stop_ = stop_ || letters.stop;
   if (stop_) return;
   for (auto& append : letters.appends) appended(std::move(append));

@@ -10,6 +10,7 @@
 #include "daemon/service.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::store {
 class Store;
@@ -33,6 +34,8 @@ struct CallerSettings {
   BackoffSettings append_backoff{.first = std::chrono::milliseconds(50),
                                  .max = std::chrono::milliseconds(2'000),
                                  .max_asked = std::chrono::milliseconds(0)};
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Makes the calls that executions wait for, HTTP requests and searches in knowledge, and appends

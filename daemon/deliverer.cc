@@ -100,7 +100,7 @@ class Deliverer::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    return thread_.start("deliverer", [this] { run(); });
+    return thread_.start("deliverer", settings_.heartbeats, [this] { run(); });
   }
   void stop() { thread_.stop(); }
 
@@ -188,7 +188,7 @@ SteadyClock::time_point Deliverer::Engine::next_look() const {
 }
 
 void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
-  auto letters = thread_.mailbox()->take(until);
+  auto letters = thread_.take(until);
   stop_ = stop_ || letters.stop;
   for (auto& offer : letters.offers) {
     if (offer.outputs.empty()) {

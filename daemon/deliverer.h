@@ -11,6 +11,7 @@
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::store {
 class Store;
@@ -29,6 +30,8 @@ struct DelivererSettings {
   std::size_t max_sessions = 100'000;  // that are known at once; others wait in the store
   std::size_t max_outputs = 20'000;    // in memory; others wait in the store
   std::size_t max_outputs_each = 64;   // of one session in memory
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Sends pending outputs to their Endpoints' webhooks: of one session in order and one at a time, of

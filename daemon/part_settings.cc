@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/logging.h"
+#include "daemon/recovery.h"
 #include "daemon/version.h"
 
 namespace conversed::daemon {
@@ -40,7 +41,7 @@ api::ApiOptions api_options(const config::Settings& settings, model::Timestamp s
   api::ApiOptions options;
   options.api = settings.api;
   options.limits = settings.limits;
-  options.quota = settings.quota;
+  options.quota = model::Live<config::QuotaSettings>(settings.quota);
   options.proactive = settings.proactive;
   options.oauth = settings.oauth;
   options.version = version;
@@ -88,8 +89,33 @@ HttpClientSettings client_settings(std::string name, std::size_t connections) {
   return settings;
 }
 
-DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
+queue::LanesSettings lanes_settings(const config::Settings& settings, const Recovery& recovery,
+                                    model::Heartbeats& heartbeats) {
+  queue::LanesSettings lanes;
+  lanes.workers = settings.workers;
+  lanes.lane_limit = settings.limits.lane;
+  lanes.in_flight_limit = settings.limits.in_flight;
+  lanes.one_by_one_below = recovery.one_by_one_below();
+  lanes.heartbeats = &heartbeats;
+  return lanes;
+}
+
+void report_key_file(api::KeyFileNews news, std::string_view message) {
+  if (news == api::KeyFileNews::unusable) {
+    log::error("keys of contact-center tokens can't be read", {{"error", message}});
+  } else {
+    log::info("keys of contact-center tokens have changed", {{"message", message}});
+  }
+}
+
+api::RateLimits rate_limits(const config::LimitSettings& settings) {
+  return {.requests_per_second = settings.requests_per_second, .burst = settings.burst};
+}
+
+DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
+                                     model::Heartbeats& heartbeats) {
   DelivererSettings deliverer;
+  deliverer.heartbeats = &heartbeats;
   deliverer.timeout = settings.timeout;
   deliverer.retry_for = settings.retry_for;
   deliverer.connections = settings.connections;
@@ -114,9 +140,10 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
-CallerSettings caller_settings(const config::Settings& all) {
+CallerSettings caller_settings(const config::Settings& all, model::Heartbeats& heartbeats) {
   const config::CallSettings& settings = all.calls;
   CallerSettings caller;
+  caller.heartbeats = &heartbeats;
   caller.model_tokens_per_month = all.quota.model_tokens_per_month;
   caller.max_response_bytes = settings.max_response_bytes;
   // One slow upstream leaves half of the connections to the others.

@@ -63,7 +63,7 @@ class Scheduler::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    return thread_.start("scheduler", [this] { run(); });
+    return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
   }
   void stop() { thread_.stop(); }
 
@@ -102,6 +102,7 @@ class Scheduler::Engine {
 
 void Scheduler::Engine::run() {
   while (!stop_) {
+    model::fault_point("scheduler.loop");
     load();
     fire_due();
     count_.store(timers_.size() + retries_.size() + appending_.size(), std::memory_order_relaxed);
@@ -126,7 +127,7 @@ SteadyClock::time_point Scheduler::Engine::next_look() const {
 }
 
 void Scheduler::Engine::read_letters() {
-  auto letters = thread_.mailbox()->take(next_look());
+  auto letters = thread_.take(next_look());
   stop_ = letters.stop;
   if (stop_) return;
   for (const auto& append : letters.appends) appended(append);

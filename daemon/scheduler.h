@@ -8,6 +8,7 @@
 #include "daemon/service.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::store {
 class Store;
@@ -23,6 +24,8 @@ struct SchedulerSettings {
   // The clock is looked at again at least so often, in case it jumped.
   std::chrono::milliseconds max_sleep{5'000};
   std::chrono::milliseconds append_retry{500};  // after an append that failed
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Appends a `timer` Event for each timer that falls due: id "<timer id>-t", claim {timer, timer

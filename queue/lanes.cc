@@ -7,10 +7,12 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <unordered_map>
 
 #include "queue/progress.h"
+#include "store/model/fault_points.h"
 
 namespace conversed::queue {
 namespace {
@@ -48,7 +50,9 @@ class Lanes::Impl {
     recovering_ = !settings_.one_by_one_below.empty();
     const std::size_t threads = std::max<std::size_t>(settings_.workers, 1);
     for (std::size_t at = 0; at < threads; ++at) {
-      workers_.emplace_back([this] { work(); });
+      workers_.emplace_back([this, at] {
+        work(model::heartbeat_of(settings_.heartbeats, "worker " + std::to_string(at + 1)));
+      });
     }
   }
 
@@ -321,10 +325,11 @@ class Lanes::Impl {
     LaneNode* lane;
   };
 
-  void work() {
+  void work(model::Heartbeat heartbeat) {
     std::vector<Taken> taken;
-    while (take(taken)) {
+    while (take(taken, heartbeat)) {
       for (std::size_t at = 0; at < taken.size(); ++at) {
+        heartbeat.beat();
         finishing_worker_of = at + 1 == taken.size() ? this : nullptr;
         handler_(std::move(taken[at].run), Finish(&self_, taken[at].lane));
       }
@@ -334,12 +339,14 @@ class Lanes::Impl {
   }
 
   // Waits for runs and takes some; false when it is all over.
-  bool take(std::vector<Taken>& taken) {
+  bool take(std::vector<Taken>& taken, model::Heartbeat& heartbeat) {
+    model::fault_point("worker.loop");
     std::unique_lock lock(mutex_);
     while (taken.empty()) {
       while (!may_run() && !ended_) {
+        heartbeat.beat();
         ++idle_workers_;
-        work_.wait(lock);
+        work_.wait_for(lock, model::beat_interval);
         --idle_workers_;
       }
       if (ended_) return false;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "queue/log.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::queue {
 
@@ -74,6 +75,8 @@ struct LanesSettings {
   // end). A partition that is not assigned is not waited for, and one that comes when all is over
   // is like any other. Empty: none of this.
   std::map<std::int32_t, std::int64_t> one_by_one_below;
+  // Where each worker has a heartbeat; must outlive the lanes. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Keeps each key's records in order while any number of keys run side by side, and knows what is

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
@@ -62,7 +63,7 @@ std::string line_of(std::uint32_t id) {
          '\n';
 }
 
-Result<std::string> read_private(const std::filesystem::path& path) {
+Result<std::string> read_private(const std::filesystem::path& path, KeyFile keeper) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
     return errno == ENOENT ? fail(Errc::not_found, "there is no key file " + path.string())
@@ -72,7 +73,7 @@ Result<std::string> read_private(const std::filesystem::path& path) {
   if (::fstat(file.get(), &status) != 0) {
     return fail(Errc::unavailable, "the key file can't be read");
   }
-  if ((status.st_mode & 077) != 0) {
+  if (keeper == KeyFile::own && (status.st_mode & 077) != 0) {
     return fail(Errc::permission_denied, "others than the owner may use the key file " +
                                              path.string() + ": its mode must be 0600");
   }
@@ -106,7 +107,7 @@ Result<void> Sealer::create_key_file(const std::filesystem::path& file) {
 Result<void> Sealer::add_key(const std::filesystem::path& file) {
   auto current = open(file);
   if (!current) return fail(current.error());
-  auto text = read_private(file);
+  auto text = read_private(file, KeyFile::own);
   if (!text) return fail(text.error());
   const auto fresh = file.string() + "." + model::new_id();
   auto written = write_new(fresh, *text + line_of(current->keys_.rbegin()->first + 1));
@@ -123,9 +124,9 @@ Result<void> Sealer::add_key(const std::filesystem::path& file) {
   return {};
 }
 
-Result<Sealer> Sealer::open(const std::filesystem::path& file) {
+Result<Sealer> Sealer::open(const std::filesystem::path& file, KeyFile keeper) {
   ready();
-  auto text = read_private(file);
+  auto text = read_private(file, keeper);
   if (!text) return fail(text.error());
   Sealer sealer;
   std::istringstream lines(*text);
@@ -148,6 +149,14 @@ Result<Sealer> Sealer::open(const std::filesystem::path& file) {
     return fail(Errc::invalid_argument, "the key file " + file.string() + " is damaged");
   }
   return sealer;
+}
+
+bool Sealer::has_keys_of(const Sealer& other) const {
+  return std::all_of(other.keys_.begin(), other.keys_.end(), [this](const auto& entry) {
+    const auto own = keys_.find(entry.first);
+    return own != keys_.end() &&
+           sodium_memcmp(own->second.data(), entry.second.data(), entry.second.size()) == 0;
+  });
 }
 
 Sealer::~Sealer() {

@@ -11,6 +11,12 @@
 
 namespace conversed::store {
 
+// Who keeps a key file, and with it the care for who may read it.
+enum class KeyFile : std::uint8_t {
+  own,          // the owner: nobody else may read or write it
+  handed_over,  // a service manager, which hands over a file with access rules of its own
+};
+
 // Encrypts the secrets that the store keeps (Connection fields, webhook secrets) with
 // XChaCha20-Poly1305. Every sealed value is bound to its place by associated data, so that a value
 // that was moved to another row does not open. A value names the key that sealed it: new values
@@ -28,9 +34,13 @@ class Sealer {
   // file in one step.
   [[nodiscard]] static model::Result<void> add_key(const std::filesystem::path& file);
 
-  // `permission_denied` if anybody but the owner may read or write the file, `not_found` if there
-  // is none, `invalid_argument` if it holds no key.
-  [[nodiscard]] static model::Result<Sealer> open(const std::filesystem::path& file);
+  // `permission_denied` if it is our own and anybody but the owner may read or write the file,
+  // `not_found` if there is none, `invalid_argument` if it holds no key.
+  [[nodiscard]] static model::Result<Sealer> open(const std::filesystem::path& file,
+                                                  KeyFile keeper = KeyFile::own);
+
+  // Whether it opens whatever the other one has sealed.
+  [[nodiscard]] bool has_keys_of(const Sealer& other) const;
 
   Sealer(Sealer&&) noexcept = default;
   Sealer& operator=(Sealer&&) noexcept = default;

@@ -74,17 +74,38 @@ Store::~Store() {
   impl_->committer.stop();
 }
 
+namespace {
+
+// A store without its key is an operator's mistake; a new key would hide it. So would a key that is
+// handed over and is not the one that values were sealed with.
+Result<Sealer> open_sealer(const StoreSettings& settings, const std::filesystem::path& store_file) {
+  const auto own = settings.data_dir / "master.key";
+  std::error_code ignored;
+  const bool has_own = std::filesystem::exists(own, ignored);
+  if (settings.master_key.empty()) {
+    if (!has_own && !std::filesystem::exists(store_file, ignored)) {
+      auto created = Sealer::create_key_file(own);
+      if (!created) return fail(created.error());
+    }
+    return Sealer::open(own);
+  }
+  auto handed_over = Sealer::open(settings.master_key, KeyFile::handed_over);
+  if (!handed_over || !has_own) return handed_over;
+  auto sealed_with = Sealer::open(own);
+  if (!sealed_with) return sealed_with;
+  if (handed_over->has_keys_of(*sealed_with)) return handed_over;
+  return fail(Errc::conflict, "the credential " + settings.master_key.string() +
+                                  " lacks a key of " + own.string() +
+                                  ", which values are sealed with: make it a copy of that file, or "
+                                  "remove the file if it is of no use");
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
                                            const model::Clock& clock) {
   const auto file = settings.data_dir / "store.db";
-  const auto key_file = settings.data_dir / "master.key";
-  std::error_code ignored;
-  // A store without its key is an operator's mistake; a new key would hide it.
-  if (!std::filesystem::exists(file, ignored) && !std::filesystem::exists(key_file, ignored)) {
-    auto created = Sealer::create_key_file(key_file);
-    if (!created) return fail(created.error());
-  }
-  auto sealer = Sealer::open(key_file);
+  auto sealer = open_sealer(settings, file);
   if (!sealer) return fail(sealer.error());
   auto database = Database::open(
       {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});

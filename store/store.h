@@ -24,7 +24,9 @@
 namespace conversed::store {
 
 struct StoreSettings {
-  std::filesystem::path data_dir;  // must exist; `store.db` and `master.key` are in it
+  std::filesystem::path data_dir;  // must exist; `store.db` is in it
+  // The key file, if somebody else keeps it; empty: `data_dir/master.key`, made with the store.
+  std::filesystem::path master_key;
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
@@ -37,7 +39,8 @@ class Store {
  public:
   // Opens the store, or makes it with a new master key if the folder has neither. Refused, with the
   // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
-  // key is missing. `clock` must outlive the Store.
+  // key is missing, a `master_key` that lacks what the data folder's own key file has. `clock` must
+  // outlive the Store.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;

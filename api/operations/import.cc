@@ -107,7 +107,7 @@ Result<std::optional<store::ProjectInfo>> check_role(Services& services, const P
 Result<void> check_tokens(Services& services, const Principal& principal,
                           const std::optional<store::ProjectInfo>& project,
                           const model::Bundle& bundle) {
-  const auto quota = services.options.quota.tokens;
+  const auto quota = services.options.quota.get().tokens;
   if (quota == 0 || bundle.tokens.empty()) return {};
   auto used = services.store.assets().count_tokens(principal.organisation_id);
   if (!used) return model::fail(store_error(used.error()));
@@ -141,8 +141,8 @@ void import(Call call, Services& services, Reply reply) {
     if (!room) return send_error(reply, import_operation, room.error());
     return send_json(reply, status::ok, {{"problems", json::array()}});
   }
-  auto report = services.store.assets().import_bundle(call.principal->organisation_id, *bundle,
-                                                      {.tokens = services.options.quota.tokens});
+  auto report = services.store.assets().import_bundle(
+      call.principal->organisation_id, *bundle, {.tokens = services.options.quota.get().tokens});
   if (!report) return send_error(reply, import_operation, store_error(report.error()));
   send_json(reply, status::ok, *report);
 }

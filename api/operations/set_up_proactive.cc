@@ -61,7 +61,8 @@ Result<Wanted> read_wanted(const Call& call, Services& services) {
                 .created_at = services.clock.now(),
                 .changed_at = services.clock.now()};
   wanted.creation.organisation_id = project->organisation_id;
-  wanted.creation.max_per_month = static_cast<std::int64_t>(services.options.quota.jobs_per_month);
+  wanted.creation.max_per_month =
+      static_cast<std::int64_t>(services.options.quota.get().jobs_per_month);
   if (*key) {
     wanted.creation.keyed =
         store::KeyedAnswer{{(*key)->scope, (*key)->key, hex((*key)->body_hash)}, {}};

@@ -49,10 +49,8 @@ class Daemon:
         if done.returncode != 0:
             raise Failed(f"init: {done.stderr}")
 
-    def start(self, extra_environment=None, timeout=60):
-        """Starts it and waits until it is ready; False if it ended before that."""
-        ports_file = self.folder / "data" / "run" / "ports.json"
-        ports_file.unlink(missing_ok=True)
+    def spawn(self, extra_environment=None):
+        """Starts it and waits for nothing."""
         environment = dict(self.environment)
         environment.update(extra_environment or {})
         with open(self.log_path, "ab") as log:
@@ -60,6 +58,12 @@ class Daemon:
                 [self.binaries / "conversed", "--config", self.config],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
         self.ended = os.pidfd_open(self.process.pid)
+
+    def start(self, extra_environment=None, timeout=60):
+        """Starts it and waits until it is ready; False if it ended before that."""
+        ports_file = self.folder / "data" / "run" / "ports.json"
+        ports_file.unlink(missing_ok=True)
+        self.spawn(extra_environment)
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if ports_file.exists():

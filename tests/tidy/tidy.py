@@ -28,6 +28,7 @@ THIRD_PARTY = {
     "soci/": ["store/*.cc", "queue/sqlite_*"],
     "sodium.h": ["store/*.cc", "api/auth/*.cc", "daemon/webhook.cc"],
     "spdlog/": ["daemon/logging.*"],
+    "systemd/": ["daemon/service_manager.cc"],
     "sqlite3.h": ["store/*.cc", "queue/sqlite_*"],
     "tl/expected.hpp": ["*"],
     "unicode/": ["api/*.cc", "flows/*.cc", "store/*.cc"],
