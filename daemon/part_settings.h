@@ -22,7 +22,8 @@ namespace conversed::daemon {
 // Of the API's listener; what calls back is left to the caller.
 [[nodiscard]] api::HttpSettings http_settings(const config::Settings& settings);
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
-[[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings);
+[[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings,
+                                        const config::CallSettings& calls);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
 // Reports go to the log of this process.

@@ -228,6 +228,7 @@ Result<void> TurnRunner::suspend(std::optional<model::HttpCall> http,
     http->idempotency_key = execution.pending_call_id;
   }
   execution.state = execution_state();
+  execution.entered = entered_flows();
   turn_.effects_.call = model::PendingCall{.id = execution.pending_call_id,
                                            .session = session().key,
                                            .trace_id = execution.trace_id,

@@ -6,8 +6,9 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds default_timeout = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
+
+constexpr std::string_view connection_deleted = "connection_deleted";
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
@@ -45,7 +46,7 @@ struct Request {
   std::vector<std::pair<std::string, expression::Template>> headers;
   std::optional<expression::JsonTemplate> body;
   std::optional<expression::Path> store_in;
-  std::chrono::milliseconds timeout{};
+  std::optional<std::chrono::milliseconds> timeout;
   int retries = 0;
   std::optional<NodeIndex> on_error;
 };
@@ -59,8 +60,7 @@ class HttpRequestNode final : public Node {
     if (!request_.connection.empty()) {
       const auto known = turn.assets().connection_ids.find(request_.connection);
       if (known == turn.assets().connection_ids.end()) {
-        return failed(turn, "connection_deleted",
-                      "the Connection '" + request_.connection + "' does not exist any more", 0);
+        return connection_is_deleted(turn);
       }
       call.connection_id = known->second;
     }
@@ -80,12 +80,14 @@ class HttpRequestNode final : public Node {
       call.headers.emplace_back(name, std::move(rendered));
     }
     if (request_.body) add_body(turn, call, has_content_type);
-    call.timeout = request_.timeout;
+    call.timeout = request_.timeout.value_or(turn.limits().call_timeout);
     call.retries = request_.retries;
     return CallUpstream{std::move(call)};
   }
 
   Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
+    // Gone since the call was asked for: who makes calls knows no names.
+    if (result.error_code == connection_deleted) return connection_is_deleted(turn);
     if (!result.error_code.empty()) {
       return failed(turn, result.error_code, result.error_message, result.status);
     }
@@ -110,6 +112,11 @@ class HttpRequestNode final : public Node {
       call.headers.emplace_back("Content-Type",
                                 is_text ? "text/plain; charset=utf-8" : "application/json");
     }
+  }
+
+  Result<Step> connection_is_deleted(Turn& turn) const {
+    return failed(turn, connection_deleted,
+                  "the Connection '" + request_.connection + "' does not exist any more", 0);
   }
 
   Result<Step> failed(Turn& turn, std::string_view code, const std::string& message,
@@ -142,10 +149,13 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                   .headers = config.headers("headers"),
                   .body = config.json_template("body"),
                   .store_in = config.path("storeIn"),
-                  .timeout = config.duration("timeout", default_timeout,
-                                             std::chrono::milliseconds(1), longest_timeout),
+                  .timeout = std::nullopt,
                   .retries = config.integer("retries", 0, 0, 10),
                   .on_error = std::nullopt};
+  if (config.has("timeout")) {
+    request.timeout =
+        config.duration("timeout", std::nullopt, std::chrono::milliseconds(1), longest_timeout);
+  }
   if (config.has("onError")) request.on_error = config.branch("onError");
   if (request.body && (request.method == "GET" || request.method == "HEAD")) {
     config.problem("body", "a " + request.method + " request has no body");
@@ -160,7 +170,8 @@ constexpr NodeField fields[]{
     {"headers", "texts to templates", "Further headers."},
     {"body", "JSON template", "A text is sent as it is, everything else as JSON."},
     {"storeIn", "path", "Where the answer's body goes: its value if it is JSON, else its text."},
-    {"timeout", "duration", "Of one attempt, at most 5m; default 10s."},
+    {"timeout", "duration",
+     "Of one attempt, at most 5m; default: the setting `calls.timeout`, 10s."},
     {"retries", "number", "Further attempts after the first, 0 to 10; default 0."},
     {"onError", "nodes",
      "Run if the call fails, with `input.error` = `{code, message, status}`; then the Flow goes "
