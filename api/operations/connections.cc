@@ -70,7 +70,8 @@ class Search {
       if (!flow) return model::fail(flow.error());
       if (!*flow) continue;
       newest.push_back(*flow);
-      known_.emplace(info.name, Known{std::move(info), *std::move(flow)});
+      std::string name = info.name;
+      known_.emplace(std::move(name), Known{std::move(info), *std::move(flow)});
     }
     ways_ = std::make_unique<flows::tools::WaysToConnection>(connection_.name, std::move(newest));
     return {};
