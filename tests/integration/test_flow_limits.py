@@ -1,12 +1,13 @@
-"""A Turn that goes past a limit fails: the user is told, nothing else of it shows, and a dead letter says which limit and
-which Node. Limits are settings."""
+"""A Turn that goes past a limit, which is a setting, fails: the user is told, nothing else of it shows, and a dead
+letter names the limit and the Node."""
 
 import unittest
 
 from case import DaemonCase
 
 SETTINGS = """
-flows: {max_steps: 30, max_visits: 8, max_outputs: 3, max_context: 2KiB, max_profile: 1KiB, max_output: 1KiB, max_call: 1KiB}
+flows:
+  {max_steps: 30, max_visits: 8, max_outputs: 3, max_context: 2KiB, max_profile: 1KiB, max_output: 1KiB, max_call: 1KiB}
 calls: {timeout: 200ms}
 """
 

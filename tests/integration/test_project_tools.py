@@ -24,7 +24,8 @@ flows:
       - id: ask
         question: "Which?"
       - id: look
-        httpRequest: {connection: crm, url: "UPSTREAM/orders", onError: [{say: "{{input.error.code}}: {{input.error.message}}"}]}
+        httpRequest: {connection: crm, url: "UPSTREAM/orders",
+                      onError: [{say: "{{input.error.code}}: {{input.error.message}}"}]}
   - name: Sleeper
     nodes:
       - sleep: {for: 1h}
