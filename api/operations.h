@@ -34,6 +34,15 @@ extern const Operation oauth_token_operation;
 extern const Operation oauth_revoke_operation;
 
 extern const Operation import_operation;
+extern const Operation list_projects_operation;
+extern const Operation export_operation;
+extern const Operation list_flows_operation;
+extern const Operation list_flow_versions_operation;
+extern const Operation show_flow_definition_operation;
+extern const Operation diff_flow_operation;
+extern const Operation roll_back_flow_operation;
+extern const Operation list_connections_operation;
+extern const Operation connection_usages_operation;
 extern const Operation create_api_key_operation;
 extern const Operation list_api_keys_operation;
 extern const Operation revoke_api_key_operation;

@@ -175,7 +175,7 @@ ChainContext App::Parts::chain_context() {
           .assets = assets,
           .waiters = waiters,
           .clock = clock,
-          .limits = flow_limits(settings.flows),
+          .limits = flow_limits(settings.flows, settings.calls),
           .suspect_before = recovery.suspect_before()};
 }
 

@@ -70,7 +70,7 @@ api::LockoutLimits lockout_limits(const config::SignInSettings& settings) {
           .duration = settings.lockout};
 }
 
-flows::Limits flow_limits(const config::FlowSettings& settings) {
+flows::Limits flow_limits(const config::FlowSettings& settings, const config::CallSettings& calls) {
   flows::Limits limits;
   limits.nodes_per_turn = settings.max_steps;
   limits.visits_per_node = settings.max_visits;
@@ -79,6 +79,7 @@ flows::Limits flow_limits(const config::FlowSettings& settings) {
   limits.profile_bytes = settings.max_profile_bytes;
   limits.output_bytes = settings.max_output_bytes;
   limits.call_bytes = settings.max_call_bytes;
+  limits.call_timeout = calls.timeout;
   return limits;
 }
 

@@ -29,7 +29,8 @@ class Recovery;
 // Of the API's listener; what calls back is left to the caller.
 [[nodiscard]] api::HttpSettings http_settings(const config::Settings& settings);
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
-[[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings);
+[[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings,
+                                        const config::CallSettings& calls);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
 // `recovery` has begun.
 [[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,

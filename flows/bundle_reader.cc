@@ -201,6 +201,10 @@ void BundleReader::read_connection(const View& view) {
     }
   }
   check_connection(fields, connection);
+  // A secret that stands in the file itself is kept sealed only.
+  for (auto& [name, value] : connection.source.items()) {
+    if (value.is_string() && !has_variable(value.get_ref<const std::string&>())) value = nullptr;
+  }
   bundle_.connections.push_back(std::move(connection));
 }
 
@@ -223,6 +227,13 @@ void BundleReader::check_connection(const Fields& fields,
           "https://llm.example.com/v1");
     }
   }
+}
+
+bool BundleReader::has_variable(std::string_view text) {
+  for (auto at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) {
+    if (at == 0 || text[at - 1] != '$') return true;
+  }
+  return false;
 }
 
 std::string BundleReader::expand(const View& view, const std::string& text) {

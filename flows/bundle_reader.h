@@ -30,6 +30,8 @@ class BundleReader {
   void read_token(const View& view);
   void read_connection(const View& view);
   void check_connection(const Fields& fields, const model::BundleConnection& connection);
+  // Whether a `${NAME}` stands in it, which `$${` is none.
+  [[nodiscard]] static bool has_variable(std::string_view text);
   // The text with each `${NAME}` replaced; `$${` stands for `${`.
   [[nodiscard]] std::string expand(const View& view, const std::string& text);
   // The names of a list's elements, without problems: those come when the elements are read.

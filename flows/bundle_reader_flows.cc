@@ -81,6 +81,7 @@ void BundleReader::read_output(const View& view, model::BundleEndpoint& endpoint
   if (const auto url = webhook_fields.require("url")) {
     const auto text = url->text();
     if (text) webhook.url = expand(*url, *text);
+    if (text && has_variable(*text)) webhook.url_source = *text;
     if (text && !is_http_url(webhook.url)) {
       url->problem("expected an absolute http or https URL without user information");
     }
@@ -91,6 +92,8 @@ void BundleReader::read_output(const View& view, model::BundleEndpoint& endpoint
     if (secret->value().is_text() && webhook.secret_source.empty()) {
       secret->problem("the text is empty");
     }
+    if (!has_variable(webhook.secret_source)) webhook.secret_source.clear();
+    webhook.has_secret = !webhook.secret.empty();
   }
   endpoint.webhook.push_back(std::move(webhook));
 }

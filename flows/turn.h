@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,7 @@ struct Limits {
   std::size_t context_bytes = std::size_t{256} << 10;  // as JSON text, roughly
   std::size_t profile_bytes = std::size_t{64} << 10;   // likewise
   std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
+  std::chrono::milliseconds call_timeout{10'000};      // of a call whose Node names none
   std::size_t value_depth = 48;  // of what is written to a context or profile, its path included
   std::size_t turns_per_execution = 1000;
   std::size_t flow_depth = 20;   // Flows that were entered and have not come back, the first too

@@ -238,6 +238,7 @@ Result<void> TurnRunner::suspend(model::PendingCall call) {
     call.http->idempotency_key = execution.pending_call_id;
   }
   execution.state = execution_state();
+  execution.entered = entered_flows();
   call.id = execution.pending_call_id;
   call.session = session().key;
   call.trace_id = execution.trace_id;

@@ -56,6 +56,8 @@ class TurnRunner {
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;
   [[nodiscard]] nlohmann::json execution_state();
+  // Those in which the execution stands, but for the Endpoint's.
+  [[nodiscard]] std::vector<model::PinnedFlow> entered_flows() const;
   void save_flow_state();
 
   [[nodiscard]] const model::Event& event() const { return turn_.input_.event; }

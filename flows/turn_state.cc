@@ -233,6 +233,18 @@ json TurnRunner::frames(bool pinned) const {
   return state;
 }
 
+std::vector<model::PinnedFlow> TurnRunner::entered_flows() const {
+  std::vector<model::PinnedFlow> entered;
+  const auto add = [&](const Turn::Frame& frame) {
+    if (frame.flow == &turn_.input_.flow) return;
+    model::PinnedFlow pinned{frame.flow->name(), frame.version};
+    if (std::ranges::find(entered, pinned) == entered.end()) entered.push_back(std::move(pinned));
+  };
+  for (const auto& caller : turn_.callers_) add(caller);
+  add(turn_.frame_);
+  return entered;
+}
+
 json TurnRunner::execution_state() {
   json state = frames(true);
   state["v"] = state_format;

@@ -19,7 +19,7 @@ namespace conversed::store {
 
 class Sealer;
 
-// How many versions of a Flow are kept; an execution that is pinned to an older one restarts.
+// How many versions of a Flow are kept, besides those that executions are pinned to.
 inline constexpr std::int64_t kept_flow_versions = 20;
 
 // What an import may come to.
@@ -32,6 +32,25 @@ struct ProjectInfo {
   std::string organisation_id;
   std::string name;
   bool operator==(const ProjectInfo&) const = default;
+};
+
+struct FlowInfo {
+  std::string id;
+  std::string name;
+  std::int64_t version = 0;  // the newest
+};
+
+struct FlowVersionInfo {
+  std::int64_t version = 0;
+  model::Timestamp created_at{};  // the epoch: it is from before this was kept
+  std::string created_by;         // an e-mail address; empty: nobody's doing, or nobody knows
+  std::optional<std::int64_t> restored_from;  // the version that a rollback made it equal to
+};
+
+struct ConnectionInfo {
+  std::string id;
+  std::string name;
+  std::string type;
 };
 
 struct Token {
@@ -126,25 +145,44 @@ class Assets {
   // bundle's values; what is new gets an id; what the bundle does not name stays as it is, because
   // a bundle may be one part of a project and running sessions hold on to Endpoints and Flows. Of
   // a lexicon or knowledge source that is named, entries and chunks that are gone are removed. A
-  // Flow whose definition is the same keeps its version.
+  // Flow whose definition is the same keeps its version. `by` is the user whose doing it is.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
   // or a member's address belongs to somebody else; `quota_exhausted` if it adds Tokens beyond the
   // limit. Members that are new get users without a password.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(const std::string& organisation_id,
                                                             const model::Bundle& bundle,
-                                                            const ImportLimits& limits = {});
+                                                            const ImportLimits& limits = {},
+                                                            const std::string& by = {});
 
   // The same inside a transaction.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
                                                             const std::string& organisation_id,
                                                             const model::Bundle& bundle,
-                                                            const ImportLimits& limits);
-  // Creates or updates one Flow by name; returns id and version.
+                                                            const ImportLimits& limits,
+                                                            const std::string& by = {});
+  // Creates or updates one Flow by name; returns id and version. Versions beyond those that are
+  // kept are removed.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
+
+  // The project as a bundle that imports to the same, in the order of names where nothing else has
+  // an order. Connections and webhooks have their sources, never their secrets.
+  [[nodiscard]] model::Result<model::Bundle> export_bundle(const std::string& project_id) const;
+
+  // --- Versions of Flows -------------------------------------------------------------------------
+  [[nodiscard]] model::Result<std::vector<FlowInfo>> flows(const std::string& project_id) const;
+  [[nodiscard]] model::Result<std::string> project_of_flow(const std::string& id) const;
+  // Newest first.
+  [[nodiscard]] model::Result<std::vector<FlowVersionInfo>> flow_versions(
+      const std::string& flow_id) const;
+  // Makes a new version that is equal to an older one; the newest stays if it is equal already.
+  // Returns the newest. `not_found` if that version is not kept.
+  [[nodiscard]] model::Result<model::FlowVersion> roll_back(const std::string& flow_id,
+                                                            std::int64_t version,
+                                                            const std::string& by);
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(
@@ -167,6 +205,8 @@ class Assets {
                                                   std::int64_t max_tokens = 0);
   [[nodiscard]] model::Result<std::int64_t> count_tokens(const std::string& organisation_id) const;
 
+  [[nodiscard]] model::Result<std::vector<ConnectionInfo>> connections(
+      const std::string& project_id) const;
   // The project a Connection, Lexicon or Knowledge source belongs to.
   [[nodiscard]] model::Result<std::string> project_of_connection(const std::string& id) const;
   [[nodiscard]] model::Result<void> delete_connection(const std::string& project_id,

@@ -4,6 +4,7 @@
 
 #include "store/assets.h"
 #include "store/cursors.h"
+#include "store/flow_versions.h"
 #include "store/knowledge.h"
 #include "store/lists.h"
 #include "store/model/ids.h"
@@ -23,13 +24,14 @@ namespace {
 class Import {
  public:
   Import(Writer& writer, const Sealer& sealer, const std::string& organisation_id,
-         const model::Bundle& bundle, const ImportLimits& limits)
+         const model::Bundle& bundle, const ImportLimits& limits, const std::string& by)
       : writer_(writer),
         connection_(writer.connection()),
         sealer_(sealer),
         organisation_id_(organisation_id),
         bundle_(bundle),
         limits_(limits),
+        by_(by),
         now_(model::to_unix_ms(writer.now())) {}
 
   Result<json> run();
@@ -46,7 +48,7 @@ class Import {
   void take_entries(const std::string& lexicon, const model::BundleLexicon& source);
   void take_knowledge();
   void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks);
-  Result<void> take_flows();
+  void take_flows();
   Result<void> take_endpoints();
   Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id);
 
@@ -62,6 +64,7 @@ class Import {
   const std::string& organisation_id_;
   const model::Bundle& bundle_;
   const ImportLimits& limits_;
+  const std::string& by_;
   const std::int64_t now_;
 
   std::string project_;
@@ -80,7 +83,7 @@ Result<json> Import::run() {
   take_lexicons();
   take_knowledge();
   index_knowledge(connection_);
-  if (auto taken = take_flows(); !taken) return fail(taken.error());
+  take_flows();
   if (auto taken = take_endpoints(); !taken) return fail(taken.error());
   return std::move(report_);
 }
@@ -335,15 +338,18 @@ void Import::take_chunks(const std::string& source, const std::vector<model::Bun
   }
 }
 
-Result<void> Import::take_flows() {
+void Import::take_flows() {
   auto& report = report_["flows"] = json::array();
   for (const auto& flow : bundle_.flows) {
-    auto put = Assets::put_flow(writer_, project_, flow.name, flow.definition.dump());
-    if (!put) return fail(put.error());
-    flows_[flow.name] = put->flow_id;
-    report.push_back({{"_id", put->flow_id}, {"name", flow.name}, {"version", put->version}});
+    const auto put = write_flow_version(writer_, {.project_id = project_,
+                                                  .name = flow.name,
+                                                  .definition = flow.definition.dump(),
+                                                  .by = by_,
+                                                  .restored_from = std::nullopt});
+    flows_[flow.name] = put.flow_id;
+    report.push_back({{"_id", put.flow_id}, {"name", flow.name}, {"version", put.version}});
   }
-  return {};
+  prune_flow_versions(connection_, project_);
 }
 
 Result<std::string> Import::url_token_for(const model::BundleEndpoint& endpoint,
@@ -376,15 +382,17 @@ Result<void> Import::take_endpoints() {
     if (!endpoint.webhook.empty()) webhook = endpoint.webhook.front();
     connection_.run(
         "INSERT INTO endpoints (id, project_id, name, flow_id, url_token, session_expiry_ms,"
-        " active_only, error_text, webhook_url, webhook_secret, webhook_secret_source)"
-        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :s, :c) ON CONFLICT (id) DO UPDATE SET"
+        " active_only, error_text, webhook_url, webhook_url_source, webhook_secret,"
+        " webhook_secret_source)"
+        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :c) ON CONFLICT (id) DO UPDATE SET"
         " flow_id = excluded.flow_id, url_token = excluded.url_token,"
         " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
         " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
+        " webhook_url_source = excluded.webhook_url_source,"
         " webhook_secret = excluded.webhook_secret,"
         " webhook_secret_source = excluded.webhook_secret_source",
         id, project_, endpoint.name, flow->second, *token, endpoint.session_expiry.count(),
-        endpoint.active_only, endpoint.error_text, webhook.url,
+        endpoint.active_only, endpoint.error_text, webhook.url, webhook.url_source,
         webhook.secret.empty() ? std::string()
                                : sealer_.seal("endpoints/webhook_secret/" + id, webhook.secret),
         webhook.secret_source.empty()
@@ -397,48 +405,18 @@ Result<void> Import::take_endpoints() {
 
 }  // namespace
 
-Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& project_id,
-                                            const std::string& name,
-                                            const std::string& definition) {
-  Connection& connection = writer.connection();
-  model::FlowVersion flow{.flow_id = {},
-                          .project_id = project_id,
-                          .name = name,
-                          .version = 1,
-                          .definition = definition};
-  auto row = connection.row<std::string, std::int64_t, std::string>(
-      "SELECT f.id, f.version, v.definition FROM flows f JOIN flow_versions v"
-      " ON v.flow_id = f.id AND v.version = f.version WHERE f.project_id = :p AND f.name = :n",
-      project_id, name);
-  if (row) {
-    flow.flow_id = std::get<0>(*row);
-    flow.version = std::get<1>(*row);
-    if (std::get<2>(*row) == definition) return flow;
-    ++flow.version;
-    connection.run("UPDATE flows SET version = :v WHERE id = :i", flow.version, flow.flow_id);
-  } else {
-    flow.flow_id = model::new_id();
-    connection.run("INSERT INTO flows (id, project_id, name, version) VALUES (:i, :p, :n, 1)",
-                   flow.flow_id, project_id, name);
-  }
-  connection.run("INSERT INTO flow_versions (flow_id, version, definition) VALUES (:f, :v, :d)",
-                 flow.flow_id, flow.version, definition);
-  connection.run("DELETE FROM flow_versions WHERE flow_id = :f AND version <= :v", flow.flow_id,
-                 flow.version - kept_flow_versions);
-  return flow;
-}
-
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
-                                   const model::Bundle& bundle, const ImportLimits& limits) {
+                                   const model::Bundle& bundle, const ImportLimits& limits,
+                                   const std::string& by) {
   grow(writer, Lexicons::may_change);
-  return Import(writer, sealer_, organisation_id, bundle, limits).run();
+  return Import(writer, sealer_, organisation_id, bundle, limits, by).run();
 }
 
 Result<json> Assets::import_bundle(const std::string& organisation_id, const model::Bundle& bundle,
-                                   const ImportLimits& limits) {
+                                   const ImportLimits& limits, const std::string& by) {
   Result<json> report;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    report = import_bundle(writer, organisation_id, bundle, limits);
+    report = import_bundle(writer, organisation_id, bundle, limits, by);
     return report ? Result<void>() : fail(report.error());
   });
   if (!written) return fail(written.error());

@@ -133,6 +133,18 @@ Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) co
   });
 }
 
+Result<std::vector<ConnectionInfo>> Assets::connections(const std::string& project_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<ConnectionInfo>> {
+    std::vector<ConnectionInfo> list;
+    connection.rows<std::string, std::string, std::string>(
+        [&](std::string id, std::string name, std::string type) {
+          list.push_back({std::move(id), std::move(name), std::move(type)});
+        },
+        "SELECT id, name, type FROM connections WHERE project_id = :p ORDER BY name", project_id);
+    return list;
+  });
+}
+
 Result<std::string> Assets::project_of_connection(const std::string& id) const {
   return read(database_, [&](Connection& connection) {
     return found_or(

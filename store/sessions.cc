@@ -137,6 +137,37 @@ Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id
   });
 }
 
+Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project_id,
+                                                      std::int64_t before_row,
+                                                      std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Place>> {
+    std::vector<Place> list;
+    connection
+        .rows<std::int64_t, std::string, std::int64_t, std::string, std::optional<std::string>>(
+            [&](std::int64_t row, const std::string& key, std::int64_t active,
+                const std::string& flow_state, const std::optional<std::string>& execution) {
+              Place place{.key = stored_or_throw(model::SessionKey::decode(key)),
+                          .last_activity_at = model::from_unix_ms(active),
+                          .flow_state = {},
+                          .execution = {},
+                          .row = row};
+              std::string damage;  // shown elsewhere
+              read_part(&damage, [&] { place.flow_state = stored_json(flow_state); });
+              if (execution) {
+                read_part(&damage, [&] {
+                  place.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+                });
+              }
+              list.push_back(std::move(place));
+            },
+            "SELECT id, key, last_activity_at, flow_state, execution FROM sessions"
+            " WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
+            project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row,
+            limit);
+    return list;
+  });
+}
+
 Result<std::vector<Sessions::InboxSize>> Sessions::inbox_sizes(std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<InboxSize>> {
     std::vector<InboxSize> sizes;

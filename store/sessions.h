@@ -57,6 +57,19 @@ class Sessions {
                                                                 std::int64_t before_row,
                                                                 std::size_t limit) const;
 
+  // What tells where sessions of a project stand; newest first, `before_row` 0 begins. What can't
+  // be read is left empty.
+  struct Place {
+    model::SessionKey key;
+    model::Timestamp last_activity_at{};
+    nlohmann::json flow_state;
+    std::optional<model::Execution> execution;
+    std::int64_t row = 0;  // for the next page
+  };
+  [[nodiscard]] model::Result<std::vector<Place>> places(const std::string& project_id,
+                                                         std::int64_t before_row,
+                                                         std::size_t limit) const;
+
   // The sizes of all inboxes that are not empty, at most `limit` of them.
   struct InboxSize {
     model::SessionKey key;

@@ -9,6 +9,7 @@
 #include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
+#include "api/operations/problems.h"
 #include "api/operations/replies.h"
 #include "flows/loader.h"
 #include "store/store.h"
@@ -72,18 +73,6 @@ flows::Checked<model::Bundle> load(const Source& source) {
                             });
 }
 
-json to_json(const flows::Problems& problems) {
-  json list = json::array();
-  for (const flows::Problem& problem : problems) {
-    list.push_back({{"file", problem.file},
-                    {"line", problem.place.line},
-                    {"column", problem.place.column},
-                    {"path", problem.path},
-                    {"message", problem.message}});
-  }
-  return list;
-}
-
 // Its own projects take a projectAdmin of the project, new ones one of the organisation.
 Result<std::optional<store::ProjectInfo>> check_role(Services& services, const Principal& principal,
                                                      const std::string& project_name) {
@@ -142,7 +131,8 @@ void import(Call call, Services& services, Reply reply) {
     return send_json(reply, status::ok, {{"problems", json::array()}});
   }
   auto report = services.store.assets().import_bundle(
-      call.principal->organisation_id, *bundle, {.tokens = services.options.quota.get().tokens});
+      call.principal->organisation_id, *bundle, {.tokens = services.options.quota.get().tokens},
+      call.principal->user_id);
   if (!report) return send_error(reply, import_operation, store_error(report.error()));
   send_json(reply, status::ok, *report);
 }

@@ -16,11 +16,13 @@ namespace conversed::ctl {
 using Action = std::function<int(Client&)>;
 
 // Each adds its subcommands to `app`; a chosen one sets `action`. `action` must outlive the parse.
-void add_project_commands(CLI::App& app, Action& action);       // import, apikey
+void add_project_commands(CLI::App& app, Action& action);       // import, export, apikey
 void add_account_commands(CLI::App& app, Action& action);       // user, oauth-client, organisation
 void add_conversation_commands(CLI::App& app, Action& action);  // inject, chat, sessions
 void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
 void add_flow_commands(CLI::App& app, Action& action);          // flow check, graph, test
+void add_version_commands(CLI::App& flow, Action& action);      // flow versions, diff, rollback
+void add_connection_commands(CLI::App& app, Action& action);    // connections
 void add_status_command(CLI::App& app, Action& action);         // status
 
 // `conversectl chat`: a conversation in the terminal. Everything the Flow says is shown as it

@@ -1,4 +1,4 @@
-// conversectl flow: tools for designers. They need no daemon: what they work on is files.
+// conversectl flow: tools for designers. Those in this file need no daemon: they work on files.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -131,7 +131,8 @@ int test(const std::vector<std::string>& paths, const std::string& junit) {
 }  // namespace
 
 void add_flow_commands(CLI::App& app, Action& action) {
-  auto* flow = app.add_subcommand("flow", "Checks, draws and tests Flows; needs no daemon");
+  auto* flow = app.add_subcommand(
+      "flow", "Checks, draws and tests Flows of files; versions of those of the daemon");
   flow->require_subcommand(1);
 
   struct Asked {
@@ -168,6 +169,7 @@ void add_flow_commands(CLI::App& app, Action& action) {
   testing->add_option("--junit", asked->junit, "Write the results to this file as JUnit's XML");
   testing->callback(
       [asked, &action] { action = [asked](Client&) { return test(asked->paths, asked->junit); }; });
+  add_version_commands(*flow, action);
 }
 
 }  // namespace conversed::ctl

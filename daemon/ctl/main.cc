@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   add_conversation_commands(app, action);
   add_dead_letter_commands(app, action);
   add_flow_commands(app, action);
+  add_connection_commands(app, action);
   add_status_command(app, action);
   try {
     app.parse(argc, argv);

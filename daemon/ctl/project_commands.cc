@@ -1,4 +1,4 @@
-// conversectl import, apikey.
+// conversectl import, export, apikey.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdlib>
@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/lookup.h"
 
 namespace conversed::ctl {
 namespace {
@@ -53,6 +54,34 @@ int import_bundle(Client& client, const std::string& path, bool check_only) {
     std::cout << path << ": no problems\n";
   } else {
     print_import(*report);
+  }
+  return 0;
+}
+
+// The bundle goes to the output or the file, and what is to be known of it to stderr.
+int export_project(Client& client, const std::string& name, const std::string& path) {
+  auto project = find_item(client, "/management/projects", "project", name);
+  if (!project) return failed(project.error());
+  auto bundle =
+      client.manage("GET", "/management/projects/" + encode(project->value("_id", "")) + "/export");
+  if (!bundle) return failed(bundle.error());
+  const auto text = bundle->value("text", "");
+  if (!path.empty()) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    if (!file.flush()) return failed({model::Errc::unavailable, path + ": can't be written"});
+  }
+  if (client.options().json) {
+    std::cout << bundle->dump() << "\n";
+    return 0;
+  }
+  if (path.empty()) std::cout << text;
+  for (const auto& variable : bundle->at("variables")) {
+    std::cerr << "An import needs " << variable.get<std::string>() << " in its environment\n";
+  }
+  for (const auto& problem : bundle->at("problems")) {
+    std::cerr << "An import would refuse line " << problem.at("line") << ": "
+              << problem.value("path", "") << ": " << problem.value("message", "") << "\n";
   }
   return 0;
 }
@@ -111,6 +140,14 @@ void add_project_commands(CLI::App& app, Action& action) {
   importing->add_flag("--check", args->flag, "Only check it");
   importing->callback([args, &action] {
     action = [args](Client& client) { return import_bundle(client, args->first, args->flag); };
+  });
+
+  auto* exporting = app.add_subcommand(
+      "export", "Print a project as a bundle that imports to the same; secrets as ${NAME}");
+  exporting->add_option("PROJECT", args->first, "The project's name or id")->required();
+  exporting->add_option("-o,--output", args->name, "Write to this file instead");
+  exporting->callback([args, &action] {
+    action = [args](Client& client) { return export_project(client, args->first, args->name); };
   });
 
   auto* apikey =

@@ -98,8 +98,7 @@ Chat Chat::read(NodeConfig& config, int max_tokens) {
 Result<Step> Chat::ask(Turn& turn, json body) const {
   const auto known = turn.assets().connection_ids.find(connection);
   if (known == turn.assets().connection_ids.end()) {
-    return on_error.failed(turn, "connection_deleted",
-                           "the Connection '" + connection + "' does not exist any more");
+    return on_error.connection_deleted(turn, connection);
   }
   body["max_tokens"] = max_tokens;
   if (!model.empty()) body["model"] = model;

@@ -7,8 +7,9 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds default_timeout = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
+
+constexpr std::string_view connection_deleted = "connection_deleted";
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
@@ -46,7 +47,7 @@ struct Request {
   std::vector<std::pair<std::string, expression::Template>> headers;
   std::optional<expression::JsonTemplate> body;
   std::optional<expression::Path> store_in;
-  std::chrono::milliseconds timeout{};
+  std::optional<std::chrono::milliseconds> timeout;
   int retries = 0;
   OnError on_error;
 };
@@ -60,9 +61,7 @@ class HttpRequestNode final : public Node {
     if (!request_.connection.empty()) {
       const auto known = turn.assets().connection_ids.find(request_.connection);
       if (known == turn.assets().connection_ids.end()) {
-        return request_.on_error.failed(
-            turn, "connection_deleted",
-            "the Connection '" + request_.connection + "' does not exist any more");
+        return request_.on_error.connection_deleted(turn, request_.connection);
       }
       call.connection_id = known->second;
     }
@@ -84,13 +83,15 @@ class HttpRequestNode final : public Node {
       call.headers.emplace_back(name, std::move(rendered));
     }
     if (request_.body) add_body(turn, call, has_content_type);
-    call.timeout = request_.timeout;
+    call.timeout = request_.timeout.value_or(turn.limits().call_timeout);
     call.retries = request_.retries;
     return CallUpstream{std::move(call)};
   }
 
   Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
-    if (!result.error_code.empty()) return request_.on_error.failed(turn, result);
+    if (!result.error_code.empty()) {
+      return request_.on_error.failed(turn, result, request_.connection);
+    }
     if (request_.store_in) {
       if (auto done = turn.assign(*request_.store_in, result.body); !done) {
         return model::fail(done.error());
@@ -135,10 +136,13 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                   .headers = config.headers("headers"),
                   .body = config.json_template("body"),
                   .store_in = config.path("storeIn"),
-                  .timeout = config.duration("timeout", default_timeout,
-                                             std::chrono::milliseconds(1), longest_timeout),
+                  .timeout = std::nullopt,
                   .retries = config.integer("retries", 0, 0, 10),
                   .on_error = OnError(config)};
+  if (config.has("timeout")) {
+    request.timeout =
+        config.duration("timeout", std::nullopt, std::chrono::milliseconds(1), longest_timeout);
+  }
   if (request.body && (request.method == "GET" || request.method == "HEAD")) {
     config.problem("body", "a " + request.method + " request has no body");
   }
@@ -152,7 +156,8 @@ constexpr NodeField fields[]{
     {"headers", "texts to templates", "Further headers."},
     {"body", "JSON template", "A text is sent as it is, everything else as JSON."},
     {"storeIn", "path", "Where the answer's body goes: its value if it is JSON, else its text."},
-    {"timeout", "duration", "Of one attempt, at most 5m; default 10s."},
+    {"timeout", "duration",
+     "Of one attempt, at most 5m; default: the setting `calls.timeout`, 10s."},
     {"retries", "number", "Further attempts after the first, 0 to 10; default 0."},
     OnError::field};
 

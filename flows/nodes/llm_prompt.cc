@@ -51,7 +51,7 @@ class LlmPromptNode final : public Node {
 
   Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
     const OnError& on_error = prompt_.chat.on_error;
-    if (!result.error_code.empty()) return on_error.failed(turn, result);
+    if (!result.error_code.empty()) return on_error.failed(turn, result, prompt_.chat.connection);
     auto answer = read_answer(result.body);
     if (!answer || answer->text.empty()) {
       return on_error.failed(turn, "invalid_answer", "the model gave no answer", result.status);

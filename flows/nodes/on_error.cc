@@ -2,6 +2,12 @@
 
 namespace conversed::flows {
 
+namespace {
+
+constexpr std::string_view deleted = "connection_deleted";
+
+}  // namespace
+
 OnError::OnError(NodeConfig& config) {
   if (config.has("onError")) branch_ = config.branch("onError");
 }
@@ -13,6 +19,20 @@ Result<Step> OnError::failed(Turn& turn, std::string_view code, const std::strin
   }
   turn.set_input_error(code, message, status);
   return Jump{*branch_};
+}
+
+Result<Step> OnError::failed(Turn& turn, const model::CallResult& result,
+                             std::string_view connection) const {
+  // Gone since the call was asked for.
+  if (result.error_code == deleted && !connection.empty()) {
+    return connection_deleted(turn, connection);
+  }
+  return failed(turn, result.error_code, result.error_message, result.status);
+}
+
+Result<Step> OnError::connection_deleted(Turn& turn, std::string_view connection) const {
+  return failed(turn, deleted,
+                "the Connection '" + std::string(connection) + "' does not exist any more");
 }
 
 }  // namespace conversed::flows

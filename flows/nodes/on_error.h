@@ -18,9 +18,11 @@ class OnError {
   // execution fails. `status` is 0 where there was no answer.
   [[nodiscard]] Result<Step> failed(Turn& turn, std::string_view code, const std::string& message,
                                     int status = 0) const;
-  [[nodiscard]] Result<Step> failed(Turn& turn, const model::CallResult& result) const {
-    return failed(turn, result.error_code, result.error_message, result.status);
-  }
+  // `connection` is the name of the call's Connection, "" if it has none: who makes calls knows no
+  // names.
+  [[nodiscard]] Result<Step> failed(Turn& turn, const model::CallResult& result,
+                                    std::string_view connection = {}) const;
+  [[nodiscard]] Result<Step> connection_deleted(Turn& turn, std::string_view connection) const;
 
   static constexpr NodeField field{
       "onError", "nodes",

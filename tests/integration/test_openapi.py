@@ -77,6 +77,7 @@ class AgainstTheDocument(DaemonCase):
             "query.projectId": report["project"]["_id"],
             "path.userId": report["members"][0]["_id"],
             "path.connectionId": report["connections"][0]["_id"],
+            "path.flowId": report["flows"][0]["_id"],
             "path.lexiconId": report["lexicons"][0]["_id"],
             "path.knowledgeStoreId": store["_id"],
             "path.sourceId": store["sources"][0]["_id"],

@@ -104,6 +104,12 @@ const std::array extras{
                 {"name", model::new_id()}, {"admin", unique_email()}, {"password", "secret secret"}}
                 .dump();
           }},
+    Extra{"listFlows", no_body, project_query},
+    Extra{"rollBackFlow",
+          [](const Objects&) {
+            return json{{"version", 1}}.dump();
+          }},
+    Extra{"listConnections", no_body, project_query},
     Extra{"listSessions", no_body, project_query},
     Extra{"showSession", no_body, session_query},
     Extra{"resetSession", session_body},

@@ -122,6 +122,7 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
   Objects objects{label, organisation, report["project"]["_id"], project, email};
   objects.ids = {{"projectId", objects.project},
                  {"connectionId", report["connections"][0]["_id"]},
+                 {"flowId", report["flows"][0]["_id"]},
                  {"lexiconId", report["lexicons"][0]["_id"]},
                  {"knowledgeStoreId", report["knowledgeStores"][0]["_id"]},
                  {"sourceId", report["knowledgeStores"][0]["sources"][0]["_id"]},

@@ -194,6 +194,18 @@ TEST(LoaderProblems, AreSaidOnce) {
                   "conversed: 1\nproject: {name: P}\n");
 }
 
+TEST(LoaderProblems, OfEscapesThatWouldBecomeSingleBytes) {
+  for (const char* escape : {"\\N", "\\_"}) {
+    const auto bundle =
+        load_bundle("conversed: 1\nproject: {name: P}\ntokens: [{label: t, script: \"a" +
+                        std::string(escape) + "\"}]\n",
+                    "b.yaml", environment);
+    ASSERT_FALSE(bundle) << escape;
+    EXPECT_EQ(to_string(bundle.error()),
+              "b.yaml:3:29: the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0");
+  }
+}
+
 TEST(LoaderProblems, AreLimitedAndCounted) {
   std::string text = "conversed: 1\nproject: {name: P}\ntokens:\n";
   for (int i = 0; i < 300; ++i) text += "  - {}\n";

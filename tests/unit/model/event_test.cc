@@ -115,6 +115,7 @@ TEST(Execution, SurvivesItsJson) {
   execution.pending_call_id = "c";
   execution.state = {{"x", 1}};
   execution.holds_others = true;
+  execution.entered = {{"Sub", 3}};
   EXPECT_EQ(*execution_from(to_json(execution)), execution);
   EXPECT_FALSE(execution_from(nullptr));
 }
