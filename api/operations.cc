@@ -47,6 +47,9 @@ constexpr std::array operations{
     &replay_dead_letter_operation,
     &discard_dead_letter_operation,
     &management_inject_operation,
+    &manage_tasks_operation,
+    &manage_task_operation,
+    &manage_cancel_task_operation,
     &status_operation,
 };
 

@@ -25,6 +25,9 @@ extern const Operation knowledge_chunks_operation;
 extern const Operation list_tasks_operation;
 extern const Operation show_task_operation;
 extern const Operation cancel_task_operation;
+extern const Operation manage_tasks_operation;
+extern const Operation manage_task_operation;
+extern const Operation manage_cancel_task_operation;
 
 extern const Operation deprecate_password_operation;
 

@@ -27,10 +27,12 @@
 #include "daemon/egress.h"
 #include "daemon/embedded.h"
 #include "daemon/http_client.h"
+#include "daemon/job_worker.h"
 #include "daemon/log_epoch.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/part_settings.h"
+#include "daemon/proactive_setup.h"
 #include "daemon/recovery.h"
 #include "daemon/scheduler.h"
 #include "daemon/turn_worker.h"
@@ -104,6 +106,8 @@ struct App::Parts {
   Deliverer deliverer;
   Caller caller;
   Scheduler scheduler;
+  ProactiveSetup setup;
+  JobWorker job_worker;
 
   Recovery recovery;
   std::atomic<bool> consuming{false};
@@ -142,9 +146,15 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       deliverer(deliverer_settings(all.delivery), *store, webhooks, time, metrics),
       caller(caller_settings(all.calls), *store, upstreams, append_event(), time, metrics),
       scheduler({}, *store, append_event(), time, metrics),
+      setup(proactive_setup_settings(all), *store, upstreams),
+      job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
+                 JobWorker::Others::none),
       recovery(*store, time) {
   metrics.add_source([this] { update_metrics(); });
-  store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
+  store->jobs().on_change([this](const std::string& id) {
+    job_watch.notify(id);
+    job_worker.offer(id);
+  });
 }
 
 AppendEvent App::Parts::append_event() {
@@ -159,6 +169,8 @@ ChainContext App::Parts::chain_context() {
           .answers = store->answers(),
           .dead_letters = store->dead_letters(),
           .attempts = store->attempts(),
+          .follow_ups = store->follow_ups(),
+          .usage = store->usage(),
           .assets = assets,
           .waiters = waiters,
           .clock = clock,
@@ -175,6 +187,7 @@ TurnPorts App::Parts::ports() {
               [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
           .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
           .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
+          .follow_up = [this](model::FollowUp waits) { scheduler.offer(std::move(waits)); },
           .counted = [this](const std::string& organisation_id,
                             std::int64_t injects) { quota.committed(organisation_id, injects); },
           .fatal = [this](const model::Error& error) { die(error); },
@@ -236,8 +249,8 @@ Result<void> App::Parts::start() {
                                            run_lane(std::move(run), std::move(finish));
                                          });
   if (auto listening = start_listening(); !listening) return fail(listening.error());
-  for (Service* service :
-       std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer, &caller, &scheduler}) {
+  for (Service* service : std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer,
+                                                          &caller, &scheduler, &job_worker}) {
     if (auto started = service->start(); !started) return fail(started.error());
   }
   return start_consuming();
@@ -347,6 +360,8 @@ void App::Parts::update_metrics() {
   metrics.events_appended.raise_to(events.appended());
   metrics.turns.raise_to(counts.turns.load());
   metrics.turn_conflicts.raise_to(counts.conflicts.load());
+  metrics.follow_ups_sent.raise_to(counts.follow_ups_sent.load());
+  metrics.follow_ups_dropped.raise_to(counts.follow_ups_dropped.load());
   metrics.dead_letters.raise_to(counts.dead_letters.load());
   metrics.commits.raise_to(store->committer().transactions());
   metrics.committed_units.raise_to(store->committer().units());
@@ -387,6 +402,7 @@ void App::Parts::stop(milliseconds limit) {
   // requests, marks of deliveries.
   store->committer().stop_retrying();
   if (!finished) store->committer().stop();
+  job_worker.stop();
   // Not before: a Turn in hand may hold an answer that goes to nobody else.
   waiters.stop();
   if (server) {

@@ -23,8 +23,10 @@ namespace conversed::store {
 class Answers;
 class Attempts;
 class DeadLetters;
+class FollowUps;
 class Outbox;
 class Sessions;
+class Usage;
 }  // namespace conversed::store
 
 namespace conversed::daemon {
@@ -36,6 +38,8 @@ struct ChainContext {
   store::Answers& answers;
   store::DeadLetters& dead_letters;
   store::Attempts& attempts;
+  store::FollowUps& follow_ups;
+  store::Usage& usage;
   api::AssetsCache& assets;
   api::AnswerWaiters& waiters;
   const model::Clock& clock;
@@ -78,6 +82,8 @@ struct Chain {
   bool inbox_changed = false;
   std::string first_started;  // id of the first event that was started; empty: none
   std::size_t turns = 0;
+  std::size_t follow_ups_sent = 0;
+  std::size_t follow_ups_dropped = 0;  // too late, or too many
   std::vector<std::string> log_lines;  // what Flows have to say to the operator
 };
 

@@ -19,7 +19,7 @@ model::Result<std::unique_ptr<store::Store>> open_embedded_store(const config::S
   store.data_dir = settings.data_dir;
   // One for each worker, reactor thread, management thread and the sign-in thread, and some for
   // the services, so that none waits.
-  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 10);
+  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 12);
   return store::Store::open(store, clock);
 }
 

@@ -136,6 +136,10 @@ Metrics::Metrics()
       committed_units(impl_->counter("conversed_committed_units_total",
                                      "Sessions' chains that the Committer made durable.")),
       timers_fired(impl_->counter("conversed_timers_fired_total", "Timers that were appended.")),
+      follow_ups_sent(
+          impl_->counter("conversed_follow_ups_sent_total", "Follow-ups of silent users.")),
+      follow_ups_dropped(impl_->counter("conversed_follow_ups_dropped_total",
+                                        "Follow-ups that came too late, or were too many.")),
       accept_seconds(impl_->histogram("conversed_accept_seconds",
                                       "From an inject's whole request to its durable accept.",
                                       latency_buckets())),

@@ -86,6 +86,8 @@ class Metrics {
   Counter commits;          // transactions
   Counter committed_units;  // sessions' chains within them
   Counter timers_fired;
+  Counter follow_ups_sent;
+  Counter follow_ups_dropped;
   Histogram accept_seconds;      // from an inject's whole request to its durable accept
   Histogram turn_seconds;        // of one chain of Turns, its reads included
   Histogram delivery_seconds;    // of one POST to a webhook

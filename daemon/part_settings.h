@@ -9,6 +9,8 @@
 #include "daemon/caller.h"
 #include "daemon/deliverer.h"
 #include "daemon/http_client.h"
+#include "daemon/job_worker.h"
+#include "daemon/proactive_setup.h"
 #include "flows/turn.h"
 #include "store/model/clock.h"
 
@@ -22,5 +24,7 @@ namespace conversed::daemon {
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
+[[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
+[[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings);
 
 }  // namespace conversed::daemon

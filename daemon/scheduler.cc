@@ -23,6 +23,7 @@
 namespace conversed::daemon {
 namespace {
 
+using model::FollowUp;
 using model::PendingCall;
 using model::Timestamp;
 using std::chrono::milliseconds;
@@ -40,12 +41,36 @@ struct Place {
   auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+// A timer of either kind.
+struct Timer {
+  std::string id;
+  model::SessionKey session;
+  std::string trace_id;
+  Timestamp due{};
+  std::optional<FollowUp> follow_up;  // its text, data and plan; none: of an execution
+};
+
+Timer timer_of(PendingCall call) {
+  return {.id = std::move(call.id),
+          .session = std::move(call.session),
+          .trace_id = std::move(call.trace_id),
+          .due = *call.due_at,
+          .follow_up = std::nullopt};
+}
+Timer timer_of(FollowUp follow_up) {
+  return {.id = follow_up.id,
+          .session = follow_up.session,
+          .trace_id = follow_up.trace_id,
+          .due = follow_up.due_at,
+          .follow_up = std::move(follow_up)};
+}
+
 struct Append {
   std::string id;
   std::optional<model::Error> error;
 };
 struct Letters {
-  std::vector<PendingCall> offers;
+  std::vector<Timer> offers;
   std::vector<Append> appends;
   bool wake = false;
   bool stop = false;
@@ -90,9 +115,11 @@ class Scheduler::Engine {
   void read_letters();
   [[nodiscard]] SteadyClock::time_point next_look() const;
   void load();
-  void take(PendingCall timer);
+  void take(Timer timer);
+  [[nodiscard]] bool read_page(std::vector<Timer>& page);
+  [[nodiscard]] bool was_cancelled(const Timer& timer) const;
   void fire_due();
-  void append(const PendingCall& timer);
+  void append(const Timer& timer);
   void appended(const Append& append);
 
   const SchedulerSettings settings_;
@@ -106,9 +133,9 @@ class Scheduler::Engine {
 
   // The thread's own. `timers_` holds every timer of the store up to `known_`, but for those that
   // are being appended or have been. `all_known_`: there are none behind it.
-  std::map<Place, PendingCall> timers_;
-  std::map<Place, PendingCall> retries_;  // by the time of their next append
-  std::unordered_map<std::string, PendingCall> appending_;
+  std::map<Place, Timer> timers_;
+  std::map<Place, Timer> retries_;  // by the time of their next append
+  std::unordered_map<std::string, Timer> appending_;
   Place known_{begin_of_time, {}};
   bool all_known_ = false;
   SteadyClock::time_point next_load_{};
@@ -155,22 +182,37 @@ void Scheduler::Engine::load() {
   if (all_known_ || timers_.size() > settings_.max_timers / 2 || SteadyClock::now() < next_load_) {
     return;
   }
-  auto page = store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page);
-  if (!page) {
-    log::warn("timers can't be read", {{"error", page.error().message}});
+  std::vector<Timer> page;
+  if (!read_page(page)) {
     next_load_ = SteadyClock::now() + store_retry;
     return;
   }
-  all_known_ = page->empty();
-  for (auto& timer : *page) {
-    known_ = {*timer.due_at, timer.id};
+  all_known_ = page.empty();
+  for (auto& timer : page) {
+    known_ = {timer.due, timer.id};
     take(std::move(timer));
   }
 }
 
-void Scheduler::Engine::take(PendingCall timer) {
-  if (!timer.due_at) return;
-  Place place{*timer.due_at, timer.id};
+// The timers of both kinds that come next, in their common order.
+bool Scheduler::Engine::read_page(std::vector<Timer>& page) {
+  auto calls = store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page);
+  auto follow_ups = store_.follow_ups().by_due(known_.due, known_.id, timers_a_page);
+  if (!calls || !follow_ups) {
+    const auto& error = calls ? follow_ups.error() : calls.error();
+    log::warn("timers can't be read", {{"error", error.message}});
+    return false;
+  }
+  for (auto& call : *calls) page.push_back(timer_of(std::move(call)));
+  for (auto& follow_up : *follow_ups) page.push_back(timer_of(std::move(follow_up)));
+  std::ranges::sort(page, {}, [](const Timer& timer) { return Place{timer.due, timer.id}; });
+  // What is behind a full page of its kind is unread, so nothing of the other kind may be known.
+  if (page.size() > timers_a_page) page.resize(timers_a_page);
+  return true;
+}
+
+void Scheduler::Engine::take(Timer timer) {
+  Place place{timer.due, timer.id};
   if (!all_known_ && known_ < place) return;  // read when its time comes nearer
   if (appending_.contains(timer.id)) return;
   timers_.try_emplace(std::move(place), std::move(timer));
@@ -187,6 +229,7 @@ void Scheduler::Engine::fire_due() {
     while (!waiting->empty() && waiting->begin()->first.due <= now &&
            appending_.size() < settings_.max_appending) {
       auto node = waiting->extract(waiting->begin());
+      if (was_cancelled(node.mapped())) continue;
       const auto placed =
           appending_.insert_or_assign(node.key().id, std::move(node.mapped())).first;
       append(placed->second);
@@ -194,15 +237,30 @@ void Scheduler::Engine::fire_due() {
   }
 }
 
-void Scheduler::Engine::append(const PendingCall& timer) {
+// Spares the log an event without effect; the claim decides in any case.
+bool Scheduler::Engine::was_cancelled(const Timer& timer) const {
+  if (!timer.follow_up) return false;
+  const auto waits = store_.follow_ups().waits(timer.id);
+  return waits && !*waits;
+}
+
+void Scheduler::Engine::append(const Timer& timer) {
   model::fault_point("timer.before_append");
   model::Event event;
   event.id = timer.id + "-t";
-  event.type = model::EventType::timer;
   event.session = timer.session;
   event.accepted_at = clock_.now();
   event.trace_id = timer.trace_id;
-  event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
+  if (timer.follow_up) {
+    event.type = model::EventType::follow_up;
+    event.claim = model::Claim{model::Claim::Kind::follow_up, timer.id};
+    event.text = timer.follow_up->text;
+    event.data = timer.follow_up->data;
+    event.follow_up = timer.follow_up->plan;
+  } else {
+    event.type = model::EventType::timer;
+    event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
+  }
   append_(std::move(event), [mailbox = mailbox_,
                              id = timer.id](const model::Result<queue::Appended>& done) {
     std::optional<model::Error> error;
@@ -245,7 +303,14 @@ std::string_view Scheduler::name() const {
 }
 
 void Scheduler::offer(PendingCall timer) {
-  engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back(std::move(timer)); });
+  if (!timer.due_at) return;
+  engine_->mailbox().put(
+      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(timer))); });
+}
+
+void Scheduler::offer(FollowUp follow_up) {
+  engine_->mailbox().put(
+      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(follow_up))); });
 }
 
 void Scheduler::wake() {

@@ -25,10 +25,11 @@ struct SchedulerSettings {
   std::chrono::milliseconds append_retry{500};  // after an append that failed
 };
 
-// Appends a `timer` Event for each timer that falls due: id "<timer id>-t", claim {timer, timer
-// id}, accepted at the time of firing, in the order of due times. A timer's row is deleted by the
-// Turn that takes the Event, so a crash, or an append of unknown outcome, may append it twice: the
-// second one has no claim and no effect.
+// Appends an Event for each timer that falls due, `timer` for one of an execution, `follow_up` for
+// a follow-up: id "<timer id>-t", claim {timer or follow_up, timer id}, accepted at the time of
+// firing, in the order of due times. A timer's row is deleted by the Turn that takes the Event, so
+// a crash, or an append of unknown outcome, may append it twice: the second one has no claim and no
+// effect. A follow-up that was cancelled meanwhile is not appended.
 //
 // The store is the truth; memory has the timers that fall due first. Sleeps until the next one:
 // nothing is polled but the clock.
@@ -48,6 +49,7 @@ class Scheduler final : public Service {
 
   // A timer that has just been committed, with `due_at` set.
   void offer(model::PendingCall timer);
+  void offer(model::FollowUp follow_up);
 
   // Looks at the clock again: it jumped.
   void wake();

@@ -7,8 +7,10 @@ namespace conversed::flows {
 namespace {
 
 // By name: find_node_type searches by halves.
-constexpr std::array<const NodeType*, 15> all{
+constexpr std::array<const NodeType*, 17> all{
     &add_to_context_node,
+    &cancel_follow_up_node,
+    &follow_up_node,
     &go_to_node,
     &http_request_node,
     &if_node,

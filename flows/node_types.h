@@ -38,6 +38,8 @@ struct NodeType {
 };
 
 extern const NodeType add_to_context_node;
+extern const NodeType cancel_follow_up_node;
+extern const NodeType follow_up_node;
 extern const NodeType go_to_node;
 extern const NodeType http_request_node;
 extern const NodeType if_node;

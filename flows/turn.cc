@@ -150,6 +150,43 @@ void Turn::set_input_error(std::string_view code, std::string_view message, int 
   input_object_["error"] = {{"code", code}, {"message", message}, {"status", status}};
 }
 
+Result<void> Turn::follow_up(FollowUpWish wish) {
+  constexpr std::int64_t most = 20;
+  if (++follow_ups_made_ > most) {
+    return failure(model::Errc::too_large,
+                   "more than " + std::to_string(most) + " follow-ups in one execution");
+  }
+  if (wish.text.size() + json_size(wish.data, input_.limits.output_bytes) >
+      input_.limits.output_bytes) {
+    return failure(
+        model::Errc::too_large,
+        "a follow-up of more than " + std::to_string(input_.limits.output_bytes) + " bytes");
+  }
+  if (!nests_within(wish.data, input_.limits.value_depth)) {
+    return failure(model::Errc::too_large, "the data of a follow-up is nested too deeply");
+  }
+  follow_ups_settled_ = true;
+  const auto& journey = input_.assets.journey;
+  model::FollowUp made;
+  made.id = execution_.input_id + "-f" + std::to_string(follow_ups_made_);
+  made.session = effects_.session.key;
+  made.trace_id = execution_.trace_id;
+  made.due_at = input_.event.accepted_at + wish.after;
+  if (journey) made.due_at = past_quiet_hours(journey->quiet_hours, made.due_at);
+  if (wish.expires_after) made.plan.expires_at = input_.event.accepted_at + *wish.expires_after;
+  made.plan.flow_id = std::move(wish.flow_id);
+  made.text = std::move(wish.text);
+  made.data = std::move(wish.data);
+  effects_.follow_ups.push_back(std::move(made));
+  return {};
+}
+
+void Turn::cancel_follow_ups() {
+  follow_ups_settled_ = true;
+  effects_.follow_ups_cancelled = true;
+  effects_.follow_ups.clear();
+}
+
 bool Turn::first_pass() {
   return once_marks_.emplace(here().address, true).second;
 }

@@ -107,6 +107,8 @@ class TurnRunner {
   Result<void> suspend(std::optional<model::HttpCall> http, std::optional<model::Timestamp> due_at);
   Result<void> check_call(const model::HttpCall& call) const;
   void save_flow_state();
+  Result<void> restore_waiting(json& state);
+  void arm_journey();
 
   [[nodiscard]] const model::Event& event() const { return turn_.input_.event; }
   [[nodiscard]] model::Session& session() { return turn_.effects_.session; }
@@ -120,12 +122,15 @@ Result<model::Effects> TurnRunner::run() {
   auto step = is_input(event().type) ? begin() : resume();
   if (!step) return model::fail(step.error());
   if (auto done = advance(std::move(*step)); !done) return model::fail(done.error());
+  arm_journey();
   save_flow_state();
   return std::move(turn_.effects_);
 }
 
 Result<Step> TurnRunner::begin() {
-  if (starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
+  // A follow-up belongs to the conversation that fell silent, however long ago.
+  const bool goes_on = event().type == EventType::follow_up && !session().busy();
+  if (!goes_on && starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
     reset(session(), event().accepted_at);
   } else if (session().busy()) {
     return model::fail(Errc::conflict, "the session has an execution that is not over");
@@ -143,6 +148,10 @@ Result<Step> TurnRunner::begin() {
   execution.flow_version = turn_.input_.flow_version;
   execution.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
   make_input_object();
+  const auto& journey = turn_.input_.assets.journey;
+  if (event().follow_up && event().follow_up->of_journey && journey) {
+    turn_.follow_up_counts_.count(*journey, turn_.input_.now);
+  }
   if (!turn_.waits_at_.empty()) return enter_waiting_node();
   return Jump{turn_.flow().start()};
 }
@@ -208,17 +217,31 @@ Result<void> TurnRunner::restore_flow_state() {
     if (!once->is_object()) return unreadable();
     turn_.once_marks_ = std::move(state["once"]);
   }
-  if (const json* waiting = member(state, "waiting")) {
-    const std::string* at = text_of(*waiting, "at");
-    const std::string* flow = text_of(*waiting, "flow");
-    if (at == nullptr || flow == nullptr) return unreadable();
-    if (*flow != turn_.flow().name()) {
-      turn_.log("the session waited in the Flow '" + *flow + "'; it starts in '" +
-                turn_.flow().name() + "'");
-    } else {
-      turn_.waits_at_ = *at;
-      if (const json* node_state = member(*waiting, "state")) turn_.node_state_ = *node_state;
-    }
+  const auto counts = counts_from(state);
+  if (!counts) return unreadable();
+  turn_.follow_up_counts_ = *counts;
+  return restore_waiting(state);
+}
+
+// Where the Flow waits for the input. The follow-up Flow leaves alone where the Endpoint's waits.
+Result<void> TurnRunner::restore_waiting(json& state) {
+  turn_.is_follow_up_flow_ = turn_.input_.is_follow_up_flow;
+  if (const json* behind = member(state, "behind")) turn_.behind_ = *behind;
+  const json* waiting = member(state, "waiting");
+  if (waiting == nullptr) return {};
+  const std::string* at = text_of(*waiting, "at");
+  const std::string* flow = text_of(*waiting, "flow");
+  if (at == nullptr || flow == nullptr) {
+    return model::fail(Errc::internal, "the session's stored state can't be read");
+  }
+  if (*flow == turn_.flow().name()) {
+    turn_.waits_at_ = *at;
+    if (const json* node_state = member(*waiting, "state")) turn_.node_state_ = *node_state;
+  } else if (turn_.is_follow_up_flow_) {
+    turn_.behind_ = *waiting;
+  } else {
+    turn_.log("the session waited in the Flow '" + *flow + "'; it starts in '" +
+              turn_.flow().name() + "'");
   }
   return {};
 }
@@ -247,6 +270,8 @@ Result<void> TurnRunner::restore_execution() {
   turn_.outputs_made_ = *outputs;
   turn_.calls_made_ = *calls;
   turn_.turns_ = *turns;
+  turn_.follow_ups_made_ = count_of(state, "followUps").value_or(0);
+  turn_.follow_ups_settled_ = member(state, "followUpsSettled") != nullptr;
   turn_.input_object_ = std::move(state["input"]);
   return {};
 }
@@ -337,6 +362,8 @@ Result<void> TurnRunner::suspend(std::optional<model::HttpCall> http,
                      {"outputs", turn_.outputs_made_},
                      {"calls", turn_.calls_made_},
                      {"turns", turn_.turns_}};
+  if (turn_.follow_ups_made_ > 0) execution.state["followUps"] = turn_.follow_ups_made_;
+  if (turn_.follow_ups_settled_) execution.state["followUpsSettled"] = true;
   turn_.effects_.call = model::PendingCall{.id = execution.pending_call_id,
                                            .session = session().key,
                                            .trace_id = execution.trace_id,
@@ -346,13 +373,45 @@ Result<void> TurnRunner::suspend(std::optional<model::HttpCall> http,
   return {};
 }
 
+// The user has had his answer: from now on his silence counts.
+void TurnRunner::arm_journey() {
+  const auto& input = turn_.input_;
+  const auto& journey = input.assets.journey;
+  if (!turn_.effects_.execution_ended || turn_.execution_.source != EventType::user_message ||
+      turn_.follow_ups_settled_ || !journey || input.endpoint.follow_up_flow_id.empty()) {
+    return;
+  }
+  model::FollowUp made;
+  made.due_at = past_quiet_hours(journey->quiet_hours, event().accepted_at + journey->after);
+  if (!turn_.follow_up_counts_.allow(*journey, made.due_at)) return;
+  made.id = turn_.execution_.input_id + "-f0";
+  made.session = session().key;
+  made.trace_id = turn_.execution_.trace_id;
+  if (journey->expires_after) {
+    made.plan.expires_at = event().accepted_at + *journey->expires_after;
+    if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
+  }
+  made.plan.flow_id = input.endpoint.follow_up_flow_id;
+  made.plan.of_journey = true;
+  turn_.effects_.follow_ups.push_back(std::move(made));
+}
+
 void TurnRunner::save_flow_state() {
   json state = {{"v", state_format}, {"executions", turn_.executions_}};
   if (!turn_.once_marks_.empty()) state["once"] = std::move(turn_.once_marks_);
+  const bool goes_on = session().busy() || !turn_.waits_at_.empty();
+  if (turn_.is_follow_up_flow_ && goes_on) {
+    state["behind"] = std::move(turn_.behind_);
+  } else if (!turn_.behind_.is_null()) {
+    state["waiting"] = std::move(turn_.behind_);
+  }
   if (!turn_.waits_at_.empty()) {
     json& waiting = state["waiting"];
     waiting = {{"flow", turn_.flow().name()}, {"at", std::move(turn_.waits_at_)}};
     if (!turn_.node_state_.is_null()) waiting["state"] = std::move(turn_.node_state_);
+  }
+  if (turn_.follow_up_counts_.session > 0) {
+    state["followUps"] = to_json(turn_.follow_up_counts_);
   }
   session().flow_state = std::move(state);
 }
@@ -375,7 +434,9 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   std::string input_id = event.id;
   std::string trace_id = event.trace_id;
   if (is_input(event.type)) {
-    if (starts_afresh(session, endpoint, event.accepted_at)) reset(session, event.accepted_at);
+    if (event.type != EventType::follow_up && starts_afresh(session, endpoint, event.accepted_at)) {
+      reset(session, event.accepted_at);
+    }
     session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
     session.key = event.session;
   } else if (session.execution) {

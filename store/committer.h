@@ -82,6 +82,11 @@ struct Unit {
   // its calls and timers lose their claim, and all its `held` outputs become `pending`.
   bool execution_abandoned = false;
 
+  // All follow-ups of the session that waited are gone, and so is what such a one said as long as
+  // its delivery has not begun; before `follow_ups` are added.
+  bool follow_ups_cancelled = false;
+  std::vector<model::FollowUp> follow_ups;
+
   std::vector<InboxEvent> inbox_added;  // behind what is there, in this order
   std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added
 

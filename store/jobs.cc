@@ -141,6 +141,7 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
     return {};
   });
   if (!written) return fail(written.error());
+  if (!kept) changed(job.id);
   return kept;
 }
 
@@ -225,6 +226,27 @@ Result<void> Jobs::renew(const std::string& id, std::int64_t token, model::Times
   });
 }
 
+Result<void> Jobs::end_leases() {
+  return committer_.write_and_wait([](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "UPDATE jobs SET lease_until = 0 WHERE state IN ('queued', 'active', 'cancelling')");
+    return {};
+  });
+}
+
+Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    deleted = writer.connection().run(
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
+        " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
+        model::to_unix_ms(before), limit);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return deleted;
+}
+
 Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t token,
                         const Progress& progress) {
   auto job = held(writer.connection(), id, token);
@@ -269,6 +291,11 @@ Result<void> Jobs::finish(const std::string& id, std::int64_t token, JobState st
       [&](Writer& writer) { return finish(writer, id, token, state, fail_reason); });
   if (written) changed(id);
   return written;
+}
+
+bool Jobs::is_cancelling(Writer& writer, const std::string& id) {
+  const auto job = find(writer.connection(), id);
+  return job && job->state == JobState::cancelling;
 }
 
 Result<Job> Jobs::cancel(const std::string& id) {

@@ -64,6 +64,15 @@ class Jobs {
   [[nodiscard]] model::Result<void> renew(const std::string& id, std::int64_t token,
                                           model::Timestamp until);
 
+  // Ends the leases that an earlier run left, so that its jobs go on at once. Only where no other
+  // daemon has this store: an old worker's writes are refused once the job is leased anew.
+  [[nodiscard]] model::Result<void> end_leases();
+
+  // Forgets jobs that ended as `cancelled` or `error` before `before`, the oldest first; returns
+  // how many, at most `limit`. What is `done` stays: it stands for what it made, and names itself
+  // to whoever asks for it again.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+
   // One step's result, in the transaction of the Writer, so that what the step made is part of it.
   // `conflict` if the token is old or the job is over. A cancelling job may still go on.
   [[nodiscard]] static model::Result<void> step(Writer& writer, const std::string& id,
@@ -77,6 +86,9 @@ class Jobs {
                                                   const std::string& fail_reason);
   [[nodiscard]] model::Result<void> finish(const std::string& id, std::int64_t token,
                                            model::JobState state, const std::string& fail_reason);
+
+  // Whether an operator wants the job undone, as the Writer's transaction sees it.
+  [[nodiscard]] static bool is_cancelling(Writer& writer, const std::string& id);
 
   // An operator's wish: a queued job is cancelled at once, an active one becomes cancelling.
   // Returns the job as it is then; a job that is cancelling or cancelled stays so, one that is over

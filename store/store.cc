@@ -20,10 +20,12 @@ struct Store::Impl {
         sessions(*database, committer),
         outbox(*database, committer),
         calls(*database),
+        follow_ups(*database, committer),
         dead_letters(*database, committer),
         attempts(*database, committer),
         answers(*database, committer),
         jobs(*database, committer),
+        proactive(*database, sealer),
         assets(*database, committer, sealer),
         accounts(*database, committer),
         oauth(*database, committer, sealer),
@@ -35,10 +37,12 @@ struct Store::Impl {
   Sessions sessions;
   Outbox outbox;
   Calls calls;
+  FollowUps follow_ups;
   DeadLetters dead_letters;
   Attempts attempts;
   Answers answers;
   Jobs jobs;
+  Proactive proactive;
   Assets assets;
   Accounts accounts;
   Oauth oauth;
@@ -127,6 +131,9 @@ Outbox& Store::outbox() {
 Calls& Store::calls() {
   return impl_->calls;
 }
+FollowUps& Store::follow_ups() {
+  return impl_->follow_ups;
+}
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;
 }
@@ -138,6 +145,9 @@ Answers& Store::answers() {
 }
 Jobs& Store::jobs() {
   return impl_->jobs;
+}
+Proactive& Store::proactive() {
+  return impl_->proactive;
 }
 Assets& Store::assets() {
   return impl_->assets;

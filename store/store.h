@@ -11,10 +11,12 @@
 #include "store/committer.h"
 #include "store/database.h"
 #include "store/dead_letters.h"
+#include "store/follow_ups.h"
 #include "store/jobs.h"
 #include "store/model/clock.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
+#include "store/proactive.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
 #include "store/usage.h"
@@ -55,10 +57,12 @@ class Store {
   [[nodiscard]] Sessions& sessions();
   [[nodiscard]] Outbox& outbox();
   [[nodiscard]] Calls& calls();
+  [[nodiscard]] FollowUps& follow_ups();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] Attempts& attempts();
   [[nodiscard]] Answers& answers();
   [[nodiscard]] Jobs& jobs();
+  [[nodiscard]] Proactive& proactive();
   [[nodiscard]] Assets& assets();
   [[nodiscard]] Accounts& accounts();
   [[nodiscard]] Oauth& oauth();

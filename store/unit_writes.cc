@@ -45,6 +45,11 @@ bool claim_available(Connection& connection, const Claim& claim, std::int64_t se
           .value<std::int64_t>("SELECT 1 FROM dead_letters WHERE id = :i AND state = 'new'",
                                claim.id)
           .has_value();
+    case Claim::Kind::follow_up:
+      return connection
+          .value<std::int64_t>("SELECT 1 FROM follow_ups WHERE id = :i AND session = :s", claim.id,
+                               session)
+          .has_value();
   }
   return false;
 }
@@ -70,6 +75,9 @@ void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
       break;
     case Claim::Kind::dead_letter:
       connection.run("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
+      break;
+    case Claim::Kind::follow_up:
+      connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
       break;
   }
 }
@@ -160,7 +168,8 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
         static_cast<int>(output.delivery));
     if (output.delivery != model::Delivery::pending) continue;
     pending = true;
-    connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", session, output.seq);
+    connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
+                   session, output.seq, output.withdrawable);
   }
   for (const auto& input : encoded.unit.outputs_released) {
     pending = make_pending(connection, session, input, model::Delivery::held) || pending;
@@ -185,6 +194,33 @@ void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_
   }
   for (const auto& id : encoded.unit.calls_cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
+  }
+}
+
+void cancel_follow_ups(Connection& connection, std::int64_t session) {
+  connection.run("DELETE FROM follow_ups WHERE session = :s", session);
+  if (!connection.value<std::int64_t>(
+          "SELECT 1 FROM deliveries WHERE session = :s AND withdrawable = 1", session)) {
+    return;
+  }
+  connection.run(
+      "DELETE FROM outputs WHERE session = :s AND seq IN"
+      " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
+      session, session);
+  connection.run("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
+  connection.run(
+      "DELETE FROM outbox WHERE session = :s"
+      " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE session = :t)",
+      session, session);
+}
+
+void write_follow_ups(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+  for (std::size_t i = 0; i < encoded.unit.follow_ups.size(); ++i) {
+    const auto& follow_up = encoded.unit.follow_ups[i];
+    connection.run(
+        "INSERT INTO follow_ups (id, session, trace_id, due_at, value) VALUES (:i, :s, :t, :d, :v)",
+        follow_up.id, session, follow_up.trace_id, to_unix_ms(follow_up.due_at),
+        encoded.follow_ups[i]);
   }
 }
 
@@ -227,6 +263,12 @@ EncodedUnit encode(Unit unit) {
     if (call.http) request = text_of(model::to_json(*call.http));
     call.http.reset();
   }
+  encoded.follow_ups.reserve(unit.follow_ups.size());
+  for (auto& follow_up : unit.follow_ups) {
+    encoded.follow_ups.push_back(text_of({{"text", std::move(follow_up.text)},
+                                          {"data", std::move(follow_up.data)},
+                                          {"plan", model::to_json(follow_up.plan)}}));
+  }
   unit.after.context = nullptr;
   unit.after.flow_state = nullptr;
   unit.after.execution.reset();
@@ -251,9 +293,12 @@ Outcome apply(Connection& connection, const EncodedUnit& encoded, model::Timesta
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : unit.claims) consume(connection, claim, now);
   if (unit.execution_abandoned) abandon_execution(connection, session, now);
+  // Before this Unit's own outputs and follow-ups: they are younger.
+  if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session);
   write_inbox(connection, unit, session);
   write_outputs(connection, encoded, session, now);
   write_calls(connection, encoded, session);
+  write_follow_ups(connection, encoded, session);
   for (const auto& letter : unit.dead_letters) {
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
   }

@@ -21,8 +21,6 @@ using model::Errc;
 using model::Error;
 using model::Result;
 
-constexpr int steps = 3;  // the tenant, the journey, the Flow
-
 struct Wanted {
   model::Job job;
   store::Jobs::Creation creation;
@@ -51,9 +49,9 @@ Result<Wanted> read_wanted(const Call& call, Services& services) {
   Wanted wanted;
   wanted.job = {.id = model::new_id(),
                 .project_id = project->id,
-                .type = "proactiveSetup",
+                .type = std::string(model::proactive_setup),
                 .name = "Set-up of proactive follow-up",
-                .total_steps = steps,
+                .total_steps = static_cast<int>(model::proactive_setup_steps.size()),
                 .fail_reason = {},
                 .data = nullptr,
                 .created_at = services.clock.now(),

@@ -131,11 +131,12 @@ Result<std::vector<std::string>> read_projects(const Call& call, Services& servi
 }
 
 Document document_of(store::Page<Job>&& page) {
-  ListShape shape{.json = ListShape::Json::object,
-                  .item = "item",
-                  .columns = {"_id", "status", "type", "progress", "name", "currentStep",
-                              "totalStep", "failReason", "data", "createdAt", "lastChangedAt"},
-                  .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
+  ListShape shape{
+      .json = ListShape::Json::object,
+      .item = "item",
+      .columns = {"_id", "status", "type", "progress", "name", "currentStep", "totalStep",
+                  "stepName", "failReason", "data", "createdAt", "lastChangedAt"},
+      .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
   Value items = Value::array();
   for (const Job& job : page.items) items.push_back(task_value(job));
   return {.name = "tasks", .value = std::move(items), .list = std::move(shape)};
@@ -211,5 +212,27 @@ constinit const Operation cancel_task_operation{.id = "cancelTask",
                                                 .credential = Credential::api_key,
                                                 .role = Role::proactive_admin,
                                                 .run = cancel};
+
+// The same for operators, with a password in place of a key.
+constinit const Operation manage_tasks_operation{.id = "manageTasks",
+                                                 .method = Method::get,
+                                                 .path = "/management/tasks",
+                                                 .credential = Credential::basic,
+                                                 .role = Role::member,
+                                                 .run = list};
+
+constinit const Operation manage_task_operation{.id = "manageTask",
+                                                .method = Method::get,
+                                                .path = "/management/tasks/{taskId}",
+                                                .credential = Credential::basic,
+                                                .role = Role::member,
+                                                .run = show};
+
+constinit const Operation manage_cancel_task_operation{.id = "manageCancelTask",
+                                                       .method = Method::post,
+                                                       .path = "/management/tasks/{taskId}/cancel",
+                                                       .credential = Credential::basic,
+                                                       .role = Role::proactive_admin,
+                                                       .run = cancel};
 
 }  // namespace conversed::api

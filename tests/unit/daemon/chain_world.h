@@ -105,6 +105,8 @@ class ChainTest : public testing::Test {
             .answers = store_->answers(),
             .dead_letters = store_->dead_letters(),
             .attempts = store_->attempts(),
+            .follow_ups = store_->follow_ups(),
+            .usage = store_->usage(),
             .assets = *cache_,
             .waiters = waiters_,
             .clock = clock_,
