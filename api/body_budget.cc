@@ -21,7 +21,16 @@ bool BodyShare::make_room(std::string& body, std::size_t needed, std::size_t lar
     if (!budget_->take(wanted - bytes_, sender_)) return false;
   }
   bytes_ = wanted;
-  body.reserve(wanted);
+  if (body.capacity() < wanted) {
+    // Into a new string, which reserves what it is asked for: one that grows at least doubles.
+    std::string larger;
+    larger.reserve(wanted);
+    larger.append(body);
+    body.swap(larger);
+  }
+  if (body.capacity() <= bytes_) return true;
+  if (!budget_->take(body.capacity() - bytes_, sender_)) return false;
+  bytes_ = body.capacity();
   return true;
 }
 

@@ -41,7 +41,8 @@ class BodyShare {
   BodyShare& operator=(const BodyShare&) = delete;
 
   // Makes room for `needed` bytes in all, and for more, up to `largest`, so that a body which grows
-  // asks and moves seldom. False if the budget has no room.
+  // asks and moves seldom. What the body reserves is what is taken. False if the budget has no
+  // room.
   [[nodiscard]] bool make_room(std::string& body, std::size_t needed, std::size_t largest);
 
  private:

@@ -90,6 +90,21 @@ nlohmann::ordered_json reduced_body(int status, std::string_view detail) {
           {"detail", detail}};
 }
 
+// What RFC 6749 (§4.1.2.1, §5.2) calls an error that is known by its status alone.
+std::string_view oauth_code(int status) {
+  switch (status) {
+    case 401:
+      return "invalid_client";
+    case 403:
+      return "access_denied";
+    case 429:
+    case 503:
+      return "temporarily_unavailable";
+    default:
+      return status < 500 ? "invalid_request" : "server_error";
+  }
+}
+
 }  // namespace
 
 int status_of(Errc code) {
@@ -131,11 +146,13 @@ Response error_response(int status, std::string_view detail, const ExchangeConte
 
 Response error_response(int status, std::string_view detail, const ExchangeContext& context,
                         model::Timestamp now, ErrorShape shape, const nlohmann::json& details) {
+  if (shape == ErrorShape::oauth) {
+    return oauth_error_response(status, oauth_code(status), detail, context, now);
+  }
   const auto body = shape == ErrorShape::reduced ? reduced_body(status, detail)
                                                  : problem_body(status, detail, context, details);
   Response response{.status = status,
                     .content_type = "application/problem+json",
-
                     .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
   if (status == 401)
     response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"conversed\"");

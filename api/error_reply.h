@@ -34,7 +34,7 @@ inline constexpr std::chrono::seconds default_retry_after{2};
                                       const ExchangeContext& context, model::Timestamp now,
                                       ErrorShape shape = ErrorShape::problem);
 
-// The same with `details`, a JSON object for programs (the reduced shape has no room for it).
+// The same with `details`, a JSON object for programs; a problem has room for it, other shapes not.
 [[nodiscard]] Response error_response(int status, std::string_view detail,
                                       const ExchangeContext& context, model::Timestamp now,
                                       ErrorShape shape, const nlohmann::json& details);

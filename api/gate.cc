@@ -120,6 +120,7 @@ void Gate::pump(Lock& lock, std::string_view bytes) {
 // Hands the complete request on. The lock is free meanwhile, so the answer may come from inside.
 void Gate::dispatch(Lock& lock) {
   const RequestFraming framing = reader_.framing();
+  error_shape_ = reader_.error_shape();
   Request request = reader_.take();
   http_1_0_ = framing.http_1_0;
   begin_exchange(request, framing.keep_alive);
@@ -155,7 +156,9 @@ void Gate::refuse(int status, std::string_view detail) {
   begin_exchange(reader_.partial(), false);
   keeper_->count_answer(status);
   std::string message;
-  write_response(message, error_response(status, detail, context_, now()),
+  const BodyRuleFor& rule = keeper_->settings().body_rule;
+  const auto shape = rule ? rule(reader_.partial()).error_shape : ErrorShape::problem;
+  write_response(message, error_response(status, detail, context_, now(), shape),
                  {.head = head_,
                   .http_1_0 = false,
                   .keep_alive = false,
@@ -204,7 +207,8 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
 
 void Gate::abandoned(std::uint64_t sequence) noexcept try {
   keeper_->defect("A request was dropped without an answer", context_.trace_id);
-  answer(sequence, error_response(500, "The request could not be completed.", context_, now()));
+  answer(sequence,
+         error_response(500, "The request could not be completed.", context_, now(), error_shape_));
 } catch (...) {
   abort();
 }

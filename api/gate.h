@@ -110,6 +110,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   // holder of its Reply, until the answer.
   std::uint64_t sequence_ = 0;
   ExchangeContext context_;
+  ErrorShape error_shape_ = ErrorShape::problem;  // should its Reply be dropped
   std::string traceparent_;
   bool head_ = false;
   bool http_1_0_ = false;

@@ -62,9 +62,11 @@ struct Response {
   std::string body = {};
 };
 
-// Problem details (RFC 7807) with all fields, or the four fields that the inject operation
-// documents.
-enum class ErrorShape : std::uint8_t { problem, reduced };
+enum class ErrorShape : std::uint8_t {
+  problem,  // problem details (RFC 7807) with all fields
+  reduced,  // the four fields that the inject operation documents
+  oauth,    // a problem with RFC 6749's `error` and `error_description` (see oauth_error_response)
+};
 
 // What every error body must be able to name.
 struct ExchangeContext {

@@ -29,8 +29,10 @@ struct BodyRule {
   std::size_t max_body = 0;          // bytes: else 413
   Sender sender = Sender::stranger;  // `known`: its credentials are known to be right
   bool wanted = true;  // false: the request is handed on without a body, its connection then ends
+  ErrorShape error_shape = ErrorShape::problem;  // of errors that the server itself answers
 };
-// `head` is the request without its body, `peer` and `trace_id`. Called on the server's threads,
+// `head` is the request without its body, `peer` and `trace_id`; of one that is refused, as far as
+// it was read. Called on the server's threads,
 // under the lock of a connection: it may look into memory, no further.
 using BodyRuleFor = std::function<BodyRule(const Request& head)>;
 

@@ -17,9 +17,9 @@ struct Services;
 
 // How a client of an operation shows who it is.
 enum class Credential : std::uint8_t {
-  open,     // nobody is asked
-  api_key,  // an API key, an access token or a contact-center token (auth/credentials.h)
-  basic,    // HTTP Basic: the management routes, and only these
+  open,    // nobody is asked
+  client,  // an API key, an access token or a contact-center token (auth/credentials.h)
+  basic,   // HTTP Basic: the management routes, and only these
 };
 
 // The values that a path pattern's {names} matched, percent-decoded.
@@ -48,7 +48,7 @@ struct Call {
 };
 
 // One operation of the API: a constant row of the table in operations.cc. `run` is called on a
-// thread of the HTTP server for `open` and `api_key` operations, where it must not block on more
+// thread of the HTTP server for `open` and `client` operations, where it must not block on more
 // than a point select; for `basic` ones on the management pool, where it may. It answers exactly
 // once, from any thread, by the Reply. Whether the principal has `role` in the project at hand
 // is for `run` to check (see Principal::has): only it knows the project.
@@ -56,11 +56,12 @@ struct Operation {
   std::string_view id;  // the operationId of the OpenAPI document
   Method method = Method::get;
   std::string_view path;  // "/inject/{URLToken}"; a segment is literal or one {name}
-  Credential credential = Credential::api_key;
-  Role role = Role::none;                        // none exactly for `open` ones
-  ErrorShape error_shape = ErrorShape::problem;  // of 400 and 404; all others are problems
-  std::size_t max_body_bytes = 0;                // 0: the setting `api.max_body`
-  bool is_inject = false;                        // its answers are measured as those of injects
+  Credential credential = Credential::client;
+  Role role = Role::none;  // none exactly for `open` ones
+  // `reduced` is for 400 and 404 alone, their other errors are problems (see error_shape_of).
+  ErrorShape error_shape = ErrorShape::problem;
+  std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
+  bool is_inject = false;          // its answers are measured as those of injects
   void (*run)(Call call, Services& services, Reply reply) = nullptr;
 };
 

@@ -61,6 +61,7 @@ void RequestReader::reset() {
   left_ = 0;
   framing_bytes_ = trailer_bytes_ = 0;
   trailer_.clear();
+  rule_ = BodyRule{};
   share_.reset();
 }
 

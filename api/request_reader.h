@@ -67,6 +67,8 @@ class RequestReader {
   // The current request as far as it is known: for the answer to one that is refused.
   [[nodiscard]] const Request& partial() const { return request_; }
   [[nodiscard]] const RequestFraming& framing() const { return framing_; }
+  // What its rule says of errors, once the header section was whole.
+  [[nodiscard]] ErrorShape error_shape() const { return rule_.error_shape; }
 
  private:
   enum class Stage : std::uint8_t { head, length, chunks, complete, refused };

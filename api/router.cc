@@ -76,6 +76,12 @@ struct Route {
   }
 };
 
+// Of the errors that come before the operation has its request.
+ErrorShape shape_before(const Operation& operation) {
+  const bool oauth = operation.error_shape == ErrorShape::oauth;
+  return oauth ? ErrorShape::oauth : ErrorShape::problem;
+}
+
 bool serves(const Operation& operation, Method method) {
   return operation.method == method || (method == Method::head && operation.method == Method::get);
 }
@@ -215,22 +221,28 @@ class Router::Table {
     return nullptr;
   }
 
-  // "GET, HEAD, OPTIONS"; empty for an unknown path.
-  [[nodiscard]] std::string allowed(std::string_view path) const {
+  // What a path has, whatever the method.
+  struct Path {
+    std::string allowed;  // "GET, HEAD, OPTIONS"; empty if the path is unknown
+    ErrorShape error_shape = ErrorShape::problem;  // of what no operation has refused
+  };
+  [[nodiscard]] Path path(std::string_view path) const {
     Segments segments;
     split(without_base(path, base_), segments);
-    if (segments.size() >= by_length_.size()) return {};
-    std::string allow;
+    Path found;
+    if (segments.size() >= by_length_.size()) return found;
     for (const Method method :
          {Method::get, Method::head, Method::post, Method::put, Method::patch, Method::delete_}) {
       const auto& routes = by_length_[segments.size()];
-      const bool any = std::any_of(routes.begin(), routes.end(), [&](const Route& route) {
-        return serves(*route.operation, method) && route.matches(segments);
+      const auto route = std::find_if(routes.begin(), routes.end(), [&](const Route& each) {
+        return serves(*each.operation, method) && each.matches(segments);
       });
-      if (any) allow.append(method_name(method)).append(", ");
+      if (route == routes.end()) continue;
+      found.allowed.append(method_name(method)).append(", ");
+      found.error_shape = shape_before(*route->operation);
     }
-    if (!allow.empty()) allow += method_name(Method::options);
-    return allow;
+    if (!found.allowed.empty()) found.allowed += method_name(Method::options);
+    return found;
   }
 
  private:
@@ -247,24 +259,25 @@ Router::~Router() = default;
 void Router::handle(Request&& request, Reply reply) const {
   thread_local Segments segments;  // its memory is kept from request to request
   if (request.method == Method::options) {
-    const std::string allowed = table_->allowed(request.path);
+    const std::string allowed = table_->path(request.path).allowed;
     return reply.send(
         preflight(allowed.empty() ? "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" : allowed));
   }
   const Route* route = table_->find(request.method, request.path, segments);
   if (route == nullptr) {
-    const std::string allowed = table_->allowed(request.path);
-    if (allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
+    const auto path = table_->path(request.path);
+    if (path.allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
     Response response = error_response(405, "the method is not defined on this path",
-                                       reply.context(), services_.clock.now());
-    response.headers.emplace_back("Allow", allowed);
+                                       reply.context(), services_.clock.now(), path.error_shape);
+    response.headers.emplace_back("Allow", path.allowed);
     return reply.send(std::move(response));
   }
 
   const Operation& operation = *route->operation;
   if (operation.is_inject) reply.observe(services_.on_inject_answered);
   if (request.body.size() > body_limit(operation)) {
-    return reply.fail({Errc::too_large, "the body is larger than this operation takes"});
+    return send_error(reply, operation,
+                      {Errc::too_large, "the body is larger than this operation takes"});
   }
   Call call;
   call.parameters = route->parameters(segments);
@@ -272,7 +285,7 @@ void Router::handle(Request&& request, Reply reply) const {
   switch (operation.credential) {
     case Credential::basic:
       return start_management(operation, std::move(call), services_, std::move(reply));
-    case Credential::api_key: {
+    case Credential::client: {
       auto verified = check_client(call, services_);
       if (!verified) {
         return refuse_client(reply, operation, call.request, verified.error(),
@@ -285,7 +298,7 @@ void Router::handle(Request&& request, Reply reply) const {
       if (services_.rate_limiter.active() &&
           services_.rate_limiter.take("address " + call.request.peer,
                                       services_.options.steady_now())) {
-        return reply.fail({Errc::too_many, "too many requests; slow down"});
+        return send_error(reply, operation, {Errc::too_many, "too many requests; slow down"});
       }
       break;
   }
@@ -297,6 +310,8 @@ BodyRule Router::body_rule(const Request& head) const {
   thread_local Segments segments;
   const Route* route = table_->find(head.method, head.path, segments);
   BodyRule rule{.max_body = route == nullptr ? usual : body_limit(*route->operation)};
+  rule.error_shape =
+      route == nullptr ? table_->path(head.path).error_shape : shape_before(*route->operation);
   if (rule.max_body <= usual || route->operation->credential != Credential::basic) return rule;
   const auto authorization = head.header("authorization").value_or("");
   rule.wanted = parse_basic(authorization).has_value();

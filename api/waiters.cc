@@ -98,20 +98,26 @@ void AnswerWaiters::fail(std::string_view input_id, const Error& error) {
 }
 
 void AnswerWaiters::release(std::string_view input_id) {
-  std::vector<Callback> expired;
-  state_.with([&](State& state) {
+  const auto expired = state_.with([&](State& state) -> std::vector<Callback> {
     const auto input = state.inputs.find(input_id);
-    if (input == state.inputs.end()) return;
+    if (input == state.inputs.end()) return {};
     input->second.claimed = false;
-    // Their time-outs fired during the claim and were held back by it. Taking the last one erases
-    // the input, so its tickets are copied first.
-    const auto now = std::chrono::steady_clock::now();
-    const auto tickets = input->second.tickets;
-    for (const Ticket ticket : tickets) {
-      if (state.waiters.at(ticket).deadline <= now) expired.push_back(take(state, ticket));
-    }
+    return take_overdue(state, input->second);
   });
   for (const Callback& callback : expired) callback(model::fail(timed_out_error()));
+}
+
+bool AnswerWaiters::keep_waiting(std::string_view input_id) {
+  bool goes_on = false;
+  const auto expired = state_.with([&](State& state) -> std::vector<Callback> {
+    const auto input = state.inputs.find(input_id);
+    if (input == state.inputs.end()) return {};
+    auto overdue = take_overdue(state, input->second);
+    goes_on = state.inputs.contains(input_id);
+    return overdue;
+  });
+  for (const Callback& callback : expired) callback(model::fail(timed_out_error()));
+  return goes_on;
 }
 
 void AnswerWaiters::stop() {
@@ -138,6 +144,18 @@ AnswerWaiters::Callback AnswerWaiters::take(State& state, Ticket ticket) {
   if (input->second.tickets.empty()) state.inputs.erase(input);
   state.waiters.erase(waiter);
   return callback;
+}
+
+// Those whose time-outs fired during the claim and were held back by it. Taking the last one erases
+// the input, so its tickets are copied first.
+std::vector<AnswerWaiters::Callback> AnswerWaiters::take_overdue(State& state, const Input& input) {
+  std::vector<Callback> overdue;
+  const auto now = std::chrono::steady_clock::now();
+  const auto tickets = input.tickets;
+  for (const Ticket ticket : tickets) {
+    if (state.waiters.at(ticket).deadline <= now) overdue.push_back(take(state, ticket));
+  }
+  return overdue;
 }
 
 void AnswerWaiters::expire(Ticket ticket, Patience patience) {
@@ -186,13 +204,13 @@ KeyWatch::Ticket KeyWatch::watch(std::string key, TimePoint deadline, Callback c
       refused = std::move(callback);
       return next;
     }
-    const auto token = deadlines_.add(deadline, [this, next] { expire(next); });
+    const auto token = deadlines_.add(deadline, [this, next] { expire(next, WatchEnd::deadline); });
     Watcher watcher{std::move(key), std::move(callback), token};
     state.keys[watcher.key].push_back(next);
     state.watchers.emplace(next, std::move(watcher));
     return next;
   });
-  if (refused) refused();
+  if (refused) refused(WatchEnd::stopped);
   return ticket;
 }
 
@@ -218,7 +236,8 @@ void KeyWatch::notify(const std::string& key) {
     for (const Ticket ticket : place->second) {
       Watcher& watcher = state.watchers.at(ticket);
       deadlines_.cancel(watcher.token);
-      watcher.token = deadlines_.add(TimePoint::min(), [this, ticket] { expire(ticket); });
+      watcher.token =
+          deadlines_.add(TimePoint::min(), [this, ticket] { expire(ticket, WatchEnd::notified); });
     }
     state.keys.erase(place);  // a second notify has nothing to add
   });
@@ -232,7 +251,7 @@ void KeyWatch::stop() {
     state.keys.clear();
   });
   deadlines_.stop();
-  for (const auto& [ticket, watcher] : watchers) watcher.callback();
+  for (const auto& [ticket, watcher] : watchers) watcher.callback(WatchEnd::stopped);
 }
 
 std::size_t KeyWatch::size() const {
@@ -251,9 +270,9 @@ KeyWatch::Callback KeyWatch::take(State& state, Ticket ticket) {
   return callback;
 }
 
-void KeyWatch::expire(Ticket ticket) {
+void KeyWatch::expire(Ticket ticket, WatchEnd why) {
   const Callback callback = state_.with([&](State& state) { return take(state, ticket); });
-  if (callback) callback();
+  if (callback) callback(why);
 }
 
 }  // namespace conversed::api

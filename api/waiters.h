@@ -67,6 +67,10 @@ class AnswerWaiters {
 
   // For the worker; see above. Claiming a claimed id is true as long as somebody waits there.
   [[nodiscard]] bool claim(std::string_view input_id);
+  // To be asked while the commit is made: ends the waits whose deadline has passed, as their answer
+  // comes too late, and says whether any goes on. Those that do outlast a commit that takes no
+  // longer than `claim_grace`.
+  [[nodiscard]] bool keep_waiting(std::string_view input_id);
   // False: nobody was there to be told.
   bool finish(std::string_view input_id, const Answer& answer);
   // As finish, with an error: the Turn failed and the Endpoint has no `errorText`.
@@ -104,6 +108,7 @@ class AnswerWaiters {
   static Callback take(State& state, Ticket ticket);
   enum class Patience : std::uint8_t { claim_holds, none };
   void expire(Ticket ticket, Patience patience);
+  static std::vector<Callback> take_overdue(State& state, const Input& input);
   bool end_all(std::string_view input_id, const model::Result<Answer>& outcome);
 
   const std::chrono::milliseconds claim_grace_;
@@ -111,14 +116,18 @@ class AnswerWaiters {
   Deadlines deadlines_;  // the last member: its thread uses the others
 };
 
+// Why a watch has ended.
+enum class WatchEnd : std::uint8_t { notified, deadline, stopped };
+
 // Clients that long-poll something that has a name. Each watch ends once: by `notify`, or at its
 // deadline. Thread-safe. Callbacks are called exactly once each, outside the lock and on the
 // watch's own thread (so that `notify` costs a worker next to nothing), but for `stop`, which calls
-// back itself. They may do a point select.
+// back itself. They may do a point select, but not when they are told `stopped`: all who wait are
+// told so at once, and the stop has a time to keep.
 class KeyWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Callback = std::function<void()>;
+  using Callback = std::function<void(WatchEnd)>;
   using Ticket = std::uint64_t;
 
   KeyWatch() = default;
@@ -156,7 +165,7 @@ class KeyWatch {
   };
 
   static Callback take(State& state, Ticket ticket);
-  void expire(Ticket ticket);
+  void expire(Ticket ticket, WatchEnd why);
 
   model::Guarded<State> state_;
   Deadlines deadlines_;

@@ -120,9 +120,11 @@ constexpr Key table[] = {
              "How long an account or address stays locked out after its last wrong password, and "
              "how long wrong passwords are remembered."),
 
-    file("contact_center.jwks_file", CONVERSED_FIELD(contact_center.jwks_file),
-         "The public keys of the contact-center platform (a JSON Web Key Set), which its RS256 and "
-         "ES256 tokens in x-contactcenter-authorization are checked against. Read at the start."),
+    file(
+        "contact_center.jwks_file", CONVERSED_FIELD(contact_center.jwks_file),
+        "The public keys of the contact-center platform (a JSON Web Key Set), which its RS256 and "
+        "ES256 tokens in x-contactcenter-authorization are checked against. Read again when it has "
+        "changed; should it then be of no use, the keys read before stay."),
     secret("contact_center.secret", CONVERSED_FIELD(contact_center.secret),
            "The secret shared with the contact-center platform, which its HS256 tokens are checked "
            "against. Prefer the environment variable or contact_center.secret_file; it is never "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -57,6 +58,14 @@ constexpr std::size_t management_queue = 256;
 constexpr std::size_t sign_in_threads = 1;
 constexpr std::size_t sign_in_queue = 64;
 
+void log_key_file(api::KeyFileNews news, std::string_view message) {
+  if (news == api::KeyFileNews::unusable) {
+    log::error("keys of contact-center tokens can't be read", {{"error", message}});
+  } else {
+    log::info("keys of contact-center tokens have changed", {{"message", message}});
+  }
+}
+
 }  // namespace
 
 // All parts, in the order of what needs what: destruction goes the other way round.
@@ -80,6 +89,8 @@ struct App::Parts {
   void die(const model::Error& error);
   void update_metrics();
   [[nodiscard]] bool ready();
+  enum class Consumed : std::uint8_t { yes, nothing };
+  [[nodiscard]] bool left_nothing(Consumed consumed) const;
 
   const config::Settings& settings;
   const model::Clock& clock;
@@ -110,6 +121,7 @@ struct App::Parts {
   JobWorker job_worker;
 
   Recovery recovery;
+  bool recovery_begun = false;  // from then on the store says that a daemon runs
   std::atomic<bool> consuming{false};
   std::atomic<bool> failed{false};
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
@@ -241,6 +253,7 @@ Result<void> App::Parts::start() {
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
   if (auto begun = recovery.begin(); !begun) return fail(begun.error());
+  recovery_begun = true;
   if (auto marked = store->mark_running(); !marked) return fail(marked.error());
 
   worker.emplace(chain_context(), store->committer(), watch, busy, ports());
@@ -381,6 +394,14 @@ void App::Parts::update_metrics() {
   }
 }
 
+// Whether nothing is left that the next start would have to be careful with, provided that the runs
+// in hand are finished. A start that failed before the log was consumed has changed nothing about
+// what the stop before it left.
+bool App::Parts::left_nothing(Consumed consumed) const {
+  if (!recovery_begun) return false;
+  return consumed == Consumed::yes ? recovery.done(*lanes) : !recovery.going_on();
+}
+
 void App::Parts::stop(milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   const auto left = [&](milliseconds keep_back) {
@@ -388,7 +409,7 @@ void App::Parts::stop(milliseconds limit) {
         std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
     return std::max(rest - keep_back, milliseconds(100));
   };
-  const bool consumed = consuming.exchange(false);
+  const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
   bool answered = true;
   if (server) {
     watch.stop();
@@ -420,7 +441,7 @@ void App::Parts::stop(milliseconds limit) {
   log->stop();
   // Runs that could not be committed stay unfinished in the log; the next start is careful with
   // them.
-  if (finished && consumed && recovery.done(*lanes)) {
+  if (finished && left_nothing(consumed)) {
     if (auto marked = store->mark_clean_stop(); !marked) {
       log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
     }
@@ -443,7 +464,7 @@ Result<void> App::start() {
   if (!folder) return fail(folder.error());
   auto egress = Egress::create(settings_.egress.allow);
   if (!egress) return fail(egress.error());
-  auto contact_center = api::JwtVerifier::open(settings_.contact_center);
+  auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
   auto store = open_embedded_store(settings_, clock_);
   if (!store) return fail(store.error());

@@ -8,7 +8,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -16,8 +15,8 @@
 
 #include "daemon/call_request.h"
 #include "daemon/logging.h"
-#include "daemon/mailbox.h"
 #include "daemon/metrics.h"
+#include "daemon/service_thread.h"
 #include "store/model/fault_points.h"
 #include "store/store.h"
 
@@ -40,14 +39,10 @@ struct Completion {
   std::string id;
   HttpOutcome outcome;
 };
-struct Append {
-  std::string id;
-  std::optional<model::Error> error;
-};
 struct Letters {
   std::vector<model::PendingCall> offers;
   std::vector<Completion> completions;
-  std::vector<Append> appends;
+  std::vector<AppendEnd> appends;
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
@@ -72,21 +67,11 @@ class Caller::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    if (thread_.joinable() || stopped_) {
-      return model::fail(Errc::conflict, "the caller runs already");
-    }
-    thread_ = std::thread([this] { run(); });
-    return {};
+    return thread_.start("caller", [this] { run(); });
   }
+  void stop() { thread_.stop(); }
 
-  void stop() {
-    stopped_ = true;
-    mailbox_->put([](Letters& letters) { letters.stop = true; });
-    if (thread_.joinable()) thread_.join();
-    mailbox_->close();
-  }
-
-  [[nodiscard]] Mailbox<Letters>& mailbox() { return *mailbox_; }
+  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
 
  private:
   // The calls to one host and port.
@@ -116,7 +101,7 @@ class Caller::Engine {
   void finish(const Completion& completion);
   void settle(Call& call, model::CallResult result);
   void append(Call& call);
-  void appended(Append append);
+  void appended(AppendEnd append);
   void wait(const std::string& id, milliseconds time);
 
   const CallerSettings settings_;
@@ -125,8 +110,6 @@ class Caller::Engine {
   const AppendEvent append_;
   const model::Clock& clock_;
   Metrics& metrics_;
-  const std::shared_ptr<Mailbox<Letters>> mailbox_ = std::make_shared<Mailbox<Letters>>();
-  bool stopped_ = false;  // the owner's thread
 
   // The thread's own.
   std::unordered_map<std::string, Call> calls_;          // by id
@@ -143,7 +126,7 @@ class Caller::Engine {
   std::string scanned_;      // calls up to this id have been looked at
   SteadyClock::time_point next_scan_{};
   bool stop_ = false;
-  std::thread thread_;  // last: it uses all others
+  ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
 void Caller::Engine::run() {
@@ -151,7 +134,7 @@ void Caller::Engine::run() {
     wake_due();
     load();
     send_ready();
-    mailbox_->set_quiet(calls_.empty() && !scanning_);
+    thread_.mailbox()->set_quiet(calls_.empty() && !scanning_);
     read_letters();
   }
 }
@@ -169,7 +152,7 @@ SteadyClock::time_point Caller::Engine::next_look() const {
 }
 
 void Caller::Engine::read_letters() {
-  auto letters = mailbox_->take(next_look());
+  auto letters = thread_.mailbox()->take(next_look());
   stop_ = stop_ || letters.stop;
   if (stop_) return;
   for (auto& append : letters.appends) appended(std::move(append));
@@ -284,7 +267,7 @@ void Caller::Engine::send(Call& call) {
     return;
   }
   ++call.upstream->in_flight;
-  batch_.push_back({std::move(*request), [mailbox = mailbox_, id](HttpOutcome outcome) {
+  batch_.push_back({std::move(*request), [mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
                       mailbox->put([&](Letters& letters) {
                         letters.completions.push_back({id, std::move(outcome)});
                       });
@@ -330,15 +313,10 @@ void Caller::Engine::settle(Call& call, model::CallResult result) {
 }
 
 void Caller::Engine::append(Call& call) {
-  append_(*call.result, [mailbox = mailbox_,
-                         id = call.pending.id](const model::Result<queue::Appended>& done) {
-    std::optional<model::Error> error;
-    if (!done) error = done.error();
-    mailbox->put([&](Letters& letters) { letters.appends.push_back({id, std::move(error)}); });
-  });
+  append_(*call.result, letter_at_end(thread_.mailbox(), call.pending.id));
 }
 
-void Caller::Engine::appended(Append append) {
+void Caller::Engine::appended(AppendEnd append) {
   auto& call = calls_.at(append.id);
   if (append.error) {
     if (append.error->code == Errc::too_large && call.result->result->error_code != "too_large") {

@@ -268,7 +268,10 @@ Result<void> ChainBuilder::say(const Event& event, const EndpointPtr& endpoint) 
   model::Execution none;
   none.input_id = event.id;
   none.source = event.type;
-  return settle_outputs(none, true, false, std::move(effects.outputs), endpoint);
+  const std::size_t first = chain_.unit.outputs.size();
+  auto settled = settle_outputs(none, true, false, std::move(effects.outputs), endpoint);
+  follow_held(first);
+  return settled;
 }
 
 Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
@@ -285,8 +288,14 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
     execution.keyed = running_.keyed;
   }
   session_ = std::move(effects.session);
+  if (resumed) {
+    execution.holds_outputs = running_.holds_outputs;
+    execution.holds_others = running_.holds_others;
+  }
   if (session_.execution) {
     session_.execution->keyed = execution.keyed;
+    session_.execution->holds_outputs = execution.holds_outputs;
+    session_.execution->holds_others = execution.holds_others;
     session_.execution->flow_id = flow->version.flow_id;
     session_.execution->flow_version = flow->version.version;
   }
@@ -313,7 +322,12 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
       endpoint && !endpoint->webhook_url.empty() ? Delivery::pending : Delivery::none;
   Delivery delivery = otherwise;
   if (execution.source == EventType::user_message && !ended) {
-    if (context_.waiters.awaited(execution.input_id)) delivery = Delivery::held;
+    if (context_.waiters.awaited(execution.input_id)) {
+      delivery = Delivery::held;
+      if (!outputs.empty()) session_.execution->holds_outputs = true;
+    } else if (!outputs.empty() && session_.execution->holds_outputs) {
+      release_held();  // what was said before goes first
+    }
   } else if (execution.source == EventType::user_message) {
     const bool claimed = context_.waiters.claim(execution.input_id);
     if (claimed) delivery = Delivery::none;
@@ -338,10 +352,9 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
           {execution.input_id, std::move(answer), claimed && otherwise == Delivery::pending});
     }
     if (resumed && (claimed || otherwise == Delivery::none)) {
-      chain_.unit.outputs_kept.push_back(execution.input_id);
+      keep_held(execution);
     } else if (resumed) {
-      chain_.unit.outputs_released.push_back(execution.input_id);
-      chain_.outputs_released = true;
+      release_held();
     }
   }
   for (auto& output : outputs) {
@@ -350,6 +363,43 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
     chain_.unit.outputs.push_back(std::move(output));
   }
   return {};
+}
+
+// Nobody waits for what the session holds: it goes to the webhook.
+void ChainBuilder::release_held() {
+  for (auto& output : chain_.unit.outputs) {
+    if (output.delivery == Delivery::held) output.delivery = Delivery::pending;
+  }
+  chain_.unit.held_released = true;
+  chain_.outputs_released = true;
+  if (session_.execution) {
+    session_.execution->holds_outputs = false;
+    session_.execution->holds_others = false;
+  }
+}
+
+// What the execution that has ended held is its client's; what waited behind that can go.
+void ChainBuilder::keep_held(const model::Execution& execution) {
+  chain_.unit.outputs_kept.push_back(execution.input_id);
+  if (execution.holds_others) release_held();
+}
+
+// What the unit says from its output `first` on, past the execution that runs, must not reach the
+// webhook before what that one holds, whose numbers are lower: while a client waits it is held
+// with that, else that goes, too.
+void ChainBuilder::follow_held(std::size_t first) {
+  auto& running = session_.execution;
+  if (!running || !running->holds_outputs) return;
+  const auto said = std::span(chain_.unit.outputs).subspan(first);
+  const auto for_webhook = [](const model::Output& output) {
+    return output.delivery == Delivery::pending;
+  };
+  if (std::ranges::none_of(said, for_webhook)) return;
+  if (!context_.waiters.awaited(running->input_id)) return release_held();
+  for (auto& output : said) {
+    if (for_webhook(output)) output.delivery = Delivery::held;
+  }
+  running->holds_others = true;
 }
 
 void ChainBuilder::to_inbox(const queue::Record& record) {

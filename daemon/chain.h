@@ -72,6 +72,7 @@ struct Chain {
     std::string input_id;
     model::Result<api::Answer> answer;
     bool else_webhook = false;  // if nobody is there to be told, the outputs go there
+    bool sent_instead = false;  // and so they were, in the transaction of the unit
   };
 
   store::Unit unit;

@@ -64,6 +64,9 @@ class ChainBuilder {
   model::Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
                                      std::vector<model::Output> outputs,
                                      const EndpointPtr& endpoint);
+  void release_held();
+  void keep_held(const model::Execution& execution);
+  void follow_held(std::size_t first);
   model::Result<void> bury(const model::Event& event, const store::InboxEvent& parts,
                            const std::string& reason);
   model::Result<void> bury_waiting(const model::Event& event, const store::InboxEvent& parts,

@@ -49,9 +49,11 @@ Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& par
 Result<void> ChainBuilder::bury_waiting(const Event& event, const store::InboxEvent& parts,
                                         const std::string& reason) {
   model::Session as_it_is = session_;
+  const std::size_t first = chain_.unit.outputs.size();
   auto buried = bury(event, parts, reason);
   as_it_is.last_output_seq = session_.last_output_seq;
   session_ = std::move(as_it_is);
+  follow_held(first);
   return buried;
 }
 
@@ -84,10 +86,7 @@ Result<void> ChainBuilder::settle_failure(const model::Execution& execution, boo
     chain_.unit.answers.push_back(
         {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
   }
-  if (resumed) {
-    chain_.unit.outputs_released.push_back(execution.input_id);
-    chain_.outputs_released = true;
-  }
+  if (resumed) release_held();
   return {};
 }
 

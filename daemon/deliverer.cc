@@ -6,14 +6,13 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "daemon/delivery_queue.h"
 #include "daemon/logging.h"
-#include "daemon/mailbox.h"
 #include "daemon/metrics.h"
+#include "daemon/service_thread.h"
 #include "daemon/webhook.h"
 #include "store/model/fault_points.h"
 #include "store/store.h"
@@ -107,21 +106,11 @@ class Deliverer::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    if (thread_.joinable() || stopped_) {
-      return model::fail(model::Errc::conflict, "the deliverer runs already");
-    }
-    thread_ = std::thread([this] { run(); });
-    return {};
+    return thread_.start("deliverer", [this] { run(); });
   }
+  void stop() { thread_.stop(); }
 
-  void stop() {
-    stopped_ = true;
-    mailbox_->put([](Letters& letters) { letters.stop = true; });
-    if (thread_.joinable()) thread_.join();
-    mailbox_->close();
-  }
-
-  [[nodiscard]] Mailbox<Letters>& mailbox() { return *mailbox_; }
+  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
 
  private:
   enum class Sweep { none, first_barrier, reading, last_barrier };
@@ -149,8 +138,6 @@ class Deliverer::Engine {
   HttpClient& http_;
   const model::Clock& clock_;
   Metrics& metrics_;
-  const std::shared_ptr<Mailbox<Letters>> mailbox_ = std::make_shared<Mailbox<Letters>>();
-  bool stopped_ = false;  // the owner's thread
 
   // The thread's own.
   DeliveryQueue queue_;
@@ -165,7 +152,7 @@ class Deliverer::Engine {
   SteadyClock::time_point next_sweep_{};      // if nothing asks for one before
   SteadyClock::time_point earliest_sweep_{};  // after one that failed
   bool stop_ = false;
-  std::thread thread_;  // last: it uses all others
+  ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
 void Deliverer::Engine::run() {
@@ -177,7 +164,7 @@ void Deliverer::Engine::run() {
       send_ready();
       quiet = queue_.quiet() && !queue_.backlog() && sweep_ == Sweep::none;
     }
-    mailbox_->set_quiet(quiet);
+    thread_.mailbox()->set_quiet(quiet);
     read_letters(next_look());
     if (stop_) break;
   }
@@ -209,7 +196,7 @@ SteadyClock::time_point Deliverer::Engine::next_look() const {
 }
 
 void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
-  auto letters = mailbox_->take(until);
+  auto letters = thread_.mailbox()->take(until);
   stop_ = stop_ || letters.stop;
   for (auto& offer : letters.offers) {
     if (offer.outputs.empty()) {
@@ -332,12 +319,13 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
   const auto& key = (*target)->key;
   request.headers = webhook_headers(output, key ? &*key : nullptr, clock_.now(), request.body);
   request.timeout = settings_.timeout;
-  batch.push_back({std::move(request), [mailbox = mailbox_, &session](HttpOutcome outcome) {
-                     outcome.body = {};
-                     mailbox->put([&](Letters& letters) {
-                       letters.completions.push_back({&session, std::move(outcome)});
-                     });
-                   }});
+  batch.push_back(
+      {std::move(request), [mailbox = thread_.mailbox(), &session](HttpOutcome outcome) {
+         outcome.body = {};
+         mailbox->put([&](Letters& letters) {
+           letters.completions.push_back({&session, std::move(outcome)});
+         });
+       }});
 }
 
 // What a follow-up says is taken back by the user's next message until its delivery begins; which
@@ -436,7 +424,7 @@ void Deliverer::Engine::plan_sweep(SteadyClock::time_point now) {
 void Deliverer::Engine::put_barrier() {
   store_.committer().write(
       [](store::Writer&) -> model::Result<void> { return {}; },
-      [mailbox = mailbox_](const model::Result<void>& written) {
+      [mailbox = thread_.mailbox()](const model::Result<void>& written) {
         mailbox->put([&](Letters& letters) { letters.barrier = written.has_value(); });
       });
 }

@@ -45,6 +45,9 @@ class Recovery {
   // counts; blocks on the disk then.
   [[nodiscard]] Care care(const queue::Lanes& lanes);
 
+  // False if there was none, and once it is over.
+  [[nodiscard]] bool going_on() const { return going_on_.load(); }
+
   // Whether the Lanes have come to its end, or there was none.
   [[nodiscard]] bool done(const queue::Lanes& lanes) const;
 

@@ -9,14 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "daemon/logging.h"
-#include "daemon/mailbox.h"
 #include "daemon/metrics.h"
+#include "daemon/service_thread.h"
 #include "store/model/fault_points.h"
 #include "store/store.h"
 
@@ -65,13 +64,9 @@ Timer timer_of(FollowUp follow_up) {
           .follow_up = std::move(follow_up)};
 }
 
-struct Append {
-  std::string id;
-  std::optional<model::Error> error;
-};
 struct Letters {
   std::vector<Timer> offers;
-  std::vector<Append> appends;
+  std::vector<AppendEnd> appends;
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const { return offers.empty() && appends.empty() && !wake && !stop; }
@@ -93,21 +88,11 @@ class Scheduler::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    if (thread_.joinable() || stopped_) {
-      return model::fail(model::Errc::conflict, "the scheduler runs already");
-    }
-    thread_ = std::thread([this] { run(); });
-    return {};
+    return thread_.start("scheduler", [this] { run(); });
   }
+  void stop() { thread_.stop(); }
 
-  void stop() {
-    stopped_ = true;
-    mailbox_->put([](Letters& letters) { letters.stop = true; });
-    if (thread_.joinable()) thread_.join();
-    mailbox_->close();
-  }
-
-  [[nodiscard]] Mailbox<Letters>& mailbox() { return *mailbox_; }
+  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
   [[nodiscard]] std::size_t waiting() const { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -120,15 +105,13 @@ class Scheduler::Engine {
   [[nodiscard]] bool was_cancelled(const Timer& timer) const;
   void fire_due();
   void append(const Timer& timer);
-  void appended(const Append& append);
+  void appended(const AppendEnd& append);
 
   const SchedulerSettings settings_;
   store::Store& store_;
   const AppendEvent append_;
   const model::Clock& clock_;
   Metrics& metrics_;
-  const std::shared_ptr<Mailbox<Letters>> mailbox_ = std::make_shared<Mailbox<Letters>>();
-  bool stopped_ = false;  // the owner's thread
   std::atomic<std::size_t> count_{0};
 
   // The thread's own. `timers_` holds every timer of the store up to `known_`, but for those that
@@ -141,7 +124,7 @@ class Scheduler::Engine {
   SteadyClock::time_point next_load_{};
   bool failing_ = false;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses all others
+  ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
 void Scheduler::Engine::run() {
@@ -170,7 +153,7 @@ SteadyClock::time_point Scheduler::Engine::next_look() const {
 }
 
 void Scheduler::Engine::read_letters() {
-  auto letters = mailbox_->take(next_look());
+  auto letters = thread_.mailbox()->take(next_look());
   stop_ = letters.stop;
   if (stop_) return;
   for (const auto& append : letters.appends) appended(append);
@@ -261,15 +244,10 @@ void Scheduler::Engine::append(const Timer& timer) {
     event.type = model::EventType::timer;
     event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
   }
-  append_(std::move(event), [mailbox = mailbox_,
-                             id = timer.id](const model::Result<queue::Appended>& done) {
-    std::optional<model::Error> error;
-    if (!done) error = done.error();
-    mailbox->put([&](Letters& letters) { letters.appends.push_back({id, std::move(error)}); });
-  });
+  append_(std::move(event), letter_at_end(thread_.mailbox(), timer.id));
 }
 
-void Scheduler::Engine::appended(const Append& append) {
+void Scheduler::Engine::appended(const AppendEnd& append) {
   auto timer = appending_.extract(append.id);
   if (!append.error) {
     metrics_.timers_fired.add();

@@ -125,6 +125,15 @@ void TurnWorker::attempt(const TaskPtr& task) {
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
+  for (auto& answered : task->chain.answered) {
+    if (!answered.else_webhook) continue;
+    unit.answered_instead.push_back({answered.input_id, [this, task, &answered] {
+                                       const bool awaited =
+                                           context_.waiters.keep_waiting(answered.input_id);
+                                       answered.sent_instead = !awaited;
+                                       return awaited;
+                                     }});
+  }
   committer_.submit(std::move(unit),
                     [this, task](store::Outcome outcome) { after_commit(task, outcome); });
 }
@@ -177,14 +186,17 @@ void TurnWorker::let_out(Task& task) {
                               {"deadLetterId", letter.id},
                               {"reason", letter.reason}});
   }
-  bool sent_from_store = false;
+  bool sent_after_all = false;
   for (const auto& answered : chain.answered) {
     if (answered.answer) {
-      // Its time-out came before the commit: the outputs go the other way.
-      if (!context_.waiters.finish(answered.input_id, *answered.answer) && answered.else_webhook) {
+      const bool told = context_.waiters.finish(answered.input_id, *answered.answer);
+      if (answered.sent_instead) {
+        chain.outputs_released = true;
+      } else if (!told && answered.else_webhook) {
+        // The COMMIT took longer than the client's patience.
         context_.outbox.send_after_all(key, answered.input_id,
                                        [this, key] { ports_.deliver_from_store(key); });
-        sent_from_store = true;
+        sent_after_all = true;
       }
     } else {
       context_.waiters.fail(answered.input_id, answered.answer.error());
@@ -202,7 +214,7 @@ void TurnWorker::let_out(Task& task) {
   std::erase_if(chain.unit.outputs, [](const model::Output& output) {
     return output.delivery != model::Delivery::pending;
   });
-  if (sent_from_store) return;  // what came after those outputs leaves with them, behind them
+  if (sent_after_all) return;  // what came after those outputs leaves with them, behind them
   if (chain.outputs_released) {
     ports_.deliver_from_store(key);  // earlier ones go first, and only the store has them
   } else if (!chain.unit.outputs.empty()) {

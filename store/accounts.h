@@ -44,6 +44,17 @@ struct Principal {
   std::map<std::string, std::vector<std::string>, std::less<>> project_roles;  // by project id
 };
 
+// A sign-in by password: whose, and by which of the user's passwords. Between it and what it leads
+// to the password may change, so whoever writes asks once more whether it is the same.
+struct SignIn {
+  std::string user_id;
+  std::string password_mark;  // a hash of the stored hash: each set password has its own
+};
+struct SignedIn {
+  Principal principal;
+  SignIn sign_in;
+};
+
 struct ApiKey {
   std::string id;
   std::string name;
@@ -106,8 +117,8 @@ class Accounts {
                                                        const std::string& user_id);
 
   // `unauthenticated` for an unknown address, a wrong password and none set, in the same time.
-  [[nodiscard]] model::Result<Principal> authenticate(std::string_view email,
-                                                      std::string_view password) const;
+  [[nodiscard]] model::Result<SignedIn> authenticate(std::string_view email,
+                                                     std::string_view password) const;
   // What the user may now; for tokens that were given before. `name` is the user's id or address.
   [[nodiscard]] model::Result<Principal> principal(std::string_view name) const;
 

@@ -46,7 +46,7 @@ Result<Principal> Accounts::principal(std::string_view name) const {
   });
 }
 
-Result<Principal> Accounts::authenticate(std::string_view email, std::string_view password) const {
+Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view password) const {
   std::string user_id;
   std::optional<std::string> hash;
   auto found = read(database_, [&](Connection& connection) -> Result<void> {
@@ -61,7 +61,20 @@ Result<Principal> Accounts::authenticate(std::string_view email, std::string_vie
   if (!verify_password(hash, password)) {
     return fail(Errc::unauthenticated, "address or password is wrong");
   }
-  return principal(user_id);
+  auto signed_in = principal(user_id);
+  if (!signed_in) return fail(signed_in.error());
+  return SignedIn{*std::move(signed_in), {user_id, mark_of_password(hash.value_or(""))}};
+}
+
+std::string mark_of_password(const std::string& password_hash) {
+  return hash_of_secret(password_hash);
+}
+
+bool has_password(Connection& connection, const SignIn& sign_in) {
+  const auto hash = connection.value<std::string>(
+      "SELECT password_hash FROM users WHERE id = :i AND password_hash IS NOT NULL",
+      sign_in.user_id);
+  return hash && same_secret(mark_of_password(*hash), sign_in.password_mark);
 }
 
 Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,

@@ -9,7 +9,7 @@ using model::Result;
 
 Result<int> Attempts::begin(const std::string& event_id, int before) {
   int count = 0;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  const auto work = [&](Writer& writer) -> Result<void> {
     count = writer.connection()
                 .value<int>(
                     "INSERT INTO attempts (event_id, count) VALUES (:e, :c)"
@@ -18,7 +18,9 @@ Result<int> Attempts::begin(const std::string& event_id, int before) {
                     event_id, before + 1)
                 .value_or(before + 1);
     return {};
-  });
+  };
+  // Patient: one whose outcome is unknown would be counted twice.
+  auto written = committer_.write_and_wait(work, {}, Committer::Patience::until_it_works);
   if (!written) return fail(written.error());
   return count;
 }
@@ -30,10 +32,11 @@ Result<bool> Attempts::empty() const {
 }
 
 Result<void> Attempts::clear() {
-  return committer_.write_and_wait([](Writer& writer) -> Result<void> {
+  const auto work = [](Writer& writer) -> Result<void> {
     writer.connection().run("DELETE FROM attempts");
     return {};
-  });
+  };
+  return committer_.write_and_wait(work, {}, Committer::Patience::until_it_works);
 }
 
 }  // namespace conversed::store

@@ -1,7 +1,9 @@
 #include "store/committer.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <span>
@@ -28,9 +30,11 @@ struct UnitItem {
   Committer::Done done;
   Outcome outcome = Outcome::conflict;
 };
+// Once it is done with, its closures are gone.
 struct WriteItem {
   Committer::Work work;
   Committer::WriteDone done;
+  Committer::Patience patience = Committer::Patience::until_it_works;
   Result<void> result;
 };
 struct DeliveredItem {
@@ -50,6 +54,27 @@ struct Overloaded : F... {
 };
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;
+
+WriteItem* impatient(Item& item) {
+  auto* write = std::get_if<WriteItem>(&item);
+  const bool is_one =
+      write != nullptr && write->done && write->patience == Committer::Patience::none;
+  return is_one ? write : nullptr;
+}
+
+void end(WriteItem& write, Result<void> result) {
+  write.work = nullptr;
+  if (auto done = std::exchange(write.done, nullptr)) done(std::move(result));
+}
+
+model::Error failing_error() {
+  return {Errc::unavailable, "the store can't be written to now; nothing was changed"};
+}
+
+model::Error unknown_error() {
+  return {Errc::timed_out,
+          "the store failed while this was written; whether it was done is not known"};
+}
 
 // A savepoint confines what the work does wrong. Only failures of the database itself leave here:
 // they concern the whole transaction.
@@ -92,7 +117,8 @@ struct Committer::Impl {
   void commit(std::span<Item> batch);
   Attempt attempt(std::span<Item> batch);
   void apply_all(std::span<Item> batch);
-  [[nodiscard]] bool took_effect();
+  [[nodiscard]] Attempt look_up();
+  void dismiss_impatient(std::span<Item> tried);
   bool back_off(std::chrono::milliseconds delay);
   void finish(std::span<Item> batch);
   static void refuse(Item& item);
@@ -121,6 +147,8 @@ struct Committer::Impl {
   const std::string writer_id = model::new_id();
   std::int64_t batch_number = 0;
   bool outcome_unknown = false;
+  bool outcome_uncertain = false;  // the last try's COMMIT failed, and may have worked all the same
+  std::span<Item> in_hand;         // what was taken from `waiting`; tried as a whole or in parts
 };
 
 Committer::Committer(Database& database, const model::Clock& clock, CommitterSettings settings)
@@ -169,16 +197,18 @@ void Committer::submit(Unit unit, Done done) {
 }
 
 void Committer::write(Work work, WriteDone done) {
-  impl_->push(WriteItem{std::move(work), std::move(done), {}});
+  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}});
 }
 
-Result<void> Committer::write_and_wait(Work work, const std::function<void()>& committed) {
+Result<void> Committer::write_and_wait(Work work, const std::function<void()>& committed,
+                                       Patience patience) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
-  write(std::move(work), [&](Result<void> done) {
-    if (done && committed) committed();
-    promise.set_value(std::move(done));
-  });
+  WriteDone done = [&](Result<void> written) {
+    if (written && committed) committed();
+    promise.set_value(std::move(written));
+  };
+  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}});
   return result.get();
 }
 
@@ -196,13 +226,21 @@ void Committer::on_health(std::function<void(bool)> listener) {
 
 void Committer::Impl::push(Item item) {
   std::unique_lock lock(mutex);
+  // `healthy` turns false before what waits is dismissed, so that nothing slips in between.
+  const auto dismissed = [&] { return impatient(item) != nullptr && !owner.healthy(); };
   // A callback runs on the thread that makes room: it must not wait for itself.
   if (std::this_thread::get_id() != thread_id) {
-    drained.wait(lock, [this] { return waiting.size() < settings.max_waiting || stopping; });
+    drained.wait(lock,
+                 [&] { return waiting.size() < settings.max_waiting || stopping || dismissed(); });
   }
   if (stopping) {
     lock.unlock();
     give_up(std::span(&item, 1));
+    return;
+  }
+  if (dismissed()) {
+    lock.unlock();
+    end(std::get<WriteItem>(item), fail(failing_error()));
     return;
   }
   waiting.push_back(std::move(item));
@@ -228,7 +266,10 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
 
 void Committer::Impl::loop() {
   std::vector<Item> batch;
-  while (wait_for_batch(batch)) commit(batch);
+  while (wait_for_batch(batch)) {
+    in_hand = batch;
+    commit(batch);
+  }
 }
 
 // Commits the batch in as few transactions as its values allow, in order.
@@ -249,6 +290,7 @@ void Committer::Impl::commit(std::span<Item> batch) {
         return commit(batch.subspan(batch.size() / 2));
       case Attempt::failed:
         report(false);
+        dismiss_impatient(batch);
         if (!back_off(delay)) {
           outcome_unknown = false;  // the next batch is another one
           return give_up(batch);
@@ -261,12 +303,10 @@ void Committer::Impl::commit(std::span<Item> batch) {
 // One transaction. When an earlier try's COMMIT reported an error, it is first looked up whether
 // that try took effect after all.
 Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
+  if (outcome_unknown && look_up() == Attempt::committed) return Attempt::committed;
+  if (outcome_unknown) return Attempt::failed;
+  outcome_uncertain = false;
   try {
-    if (outcome_unknown) {
-      const bool durable = took_effect();
-      outcome_unknown = false;
-      if (durable) return Attempt::committed;
-    }
     ++batch_number;
     connection.begin();
     apply_all(batch);
@@ -278,10 +318,56 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     return Attempt::committed;
   } catch (const SqlError& error) {
     connection.rollback();
-    if (error.kind() == SqlError::Kind::failed) return Attempt::failed;
-    outcome_unknown = false;  // a refused COMMIT is a sure no
-    return Attempt::refused;
+    if (error.kind() == SqlError::Kind::refused) {
+      outcome_unknown = false;  // a refused COMMIT is a sure no
+      return Attempt::refused;
+    }
+    if (!outcome_unknown) return Attempt::failed;
+    const Attempt found = look_up();
+    outcome_uncertain = outcome_unknown || error.uncertain();
+    return found;
   }
+}
+
+// Whether a COMMIT that reported an error took effect after all. `failed`: it did not, or, if the
+// outcome stays unknown, that can't be read now.
+Committer::Impl::Attempt Committer::Impl::look_up() {
+  try {
+    const bool durable = connection.value<std::int64_t>("SELECT batch FROM writers WHERE id = :i",
+                                                        writer_id) == batch_number;
+    outcome_unknown = false;
+    return durable ? Attempt::committed : Attempt::failed;
+  } catch (const SqlError&) {
+    return Attempt::failed;
+  }
+}
+
+// Tells those who do not wait for a store that fails. The batch goes on without them, if only to
+// find out when the store works again.
+void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
+  // What was tried is a part of what is in hand.
+  const auto first = static_cast<std::size_t>(tried.data() - in_hand.data());
+  for (std::size_t i = 0; i < in_hand.size(); ++i) {
+    WriteItem* write = impatient(in_hand[i]);
+    if (write == nullptr) continue;
+    const bool in_try = i >= first && i < first + tried.size();
+    end(*write, fail(in_try && outcome_uncertain ? unknown_error() : failing_error()));
+  }
+  std::vector<Item> dismissed;
+  {
+    const std::lock_guard lock(mutex);
+    std::deque<Item> patient;
+    for (Item& item : waiting) {
+      if (impatient(item) != nullptr) {
+        dismissed.push_back(std::move(item));
+      } else {
+        patient.push_back(std::move(item));
+      }
+    }
+    waiting.swap(patient);
+  }
+  drained.notify_all();
+  for (Item& item : dismissed) end(std::get<WriteItem>(item), fail(failing_error()));
 }
 
 void Committer::Impl::apply_all(std::span<Item> batch) {
@@ -291,7 +377,9 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
     std::visit(
         Overloaded{
             [&](UnitItem& unit) { unit.outcome = apply(connection, unit.unit, now, totals); },
-            [&](WriteItem& write) { write.result = run_work(connection, write.work, now); },
+            [&](WriteItem& write) {
+              if (write.work) write.result = run_work(connection, write.work, now);
+            },
             [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
             [&](RescheduleItem& mark) {
               mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
@@ -304,11 +392,6 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
       "INSERT INTO writers (id, batch) VALUES (:i, :b)"
       " ON CONFLICT (id) DO UPDATE SET batch = excluded.batch",
       writer_id, batch_number);
-}
-
-bool Committer::Impl::took_effect() {
-  return connection.value<std::int64_t>("SELECT batch FROM writers WHERE id = :i", writer_id) ==
-         batch_number;
 }
 
 // False if there is to be no further try.
@@ -324,7 +407,7 @@ void Committer::Impl::finish(std::span<Item> batch) {
       committed += unit->outcome == Outcome::committed ? 1 : 0;
       if (unit->done) unit->done(unit->outcome);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
-      if (write->done) write->done(std::move(write->result));
+      end(*write, std::move(write->result));
     }
   }
   owner.units_.fetch_add(committed, std::memory_order_relaxed);
@@ -342,9 +425,7 @@ void Committer::Impl::refuse(Item& item) {
 void Committer::Impl::give_up(std::span<Item> batch) {
   for (Item& item : batch) {
     auto* write = std::get_if<WriteItem>(&item);
-    if (write != nullptr && write->done) {
-      write->done(fail(Errc::unavailable, "the store is stopping"));
-    }
+    if (write != nullptr) end(*write, fail(Errc::unavailable, "the store is stopping"));
   }
 }
 

@@ -49,6 +49,15 @@ struct NewAnswer {
   model::Timestamp expires_at{};
 };
 
+// Outputs of an input that are the answer of a client who waits for it: they are `none`, and do not
+// go to the webhook.
+struct AnswerInstead {
+  std::string input_id;
+  // Asked in each try of the transaction, on the Committer's thread; must not block. False: nobody
+  // is there any more, and in the same transaction these outputs become `pending`.
+  std::function<bool()> awaited;
+};
+
 struct QuotaUse {
   std::string organisation_id;
   std::string counter;  // "injects", "jobs", ...
@@ -92,8 +101,11 @@ struct Unit {
 
   std::vector<NewDeadLetter> dead_letters;
   std::vector<NewAnswer> answers;
-  std::vector<std::string> outputs_released;  // input ids: their `held` outputs become `pending`
-  std::vector<std::string> outputs_kept;      // input ids: their `held` outputs become `none`
+  // Of what earlier Units left `held`: these inputs' outputs become `none`, and then, if they are
+  // released, all others become `pending`.
+  std::vector<std::string> outputs_kept;
+  bool held_released = false;
+  std::vector<AnswerInstead> answered_instead;
   std::vector<QuotaUse> quota;
   // Log records that this Unit finishes, besides `after.position`. The highest one of each epoch
   // and partition is kept.
@@ -168,11 +180,18 @@ class Committer {
   // is tried again) and must have no effects but through the Writer and by assignment.
   void write(Work work, WriteDone done);
 
+  // How long a caller waits while the store fails: not at all, or until it works or the Committer
+  // stops or ends its retries.
+  enum class Patience : std::uint8_t { none, until_it_works };
+
   // The same for callers that may block; never from a callback. `committed`, if there is one, is
   // called after a write that worked, on the Committer's thread: so whatever it tells others comes
-  // before what they are told of later transactions.
+  // before what they are told of later transactions. Without patience, when the store begins to
+  // fail and as long as it does: `unavailable`, nothing was done and nothing will be; `timed_out`,
+  // its COMMIT failed in a way that does not tell whether it was done.
   [[nodiscard]] model::Result<void> write_and_wait(Work work,
-                                                   const std::function<void()>& committed = {});
+                                                   const std::function<void()>& committed = {},
+                                                   Patience patience = Patience::none);
 
   // The output reached its webhook. Missing is no error (it came twice).
   void delivered(const model::SessionKey& key, std::int64_t seq);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "store/assets.h"
+#include "store/cursors.h"
+#include "store/lists.h"
 #include "store/model/ids.h"
 #include "store/people.h"
 #include "store/read.h"
@@ -276,25 +278,37 @@ void Import::take_knowledge() {
   }
 }
 
+struct KnownChunk {
+  std::string id;
+  std::int64_t n = 0;
+  std::int64_t created = 0;
+};
+
+// Removes what has gone from a source, while the others still have their old numbers.
+void remove_chunks(Connection& connection, const std::string& source,
+                   const std::multimap<std::string, KnownChunk>& gone) {
+  CursorMover cursors(connection, chunk_list(source));
+  for (const auto& [text, chunk] : gone) cursors.leave(chunk.id);
+  for (const auto& [text, chunk] : gone) {
+    connection.run("DELETE FROM knowledge_chunks WHERE id = :i", chunk.id);
+  }
+  cursors.settle();
+}
+
 // A chunk has no name: it keeps its id by its text. Numbers stay as far as the order allows, with
-// gaps where chunks went, so that whoever reads the list meanwhile, page by page, misses none.
+// gaps where chunks went.
 void Import::take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
-  struct Known {
-    std::string id;
-    std::int64_t n;
-    std::int64_t created;
-  };
-  std::multimap<std::string, Known> known;  // those of one text in their order
+  std::multimap<std::string, KnownChunk> known;  // those of one text in their order
   connection_.rows<std::string, std::string, std::int64_t, std::int64_t>(
       [&](std::string text, std::string id, std::int64_t n, std::int64_t created) {
-        known.emplace(std::move(text), Known{std::move(id), n, created});
+        known.emplace(std::move(text), KnownChunk{std::move(id), n, created});
       },
       "SELECT text, id, n, created_at FROM knowledge_chunks WHERE source_id = :s ORDER BY n",
       source);
-  connection_.run("DELETE FROM knowledge_chunks WHERE source_id = :s", source);
+  std::vector<KnownChunk> all;
   std::int64_t next = 0;
   for (const auto& chunk : chunks) {
-    Known taken{.id = {}, .n = next, .created = now_};
+    KnownChunk taken{.id = {}, .n = next, .created = now_};
     if (const auto old = known.lower_bound(chunk.text);
         old != known.end() && old->first == chunk.text) {
       taken = std::move(old->second);
@@ -302,11 +316,17 @@ void Import::take_chunks(const std::string& source, const std::vector<model::Bun
     } else {
       taken.id = model::new_id();
     }
-    next = std::max(next, taken.n);
+    taken.n = std::max(next, taken.n);
+    next = taken.n + 1;
+    all.push_back(std::move(taken));
+  }
+  remove_chunks(connection_, source, known);
+  connection_.run("DELETE FROM knowledge_chunks WHERE source_id = :s", source);
+  for (std::size_t i = 0; i < all.size(); ++i) {
     connection_.run(
         "INSERT INTO knowledge_chunks (id, source_id, n, text, data, disabled, created_at)"
         " VALUES (:i, :s, :n, :t, :d, 0, :c)",
-        taken.id, source, next++, chunk.text, chunk.data.dump(), taken.created);
+        all[i].id, source, all[i].n, chunks[i].text, chunks[i].data.dump(), all[i].created);
   }
 }
 

@@ -66,13 +66,8 @@ void insert_token(Connection& connection, const std::string& grant_id, std::stri
       hash_of_secret(token), grant_id, type, expires_at);
 }
 
-// Whether the user may still sign in, seen from inside the transaction: the password was checked
-// some time before it.
-bool has_password(Connection& connection, const std::string& user_id) {
-  return connection
-      .value<std::string>("SELECT id FROM users WHERE id = :i AND password_hash IS NOT NULL",
-                          user_id)
-      .has_value();
+tl::unexpected<model::Error> password_gone() {
+  return fail(Errc::unauthenticated, "the user has another password by now, or none");
 }
 
 // New tokens of a grant, which lives as long as the longest of them.
@@ -171,9 +166,7 @@ Result<void> Oauth::known(std::string_view sql, const std::string& hash) const {
 Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds lifetime) {
   auto code = new_secret(code_prefix);
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    if (!has_password(writer.connection(), request.user_id)) {
-      return fail(Errc::unauthenticated, "the user has no password any more");
-    }
+    if (!has_password(writer.connection(), request.sign_in)) return password_gone();
     if (!writer.connection().value<std::string>("SELECT id FROM oauth_clients WHERE id = :c",
                                                 request.client_id)) {
       return not_good();
@@ -183,7 +176,7 @@ Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds 
     writer.connection().run(
         "INSERT INTO oauth_codes (hash, client_id, user_id, redirect_uri, redirect_uri_sent,"
         " challenge, grant_id, expires_at) VALUES (:h, :c, :u, :r, :s, :p, NULL, :e)",
-        hash_of_secret(code), request.client_id, request.user_id, request.redirect_uri,
+        hash_of_secret(code), request.client_id, request.sign_in.user_id, request.redirect_uri,
         request.redirect_uri_sent, request.challenge, now + lifetime.count());
     return {};
   });
@@ -220,18 +213,16 @@ Result<IssuedTokens> Oauth::exchange_code(const CodeExchange& exchange,
   return tokens;
 }
 
-Result<IssuedTokens> Oauth::grant(const std::string& client_id, const std::string& user_id,
+Result<IssuedTokens> Oauth::grant(const std::string& client_id, const SignIn& sign_in,
                                   const TokenLifetimes& lifetimes) {
   const auto tokens = new_tokens();
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    if (!has_password(connection, user_id)) {
-      return fail(Errc::unauthenticated, "the user has no password any more");
-    }
+    if (!has_password(connection, sign_in)) return password_gone();
     if (!connection.value<std::string>("SELECT id FROM oauth_clients WHERE id = :c", client_id)) {
       return not_good();
     }
-    issue(writer, begin_grant(writer, client_id, user_id), tokens, lifetimes);
+    issue(writer, begin_grant(writer, client_id, sign_in.user_id), tokens, lifetimes);
     return {};
   });
   if (!written) return fail(written.error());

@@ -45,7 +45,7 @@ struct IssuedTokens {
 // What an authorization code stands for.
 struct CodeRequest {
   std::string client_id;
-  std::string user_id;
+  SignIn sign_in;
   std::string redirect_uri;        // where the code goes
   bool redirect_uri_sent = false;  // whether the request named it: the exchange then has to, too
   std::optional<std::string> challenge{};  // of PKCE: SHA-256 of the verifier, base64url
@@ -93,15 +93,17 @@ class Oauth {
   [[nodiscard]] model::Result<OauthClient> authenticate_client(
       const std::string& client_id, const std::optional<std::string>& secret) const;
 
-  // A code that is good for `lifetime`. `unauthenticated` if the user has no password any more.
+  // A code that is good for `lifetime`. `unauthenticated` if the password of the sign-in is not the
+  // user's any more.
   [[nodiscard]] model::Result<std::string> create_code(const CodeRequest& request,
                                                        std::chrono::milliseconds lifetime);
   // Exchanges a code, once. A second time ends what the first one gave.
   [[nodiscard]] model::Result<IssuedTokens> exchange_code(const CodeExchange& exchange,
                                                           const TokenLifetimes& lifetimes);
-  // A grant without a code. `unauthenticated` if the user has no password any more.
+  // A grant without a code. `unauthenticated` if the password of the sign-in is not the user's any
+  // more.
   [[nodiscard]] model::Result<IssuedTokens> grant(const std::string& client_id,
-                                                  const std::string& user_id,
+                                                  const SignIn& sign_in,
                                                   const TokenLifetimes& lifetimes);
   // Exchanges a refresh token, once. A second time ends its family: one of the two was a thief.
   [[nodiscard]] model::Result<IssuedTokens> refresh(const std::string& client_id,

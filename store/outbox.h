@@ -53,8 +53,9 @@ class Outbox {
   [[nodiscard]] model::Result<void> give_up(const model::SessionKey& key, std::int64_t seq,
                                             const std::string& reason);
 
-  // Outputs that were to be an answer, which found nobody, become pending. Does not block; `done`
-  // is called on the Committer's thread once that is committed.
+  // Outputs that were to be an answer, which found nobody although it was awaited while they were
+  // committed, become pending. Does not block; `done` is called on the Committer's thread once that
+  // is committed.
   void send_after_all(const model::SessionKey& key, const std::string& input_id,
                       std::function<void()> done);
 

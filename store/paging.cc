@@ -1,10 +1,9 @@
 #include "store/paging.h"
 
 #include <algorithm>
-#include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/cursors.h"
 #include "store/fold.h"
 #include "store/model/ids.h"
 #include "store/read.h"
@@ -14,26 +13,11 @@ namespace conversed::store {
 using model::Errc;
 using model::fail;
 using model::Result;
-using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::pair<Side, std::string_view>, 4> side_names{{
-    {Side::after, "after"},
-    {Side::from, "from"},
-    {Side::before, "before"},
-    {Side::upto, "upto"},
-}};
-
-std::string_view to_string(Side side) {
-  return std::find_if(side_names.begin(), side_names.end(),
-                      [side](const auto& each) { return each.first == side; })
-      ->second;
-}
-
-bool is_backward(Side side) {
-  return side == Side::before || side == Side::upto;
-}
+// How often a page is read at most, should imports take away its ends each time.
+constexpr int max_reads = 10;
 
 // The same place, seen from the other direction.
 Side opposite(Side side) {
@@ -48,42 +32,6 @@ Side opposite(Side side) {
       break;
   }
   return Side::after;
-}
-
-json to_json(const std::vector<SqlValue>& values) {
-  json list = json::array();
-  for (const auto& value : values) {
-    std::visit([&](const auto& held) { list.push_back(held); }, value);
-  }
-  return list;
-}
-
-std::vector<SqlValue> values_from(const json& list) {
-  std::vector<SqlValue> values;
-  for (const auto& value : list) {
-    if (value.is_string()) {
-      values.emplace_back(value.get<std::string>());
-    } else {
-      values.emplace_back(value.get<std::int64_t>());
-    }
-  }
-  return values;
-}
-
-// Sort and filter, as a cursor remembers them.
-json query_of(const std::vector<SortKey>& sort, const std::string& filter) {
-  json keys = json::array();
-  for (const auto& key : sort) keys.push_back({key.field, key.order == Order::descending});
-  return {{"sort", std::move(keys)}, {"filter", filter}};
-}
-
-std::vector<SortKey> sort_from(const json& query) {
-  std::vector<SortKey> sort;
-  for (const auto& key : query.at("sort")) {
-    sort.push_back({key.at(0).get<std::string>(),
-                    key.at(1).get<bool>() ? Order::descending : Order::ascending});
-  }
-  return sort;
 }
 
 bool same_order(const std::vector<PlannedKey>& a, const std::vector<PlannedKey>& b) {
@@ -131,13 +79,6 @@ struct Row {
   std::vector<SqlValue> keys;
 };
 
-struct NewCursor {
-  std::string id;
-  Side side = Side::after;
-  std::string query;
-  std::string position;
-};
-
 // Reads one page: what a request asks for, or its cursor.
 class PageReader {
  public:
@@ -146,12 +87,11 @@ class PageReader {
 
   Result<Page<std::string>> read();
   // What the page's cursors stand for; to be written before they are given away.
-  [[nodiscard]] const std::vector<NewCursor>& cursors() const { return cursors_; }
+  [[nodiscard]] const std::vector<Cursor>& cursors() const { return cursors_; }
 
  private:
   Result<void> begin();
   Result<void> begin_at(const std::string& cursor, bool backward);
-  void follow_numbering(const std::string& id);
   std::vector<Row> select(const Bound& bound, std::size_t limit, std::int64_t skip);
   std::string offer(Side side, const Row* row);
   std::string offer_if_any(Side side, const Row* row);
@@ -166,7 +106,7 @@ class PageReader {
   std::vector<PlannedKey> keys_;
   Bound bound_;
   std::string bound_id_;  // of the item at the bound
-  std::vector<NewCursor> cursors_;
+  std::vector<Cursor> cursors_;
 };
 
 Result<void> PageReader::begin() {
@@ -189,56 +129,31 @@ Result<void> PageReader::begin() {
 }
 
 Result<void> PageReader::begin_at(const std::string& cursor, bool backward) {
-  const auto row = connection_.row<std::string, std::string, std::string>(
-      "SELECT query, side, position FROM cursors"
-      " WHERE id = :i AND scope = :s AND expires_at > :n",
-      cursor, list_.scope, model::to_unix_ms(request_.now));
-  const auto side =
-      row ? std::find_if(side_names.begin(), side_names.end(),
-                         [&](const auto& each) { return each.second == std::get<1>(*row); })
-          : side_names.end();
-  if (side == side_names.end() || is_backward(side->first) != backward) {
+  auto stored = find_cursor(connection_, list_, cursor, request_.now);
+  if (!stored || is_backward(stored->side) != backward) {
     return fail(Errc::invalid_argument, "the cursor is unknown or has expired");
   }
-  const json query = stored_json(std::get<0>(*row));
-  auto keys = plan_sort(list_, sort_from(query));
+  auto keys = plan_sort(list_, stored->sort);
   if (!keys) return fail(keys.error());
-  auto filter = query.at("filter").get<std::string>();
   const auto asked = plan_sort(list_, sort_);
   if (!asked) return fail(asked.error());
-  if ((!sort_.empty() && !same_order(*asked, *keys)) || (!filter_.empty() && filter_ != filter)) {
+  if ((!sort_.empty() && !same_order(*asked, *keys)) ||
+      (!filter_.empty() && filter_ != stored->filter)) {
     return fail(Errc::invalid_argument, "the cursor belongs to another sort or filter");
   }
-  sort_ = sort_from(query);
-  filter_ = std::move(filter);
+  sort_ = std::move(stored->sort);
+  filter_ = std::move(stored->filter);
   keys_ = *std::move(keys);
-  const json position = stored_json(std::get<2>(*row));
-  bound_.side = side->first;
-  bound_.position = values_from(position.at("keys"));
+  bound_ = {stored->side, std::move(stored->keys)};
+  bound_id_ = std::move(stored->item);
   if (!bound_.position.empty() && bound_.position.size() != keys_.size()) {
     throw DamagedData("a cursor has another number of keys than its sort");
   }
-  bound_id_ = position.at("id").get<std::string>();
-  follow_numbering(bound_id_);
+  if (follows_numbers(list_, keys_) && !bound_id_.empty()) {
+    auto now = keys_of_item(connection_, list_, keys_, bound_id_);
+    if (!now.empty()) bound_.position = std::move(now);
+  }
   return {};
-}
-
-void PageReader::follow_numbering(const std::string& id) {
-  const bool numbered = std::any_of(keys_.begin(), keys_.end(), [this](const PlannedKey& key) {
-    return !list_.numbering.empty() && key.field.name == list_.numbering;
-  });
-  if (!numbered || id.empty()) return;
-  PagedList one = list_;
-  one.from +=
-      " AND " + std::string(list_.fields.front().sql) + " = :p" + std::to_string(one.values.size());
-  one.values.emplace_back(id);
-  const auto select = select_page(one, keys_, {}, "", 1, 0);
-  connection_.rows_once(
-      [this](std::vector<SqlValue>&& row) {
-        bound_.position.assign(std::make_move_iterator(row.begin() + 1),
-                               std::make_move_iterator(row.end()));
-      },
-      select.sql, select.values, select.columns);
 }
 
 std::vector<Row> PageReader::select(const Bound& bound, std::size_t limit, std::int64_t skip) {
@@ -256,9 +171,12 @@ std::vector<Row> PageReader::select(const Bound& bound, std::size_t limit, std::
 
 // A cursor for what is on that side of the row; without a row, of the end.
 std::string PageReader::offer(Side side, const Row* row) {
-  const json position{{"id", row ? row->id : ""},
-                      {"keys", row ? to_json(row->keys) : json::array()}};
-  cursors_.push_back({model::new_id(), side, query_of(sort_, filter_).dump(), position.dump()});
+  Cursor cursor{model::new_id(), side, sort_, filter_, {}, {}};
+  if (row) {
+    cursor.item = row->id;
+    cursor.keys = row->keys;
+  }
+  cursors_.push_back(std::move(cursor));
   return cursors_.back().id;
 }
 
@@ -316,24 +234,11 @@ Result<Page<std::string>> PageReader::read() {
   return page;
 }
 
-void write_cursors(Writer& writer, const std::string& scope,
-                   const std::vector<NewCursor>& cursors) {
-  const auto now = model::to_unix_ms(writer.now());
-  const auto expires = model::to_unix_ms(writer.now() + cursor_lifetime);
-  for (const auto& cursor : cursors) {
-    writer.connection().run(
-        "INSERT INTO cursors (id, scope, query, side, position, expires_at)"
-        " VALUES (:i, :s, :q, :d, :p, :e)",
-        cursor.id, scope, cursor.query, to_string(cursor.side), cursor.position, expires);
-  }
-  // Those that have expired go a few at a time, but more of them than come.
-  writer.connection().run(
-      "DELETE FROM cursors WHERE id IN"
-      " (SELECT id FROM cursors WHERE expires_at <= :n ORDER BY expires_at LIMIT 16)",
-      now);
-}
-
 }  // namespace
+
+bool is_backward(Side side) {
+  return side == Side::before || side == Side::upto;
+}
 
 Result<std::vector<PlannedKey>> plan_sort(const PagedList& list, const std::vector<SortKey>& sort) {
   if (sort.empty()) {
@@ -389,20 +294,25 @@ PageSelect select_page(const PagedList& list, const std::vector<PlannedKey>& key
 
 Result<Page<std::string>> read_page(Database& database, Committer& committer, const PagedList& list,
                                     const PageRequest& request) {
-  std::vector<NewCursor> cursors;
-  auto page = read(database, [&](Connection& connection) -> Result<Page<std::string>> {
-    PageReader reader(connection, list, request);
-    auto found = reader.read();
-    cursors = reader.cursors();
-    return found;
-  });
-  if (!page || cursors.empty()) return page;
-  auto written = committer.write_and_wait([&](Writer& writer) -> Result<void> {
-    write_cursors(writer, list.scope, cursors);
-    return {};
-  });
-  if (!written) return fail(written.error());
-  return page;
+  // A page that changed before its cursors were written is read again: nobody has seen it.
+  for (int tries = 0; tries < max_reads; ++tries) {
+    std::vector<Cursor> cursors;
+    auto page = read(database, [&](Connection& connection) -> Result<Page<std::string>> {
+      PageReader reader(connection, list, request);
+      auto found = reader.read();
+      cursors = reader.cursors();
+      return found;
+    });
+    if (!page || cursors.empty()) return page;
+    bool current = false;
+    auto written = committer.write_and_wait([&](Writer& writer) -> Result<void> {
+      current = write_cursors(writer, list, cursors);
+      return {};
+    });
+    if (!written) return fail(written.error());
+    if (current) return page;
+  }
+  return fail(Errc::unavailable, "the list changes faster than it can be read");
 }
 
 }  // namespace conversed::store

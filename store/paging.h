@@ -37,7 +37,7 @@ struct PagedList {
   std::string total_sql;    // a kept total, with the values as they are; empty: counted
   std::string filter_text;  // the column that a filter looks into; empty: the list has none
   // The field that numbers the items. A whole list may be renumbered (an import), so a cursor that
-  // is sorted by it goes by where its item is now, as long as there is that item.
+  // is sorted by it goes by where its item is now; who removes items moves it (store/cursors.h).
   std::string_view numbering;
 };
 
@@ -52,6 +52,8 @@ struct PlannedKey {
 
 // Which side of a position, in the order of the list; with or without the item at it.
 enum class Side : std::uint8_t { after, from, before, upto };
+
+[[nodiscard]] bool is_backward(Side side);
 
 struct Bound {
   Side side = Side::after;

@@ -31,6 +31,12 @@ struct UserRow {
 [[nodiscard]] model::Result<Principal> load_principal(Connection& connection,
                                                       const std::string& user_id);
 
+// `SignIn::password_mark` of a password by its stored hash.
+[[nodiscard]] std::string mark_of_password(const std::string& password_hash);
+
+// Whether the password of the sign-in is the user's still.
+[[nodiscard]] bool has_password(Connection& connection, const SignIn& sign_in);
+
 // Ends all that OAuth clients were given by the user: tokens and unused codes.
 void end_oauth_grants_of_user(Connection& connection, const std::string& user_id);
 

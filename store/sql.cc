@@ -83,6 +83,11 @@ void add_functions(sqlite_api::sqlite3* handle) {
 
 }  // namespace
 
+bool SqlError::uncertain() const {
+  const int primary = code_ & 0xff;
+  return primary != SQLITE_FULL && primary != SQLITE_BUSY && primary != SQLITE_LOCKED;
+}
+
 struct Statement::Impl {
   explicit Impl(soci::session& session) : statement(session) {}
 

@@ -33,11 +33,15 @@ class SqlError : public std::runtime_error {
     failed,   // full, locked, I/O error, damaged: try again later
   };
   SqlError(Kind kind, int code)
-      : std::runtime_error("database error " + std::to_string(code)), kind_(kind) {}
+      : std::runtime_error("database error " + std::to_string(code)), kind_(kind), code_(code) {}
   [[nodiscard]] Kind kind() const { return kind_; }
+  // Of a COMMIT that can't be found to have worked: whether it may show after all, if the process
+  // ends before the next transaction. It may have been written without being known to be.
+  [[nodiscard]] bool uncertain() const;
 
  private:
   Kind kind_;
+  int code_;
 };
 
 enum class SqlType : std::uint8_t { integer, text };

@@ -99,12 +99,13 @@ void mark(Connection& connection, int clean) {
 }  // namespace
 
 Result<void> Store::mark_running() {
-  return impl_->committer.write_and_wait([](Writer& writer) -> Result<void> {
+  const auto work = [](Writer& writer) -> Result<void> {
     mark(writer.connection(), 0);
     // Markers of earlier runs: nobody asks for their outcome any more.
     writer.connection().run("DELETE FROM writers");
     return {};
-  });
+  };
+  return impl_->committer.write_and_wait(work, {}, Committer::Patience::until_it_works);
 }
 
 Result<void> Store::mark_clean_stop() {

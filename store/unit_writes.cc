@@ -142,6 +142,16 @@ void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp 
       session, to_unix_ms(now));
 }
 
+// All that is held in the session becomes pending. Whether there was such an output.
+bool release_held(Connection& connection, std::int64_t session) {
+  connection.run(
+      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
+      " WHERE session = :s AND delivery = 1",
+      session);
+  return connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1",
+                        session) > 0;
+}
+
 // Whether the input had such outputs.
 bool make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
                   model::Delivery from) {
@@ -155,29 +165,52 @@ bool make_pending(Connection& connection, std::int64_t session, const std::strin
              session, input_id, static_cast<int>(from)) > 0;
 }
 
+// Input ids whose outputs were to be an answer, but nobody waits for it any more.
+std::vector<std::string_view> left_alone(const Unit& unit) {
+  std::vector<std::string_view> inputs;
+  for (const auto& answer : unit.answered_instead) {
+    if (!answer.awaited()) inputs.emplace_back(answer.input_id);
+  }
+  return inputs;
+}
+
+// Whether any of what was held is pending now.
+bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
+                 const std::vector<std::string_view>& alone) {
+  bool pending = false;
+  for (const auto& input : unit.outputs_kept) {
+    if (std::ranges::find(alone, input) != alone.end()) {
+      pending = make_pending(connection, session, input, model::Delivery::held) || pending;
+      continue;
+    }
+    connection.run(
+        "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
+        session, input);
+  }
+  if (unit.held_released) pending = release_held(connection, session) || pending;
+  return pending;
+}
+
 void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
                    model::Timestamp now) {
-  bool pending = false;
+  const auto alone = left_alone(encoded.unit);
+  bool pending = settle_held(connection, encoded.unit, session, alone);
   for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
     const auto& output = encoded.unit.outputs[i];
+    auto delivery = output.delivery;
+    if (delivery == model::Delivery::none &&
+        std::ranges::find(alone, output.input_id) != alone.end()) {
+      delivery = model::Delivery::pending;
+    }
     connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
         " created_at, delivery) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :e)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
-        output.trace_id, output.source, to_unix_ms(output.created_at),
-        static_cast<int>(output.delivery));
-    if (output.delivery != model::Delivery::pending) continue;
+        output.trace_id, output.source, to_unix_ms(output.created_at), static_cast<int>(delivery));
+    if (delivery != model::Delivery::pending) continue;
     pending = true;
     connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
                    session, output.seq, output.withdrawable);
-  }
-  for (const auto& input : encoded.unit.outputs_released) {
-    pending = make_pending(connection, session, input, model::Delivery::held) || pending;
-  }
-  for (const auto& input : encoded.unit.outputs_kept) {
-    connection.run(
-        "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
-        session, input);
   }
   if (pending) wake_outbox(connection, session, now);
 }
@@ -322,14 +355,9 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
 
 bool abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
   connection.run("DELETE FROM pending_calls WHERE session = :s", session);
-  connection.run(
-      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-      " WHERE session = :s AND delivery = 1",
-      session);
-  const auto released = connection.run(
-      "UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1", session);
-  if (released > 0) wake_outbox(connection, session, now);
-  return released > 0;
+  const bool released = release_held(connection, session);
+  if (released) wake_outbox(connection, session, now);
+  return released;
 }
 
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,

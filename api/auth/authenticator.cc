@@ -69,7 +69,7 @@ Result<Authenticator::Verified> Authenticator::client(const PresentedCredential&
   std::string name = digest_({std::string_view(&kind, 1), credential.value});
   if (auto known = find(clients_, name, now)) return known;
   const std::uint64_t before = generation();
-  auto found = look_up(credential);
+  auto found = look_up(credential, now);
   if (!found) return model::fail(refusal(found.error(), wrong(credential.kind)));
   auto until = now + client_lifetime;
   if (found->expires_at) {
@@ -81,7 +81,8 @@ Result<Authenticator::Verified> Authenticator::client(const PresentedCredential&
   return found->principal;
 }
 
-Result<Authenticator::Found> Authenticator::look_up(const PresentedCredential& credential) const {
+Result<Authenticator::Found> Authenticator::look_up(const PresentedCredential& credential,
+                                                    TimePoint now) const {
   switch (credential.kind) {
     case CredentialKind::api_key: {
       auto stored = store_.accounts().verify_api_key(credential.value);
@@ -89,7 +90,7 @@ Result<Authenticator::Found> Authenticator::look_up(const PresentedCredential& c
       return Found{principal_from(std::move(*stored)), std::nullopt};
     }
     case CredentialKind::contact_center: {
-      auto claims = contact_center_.verify(credential.value, clock_.now());
+      auto claims = contact_center_.verify(credential.value, clock_.now(), now);
       if (!claims) return model::fail(claims.error());
       auto stored = store_.accounts().principal(claims->subject);
       if (!stored) return model::fail(stored.error());
@@ -116,12 +117,13 @@ Result<Authenticator::Verified> Authenticator::basic(std::string_view authorizat
   if (!credentials) return model::fail(Errc::unauthenticated, "HTTP Basic credentials are needed");
   const std::uint64_t before = generation();
   auto verified = password(credentials->name, credentials->password, address, now);
-  if (!verified) return verified;
-  remember(basics_, digest_({authorization}), {*verified, before, now + basic_lifetime}, now);
-  return verified;
+  if (!verified) return model::fail(verified.error());
+  remember(basics_, digest_({authorization}), {verified->principal, before, now + basic_lifetime},
+           now);
+  return verified->principal;
 }
 
-Result<Authenticator::Verified> Authenticator::password(std::string_view email,
+Result<Authenticator::SignedIn> Authenticator::password(std::string_view email,
                                                         std::string_view password,
                                                         std::string_view address, TimePoint now) {
   if (lockout_.locked(email, address, now)) {
@@ -133,7 +135,7 @@ Result<Authenticator::Verified> Authenticator::password(std::string_view email,
     return model::fail(refusal(stored.error(), "the e-mail address or the password is wrong"));
   }
   lockout_.succeeded(email);
-  return principal_from(std::move(*stored));
+  return SignedIn{principal_from(std::move(stored->principal)), std::move(stored->sign_in)};
 }
 
 // Roles change with accounts and, by an import, with the assets; tokens end with the grants of

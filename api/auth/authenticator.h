@@ -13,6 +13,7 @@
 #include "api/auth/jwt.h"
 #include "api/auth/lockout.h"
 #include "api/auth/principal.h"
+#include "store/accounts.h"
 #include "store/model/clock.h"
 #include "store/model/guarded.h"
 #include "store/model/result.h"
@@ -55,10 +56,14 @@ class Authenticator {
   [[nodiscard]] model::Result<Verified> basic(std::string_view authorization,
                                               std::string_view address, TimePoint now);
 
+  struct SignedIn {
+    Verified principal;
+    store::SignIn sign_in;
+  };
   // The user with this password, who asks from `address`. Takes tens of milliseconds and much
   // memory (Argon2id), whether or not the user exists: for the sign-in pool only. Errors:
   // `unauthenticated`, `too_many` while the account or the address is locked out, `unavailable`.
-  [[nodiscard]] model::Result<Verified> password(std::string_view email, std::string_view password,
+  [[nodiscard]] model::Result<SignedIn> password(std::string_view email, std::string_view password,
                                                  std::string_view address, TimePoint now);
 
  private:
@@ -75,7 +80,8 @@ class Authenticator {
     std::optional<model::Timestamp> expires_at;
   };
 
-  [[nodiscard]] model::Result<Found> look_up(const PresentedCredential& credential) const;
+  [[nodiscard]] model::Result<Found> look_up(const PresentedCredential& credential,
+                                             TimePoint now) const;
   [[nodiscard]] std::uint64_t generation() const;
   [[nodiscard]] Verified find(const model::Guarded<Entries>& cache, const std::string& name,
                               TimePoint now) const;

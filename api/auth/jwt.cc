@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -17,23 +15,6 @@ namespace {
 using model::Errc;
 using model::Result;
 using nlohmann::json;
-
-constexpr std::size_t max_file_bytes = 256 * 1024;
-
-// `setting` names the file in errors.
-Result<std::string> read_file(const std::string& path, const char* setting) {
-  const auto refuse = [&](const char* why) {
-    return model::fail(Errc::invalid_argument, std::string(setting) + ": " + path + " " + why);
-  };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return refuse("can't be read");
-  std::string text(max_file_bytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad() || text.empty()) return refuse("can't be read, or is empty");
-  if (text.size() > max_file_bytes) return refuse("is too large");
-  return text;
-}
 
 // The object that a part of a token holds.
 std::optional<json> object_of(std::string_view part) {
@@ -72,23 +53,19 @@ bool names_audience(const json& claims, const std::string& audience) {
 
 }  // namespace
 
-Result<JwtVerifier> JwtVerifier::open(const config::ContactCenterSettings& settings) {
+Result<JwtVerifier> JwtVerifier::open(const config::ContactCenterSettings& settings,
+                                      KeyFileListener listener) {
   JwtVerifier verifier;
   verifier.issuer_ = settings.issuer;
   verifier.audience_ = settings.audience;
   if (!settings.jwks_file.empty()) {
-    auto text = read_file(settings.jwks_file, "contact_center.jwks_file");
-    if (!text) return model::fail(text.error());
-    auto keys = parse_jwks(*text);
-    if (!keys) {
-      return model::fail(Errc::invalid_argument, "contact_center.jwks_file: " + settings.jwks_file +
-                                                     ": " + keys.error().message);
-    }
-    verifier.keys_ = std::move(*keys);
+    auto file = JwksFile::open(settings.jwks_file, std::move(listener));
+    if (!file) return model::fail(file.error());
+    verifier.file_ = *std::move(file);
   }
   std::string secret = settings.secret.reveal();
   if (!settings.secret_file.empty()) {
-    auto text = read_file(settings.secret_file, "contact_center.secret_file");
+    auto text = read_setting_file(settings.secret_file, "contact_center.secret_file");
     if (!text) return model::fail(text.error());
     secret = std::move(*text);
     if (secret.ends_with('\n')) secret.pop_back();
@@ -99,12 +76,13 @@ Result<JwtVerifier> JwtVerifier::open(const config::ContactCenterSettings& setti
     if (!key) {
       return model::fail(Errc::invalid_argument, "contact_center.secret: " + key.error().message);
     }
-    verifier.keys_.push_back(std::move(*key));
+    verifier.secret_.push_back(*std::move(key));
   }
   return verifier;
 }
 
-Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp now) const {
+Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp now,
+                                      TimePoint steady_now) const {
   const auto refuse = [] {
     return model::fail(Errc::unauthenticated, "the contact-center token is not valid");
   };
@@ -112,7 +90,8 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
   const auto second = first == std::string_view::npos ? first : token.find('.', first + 1);
   if (token.size() > max_token_bytes || second == std::string_view::npos) return refuse();
   const auto signature = decode_base64(token.substr(second + 1), Base64::url);
-  if (!signature || !is_signed(token.substr(0, first), token.substr(0, second), *signature)) {
+  if (!signature) return refuse();
+  if (!is_signed(token.substr(0, first), token.substr(0, second), *signature, steady_now)) {
     return refuse();
   }
 
@@ -135,19 +114,28 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
 }
 
 bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
-                            std::string_view signature) const {
+                            std::string_view signature, TimePoint now) const {
   const auto header = object_of(header_part);
   // What `crit` names would have to be understood (RFC 7515 §4.1.11); we understand none of it.
   if (!header || header->contains("crit")) return false;
   const auto algorithm = algorithm_of(*header);
   if (!algorithm) return false;
   const auto key_id = header->find("kid");
-  return std::any_of(keys_.begin(), keys_.end(), [&](const JwtKey& key) {
+  const auto checks = [&](const JwtKey& key) {
     if (key.algorithm() != *algorithm) return false;
     // A key without an id, such as the shared secret, may be named in any way.
     if (key_id != header->end() && !key.id().empty() && *key_id != key.id()) return false;
     return key.verifies(text, signature);
-  });
+  };
+  if (std::any_of(secret_.begin(), secret_.end(), checks)) return true;
+  if (!file_) return false;
+  const auto keys = file_->keys(now, JwksFile::Look::usual);
+  if (std::any_of(keys->begin(), keys->end(), checks)) return true;
+  // A key that is not known may have come since.
+  const auto is_named = [&](const JwtKey& key) { return *key_id == key.id(); };
+  if (key_id == header->end() || std::any_of(keys->begin(), keys->end(), is_named)) return false;
+  const auto newer = file_->keys(now, JwksFile::Look::soon);
+  return newer != keys && std::any_of(newer->begin(), newer->end(), checks);
 }
 
 }  // namespace conversed::api

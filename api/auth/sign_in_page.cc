@@ -12,6 +12,7 @@
 namespace conversed::api {
 namespace {
 
+constexpr std::string_view html = "text/html; charset=utf-8";
 constexpr std::string_view style =
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:22rem;margin:12vh auto;padding:0 1rem;"
     "color:#1c1c1c;background:#fff}h1{font-size:1.5rem}label{display:block;margin-top:1rem}"
@@ -67,7 +68,11 @@ constexpr std::string_view page_text = R"(<!DOCTYPE html>
 <body>
 <main>
 <h1>Sign in</h1>
-<p>to continue to <strong>{client}</strong></p>
+{content}</main>
+</body>
+</html>
+)";
+constexpr std::string_view form_text = R"(<p>to continue to <strong>{client}</strong></p>
 {alert}<form method="post" action="authorize">
 <input type="hidden" name="request" value="{request}">
 <label for="username">E-mail address</label>
@@ -77,9 +82,10 @@ constexpr std::string_view page_text = R"(<!DOCTYPE html>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
 <button type="submit">Sign in</button>
 </form>
-</main>
-</body>
-</html>
+)";
+constexpr std::string_view error_text = R"(<p role="alert">This sign-in can't go on: {message}.</p>
+<p>Go back to where you came from and try again. If this page comes again, tell those who run that
+application; for whoever they ask, the number is <code>{trace}</code>.</p>
 )";
 constexpr std::string_view alert_text = R"(<p role="alert">{message}</p>
 )";
@@ -102,14 +108,29 @@ std::string filled(std::string_view text, Values values) {
   }
 }
 
+std::string page_of(std::string_view content) {
+  return filled(page_text, {{"style", style}, {"content", content}});
+}
+
 std::string body_of(const SignInPage& page) {
   const std::string alert =
       page.message.empty() ? "" : filled(alert_text, {{"message", escaped(page.message)}});
-  return filled(page_text, {{"style", style},
-                            {"client", escaped(page.client_name)},
-                            {"alert", alert},
-                            {"request", escaped(page.request)},
-                            {"username", escaped(page.username)}});
+  return page_of(filled(form_text, {{"client", escaped(page.client_name)},
+                                    {"alert", alert},
+                                    {"request", escaped(page.request)},
+                                    {"username", escaped(page.username)}}));
+}
+
+// Browsers hold the redirect after a form to `form-action`, too.
+HeaderList page_headers(std::string_view form_action) {
+  static const std::string allowed_style = style_source();
+  return {{"Content-Security-Policy", "default-src 'none'; style-src " + allowed_style +
+                                          "; form-action " + std::string(form_action) +
+                                          "; frame-ancestors 'none'; base-uri 'none'"},
+          {"X-Frame-Options", "DENY"},
+          {"X-Content-Type-Options", "nosniff"},
+          // Not `no-referrer`: browsers then send no Origin with the form.
+          {"Referrer-Policy", "same-origin"}};
 }
 
 bool same_ignoring_case(std::string_view a, std::string_view b) {
@@ -123,20 +144,20 @@ bool same_ignoring_case(std::string_view a, std::string_view b) {
 }  // namespace
 
 Response sign_in_page(const SignInPage& page) {
-  static const std::string allowed_style = style_source();
-  // Browsers hold the redirect after a form to `form-action`, too.
-  const std::string policy = "default-src 'none'; style-src " + allowed_style +
-                             "; form-action 'self' " + std::string(page.redirect_scheme) +
-                             ":; frame-ancestors 'none'; base-uri 'none'";
+  auto headers = page_headers("'self' " + std::string(page.redirect_scheme) + ":");
+  headers.emplace_back("Cache-Control", "no-store");
   return {.status = status::ok,
-          .content_type = "text/html; charset=utf-8",
-          // Not `no-referrer`: browsers then send no Origin with the form.
-          .headers = {{"Content-Security-Policy", policy},
-                      {"X-Frame-Options", "DENY"},
-                      {"X-Content-Type-Options", "nosniff"},
-                      {"Referrer-Policy", "same-origin"},
-                      {"Cache-Control", "no-store"}},
+          .content_type = std::string(html),
+          .headers = std::move(headers),
           .body = body_of(page)};
+}
+
+Response error_page(Response error, std::string_view message, std::string_view trace_id) {
+  error.content_type = html;
+  for (auto& header : page_headers("'none'")) error.headers.push_back(std::move(header));
+  error.body =
+      page_of(filled(error_text, {{"message", escaped(message)}, {"trace", escaped(trace_id)}}));
+  return error;
 }
 
 bool is_own_form(const Request& request) {

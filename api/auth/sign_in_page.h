@@ -19,6 +19,11 @@ struct SignInPage {
 // `authorize`. It needs no script and allows none, can't be framed, and isn't cached.
 [[nodiscard]] Response sign_in_page(const SignInPage& page);
 
+// The same page without a form: why nobody can sign in. `error` is the answer that a program would
+// get: its status and headers stay, for a page instead of its body.
+[[nodiscard]] Response error_page(Response error, std::string_view message,
+                                  std::string_view trace_id);
+
 // Whether a form may be taken from this request as far as its browser tells where it came from:
 // not from a page of another site (`Sec-Fetch-Site`, or `Origin` and `Host` where that is not
 // sent). What is no browser, and so can't be led astray, tells nothing and may.

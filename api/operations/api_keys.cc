@@ -17,8 +17,6 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-constexpr std::size_t max_name_length = 200;  // bytes
-
 struct NewKey {
   std::string name;
   store::User user;
@@ -27,11 +25,8 @@ struct NewKey {
 Result<NewKey> read_new_key(const Call& call, Services& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
-  auto name = text_member(*body, "name");
+  auto name = name_member(*body);
   if (!name) return model::fail(name.error());
-  if (name->empty() || name->size() > max_name_length) {
-    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
-  }
   auto email = text_member(*body, "user");
   if (!email) return model::fail(email.error());
   const Principal& principal = *call.principal;

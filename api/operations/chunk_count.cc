@@ -31,7 +31,7 @@ void chunk_count(Call call, Services& services, Reply reply) {
 constinit const Operation chunk_count_operation{.id = "getChunkCount",
                                                 .method = Method::get,
                                                 .path = "/v2.0/organisations/chunkcount",
-                                                .credential = Credential::api_key,
+                                                .credential = Credential::client,
                                                 .role = Role::member,
                                                 .run = chunk_count};
 

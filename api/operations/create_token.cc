@@ -100,7 +100,7 @@ void create_token(Call call, Services& services, Reply reply) {
 constinit const Operation create_token_operation{.id = "createToken",
                                                  .method = Method::post,
                                                  .path = "/v2.0/projects/{projectId}/snippets",
-                                                 .credential = Credential::api_key,
+                                                 .credential = Credential::client,
                                                  .role = Role::token_admin,
                                                  .run = create_token};
 

@@ -46,7 +46,7 @@ void delete_connection(Call call, Services& services, Reply reply) {
 constinit const Operation delete_connection_operation{.id = "deleteConnection",
                                                       .method = Method::delete_,
                                                       .path = "/v2.0/connections/{connectionId}",
-                                                      .credential = Credential::api_key,
+                                                      .credential = Credential::client,
                                                       .role = Role::connection_admin,
                                                       .run = delete_connection};
 

@@ -56,7 +56,7 @@ void deprecate_password(Call call, Services& services, Reply reply) {
 constinit const Operation deprecate_password_operation{.id = "deprecatePassword",
                                                        .method = Method::post,
                                                        .path = "/v2.0/users/deprecatepassword",
-                                                       .credential = Credential::api_key,
+                                                       .credential = Credential::client,
                                                        .role = Role::user_admin,
                                                        .run = deprecate_password};
 

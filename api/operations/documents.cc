@@ -151,7 +151,7 @@ PageInfo page_info(std::int64_t total, std::string next, std::string previous) {
 }
 
 void on_pool(Call call, Services& services, Reply reply, Work work) {
-  // A write waits until the store works again: so many clients are not to be kept, nor the pool.
+  // While the store fails no request needs a thread of the pool to find that out.
   if (!services.store.committer().healthy()) {
     return reply.fail({Errc::unavailable, "the store is not available at present"});
   }

@@ -95,21 +95,18 @@ void refuse_unless_repeated(const std::shared_ptr<Waiting>& waiting, const queue
   });
 }
 
-void answer_text(Reply& reply, const std::string& inject_id) {
-  reply.send({.status = status::ok,
-              .content_type = "text/plain; charset=utf-8",
-              .headers = {{"X-Inject-Id", inject_id}},
-              .body = "Message was sent to AI for Flow processing"});
+void answer_inject(Reply& reply, const std::string& id) {
+  answer_text(reply, id, "Message was sent to AI for Flow processing");
 }
 
 void inject(Call call, Services& services, Reply reply) {
   accept_message(model::EventType::inject, inject_operation, call, UrlTokenIn::body, services,
-                 std::move(reply), answer_text);
+                 std::move(reply), answer_inject);
 }
 
 void inject_by_token(Call call, Services& services, Reply reply) {
   accept_message(model::EventType::inject, inject_by_token_operation, call, UrlTokenIn::path,
-                 services, std::move(reply), answer_text);
+                 services, std::move(reply), answer_inject);
 }
 
 }  // namespace
@@ -145,10 +142,17 @@ void accept_message(model::EventType type, const Operation& operation, const Cal
   });
 }
 
+void answer_text(Reply& reply, const std::string& id, std::string text) {
+  reply.send({.status = status::ok,
+              .content_type = "text/plain; charset=utf-8",
+              .headers = {{"X-Inject-Id", id}},
+              .body = std::move(text)});
+}
+
 constinit const Operation inject_operation{.id = "inject",
                                            .method = Method::post,
                                            .path = "/v2.0/endpoint/inject",
-                                           .credential = Credential::api_key,
+                                           .credential = Credential::client,
                                            .role = Role::conversation_admin,
                                            .error_shape = ErrorShape::reduced,
                                            .is_inject = true,
@@ -157,7 +161,7 @@ constinit const Operation inject_operation{.id = "inject",
 constinit const Operation inject_by_token_operation{.id = "injectByToken",
                                                     .method = Method::post,
                                                     .path = "/inject/{URLToken}",
-                                                    .credential = Credential::api_key,
+                                                    .credential = Credential::client,
                                                     .role = Role::conversation_admin,
                                                     .error_shape = ErrorShape::reduced,
                                                     .is_inject = true,

@@ -14,4 +14,7 @@ void accept_message(model::EventType type, const Operation& operation, const Cal
                     UrlTokenIn place, Services& services, Reply reply,
                     void (*accepted)(Reply& reply, const std::string& id));
 
+// 200 with the id in `X-Inject-Id`.
+void answer_text(Reply& reply, const std::string& id, std::string text);
+
 }  // namespace conversed::api

@@ -72,7 +72,7 @@ constinit const Operation knowledge_chunks_operation{
     .id = "getKnowledgeChunks",
     .method = Method::get,
     .path = "/v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks",
-    .credential = Credential::api_key,
+    .credential = Credential::client,
     .role = Role::member,
     .run = knowledge_chunks};
 

@@ -89,7 +89,7 @@ void lexicon_entries(Call call, Services& services, Reply reply) {
 constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries",
                                                     .method = Method::get,
                                                     .path = "/v2.0/lexicons/{lexiconId}/entries",
-                                                    .credential = Credential::api_key,
+                                                    .credential = Credential::client,
                                                     .role = Role::member,
                                                     .run = lexicon_entries};
 

@@ -96,6 +96,14 @@ Result<std::string> text_member(const json& object, const char* name) {
   return member->get<std::string>();
 }
 
+Result<std::string> name_member(const json& object) {
+  auto name = text_member(object, "name");
+  if (name && (name->empty() || name->size() > max_display_name_bytes)) {
+    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
+  }
+  return name;
+}
+
 Result<PageQuery> page_query(const Request& request) {
   auto limit = number_parameter(request, "limit", 1, 100, 25);
   if (!limit) return model::fail(limit.error());

@@ -50,6 +50,11 @@ namespace conversed::api {
 [[nodiscard]] model::Result<std::string> text_member(const nlohmann::json& object,
                                                      const char* name);
 
+// What a user, a key or an organisation is called, `name` of the object: 1 to 200 bytes.
+// `invalid_argument` for anything else.
+inline constexpr std::size_t max_display_name_bytes = 200;
+[[nodiscard]] model::Result<std::string> name_member(const nlohmann::json& object);
+
 // The page parameters of the lists: `limit` (1 to 100, 25) and `after` (the `next` of the page
 // before, 0 begins).
 struct PageQuery {

@@ -8,21 +8,18 @@
 namespace conversed::api {
 namespace {
 
-void answer_text(Reply& reply, const std::string& id) {
-  reply.send({.status = status::ok,
-              .content_type = "text/plain; charset=utf-8",
-              .headers = {{"X-Inject-Id", id}},
-              .body = "Message was sent to the user as an AI Agent output"});
+void answer_notify(Reply& reply, const std::string& id) {
+  answer_text(reply, id, "Message was sent to the user as an AI Agent output");
 }
 
 void notify(Call call, Services& services, Reply reply) {
   accept_message(model::EventType::notify, notify_operation, call, UrlTokenIn::body, services,
-                 std::move(reply), answer_text);
+                 std::move(reply), answer_notify);
 }
 
 void notify_by_token(Call call, Services& services, Reply reply) {
   accept_message(model::EventType::notify, notify_by_token_operation, call, UrlTokenIn::path,
-                 services, std::move(reply), answer_text);
+                 services, std::move(reply), answer_notify);
 }
 
 }  // namespace
@@ -30,7 +27,7 @@ void notify_by_token(Call call, Services& services, Reply reply) {
 constinit const Operation notify_operation{.id = "notify",
                                            .method = Method::post,
                                            .path = "/v2.0/endpoint/notify",
-                                           .credential = Credential::api_key,
+                                           .credential = Credential::client,
                                            .role = Role::conversation_admin,
                                            .error_shape = ErrorShape::reduced,
                                            .run = notify};
@@ -38,7 +35,7 @@ constinit const Operation notify_operation{.id = "notify",
 constinit const Operation notify_by_token_operation{.id = "notifyByToken",
                                                     .method = Method::post,
                                                     .path = "/notify/{URLToken}",
-                                                    .credential = Credential::api_key,
+                                                    .credential = Credential::client,
                                                     .role = Role::conversation_admin,
                                                     .error_shape = ErrorShape::reduced,
                                                     .run = notify_by_token};

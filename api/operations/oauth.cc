@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "api/auth/credentials.h"
+#include "api/auth/sign_in_page.h"
 #include "api/blocking_pool.h"
 #include "api/error_reply.h"
 #include "api/percent.h"
+#include "api/representation/media_type.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -65,11 +67,26 @@ OauthResult<ClientCredentials> client_credentials(const Request& request, const 
   return ClientCredentials{std::move(*name), std::move(given)};
 }
 
+Response response_to(const Reply& reply, const Services& services, const OauthError& error) {
+  return oauth_error_response(error.status, error.code, error.description, reply.context(),
+                              services.clock.now());
+}
+
 }  // namespace
 
 void send_oauth_error(Reply& reply, const Services& services, const OauthError& error) {
-  reply.send(oauth_error_response(error.status, error.code, error.description, reply.context(),
-                                  services.clock.now()));
+  reply.send(response_to(reply, services, error));
+}
+
+void show_oauth_error(Reply& reply, const Services& services, const Request& request,
+                      const OauthError& error) {
+  auto response = response_to(reply, services, error);
+  if (prefers_html(request)) {
+    response = error_page(std::move(response), error.description, reply.context().trace_id);
+  }
+  // Two answers to one address: a cache would have to tell them apart.
+  response.headers.emplace_back("Vary", "Accept");
+  reply.send(std::move(response));
 }
 
 OauthError oauth_error(const model::Error& error, const OauthError& refused) {
@@ -81,6 +98,7 @@ OauthError oauth_error(const model::Error& error, const OauthError& refused) {
     case Errc::too_many:
       return {429, "temporarily_unavailable", error.message};
     case Errc::unavailable:
+    case Errc::timed_out:
       return {503, "temporarily_unavailable", "the store is not available at present"};
     default:
       return {500, "server_error", "The request could not be completed."};

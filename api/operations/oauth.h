@@ -34,6 +34,10 @@ using OauthResult = tl::expected<T, OauthError>;
 
 void send_oauth_error(Reply& reply, const Services& services, const OauthError& error);
 
+// The same where a person may be looking: as a page if the client would rather have one.
+void show_oauth_error(Reply& reply, const Services& services, const Request& request,
+                      const OauthError& error);
+
 // A failure of ours as an OauthError; `refused` names what `invalid_argument` and `unauthenticated`
 // mean to the client, since the store's words are not for it.
 [[nodiscard]] OauthError oauth_error(const model::Error& error, const OauthError& refused);

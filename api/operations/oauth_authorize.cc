@@ -134,13 +134,13 @@ void show_page(Reply& reply, const Services& services, const AuthorizeRequest& r
 
 void authorize(Call call, Services& services, Reply reply) {
   const auto form = Form::of(std::move(call.request.query));
-  if (!form) return send_oauth_error(reply, services, form.error());
+  if (!form) return show_oauth_error(reply, services, call.request, form.error());
   const auto client_id = form->require("client_id");
-  if (!client_id) return send_oauth_error(reply, services, client_id.error());
+  if (!client_id) return show_oauth_error(reply, services, call.request, client_id.error());
   const auto client = find_client(*client_id, services);
-  if (!client) return send_oauth_error(reply, services, client.error());
+  if (!client) return show_oauth_error(reply, services, call.request, client.error());
   auto uri = redirect_uri_of(*form, *client);
-  if (!uri) return send_oauth_error(reply, services, uri.error());
+  if (!uri) return show_oauth_error(reply, services, call.request, uri.error());
 
   const AuthorizeRequest request{.client_id = *client_id,
                                  .redirect_uri = std::move(*uri),
@@ -166,16 +166,21 @@ struct SignIn {
   }
 };
 
-void give_code(const std::shared_ptr<SignIn>& attempt, const std::string& user_id) {
+constexpr std::string_view wrong_password = "The e-mail address or the password is wrong.";
+
+void give_code(const std::shared_ptr<SignIn>& attempt, const store::SignIn& sign_in) {
   const AuthorizeRequest& request = attempt->request;
   store::CodeRequest wanted{.client_id = request.client_id,
-                            .user_id = user_id,
+                            .sign_in = sign_in,
                             .redirect_uri = request.redirect_uri,
                             .redirect_uri_sent = request.redirect_uri_sent};
   if (!request.challenge.empty()) wanted.challenge = request.challenge;
   const auto code = attempt->services.store.oauth().create_code(wanted, code_lifetime);
+  if (!code && code.error().code == Errc::unauthenticated) {
+    return attempt->ask_again(wrong_password);  // it was right when it was checked
+  }
   if (!code) {
-    const OauthError refused{400, "invalid_request", "the user or the client is gone"};
+    const OauthError refused{400, "invalid_request", "the client is gone"};
     return send_oauth_error(*attempt->reply, attempt->services, oauth_error(code.error(), refused));
   }
   redirect(*attempt->reply,
@@ -184,38 +189,39 @@ void give_code(const std::shared_ptr<SignIn>& attempt, const std::string& user_i
 
 // On the sign-in pool. One message for a wrong password and for a user of another organisation.
 void sign_in(const std::shared_ptr<SignIn>& attempt) {
-  static constexpr std::string_view wrong = "The e-mail address or the password is wrong.";
   Services& services = attempt->services;
-  const auto user = services.authenticator.password(
-      attempt->username, attempt->password, attempt->address, services.options.steady_now());
+  auto user = services.authenticator.password(attempt->username, attempt->password,
+                                              attempt->address, services.options.steady_now());
   if (!user) {
     switch (user.error().code) {
       case Errc::unauthenticated:
-        return attempt->ask_again(wrong);
+        return attempt->ask_again(wrong_password);
       case Errc::too_many:
         return attempt->ask_again("Too many wrong passwords. Try again in a few minutes.");
       default:
         return send_oauth_error(*attempt->reply, services, oauth_error(user.error(), {}));
     }
   }
-  if ((*user)->organisation_id != attempt->client.organisation_id) return attempt->ask_again(wrong);
+  if (user->principal->organisation_id != attempt->client.organisation_id) {
+    return attempt->ask_again(wrong_password);
+  }
   post_write(services, attempt->reply,
-             [attempt, id = (*user)->user_id] { give_code(attempt, id); });
+             [attempt, signed_in = std::move(user->sign_in)] { give_code(attempt, signed_in); });
 }
 
 void take_form(Call call, Services& services, Reply reply) {
   if (!is_own_form(call.request)) {
-    return send_oauth_error(reply, services,
+    return show_oauth_error(reply, services, call.request,
                             {403, "access_denied", "the form was sent from another site"});
   }
   const auto form = Form::of_body(call.request);
-  if (!form) return send_oauth_error(reply, services, form.error());
+  if (!form) return show_oauth_error(reply, services, call.request, form.error());
   const auto text = form->require("request");
-  if (!text) return send_oauth_error(reply, services, text.error());
+  if (!text) return show_oauth_error(reply, services, call.request, text.error());
   auto opened = open_sealed(*text, services);
-  if (!opened) return send_oauth_error(reply, services, opened.error());
+  if (!opened) return show_oauth_error(reply, services, call.request, opened.error());
   auto client = find_client(opened->request.client_id, services);
-  if (!client) return send_oauth_error(reply, services, client.error());
+  if (!client) return show_oauth_error(reply, services, call.request, client.error());
 
   const auto attempt = std::make_shared<SignIn>(
       SignIn{services, std::move(opened->request), std::move(*client), form->get("username"),
@@ -234,12 +240,14 @@ constinit const Operation oauth_authorize_operation{.id = "oauthAuthorize",
                                                     .method = Method::get,
                                                     .path = "/auth/oauth2/authorize",
                                                     .credential = Credential::open,
+                                                    .error_shape = ErrorShape::oauth,
                                                     .run = authorize};
 
 constinit const Operation oauth_sign_in_operation{.id = "oauthSignIn",
                                                   .method = Method::post,
                                                   .path = "/auth/oauth2/authorize",
                                                   .credential = Credential::open,
+                                                  .error_shape = ErrorShape::oauth,
                                                   .run = take_form};
 
 }  // namespace conversed::api

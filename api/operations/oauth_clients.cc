@@ -18,7 +18,6 @@ using model::Result;
 using nlohmann::json;
 using store::ClientType;
 
-constexpr std::size_t max_name_length = 200;  // bytes
 constexpr std::size_t max_redirect_uris = 20;
 
 Result<void> may(const Call& call) {
@@ -29,11 +28,8 @@ Result<void> may(const Call& call) {
 Result<store::OauthClient> read_client(const Call& call) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
-  auto name = text_member(*body, "name");
+  auto name = name_member(*body);
   if (!name) return model::fail(name.error());
-  if (name->empty() || name->size() > max_name_length) {
-    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
-  }
   auto is_public = flag_member(*body, "public");
   if (!is_public) return model::fail(is_public.error());
   auto password_grant = flag_member(*body, "passwordGrant");

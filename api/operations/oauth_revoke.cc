@@ -34,6 +34,7 @@ constinit const Operation oauth_revoke_operation{.id = "oauthRevoke",
                                                  .method = Method::post,
                                                  .path = "/auth/oauth2/revoke",
                                                  .credential = Credential::open,
+                                                 .error_shape = ErrorShape::oauth,
                                                  .run = revoke};
 
 }  // namespace conversed::api

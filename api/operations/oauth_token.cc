@@ -53,12 +53,12 @@ void check_password(const ExchangePtr& exchange, const std::string& username,
   auto user = services.authenticator.password(username, password, exchange->address,
                                               services.options.steady_now());
   if (!user) return exchange->refuse(oauth_error(user.error(), refused));
-  if ((*user)->organisation_id != exchange->client.organisation_id) {
+  if (user->principal->organisation_id != exchange->client.organisation_id) {
     return exchange->refuse(refused);
   }
-  post_write(services, exchange->reply, [exchange, id = (*user)->user_id] {
+  post_write(services, exchange->reply, [exchange, sign_in = std::move(user->sign_in)] {
     exchange->answer(
-        exchange->services.store.oauth().grant(exchange->client.id, id, exchange->lifetimes()),
+        exchange->services.store.oauth().grant(exchange->client.id, sign_in, exchange->lifetimes()),
         refused);
   });
 }
@@ -140,6 +140,7 @@ constinit const Operation oauth_token_operation{.id = "oauthToken",
                                                 .method = Method::post,
                                                 .path = "/auth/oauth2/token",
                                                 .credential = Credential::open,
+                                                .error_shape = ErrorShape::oauth,
                                                 .run = token};
 
 }  // namespace conversed::api

@@ -26,18 +26,18 @@ Result<store::ProjectInfo> open_project(Services& services, const Principal& pri
   if (!project && project.error().code != Errc::not_found) {
     return model::fail(store_error(project.error()));
   }
-  if (project) {
-    switch (principal.access(project->organisation_id, project->id, role)) {
-      case Access::granted:
-        return project;
-      case Access::denied:
-        return model::fail(Errc::permission_denied, "the role " + std::string(to_string(role)) +
-                                                        " is needed in the project");
-      case Access::hidden:
-        break;
-    }
-  }
-  return model::fail(Errc::not_found, std::string(missing));
+  const bool visible = project && principal.access(project->organisation_id, project->id,
+                                                   Role::none) == Access::granted;
+  if (!visible) return model::fail(Errc::not_found, std::string(missing));
+  if (auto held = require_role(principal, *project, role); !held) return model::fail(held.error());
+  return project;
+}
+
+Result<void> require_role(const Principal& principal, const store::ProjectInfo& project,
+                          Role role) {
+  if (principal.access(project.organisation_id, project.id, role) == Access::granted) return {};
+  return model::fail(Errc::permission_denied,
+                     "the role " + std::string(to_string(role)) + " is needed in the project");
 }
 
 Result<store::ProjectInfo> open_owner(Services& services, const Principal& principal,

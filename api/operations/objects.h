@@ -23,6 +23,10 @@ namespace conversed::api {
     Services& services, const Principal& principal, const std::string& project_id, Role role,
     std::string_view missing = "there is no such project");
 
+// The role, for an object that the principal can see: `permission_denied` without it.
+[[nodiscard]] model::Result<void> require_role(const Principal& principal,
+                                               const store::ProjectInfo& project, Role role);
+
 // The project of an object, as `found` in the store, for a principal with the role in it. `missing`
 // is what the object's absence is called.
 [[nodiscard]] model::Result<store::ProjectInfo> open_owner(Services& services,

@@ -15,31 +15,23 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-constexpr std::size_t max_name_length = 200;  // bytes
-
 Result<store::Organisation> create_wanted(const Call& call, Services& services) {
   if (!call.principal->has(Role::platform_admin)) {
     return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
-  std::string name;
-  std::string admin;
-  std::string password;
-  for (const auto& [member, place] :
-       {std::pair{"name", &name}, std::pair{"admin", &admin}, std::pair{"password", &password}}) {
-    auto value = text_member(*body, member);
-    if (!value) return model::fail(value.error());
-    *place = std::move(*value);
-  }
-  if (name.empty() || name.size() > max_name_length) {
-    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
-  }
+  auto name = name_member(*body);
+  if (!name) return model::fail(name.error());
+  auto admin = text_member(*body, "admin");
+  if (!admin) return model::fail(admin.error());
+  auto password = text_member(*body, "password");
+  if (!password) return model::fail(password.error());
   auto made =
-      services.store.accounts().create_organisation(name, {.email = admin,
-                                                           .name = admin,
-                                                           .roles = {"projectAdmin", "userAdmin"},
-                                                           .password = password});
+      services.store.accounts().create_organisation(*name, {.email = *admin,
+                                                            .name = *admin,
+                                                            .roles = {"projectAdmin", "userAdmin"},
+                                                            .password = *password});
   if (!made) return model::fail(store_error(made.error()));
   return made;
 }

@@ -81,9 +81,13 @@ void outputs(Call call, Services& services, Reply reply) {
   auto poll = std::make_shared<Poll>(Poll{std::move(*query), std::move(reply)});
   const auto deadline = services.options.steady_now() + poll->query.wait;
   // Watching before looking: what is said in between is noticed.
-  const auto ticket = services.watch.watch(poll->query.key, deadline, [poll, &services] {
-    send_outputs(poll->reply, services, poll->query);
-  });
+  const auto ticket =
+      services.watch.watch(poll->query.key, deadline, [poll, &services](WatchEnd why) {
+        // There was nothing when it began to wait: the client asks the next daemon for what came
+        // since.
+        if (why == WatchEnd::stopped) return send_page(poll->reply, {}, poll->query.after);
+        send_outputs(poll->reply, services, poll->query);
+      });
   auto found = services.store.outbox().outputs(poll->query.key, poll->query.after, max_items);
   if (found && found->empty()) return;
   if (!services.watch.cancel(ticket)) return;

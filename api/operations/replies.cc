@@ -24,9 +24,14 @@ void send_no_content(Reply& reply) {
   reply.send({.status = status::no_content, .content_type = {}, .headers = {}, .body = {}});
 }
 
+ErrorShape error_shape_of(const Operation& operation, Errc code) {
+  if (operation.error_shape != ErrorShape::reduced) return operation.error_shape;
+  const bool documented = code == Errc::invalid_argument || code == Errc::not_found;
+  return documented ? ErrorShape::reduced : ErrorShape::problem;
+}
+
 void send_error(Reply& reply, const Operation& operation, const Error& error) {
-  const bool documented = error.code == Errc::invalid_argument || error.code == Errc::not_found;
-  reply.fail(error, documented ? operation.error_shape : ErrorShape::problem);
+  reply.fail(error, error_shape_of(operation, error.code));
 }
 
 Error store_error(const Error& error) {

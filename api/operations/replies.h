@@ -15,6 +15,9 @@ void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList 
 void send_json_text(Reply& reply, int status, std::string body, HeaderList headers = {});
 void send_no_content(Reply& reply);
 
+// The shape of an error that is this operation's: `reduced` is for 400 and 404 alone.
+[[nodiscard]] ErrorShape error_shape_of(const Operation& operation, model::Errc code);
+
 // An error of this operation, in the shape it documents.
 void send_error(Reply& reply, const Operation& operation, const model::Error& error);
 

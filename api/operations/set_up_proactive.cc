@@ -107,7 +107,7 @@ constinit const Operation set_up_proactive_operation{
     .id = "setUpProactive",
     .method = Method::post,
     .path = "/v2.0/projects/{projectId}/settings/proactive/setup",
-    .credential = Credential::api_key,
+    .credential = Credential::client,
     .role = Role::proactive_admin,
     .run = set_up_proactive};
 

@@ -66,22 +66,19 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
 
   // Watching before looking: a change in between is noticed.
   void wait() {
-    const auto ticket = services_.job_watch.watch(seen_.id, deadline_,
-                                                  [self = shared_from_this()] { self->look(); });
+    const auto ticket = services_.job_watch.watch(
+        seen_.id, deadline_, [self = shared_from_this()](WatchEnd why) { self->look(why); });
     auto job = find_job(services_, seen_.id);
     if (job && !has_news(seen_, *job)) return;
     if (services_.job_watch.cancel(ticket)) answer(job);
   }
 
  private:
-  // Called by the watch: for a change, which may be of something else than status and progress, at
-  // the deadline, or because the daemon stops.
-  void look() {
+  // Called by the watch. A change may be of something else than status and progress.
+  void look(WatchEnd why) {
+    if (why == WatchEnd::stopped) return answer(seen_);
     auto job = find_job(services_, seen_.id);
-    const bool ends = !job || has_news(seen_, *job) || looks_ >= max_looks ||
-                      services_.options.steady_now() >= deadline_;
-    if (ends) return answer(job);
-    ++looks_;
+    if (why == WatchEnd::deadline || !job || has_news(seen_, *job)) return answer(job);
     wait();
   }
 
@@ -90,15 +87,11 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
     send_job(reply_, request_, *job);
   }
 
-  // A stopped watch calls back at once, again and again.
-  static constexpr int max_looks = 100;
-
   const Request request_;
   Services& services_;
   Reply reply_;
   const Job seen_;
   const TimePoint deadline_;
-  int looks_ = 0;
 };
 
 void show(Call call, Services& services, Reply reply) {
@@ -195,21 +188,21 @@ void cancel(Call call, Services& services, Reply reply) {
 constinit const Operation list_tasks_operation{.id = "listTasks",
                                                .method = Method::get,
                                                .path = "/v2.0/tasks",
-                                               .credential = Credential::api_key,
+                                               .credential = Credential::client,
                                                .role = Role::member,
                                                .run = list};
 
 constinit const Operation show_task_operation{.id = "showTask",
                                               .method = Method::get,
                                               .path = "/v2.0/tasks/{taskId}",
-                                              .credential = Credential::api_key,
+                                              .credential = Credential::client,
                                               .role = Role::member,
                                               .run = show};
 
 constinit const Operation cancel_task_operation{.id = "cancelTask",
                                                 .method = Method::post,
                                                 .path = "/v2.0/tasks/{taskId}/cancel",
-                                                .credential = Credential::api_key,
+                                                .credential = Credential::client,
                                                 .role = Role::proactive_admin,
                                                 .run = cancel};
 

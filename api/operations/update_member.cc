@@ -56,15 +56,17 @@ Result<store::Member> update(const Call& call, Services& services) {
   if (!project_id) return model::fail(project_id.error());
   auto user_id = id_of(call, "userId");
   if (!user_id) return model::fail(user_id.error());
-  auto project =
-      open_project(services, *call.principal, *project_id, Role::member_manager, missing);
+  auto project = open_project(services, *call.principal, *project_id, Role::member, missing);
   if (!project) return model::fail(project.error());
-  // Before the body is looked at: who is no member is missing whatever it says.
+  // Before the role and the body are looked at: who is no member is missing whatever they are.
   auto known = services.store.accounts().member(project->id, *user_id);
   if (!known && known.error().code == Errc::not_found) {
     return model::fail(Errc::not_found, std::string(missing));
   }
   if (!known) return model::fail(store_error(known.error()));
+  if (auto held = require_role(*call.principal, *project, Role::member_manager); !held) {
+    return model::fail(held.error());
+  }
   auto locales = read_locales(call);
   if (!locales) return model::fail(locales.error());
   auto member = services.store.accounts().set_allowed_locales(project->id, *user_id, *locales);
@@ -87,7 +89,7 @@ constinit const Operation update_member_operation{
     .id = "updateMember",
     .method = Method::patch,
     .path = "/v2.0/projects/{projectId}/members/{userId}",
-    .credential = Credential::api_key,
+    .credential = Credential::client,
     .role = Role::member_manager,
     .run = update_member};
 

@@ -17,8 +17,6 @@ using model::Error;
 using model::Result;
 using nlohmann::json;
 
-constexpr std::size_t max_name_length = 200;  // bytes
-
 Error needs_user_admin() {
   return {Errc::permission_denied, "the role userAdmin is needed"};
 }
@@ -67,7 +65,7 @@ Result<store::Accounts::NewUser> read_user(const Call& call, Services& services)
     if (!value) return model::fail(value.error());
     *place = std::move(*value);
   }
-  if (user.name.size() > max_name_length) {
+  if (user.name.size() > max_display_name_bytes) {
     return model::fail(Errc::invalid_argument, "name has 200 bytes at most");
   }
   if (user.name.empty()) user.name = user.email;

@@ -35,11 +35,11 @@ struct Range {
   int quality = full_quality;  // in thousandths
 
   // 0: does not match; else the higher, the more exact.
-  [[nodiscard]] int exactness(const Offer& offer) const {
+  [[nodiscard]] int exactness(std::string_view offered_main, std::string_view offered_sub) const {
     if (main == "*") return sub == "*" ? 1 : 0;
-    if (main != offer.main) return 0;
+    if (main != offered_main) return 0;
     if (sub == "*") return 2;
-    return sub == offer.sub ? 3 : 0;
+    return sub == offered_sub ? 3 : 0;
   }
 };
 
@@ -112,6 +112,41 @@ std::optional<Range> parse_range(std::string_view text) {
   return range;
 }
 
+std::vector<Range> parse_ranges(std::string_view accept) {
+  std::vector<Range> ranges;
+  for (const auto part : split(accept, ',')) {
+    if (auto range = parse_range(part)) ranges.push_back(std::move(*range));
+  }
+  return ranges;
+}
+
+// Quality, exactness and, negated, the place of the range that speaks for a type; all 0: none does.
+using Rank = std::tuple<int, int, int>;
+
+Rank rank_of(const std::vector<Range>& ranges, std::string_view main, std::string_view sub) {
+  Rank rank{0, 0, 0};
+  int exactness = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    // The most exact range decides, be its weight higher or lower than that of others.
+    const int matched = ranges[i].exactness(main, sub);
+    if (matched <= exactness) continue;
+    exactness = matched;
+    rank = {ranges[i].quality, matched, -static_cast<int>(i)};
+  }
+  return rank;
+}
+
+// All Accept headers as one.
+std::string accept_of(const Request& request) {
+  std::string accept;
+  for (const auto& [name, value] : request.headers) {
+    if (name != "accept") continue;
+    if (!accept.empty()) accept += ',';
+    accept += value;
+  }
+  return accept;
+}
+
 }  // namespace
 
 std::string_view content_type(MediaType type) {
@@ -121,23 +156,11 @@ std::string_view content_type(MediaType type) {
 }
 
 MediaType negotiate(std::string_view accept) {
-  std::vector<Range> ranges;
-  for (const auto part : split(accept, ',')) {
-    if (auto range = parse_range(part)) ranges.push_back(std::move(*range));
-  }
+  const auto ranges = parse_ranges(accept);
   MediaType best = MediaType::json;
-  // Quality, exactness and, negated, the place of the range that speaks for an offer.
-  std::tuple<int, int, int> best_rank{0, 0, 0};
+  Rank best_rank{0, 0, 0};
   for (const Offer& offer : offers) {
-    std::tuple<int, int, int> rank{0, 0, 0};
-    int exactness = 0;
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      // The most exact range decides, be its weight higher or lower than that of others.
-      const int matched = ranges[i].exactness(offer);
-      if (matched <= exactness) continue;
-      exactness = matched;
-      rank = {ranges[i].quality, matched, -static_cast<int>(i)};
-    }
+    const Rank rank = rank_of(ranges, offer.main, offer.sub);
     if (std::get<0>(rank) > 0 && rank > best_rank) {
       best_rank = rank;
       best = offer.type;
@@ -147,13 +170,13 @@ MediaType negotiate(std::string_view accept) {
 }
 
 MediaType negotiate(const Request& request) {
-  std::string accept;
-  for (const auto& [name, value] : request.headers) {
-    if (name != "accept") continue;
-    if (!accept.empty()) accept += ',';
-    accept += value;
-  }
-  return negotiate(accept);
+  return negotiate(accept_of(request));
+}
+
+bool prefers_html(const Request& request) {
+  const auto ranges = parse_ranges(accept_of(request));
+  const Rank html = rank_of(ranges, "text", "html");
+  return std::get<0>(html) > 0 && html > rank_of(ranges, "application", "json");
 }
 
 }  // namespace conversed::api

@@ -20,4 +20,7 @@ enum class MediaType : std::uint8_t { json, hal, xml, text_xml, csv };
 [[nodiscard]] MediaType negotiate(std::string_view accept);
 [[nodiscard]] MediaType negotiate(const Request& request);
 
+// Whether the client would rather have a page than JSON, as browsers say of what they are to show.
+[[nodiscard]] bool prefers_html(const Request& request);
+
 }  // namespace conversed::api

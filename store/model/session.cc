@@ -11,6 +11,8 @@ nlohmann::json to_json(const Execution& execution) {
           {"flowId", execution.flow_id},
           {"flowVersion", execution.flow_version},
           {"keyed", execution.keyed},
+          {"holdsOutputs", execution.holds_outputs},
+          {"holdsOthers", execution.holds_others},
           {"state", execution.state}};
 }
 
@@ -27,6 +29,9 @@ Result<Execution> execution_from(const nlohmann::json& value) {
     execution.flow_id = value.at("flowId").get<std::string>();
     execution.flow_version = value.at("flowVersion").get<std::int64_t>();
     execution.keyed = value.at("keyed").get<bool>();
+    // What an earlier version wrote does not say: it is taken as if it held some.
+    execution.holds_outputs = value.value("holdsOutputs", true);
+    execution.holds_others = value.value("holdsOthers", false);
     execution.state = value.at("state");
     return execution;
   } catch (const nlohmann::json::exception&) {

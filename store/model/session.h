@@ -21,7 +21,11 @@ struct Execution {
   std::string pending_call_id;  // the call or timer it waits for; never empty in a session
   std::string flow_id;          // with `flow_version`: what it is pinned to
   std::int64_t flow_version = 0;
-  bool keyed = false;    // its input carried an Idempotency-Key: the answer is kept
+  bool keyed = false;  // its input carried an Idempotency-Key: the answer is kept
+  // Outputs are held until it ends: its own, for a client that waits for them; and others of the
+  // session, which must not reach the webhook before those.
+  bool holds_outputs = false;
+  bool holds_others = false;
   nlohmann::json state;  // written and read by flows only
 
   bool operator==(const Execution&) const = default;

@@ -1,36 +1,18 @@
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
-
 #include "queue/sqlite_log.h"
 #include "tests/conformance/keyed_append_conformance.h"
 #include "tests/conformance/log_conformance.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::test {
 namespace {
-
-// Time that moves when a test says so.
-class MovedClock final : public model::Clock {
- public:
-  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(now_ms_); }
-  void advance(std::chrono::milliseconds by) { now_ms_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> now_ms_{1'700'000'000'000};
-};
 
 // One file in a folder of its own.
 class SqliteFile {
  public:
   explicit SqliteFile(queue::SqliteLogSettings settings) : settings_(std::move(settings)) {
-    std::string name = (std::filesystem::temp_directory_path() / "log-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    folder_ = name;
     settings_.path = folder_ / "log.db";
   }
-  ~SqliteFile() { std::filesystem::remove_all(folder_); }
-  SqliteFile(const SqliteFile&) = delete;
-  SqliteFile& operator=(const SqliteFile&) = delete;
 
   std::unique_ptr<queue::SqliteLog> open(const model::Clock& clock) {
     auto log = queue::SqliteLog::open(settings_, clock);
@@ -40,7 +22,7 @@ class SqliteFile {
 
  private:
   queue::SqliteLogSettings settings_;
-  std::filesystem::path folder_;
+  tests::TempFolder folder_;
 };
 
 class SqliteFixture final : public LogFixture {
@@ -64,7 +46,7 @@ class SqliteKeyedFixture final : public KeyedFixture {
 
  private:
   SqliteFile file_;
-  MovedClock clock_;
+  tests::ManualClock clock_;
 };
 
 LogDriver driver(std::string name, queue::SqliteLogSettings settings) {

@@ -16,6 +16,14 @@ from upstream import Upstream  # noqa: E402
 BIN = os.environ["CONVERSED_TEST_BIN"]
 SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
 CONNECTION_TOKEN = "token-of-the-connection-3f9a"
+ECHO = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
+endpoints:
+  - {name: echo, flow: Echo}
+"""
 
 
 class DaemonCase(unittest.TestCase):

@@ -4,16 +4,7 @@ import socket
 import subprocess
 import unittest
 
-from case import BIN, DaemonCase
-
-BUNDLE = """
-conversed: 1
-project: {name: Tests, locales: [en]}
-flows:
-  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
-endpoints:
-  - {name: echo, flow: Echo}
-"""
+from case import BIN, ECHO, DaemonCase
 
 BAD_BODIES = [
     (b"", "body"), (b"{", "JSON"), (b"[]", "object"), (b'{"userId":1}', "userId"), (b"[" * 100_000, "nested"),
@@ -43,7 +34,7 @@ BAD_HTTP = [
 
 
 class BadInput(DaemonCase):
-    bundle = BUNDLE
+    bundle = ECHO
 
     def tearDown(self):
         # Nothing of it began a conversation, and the daemon is well.
@@ -63,7 +54,7 @@ class BadInput(DaemonCase):
                 self.assertIn('WWW-Authenticate: Basic realm="conversed"', answer)
 
     def test_a_bundle_of_megabytes_is_taken(self):
-        text = BUNDLE + "# " + "x" * 5_000_000 + "\n"
+        text = ECHO + "# " + "x" * 5_000_000 + "\n"
         bundle = self.daemon.folder / "large.yaml"
         bundle.write_text(text)
         self.assertEqual(self.daemon.ctl("import", str(bundle))["project"]["name"], "Tests")

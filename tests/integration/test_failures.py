@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import socket
 import sqlite3
 import threading
 import unittest
@@ -121,6 +122,29 @@ class FailingStore(FailureCase):
         self.assertEqual(self.texts("echo", "late"), ["first", "second"])
         self.assertEqual(self.delivered("late"), ["second"])
 
+    def test_what_a_late_client_leaves_to_the_webhook_survives_a_kill(self):
+        self.assertEqual(self.daemon.terminate(), 0)
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.after_commit"}))
+        with self.locked_store():
+            status, body = self.say("echo", "killed", "third")
+        self.assertEqual(status, 504, body)
+        self.assertTrue(self.daemon.wait_end(60))
+        self.assertTrue(self.daemon.start())
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == "third" for _, _, body in all), 60))
+        self.daemon.wait_idle()
+        self.assertEqual(self.texts("echo", "killed"), ["third"])
+
+    def test_an_operator_is_not_kept_waiting_for_a_commit(self):
+        for name in ("late", "later"):
+            with self.locked_store():
+                status, body, _ = self.daemon.request("POST", "/management/apikeys", {"name": name}, basic=True)
+            self.assertEqual(status, 503, body)
+            while self.daemon.get_status(self.daemon.ports["admin"], "/readyz") != 200:
+                self.assertFalse(self.daemon.wait_end(0.02))
+        names = [key["name"] for key in self.daemon.ctl("apikey", "list")["items"]]
+        self.assertEqual(names, ["tests"])
+
     def stop_while_locked(self, work):
         """Stops it when the store has been seen to fail under `work`."""
         with self.locked_store():
@@ -157,6 +181,32 @@ class FailingStore(FailureCase):
         self.daemon.wait_idle()
         session, = [s for s in self.daemon.ctl("sessions", "list")["items"] if s["sessionId"] == "recovery"]
         self.assertEqual(session["outputs"], count)
+
+
+class FailedStarts(FailureCase):
+    def start_on_a_taken_port(self):
+        config = self.daemon.config.read_text()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            self.daemon.config.write_text(config.replace("127.0.0.1, port: 0}", f"127.0.0.1, port: {port}}}"))
+            self.assertFalse(self.daemon.start())
+            self.assertEqual(self.daemon.process.returncode, 1)
+        self.daemon.config.write_text(config)
+
+    def recovers(self):
+        size = self.daemon.log_path.stat().st_size
+        self.assertTrue(self.daemon.start())
+        return b"did not stop cleanly" in self.daemon.log_path.read_bytes()[size:]
+
+    def test_after_a_clean_stop_it_leaves_nothing_to_recover(self):
+        self.assertEqual(self.daemon.terminate(), 0)
+        self.start_on_a_taken_port()
+        self.assertFalse(self.recovers())
+
+    def test_after_a_crash_it_leaves_the_recovery_to_the_next(self):
+        self.daemon.kill()
+        self.start_on_a_taken_port()
+        self.assertTrue(self.recovers())
 
 
 class Resets(FailureCase):

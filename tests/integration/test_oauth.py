@@ -15,17 +15,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from case import DaemonCase
+from case import ECHO, DaemonCase
 from daemon_process import PASSWORD
-
-BUNDLE = """
-conversed: 1
-project: {name: Tests, locales: [en]}
-flows:
-  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
-endpoints:
-  - {name: echo, flow: Echo}
-"""
 
 REDIRECT = "https://shop.example/callback?from=conversed"
 ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
@@ -82,7 +73,7 @@ class RsaKey:
 
 
 class OAuth(DaemonCase):
-    bundle = BUNDLE
+    bundle = ECHO
 
     @classmethod
     def setUpClass(cls):

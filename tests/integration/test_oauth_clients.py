@@ -17,24 +17,16 @@ except ImportError as missing:
     print(f"skipped: {missing}; ./dev test installs it", file=sys.stderr)
     sys.exit(77)
 
-from case import DaemonCase
+from case import ECHO, DaemonCase
 
 os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"  # the daemon leaves TLS to a proxy
 
-BUNDLE = """
-conversed: 1
-project: {name: Tests, locales: [en]}
-flows:
-  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
-endpoints:
-  - {name: echo, flow: Echo}
-"""
 REDIRECT = "http://127.0.0.1:9/callback"
 ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
 
 
 class Clients(DaemonCase):
-    bundle = BUNDLE
+    bundle = ECHO
 
     @classmethod
     def setUpClass(cls):

@@ -77,10 +77,7 @@ nlohmann::json message(char endpoint) {
 }
 
 World::World(const WorldSettings& settings) {
-  std::string pattern = std::filesystem::temp_directory_path() / "conversed-api-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder = pattern;
-  store = must(store::Store::open({.data_dir = folder, .readers = 8}, clock));
+  store = must(store::Store::open({.data_dir = folder.path(), .readers = 8}, clock));
   log = must(queue::SqliteLog::open({.path = folder / "log.db", .partitions = 2}, clock));
   listener_ = std::make_unique<Everything>();
   consumer_ = must(log->subscribe(*listener_));
@@ -118,7 +115,6 @@ World::~World() {
   consumer_.reset();
   log->stop();
   store.reset();
-  std::filesystem::remove_all(folder);
 }
 
 void World::fill() {
@@ -183,12 +179,13 @@ Response World::manage(Method method, std::string path, const nlohmann::json& bo
 }
 
 std::string World::sign_in(std::string_view email) {
-  if (with_password_.insert(std::string(email)).second) {
-    const std::string& organisation = email.ends_with("@other.example") ? other_ : acme_;
-    const auto user = must(store->accounts().user_by_email(organisation, email));
-    must(store->accounts().set_password(organisation, user.id, std::string(password)));
-  }
+  if (with_password_.insert(std::string(email)).second) set_password(email, std::string(password));
   return basic(email, password);
+}
+
+void World::set_password(std::string_view email, const std::string& text) {
+  const std::string& organisation = email.ends_with("@other.example") ? other_ : acme_;
+  must(store->accounts().set_password(organisation, id_of(email), text));
 }
 
 std::vector<model::Event> World::read_events(std::size_t count) {

@@ -25,18 +25,10 @@
 #include "api/waiters.h"
 #include "queue/sqlite_log.h"
 #include "store/store.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::api::test {
-
-// Wall time that stands still until it is told to move. Thread-safe.
-class StillClock final : public model::Clock {
- public:
-  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(ms_); }
-  void advance(std::chrono::milliseconds by) { ms_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> ms_{1'780'000'000'000};
-};
 
 struct WorldSettings {
   config::LimitSettings limits;
@@ -81,6 +73,7 @@ class World {
   // The Basic header of the user, who has the password from the first call on: a hash takes time,
   // and few tests need one.
   std::string sign_in(std::string_view email);
+  void set_password(std::string_view email, const std::string& password);
   // A new API key of the user.
   std::string key_of(std::string_view email);
   std::string id_of(std::string_view email);
@@ -95,8 +88,8 @@ class World {
   model::Session put_session(char endpoint = 'a');
   void commit(store::Unit unit);
 
-  StillClock clock;
-  std::filesystem::path folder;
+  tests::ManualClock clock{model::from_unix_ms(1'780'000'000'000)};
+  tests::TempFolder folder;
   std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
   ApiOptions options;
   std::unique_ptr<store::Store> store;

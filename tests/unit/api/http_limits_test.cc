@@ -133,24 +133,46 @@ TEST(HttpLimits, LargeBodiesOfStrangersShareHalfOfTheirMemory) {
 }
 
 TEST(BodyBudget, RefusesWhatItHasNotAndTakesBackWhatItGave) {
-  const auto budget = std::make_shared<BodyBudget>(100);
-  std::string body;
+  const auto budget = std::make_shared<BodyBudget>(100'000);
   {
     BodyShare stranger(budget, Sender::stranger);
-    EXPECT_TRUE(stranger.make_room(body, 20, 45));
-    EXPECT_EQ(budget->taken(), 40U) << "twice what is needed, for what may follow";
-    EXPECT_TRUE(stranger.make_room(body, 40, 45)) << "has that already";
-    EXPECT_TRUE(stranger.make_room(body, 41, 45));
-    EXPECT_EQ(budget->taken(), 45U) << "no more than the body may have";
+    std::string body;
+    EXPECT_TRUE(stranger.make_room(body, 20'000, 45'000));
+    EXPECT_EQ(budget->taken(), 40'000U) << "twice what is needed, for what may follow";
+    EXPECT_TRUE(stranger.make_room(body, 40'000, 45'000)) << "has that already";
+    EXPECT_TRUE(stranger.make_room(body, 41'000, 45'000));
+    EXPECT_EQ(budget->taken(), 45'000U) << "no more than the body may have";
     BodyShare other(budget, Sender::stranger);
-    EXPECT_FALSE(other.make_room(body, 6, 6));
-    EXPECT_TRUE(other.make_room(body, 4, 10)) << "what is needed is there, if not more";
+    std::string others;
+    EXPECT_FALSE(other.make_room(others, 6'000, 6'000));
+    EXPECT_TRUE(other.make_room(others, 4'000, 10'000)) << "what is needed is there, if not more";
     BodyShare known(budget, Sender::known);
-    EXPECT_TRUE(known.make_room(body, 51, 51));
-    EXPECT_FALSE(known.make_room(body, 52, 52));
-    EXPECT_EQ(budget->taken(), 100U);
+    std::string third;
+    EXPECT_TRUE(known.make_room(third, 51'000, 51'000));
+    EXPECT_FALSE(known.make_room(third, 52'000, 52'000));
+    EXPECT_EQ(budget->taken(), 100'000U);
   }
   EXPECT_EQ(budget->taken(), 0U);
+}
+
+TEST(BodyBudget, TakesWhatTheBodyReserves) {
+  const auto budget = std::make_shared<BodyBudget>(100'000);
+  BodyShare share(budget, Sender::known);
+  std::string body(30'000, 'x');
+  const auto before = body;
+  ASSERT_TRUE(share.make_room(body, 31'000, 31'000));
+  EXPECT_EQ(body, before);
+  EXPECT_EQ(budget->taken(), body.capacity());
+  EXPECT_EQ(body.capacity(), 31'000U) << "not doubled";
+  BodyShare other(budget, Sender::known);
+  std::string spacious;
+  spacious.reserve(50'000);
+  ASSERT_TRUE(other.make_room(spacious, 10'000, 10'000));
+  EXPECT_EQ(budget->taken(), body.capacity() + spacious.capacity());
+  BodyShare third(budget, Sender::known);
+  std::string larger;
+  larger.reserve(50'000);
+  EXPECT_FALSE(third.make_room(larger, 1'000, 1'000));
 }
 
 TEST(HttpLimits, AHeaderSectionOverTheLimitIs431) {

@@ -229,6 +229,35 @@ TEST(HttpServer, WhatAHandlerThrowsIsA500) {
   EXPECT_GE(server.defects(), 2);
 }
 
+TEST(HttpServer, ItsOwnErrorsHaveTheShapeOfTheirRoute) {
+  HttpSettings settings;
+  settings.body_rule = [](const Request& head) {
+    const bool oauth = head.path == "/token";
+    return BodyRule{.max_body = 10, .error_shape = oauth ? ErrorShape::oauth : ErrorShape::problem};
+  };
+  TestServer server(std::move(settings),
+                    [](Request&&, Reply reply) { const Reply dropped = std::move(reply); });
+  const auto ask = [&](const std::string& path, const std::string& rest) {
+    RawClient client(server.port());
+    client.send("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + rest);
+    const auto answer = client.read_answer();
+    EXPECT_TRUE(answer);
+    const auto body = nlohmann::json::parse(answer ? answer->body : "{}");
+    return std::pair(answer ? answer->status : 0, body.value("error", "none"));
+  };
+  const std::pair<std::string, std::pair<int, std::string>> rows[] = {
+      {"\r\n", {500, "server_error"}},  // the Reply is dropped
+      {"Content-Length: 11\r\n\r\n", {413, "invalid_request"}},
+      {"Transfer-Encoding: chunked\r\n\r\nb\r\n", {413, "invalid_request"}},
+      {"Transfer-Encoding: chunked\r\n\r\nx", {400, "invalid_request"}},
+      {"A name: x\r\n\r\n", {400, "invalid_request"}},  // before the head was whole
+  };
+  for (const auto& [rest, expected] : rows) {
+    EXPECT_EQ(ask("/token", rest), expected) << rest;
+    EXPECT_EQ(ask("/other", rest), std::pair(expected.first, std::string("none"))) << rest;
+  }
+}
+
 TEST(HttpServer, AReplyThatIsDroppedIsA500) {
   TestServer server({}, [](Request&&, Reply reply) { const Reply dropped = std::move(reply); });
   RawClient client(server.port());

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/auth/base64.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::api {
 namespace {
@@ -24,6 +25,7 @@ using Key = std::shared_ptr<EVP_PKEY>;
 
 constexpr std::int64_t now_seconds = 1'780'000'000;
 const model::Timestamp now = model::from_unix_ms(now_seconds * 1000);
+const auto steady = std::chrono::steady_clock::now();
 const std::string shared_secret = "a secret of at least 32 bytes, shared";
 
 std::string url(std::string_view bytes) {
@@ -121,13 +123,11 @@ std::string hs256(const json& body, const std::string& secret = shared_secret,
 
 class JwtTest : public testing::Test {
  protected:
-  JwtTest() : folder_(std::filesystem::temp_directory_path() / "conversed-jwt-XXXXXX") {
-    folder_ = mkdtemp(folder_.string().data());
+  JwtTest() {
     keys_.jwks_file = write("jwks.json", json{{"keys", {rsa_jwk(rsa()), ec_jwk(ec())}}}.dump());
     both_ = keys_;
     both_.secret = config::Secret(shared_secret);
   }
-  ~JwtTest() override { std::filesystem::remove_all(folder_); }
 
   std::string write(const char* name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
@@ -136,10 +136,10 @@ class JwtTest : public testing::Test {
   static bool accepts(const config::ContactCenterSettings& settings, const std::string& token) {
     const auto verifier = JwtVerifier::open(settings);
     EXPECT_TRUE(verifier) << verifier.error().message;
-    return verifier && verifier->verify(token, now).has_value();
+    return verifier && verifier->verify(token, now, steady).has_value();
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder folder_;
   config::ContactCenterSettings keys_;
   config::ContactCenterSettings both_;
 };
@@ -149,13 +149,13 @@ TEST_F(JwtTest, EachAlgorithmIsTakenWithItsKey) {
   EXPECT_TRUE(accepts(both_, es256(claims())));
   EXPECT_TRUE(accepts(both_, hs256(claims())));
   EXPECT_TRUE(accepts(both_, rs256(claims(), {{"alg", "RS256"}}))) << "without an id of its key";
-  const auto verified = JwtVerifier::open(both_)->verify(es256(claims()), now);
+  const auto verified = JwtVerifier::open(both_)->verify(es256(claims()), now, steady);
   ASSERT_TRUE(verified);
   EXPECT_EQ(verified->subject, "ann@example.com");
 }
 
 TEST_F(JwtTest, WithoutKeysAllAreRefused) {
-  EXPECT_FALSE(JwtVerifier().verify(rs256(claims()), now));
+  EXPECT_FALSE(JwtVerifier().verify(rs256(claims()), now, steady));
   EXPECT_FALSE(accepts({}, hs256(claims(), "")));
   EXPECT_FALSE(accepts(keys_, hs256(claims())));
 }
@@ -191,12 +191,12 @@ TEST_F(JwtTest, AnySingleChangeIsNoticed) {
     for (std::size_t i = 0; i < token.size(); i += 7) {
       auto changed = token;
       changed[i] = changed[i] == 'A' ? 'B' : 'A';
-      EXPECT_FALSE(verifier->verify(changed, now)) << i;
+      EXPECT_FALSE(verifier->verify(changed, now, steady)) << i;
     }
-    EXPECT_FALSE(verifier->verify(token + "A", now));
-    EXPECT_FALSE(verifier->verify(token + "=", now));
-    EXPECT_FALSE(verifier->verify(token + ".", now));
-    EXPECT_FALSE(verifier->verify(token.substr(0, token.rfind('.')), now));
+    EXPECT_FALSE(verifier->verify(token + "A", now, steady));
+    EXPECT_FALSE(verifier->verify(token + "=", now, steady));
+    EXPECT_FALSE(verifier->verify(token + ".", now, steady));
+    EXPECT_FALSE(verifier->verify(token.substr(0, token.rfind('.')), now, steady));
   }
 }
 
@@ -281,6 +281,74 @@ TEST_F(JwtTest, KeysThatAreTooShortOrForSomethingElseAreNoKeys) {
   for (const char* text : {"", "[]", "{}", R"({"keys":{}})", R"({"keys":[]})", "nonsense"}) {
     EXPECT_FALSE(parse_jwks(text)) << text;
   }
+}
+
+class KeyFileTest : public JwtTest {
+ protected:
+  KeyFileTest() {
+    auto opened = JwtVerifier::open(keys_, [this](KeyFileNews came, std::string_view message) {
+      news_.push_back(came);
+      message_ = message;
+    });
+    EXPECT_TRUE(opened);
+    if (opened) verifier_ = *std::move(opened);
+  }
+  // As deployments do it: never half a file.
+  void replace(const std::string& text) {
+    std::filesystem::rename(write("next", text), keys_.jwks_file);
+  }
+  void replace(const json& keys) { replace(json{{"keys", keys}}.dump()); }
+  bool accepts(const std::string& token) { return verifier_.verify(token, now, time_).has_value(); }
+  void pass(std::chrono::milliseconds time) { time_ += time; }
+
+  JwtVerifier verifier_;
+  JwtVerifier::TimePoint time_ = steady;
+  std::vector<KeyFileNews> news_;
+  std::string message_;
+};
+
+TEST_F(KeyFileTest, ChangedKeysAreTaken) {
+  ASSERT_TRUE(accepts(es256(claims())));
+  replace(json::array({rsa_jwk(rsa())}));
+  EXPECT_TRUE(accepts(es256(claims()))) << "the file was looked at a moment ago";
+  pass(JwksFile::usual_interval);
+  EXPECT_FALSE(accepts(es256(claims()))) << "the key was taken away";
+  EXPECT_TRUE(accepts(rs256(claims())));
+  EXPECT_EQ(news_, std::vector{KeyFileNews::reloaded});
+  pass(JwksFile::usual_interval);
+  EXPECT_TRUE(accepts(rs256(claims())));
+  EXPECT_EQ(news_.size(), 1U) << "a file that is the same is not read again";
+}
+
+TEST_F(KeyFileTest, AnUnknownKeyIsLookedForSoon) {
+  replace(json::array({rsa_jwk(rsa())}));
+  ASSERT_TRUE(accepts(rs256(claims())));
+  replace(json::array({rsa_jwk(rsa()), ec_jwk(ec(), "newer")}));
+  const auto token = es256(claims(), {{"alg", "ES256"}, {"kid", "newer"}});
+  EXPECT_FALSE(accepts(token)) << "not at every token: strangers name what they like";
+  pass(JwksFile::soon_interval);
+  auto forged = token;
+  forged[forged.size() - 10] = forged[forged.size() - 10] == 'A' ? 'B' : 'A';
+  EXPECT_FALSE(accepts(forged));
+  EXPECT_TRUE(accepts(token));
+}
+
+TEST_F(KeyFileTest, AFileThatIsNoLongerOfUseChangesNothingAndIsToldOnce) {
+  const std::string unusable[] = {"nonsense", R"({"keys":[]})", R"({"keys":[{"kty":"oct"}]})"};
+  for (const auto& text : unusable) {
+    replace(text);
+    pass(JwksFile::usual_interval);
+    EXPECT_TRUE(accepts(rs256(claims()))) << text;
+  }
+  std::filesystem::remove(keys_.jwks_file);
+  pass(JwksFile::usual_interval);
+  EXPECT_TRUE(accepts(es256(claims())));
+  EXPECT_EQ(news_, std::vector{KeyFileNews::unusable});
+  EXPECT_NE(message_.find("contact_center.jwks_file"), std::string::npos);
+  replace(json::array({ec_jwk(ec())}));
+  pass(JwksFile::usual_interval);
+  EXPECT_FALSE(accepts(rs256(claims())));
+  EXPECT_EQ(news_, (std::vector{KeyFileNews::unusable, KeyFileNews::reloaded}));
 }
 
 TEST_F(JwtTest, SecretComesFromAFileAsWell) {

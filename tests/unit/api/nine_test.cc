@@ -120,6 +120,7 @@ TEST_F(Nine, TokenWithWrongFieldsIsRefused) {
 TEST_F(Nine, ForeignAndMissingObjectsLookTheSameAndRolesAreAsked) {
   const std::string missing(24, 'z');
   const std::string crm = report["connections"][0]["_id"];
+  const std::string eve = report["members"][0]["_id"];
   struct Row {
     Method method;
     std::string path;
@@ -128,8 +129,10 @@ TEST_F(Nine, ForeignAndMissingObjectsLookTheSameAndRolesAreAsked) {
   };
   const Row rows[] = {
       {Method::post, snippets(), "/v2.0/projects/" + missing + "/snippets", true},
-      {Method::patch, "/v2.0/projects/" + project + "/members/" + missing,
+      {Method::patch, "/v2.0/projects/" + project + "/members/" + eve,
        "/v2.0/projects/" + missing + "/members/" + missing, true},
+      {Method::patch, "/v2.0/projects/" + project + "/members/" + eve,
+       "/v2.0/projects/" + project + "/members/" + missing, true},
       {Method::post, setup(), "/v2.0/projects/" + missing + "/settings/proactive/setup", true},
       {Method::delete_, "/v2.0/connections/" + crm, "/v2.0/connections/" + missing, true},
       {Method::get, entries(), "/v2.0/lexicons/" + missing + "/entries", false},
@@ -146,6 +149,7 @@ TEST_F(Nine, ForeignAndMissingObjectsLookTheSameAndRolesAreAsked) {
     foreign_body.erase("instance");
     EXPECT_EQ(foreign_body, missing_body) << path;
     EXPECT_EQ(ask(method, gone, body).status, 404) << path;
+    EXPECT_EQ(ask(method, gone, body, ann).status, 404) << "what is missing is asked for first";
     if (needs_role) {
       EXPECT_EQ(ask(method, path, body, ann).status, 403) << path;
     } else {
@@ -366,8 +370,11 @@ TEST_F(Nine, StoppingEndsTheWaitForATask) {
   auto waiting = world.send(
       {Method::get, "/v2.0/tasks/" + id, {{"x-api-key", world.key_of(ann)}}, "", {{"wait", "30"}}});
   while (world.job_watch.size() == 0) std::this_thread::yield();
+  // A change that nobody tells the watch of: an answer that names it has asked the store.
+  world.store->jobs().on_change([](const std::string&) {});
+  ASSERT_TRUE(world.store->jobs().lease(id, world.clock.now() + std::chrono::minutes(1)));
   world.job_watch.stop();
-  EXPECT_EQ(json::parse(waiting.get().body)["status"], "queued");
+  EXPECT_EQ(json::parse(waiting.get().body)["status"], "queued") << "a stop reads nothing";
 }
 
 TEST_F(Nine, NotifyIsAppendedOncePerKeyAndCountsForNoQuota) {

@@ -301,6 +301,41 @@ TEST_F(OauthTest, AnAddressThatIsNotRegisteredIsNotRedirectedTo) {
   }
 }
 
+TEST_F(OauthTest, ABrowserIsShownAPageWhereNoRedirectIsSafe) {
+  const std::string browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+  const auto ask = [&](const std::string& accept, HeaderList query) {
+    return world_.call(
+        {Method::get, "/auth/oauth2/authorize", {{"accept", accept}}, "", std::move(query)});
+  };
+  auto wrong_address = asked(public_);
+  wrong_address[2].second = "https://evil.example/";
+  auto unknown_client = asked(std::string(24, '0'));
+  for (const auto& query : {wrong_address, unknown_client, HeaderList{}}) {
+    const auto page = ask(browser, query);
+    EXPECT_EQ(page.status, 400);
+    EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+    EXPECT_EQ(header(page, "Location"), "");
+    EXPECT_EQ(header(page, "X-Frame-Options"), "DENY");
+    EXPECT_EQ(header(page, "Cache-Control"), "no-store");
+    EXPECT_NE(header(page, "Content-Security-Policy").find("form-action 'none'"),
+              std::string::npos);
+    EXPECT_NE(page.body.find("<h1>Sign in</h1>"), std::string::npos);
+    EXPECT_NE(page.body.find(std::string(32, '7')), std::string::npos) << "its trace id";
+    EXPECT_EQ(page.body.find("<form"), std::string::npos);
+    EXPECT_EQ(page.body.find("evil.example"), std::string::npos);
+  }
+  EXPECT_NE(ask(browser, wrong_address).body.find("redirect_uri is not registered"),
+            std::string::npos);
+  for (const char* accept : {"", "*/*", "application/json", "application/json, text/html",
+                             "text/html;q=0.5, application/json", "text/html;q=0"}) {
+    EXPECT_EQ(error_of(ask(accept, wrong_address)), "invalid_request") << accept;
+  }
+  const auto bad_form =
+      send_form("not ours", "secret secret", ann, {{"accept", browser}, {"host", "a.example"}});
+  EXPECT_EQ(bad_form.status, 400);
+  EXPECT_EQ(bad_form.content_type, "text/html; charset=utf-8");
+}
+
 TEST_F(OauthTest, FaultsOfTheRequestAreToldToTheClient) {
   const auto location_with = [&](const char* name, const char* value) {
     auto query = asked(public_);
@@ -410,6 +445,39 @@ TEST_F(OauthTest, DeprecatedPasswordOpensNothing) {
   EXPECT_EQ(world_.manage(Method::get, "/management/apikeys", nullptr, {}, ann).status, 401);
 }
 
+TEST_F(OauthTest, ANewPasswordEndsTheSignInsThatAreInFlight) {
+  const auto page = hidden(show_page(asked(public_)));
+  // Both threads that write are held, so the sign-ins stop between the check and the write.
+  std::promise<void> go_on;
+  const auto gone_on = go_on.get_future().share();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(world_.pool.post([gone_on] { gone_on.wait(); }));
+  const HeaderList type{{"content-type", "application/x-www-form-urlencoded"}};
+  auto tokens = world_.send(
+      {Method::post,
+       "/auth/oauth2/token",
+       type,
+       form(with_client(
+           {{"grant_type", "password"}, {"username", ann}, {"password", "secret secret"}})),
+       {}});
+  auto code =
+      world_.send({Method::post,
+                   "/auth/oauth2/authorize",
+                   type,
+                   form({{"request", page}, {"username", ann}, {"password", "secret secret"}}),
+                   {}});
+  std::promise<void> checked;
+  ASSERT_TRUE(world_.sign_ins.post([&] { checked.set_value(); }));
+  checked.get_future().wait();
+  world_.set_password(ann, "another one");
+  go_on.set_value();
+
+  EXPECT_EQ(error_of(tokens.get()), "invalid_grant");
+  const auto sent = code.get();
+  EXPECT_EQ(sent.status, 200) << "the page again";
+  EXPECT_NE(sent.body.find("password is wrong"), std::string::npos) << sent.body;
+  EXPECT_EQ(sign_in("another one").status, 200);
+}
+
 TEST_F(OauthTest, RefusedTokenIsNamedInTheChallenge) {
   const auto ask = [&](HeaderList headers) {
     return world_.call(
@@ -425,28 +493,6 @@ TEST_F(OauthTest, RefusedTokenIsNamedInTheChallenge) {
             200);
   EXPECT_EQ(ask({{"authorization", "Bearer x"}, {"x-api-key", world_.key_of(ann)}}).status, 400);
   EXPECT_EQ(ask({{"x-contactcenter-authorization", "Bearer x"}}).status, 401);
-}
-
-TEST(ContactCenter, TokenActsAsTheUserOfItsSubject) {
-  test::WorldSettings settings;
-  settings.contact_center.secret = config::Secret("01234567890123456789012345678901");
-  World world(settings);
-  // {"alg":"HS256"}.{"sub":"ANN@acme.example","exp":4102444800}, signed by another implementation.
-  const std::string token =
-      "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBTk5AYWNtZS5leGFtcGxlIiwiZXhwIjo0MTAyNDQ0ODAwfQ."
-      "q0CWV45A0cSjuVaWIi5sYgZMUDEuEzOA9AGcOOOKT-8";
-  const auto ask = [&](const std::string& value) {
-    return world
-        .call({Method::post,
-               "/v2.0/endpoint/inject",
-               {{"x-contactcenter-authorization", value}},
-               test::message().dump(),
-               {}})
-        .status;
-  };
-  EXPECT_EQ(ask("Bearer " + token), 200);
-  EXPECT_EQ(ask(token), 401) << "the word Bearer belongs to it";
-  EXPECT_EQ(ask("Bearer " + token + "A"), 401);
 }
 
 }  // namespace

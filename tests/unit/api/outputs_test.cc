@@ -82,9 +82,14 @@ TEST(Outputs, AWaitingPollIsAnsweredWhenSomethingIsSaid) {
 
 TEST(Outputs, AStopAnswersTheWaitingPolls) {
   World world;
-  auto answer = world.send(poll({{"wait", "30"}}));
+  auto answer = world.send(poll({{"wait", "30"}, {"after", "1"}}));
+  // Said, but the watch was not told: an answer that has it asked the store.
+  say_output(world, 1, "one");
+  say_output(world, 2, "two");
   world.watch.stop();
-  EXPECT_EQ(body_of(answer.get()).at("items").size(), 0U);
+  const auto body = body_of(answer.get());
+  EXPECT_EQ(body.at("items").size(), 0U) << "a stop reads nothing";
+  EXPECT_EQ(body.at("last"), 1) << "the next poll goes on where this one began";
 }
 
 TEST(Outputs, BadParametersAreNamed) {

@@ -78,6 +78,40 @@ TEST(Router, AnotherMethodIsAnsweredWithWhatIsAllowed) {
   EXPECT_EQ(test::header(response, "Allow"), "POST, OPTIONS");
 }
 
+TEST(Router, ErrorsOfTheOauthRoutesAreThoseOfTheirStandard) {
+  test::WorldSettings settings;
+  settings.limits.requests_per_second = 1;
+  settings.limits.burst = 1;
+  World world(settings);
+  const auto error_of = [](const Response& response) {
+    EXPECT_EQ(response.content_type, "application/json; charset=utf-8");
+    EXPECT_EQ(test::header(response, "Cache-Control"), "no-store");
+    const auto body = nlohmann::json::parse(response.body);
+    EXPECT_TRUE(body.contains("error_description") && body.contains("traceId")) << body;
+    return std::pair(response.status, body.value("error", ""));
+  };
+  const auto wrong_method = world.call({Method::delete_, "/new/auth/oauth2/token", {}, "", {}});
+  EXPECT_EQ(error_of(wrong_method), std::pair(405, std::string("invalid_request")));
+  EXPECT_EQ(test::header(wrong_method, "Allow"), "POST, OPTIONS");
+  EXPECT_EQ(error_of(world.call(
+                {Method::post, "/auth/oauth2/authorize", {}, std::string(1 << 20, 'x'), {}})),
+            std::pair(413, std::string("invalid_request")));
+  (void)world.call({Method::post, "/auth/oauth2/token", {}, "", {}});
+  EXPECT_EQ(error_of(world.call({Method::post, "/auth/oauth2/revoke", {}, "", {}})),
+            std::pair(429, std::string("temporarily_unavailable")));
+  // What the HTTP server refuses itself it asks about, whatever the method.
+  for (const auto method : {Method::get, Method::put}) {
+    Request head;
+    head.method = method;
+    head.path = "/auth/oauth2/authorize";
+    EXPECT_EQ(world.router->body_rule(head).error_shape, ErrorShape::oauth);
+    head.path = "/inject/" + test::token('a');
+    EXPECT_EQ(world.router->body_rule(head).error_shape, ErrorShape::problem);
+    head.path = "";
+    EXPECT_EQ(world.router->body_rule(head).error_shape, ErrorShape::problem);
+  }
+}
+
 TEST(Router, HeadIsServedWhereGetIs) {
   World world;
   const auto path = "/" + test::token('a') + "/outputs";

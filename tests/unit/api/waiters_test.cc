@@ -134,6 +134,30 @@ TEST(AnswerWaiters, AClaimHoldsTheTimeOutBackForABoundedTime) {
   EXPECT_EQ(outcome.get().error().code, Errc::timed_out);
 }
 
+TEST(AnswerWaiters, ACommitKeepsThoseWaitingWhoseTimeIsNotUp) {
+  AnswerWaiters waiters(far);
+  Outcome late;
+  Outcome early;
+  EXPECT_FALSE(waiters.keep_waiting("in1"));
+  waiters.wait("in1", in(far), early.callback());
+  ASSERT_TRUE(waiters.claim("in1"));
+  waiters.wait("in1", steady_clock::now(), late.callback());  // held back by the claim
+  EXPECT_TRUE(waiters.keep_waiting("in1"));
+  EXPECT_EQ(late.get().error().code, Errc::timed_out);
+  EXPECT_TRUE(waiters.finish("in1", {200, "x"}));
+  EXPECT_EQ(early.get()->body, "x");
+
+  Outcome first;
+  Outcome alone;
+  const auto ticket = waiters.wait("in2", in(far), first.callback());
+  ASSERT_TRUE(waiters.claim("in2"));
+  waiters.wait("in2", steady_clock::now(), alone.callback());
+  waiters.end(ticket, model::fail(Errc::unavailable, "gone"));
+  EXPECT_FALSE(waiters.keep_waiting("in2"));
+  EXPECT_EQ(alone.get().error().code, Errc::timed_out);
+  EXPECT_FALSE(waiters.finish("in2", {200, "x"}));
+}
+
 TEST(AnswerWaiters, WhatIsOwedToAClaimThatTimedOutFindsNobody) {
   AnswerWaiters waiters(std::chrono::milliseconds(0));
   for (const int how : {0, 1, 2}) {
@@ -247,16 +271,19 @@ const model::SessionKey other_key{"p", "e", "u", "t"};
 
 TEST(OutputWatch, NotifyEndsTheWatchesOfItsSessionOnly) {
   OutputWatch watch;
-  std::promise<void> one;
-  std::promise<void> two;
+  std::promise<WatchEnd> one;
+  std::promise<WatchEnd> two;
   std::atomic<int> others{0};
-  watch.watch(key, in(far), [&] { one.set_value(); });
-  watch.watch(key, in(far), [&] { two.set_value(); });
-  watch.watch(other_key, in(far), [&] { ++others; });
+  watch.watch(key, in(far), [&](WatchEnd why) { one.set_value(why); });
+  watch.watch(key, in(far), [&](WatchEnd why) { two.set_value(why); });
+  watch.watch(other_key, in(far), [&](WatchEnd why) {
+    EXPECT_EQ(why, WatchEnd::stopped);
+    ++others;
+  });
   watch.notify(key);
   watch.notify(key);
-  one.get_future().wait();
-  two.get_future().wait();
+  EXPECT_EQ(one.get_future().get(), WatchEnd::notified);
+  EXPECT_EQ(two.get_future().get(), WatchEnd::notified);
   EXPECT_EQ(others, 0);
   EXPECT_EQ(watch.size(), 1U);
   watch.stop();
@@ -265,16 +292,16 @@ TEST(OutputWatch, NotifyEndsTheWatchesOfItsSessionOnly) {
 
 TEST(OutputWatch, EndsAtItsDeadline) {
   OutputWatch watch;
-  std::promise<void> ended;
-  watch.watch(key, in(std::chrono::milliseconds(1)), [&] { ended.set_value(); });
-  ended.get_future().wait();
+  std::promise<WatchEnd> ended;
+  watch.watch(key, in(std::chrono::milliseconds(1)), [&](WatchEnd why) { ended.set_value(why); });
+  EXPECT_EQ(ended.get_future().get(), WatchEnd::deadline);
   EXPECT_EQ(watch.size(), 0U);
 }
 
 TEST(OutputWatch, ACancelledWatchNeverCalls) {
   OutputWatch watch;
   std::atomic<int> calls{0};
-  const auto ticket = watch.watch(key, in(far), [&] { ++calls; });
+  const auto ticket = watch.watch(key, in(far), [&](WatchEnd) { ++calls; });
   EXPECT_TRUE(watch.cancel(ticket));
   EXPECT_FALSE(watch.cancel(ticket));
   watch.notify(key);
@@ -289,12 +316,12 @@ TEST(OutputWatch, NotifiedButNotYetCalledIsCalledOnceByStop) {
   std::promise<void> go;
   auto may_go = go.get_future().share();
   // The watch's thread is held up, so the second one is notified and waits for its call.
-  watch.watch(key, steady_clock::now(), [&] {
+  watch.watch(key, steady_clock::now(), [&](WatchEnd) {
     blocked.set_value();
     may_go.wait();
   });
   blocked.get_future().wait();
-  watch.watch(other_key, in(far), [&] { ++calls; });
+  watch.watch(other_key, in(far), [&](WatchEnd) { ++calls; });
   watch.notify(other_key);
   std::jthread stopper([&] { watch.stop(); });
   go.set_value();

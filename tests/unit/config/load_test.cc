@@ -4,27 +4,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "config/document.h"
 #include "config/keys.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::config {
 namespace {
 
 using namespace std::chrono_literals;
 
-// A folder of its own for each test, removed with its files.
 class Load : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "conversed-config-XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   [[nodiscard]] std::filesystem::path write(const std::string& text) const {
     auto file = folder_ / "conversed.yaml";
     std::ofstream(file) << text;
@@ -50,14 +42,14 @@ class Load : public testing::Test {
       const tl::expected<Settings, std::vector<Problem>>& loaded) const {
     if (loaded) return "";
     std::string text = format_problems(loaded.error());
-    const std::string prefix = folder_.string() + "/";
+    const std::string prefix = folder_.path().string() + "/";
     for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
       text.erase(at, prefix.size());
     }
     return text;
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder folder_;
 };
 
 TEST_F(Load, WithoutFileAndEnvironmentGivesTheDefaults) {

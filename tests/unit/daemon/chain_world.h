@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <memory>
@@ -18,6 +16,7 @@
 #include "store/sql.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::daemon {
 
@@ -40,6 +39,12 @@ flows:
         then:
           - say: "looking"
           - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order}
+      - if: input.text == "ask"
+        then:
+          - say: "looking"
+          - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order}
+          - say: "found"
+          - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order}
       - if: input.text == "call"
         then:
           - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order,
@@ -51,6 +56,10 @@ flows:
 endpoints:
   - {name: plain, flow: Count}
   - {name: sorry, flow: Count, errorText: "Sorry."}
+  - name: hooked
+    flow: Count
+    errorText: "Sorry."
+    output: {webhook: {url: "https://example.com/", secret: "${SECRET}"}}
 )";
 
 // A store with one project, and records as the log would hand them out. Chains are built and
@@ -58,11 +67,7 @@ endpoints:
 class ChainTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "chain_test.XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    store::StoreSettings settings;
-    settings.data_dir = folder_;
-    auto opened = store::Store::open(settings, clock_);
+    auto opened = store::Store::open({.data_dir = folder_.path()}, clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     store_->committer().start();
@@ -75,15 +80,12 @@ class ChainTest : public testing::Test {
     key_ = session("plain", "s");
   }
 
-  void TearDown() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
   void import(const std::string& version) {
     std::string text = chain_bundle;
     text.replace(text.find("VERSION"), 7, version);
-    auto bundle = flows::load_bundle(text, "shop.yaml", [](auto) { return std::nullopt; });
+    auto bundle = flows::load_bundle(text, "shop.yaml", [](auto) -> std::optional<std::string> {
+      return "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    });
     ASSERT_TRUE(bundle) << flows::to_string(bundle.error());
     auto report = store_->assets().import_bundle(organisation_, *bundle);
     ASSERT_TRUE(report) << report.error().message;
@@ -217,13 +219,24 @@ class ChainTest : public testing::Test {
     return said;
   }
 
+  // What is to be sent to the webhook, in order.
+  Texts for_webhook() {
+    Texts sent;
+    const auto due = store_->outbox().due(clock_.now(), 10, 1000);
+    EXPECT_TRUE(due);
+    for (const auto& session : *due) {
+      for (const auto& output : session.outputs) sent.push_back(output.text);
+    }
+    return sent;
+  }
+
   std::vector<store::DeadLetter> letters() {
     return *store_->dead_letters().list(key_.project_id, std::nullopt, 0, 100);
   }
 
   model::Session stored() { return **store_->sessions().load(key_); }
 
-  std::filesystem::path folder_;
+  tests::TempFolder folder_;
   tests::ManualClock clock_;
   std::unique_ptr<store::Store> store_;
   std::string organisation_;

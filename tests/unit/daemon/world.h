@@ -4,8 +4,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
@@ -23,26 +21,9 @@
 #include "store/model/ids.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::daemon {
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "daemon_test.XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Waits for something that another thread brings about and that tells nobody.
 template <typename Condition>
@@ -200,7 +181,7 @@ class World : public testing::Test {
         [](store::Writer&) -> model::Result<void> { return {}; }));
   }
 
-  TempFolder folder_;
+  tests::TempFolder folder_;
   tests::ManualClock clock_;
   std::unique_ptr<store::Store> store_;
   std::string organisation_;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "flows/expression/expression.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::flows::expression {
 namespace {
@@ -323,21 +323,6 @@ const out = sources.map(run).map((result) => result === 'error' ? result
 fs.writeFileSync(process.argv[3], JSON.stringify(out));
 )";
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "expression-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::filesystem::path file(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
 TEST(Differential, GeneratedExpressionsMeanWhatNodeSaysTheyMean) {
   if (std::system("command -v node >/dev/null 2>&1") != 0) {
     GTEST_SKIP() << "node is not on the PATH: expressions were compared with NOTHING";
@@ -352,14 +337,13 @@ TEST(Differential, GeneratedExpressionsMeanWhatNodeSaysTheyMean) {
     std::string source = generator.expression(static_cast<int>(1 + sources.size() % 4));
     if (source.size() < 2000) sources.push_back(wrapped(source));
   }
-  const Folder folder;
-  std::ofstream(folder.file("script.js")) << script;
-  std::ofstream(folder.file("in.json")) << json{input, context, profile, sources};
-  const std::string command = "node " + folder.file("script.js").string() + " " +
-                              folder.file("in.json").string() + " " +
-                              folder.file("out.json").string();
+  const tests::TempFolder folder;
+  std::ofstream(folder / "script.js") << script;
+  std::ofstream(folder / "in.json") << json{input, context, profile, sources};
+  const std::string command = "node " + (folder / "script.js").string() + " " +
+                              (folder / "in.json").string() + " " + (folder / "out.json").string();
   ASSERT_EQ(std::system(command.c_str()), 0);
-  const json expected = json::parse(std::ifstream(folder.file("out.json")));
+  const json expected = json::parse(std::ifstream(folder / "out.json"));
   ASSERT_EQ(expected.size(), sources.size());
 
   const Scope scope{.input = &input, .context = &context, .profile = &profile};

@@ -95,8 +95,17 @@ TEST(Execution, SurvivesItsJson) {
   execution.began_at = from_unix_ms(5);
   execution.pending_call_id = "c";
   execution.state = {{"x", 1}};
+  execution.holds_others = true;
   EXPECT_EQ(*execution_from(to_json(execution)), execution);
   EXPECT_FALSE(execution_from(nullptr));
+}
+
+TEST(Execution, OfAnEarlierVersionCountsAsHoldingOutputs) {
+  auto stored = to_json(Execution{});
+  stored.erase("holdsOutputs");
+  stored.erase("holdsOthers");
+  EXPECT_TRUE(execution_from(stored)->holds_outputs);
+  EXPECT_FALSE(execution_from(stored)->holds_others);
 }
 
 }  // namespace

@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
 
 #include "queue/sqlite_log.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::queue {
 namespace {
@@ -19,16 +18,9 @@ using namespace std::chrono_literals;
 class PumpTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "pump-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     settings_.path = folder_ / "log.db";
     settings_.partitions = 3;
     open();
-  }
-  void TearDown() override {
-    log_.reset();
-    std::filesystem::remove_all(folder_);
   }
   void open() {
     log_.reset();
@@ -58,7 +50,7 @@ class PumpTest : public testing::Test {
     return changed_.wait_for(lock, 1min, [&] { return handled_.size() >= records; });
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder folder_;
   SqliteLogSettings settings_;
   model::SystemClock clock_;
   std::unique_ptr<SqliteLog> log_;

@@ -12,19 +12,13 @@
 #include <optional>
 #include <thread>
 
+#include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
+
 namespace conversed::queue {
 namespace {
 
 using namespace std::chrono_literals;
-
-class ManualClock final : public model::Clock {
- public:
-  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(now_ms_); }
-  void advance(std::chrono::milliseconds by) { now_ms_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> now_ms_ = 1'700'000'000'000;
-};
 
 class IgnoringListener final : public Listener {
  public:
@@ -34,16 +28,7 @@ class IgnoringListener final : public Listener {
 
 class SqliteLogTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "log-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    settings_.path = folder_ / "log.db";
-  }
-  void TearDown() override {
-    log_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  void SetUp() override { settings_.path = folder_ / "log.db"; }
 
   void open() {
     log_.reset();
@@ -105,9 +90,9 @@ class SqliteLogTest : public testing::Test {
     return value;
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder folder_;
   SqliteLogSettings settings_;
-  ManualClock clock_;
+  tests::ManualClock clock_;
   IgnoringListener listener_;
   std::unique_ptr<SqliteLog> log_;
 };

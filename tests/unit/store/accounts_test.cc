@@ -45,10 +45,12 @@ TEST_F(AccountsTest, AddressIsUniqueWithoutRegardToCase) {
 }
 
 TEST_F(AccountsTest, PasswordOpensUntilItIsDeprecated) {
-  const auto principal = accounts().authenticate("ann@example.com", "pass word");
-  ASSERT_TRUE(principal);
-  EXPECT_EQ(principal->user_id, user_);
-  EXPECT_EQ(principal->organisation_roles, (std::vector<std::string>{"projectAdmin", "userAdmin"}));
+  const auto found = accounts().authenticate("ann@example.com", "pass word");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->sign_in.user_id, user_);
+  EXPECT_EQ(found->principal.user_id, user_);
+  EXPECT_EQ(found->principal.organisation_roles,
+            (std::vector<std::string>{"projectAdmin", "userAdmin"}));
   EXPECT_EQ(accounts().authenticate("ann@example.com", "password").error().code,
             Errc::unauthenticated);
   EXPECT_EQ(accounts().authenticate("eve@example.com", "pass word").error().code,

@@ -149,6 +149,65 @@ TEST_F(FailureTest, WithoutRetriesNobodyWaitsForAStoreThatFails) {
   EXPECT_EQ(wait_for(1), std::vector{Outcome::committed});
 }
 
+TEST_F(FailureTest, WhoeverIsNotPatientIsNotKeptWaitingAndNothingOfItIsDone) {
+  std::latch healed(1);
+  committer_->on_health([&](bool healthy) {
+    if (healthy) healed.count_down();
+  });
+  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
+                                std::chrono::milliseconds(1));
+  other->begin();
+  committer_->start();
+  const auto write = [this](const std::string& name) {
+    return committer_->write_and_wait([&](Writer& writer) -> model::Result<void> {
+      writer.connection().run("INSERT INTO meta (name, value) VALUES (:n, 1)", name);
+      return {};
+    });
+  };
+  const auto told = write("first");
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, model::Errc::unavailable);
+  EXPECT_FALSE(committer_->healthy());
+  EXPECT_EQ(write("second").error().code, model::Errc::unavailable);
+  other->rollback();
+  healed.wait();  // although nothing is left to be written
+  EXPECT_TRUE(write("third"));
+  EXPECT_EQ(other->value<std::int64_t>("SELECT COUNT(*) FROM meta WHERE name IN"
+                                       " ('first', 'second', 'third')"),
+            1);
+}
+
+TEST(SqlError, OnlyWhatWroteNothingIsASureNo) {
+  // SQLite's result codes.
+  constexpr int busy = 5;
+  constexpr int full = 13;
+  constexpr int sync_failed = 1034;
+  EXPECT_FALSE(SqlError(SqlError::Kind::failed, busy).uncertain());
+  EXPECT_FALSE(SqlError(SqlError::Kind::failed, full).uncertain());
+  EXPECT_TRUE(SqlError(SqlError::Kind::failed, sync_failed).uncertain());
+}
+
+TEST_F(FailureTest, PatienceOfOneIsNotThatOfOthers) {
+  std::latch unhealthy(1);
+  committer_->on_health([&](bool healthy) {
+    if (!healthy) unhealthy.count_down();
+  });
+  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
+                                std::chrono::milliseconds(1));
+  other->begin();
+  submit(turn(key_of("ann"), 0, 1));
+  const auto nothing = [](Writer&) -> model::Result<void> { return {}; };
+  auto patient = std::async(std::launch::async, [&] {
+    return committer_->write_and_wait(nothing, {}, Committer::Patience::until_it_works);
+  });
+  committer_->start();
+  unhealthy.wait();
+  EXPECT_EQ(committer_->write_and_wait(nothing).error().code, model::Errc::unavailable);
+  other->rollback();
+  EXPECT_TRUE(patient.get());
+  EXPECT_EQ(wait_for(1), std::vector{Outcome::committed});
+}
+
 TEST_F(FailureTest, StopInterruptsTheRetriesAndCallsNobodyBack) {
   std::latch unhealthy(1);
   committer_->on_health([&](bool healthy) {

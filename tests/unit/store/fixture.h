@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
@@ -12,36 +9,13 @@
 
 #include "store/model/ids.h"
 #include "store/store.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::store {
 
-// Time that moves when a test says so. Thread-safe.
-class ManualClock final : public model::Clock {
- public:
-  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(ms_.load()); }
-  void advance(std::chrono::milliseconds by) { ms_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> ms_{1'760'000'000'000};
-};
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "store_test.XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using tests::ManualClock;
+using tests::TempFolder;
 
 inline model::SessionKey key_of(const std::string& user, const std::string& project = "project") {
   return {.project_id = project, .endpoint_id = "endpoint", .user_id = user, .session_id = "s"};

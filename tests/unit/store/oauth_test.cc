@@ -42,10 +42,15 @@ class OauthTest : public StoreTest {
                                    .redirect_uris = {"https://shop.example/cb"},
                                    .password_grant = true});
   }
-  IssuedTokens sign_in() { return *oauth().grant(client_, user_, lifetimes); }
+  SignIn password() {
+    auto found = store_->accounts().authenticate("ann@example.com", "pass word");
+    EXPECT_TRUE(found);
+    return found ? found->sign_in : SignIn{};
+  }
+  IssuedTokens sign_in() { return *oauth().grant(client_, password(), lifetimes); }
   std::string new_code(std::optional<std::string> challenge = std::nullopt) {
     return *oauth().create_code({.client_id = client_,
-                                 .user_id = user_,
+                                 .sign_in = password(),
                                  .redirect_uri = "https://shop.example/cb",
                                  .redirect_uri_sent = true,
                                  .challenge = std::move(challenge)},
@@ -226,15 +231,24 @@ TEST_F(OauthTest, DeprecatedOrNewPasswordEndsTheUsersTokensAndCodes) {
   }
 }
 
-TEST_F(OauthTest, NobodyWithoutAPasswordIsGrantedAnything) {
+TEST_F(OauthTest, SignInThatAChangeOfThePasswordOvertookIsGrantedNothing) {
+  const auto grants_nothing = [&](const SignIn& checked) {
+    EXPECT_EQ(oauth().grant(client_, checked, lifetimes).error().code, Errc::unauthenticated);
+    EXPECT_EQ(oauth()
+                  .create_code({.client_id = client_, .sign_in = checked, .redirect_uri = ""},
+                               seconds(60))
+                  .error()
+                  .code,
+              Errc::unauthenticated);
+  };
+  const auto checked = password();
+  // The same text set anew is another password: whoever set it meant the old sign-ins to end.
+  ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, "pass word"));
+  grants_nothing(checked);
+  EXPECT_TRUE(oauth().grant(client_, password(), lifetimes));
+  const auto newer = password();
   ASSERT_TRUE(store_->accounts().deprecate_password(organisation_, user_));
-  EXPECT_EQ(oauth().grant(client_, user_, lifetimes).error().code, Errc::unauthenticated);
-  EXPECT_EQ(
-      oauth()
-          .create_code({.client_id = client_, .user_id = user_, .redirect_uri = ""}, seconds(60))
-          .error()
-          .code,
-      Errc::unauthenticated);
+  grants_nothing(newer);
 }
 
 TEST_F(OauthTest, RemovedClientTakesItsTokensWithIt) {

@@ -65,7 +65,7 @@ TEST_F(OutboxTest, HeldOutputsAreReleasedOrKept) {
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2, Delivery::held)), Outcome::committed);
   EXPECT_EQ(*store_->outbox().pending(), 0);
   auto end = turn(key_of("ann"), 2, 3, Delivery::none);
-  end.outputs_released = {"input1"};
+  end.held_released = true;
   end.outputs_kept = {"input2"};
   ASSERT_EQ(commit(end), Outcome::committed);
   const auto due = store_->outbox().due(clock_.now(), 10, 10);
@@ -75,6 +75,27 @@ TEST_F(OutboxTest, HeldOutputsAreReleasedOrKept) {
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 1, 10)->size(), 2U);
   EXPECT_EQ(store_->outbox().outputs_of_input(key_of("ann"), "input2")->front().delivery,
             Delivery::none);
+}
+
+TEST_F(OutboxTest, AnAnswerThatNobodyWaitsForGoesToTheWebhookInItsTransaction) {
+  using model::Delivery;
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1, Delivery::held)), Outcome::committed);
+  bool awaited = false;
+  auto end = turn(key_of("ann"), 1, 2, Delivery::none);
+  end.outputs.front().input_id = "input1";
+  end.outputs_kept = {"input1"};
+  end.answered_instead.push_back({"input1", [&] { return awaited; }});
+  ASSERT_EQ(commit(end), Outcome::committed);
+  const auto due = store_->outbox().due(clock_.now(), 10, 10);
+  ASSERT_EQ(due->size(), 1U);
+  ASSERT_EQ(due->front().outputs.size(), 2U);
+  EXPECT_EQ(due->front().outputs[1].delivery, Delivery::pending);
+
+  awaited = true;
+  auto told = turn(key_of("bob"), 0, 3, Delivery::none);
+  told.answered_instead.push_back({"input3", [&] { return awaited; }});
+  ASSERT_EQ(commit(told), Outcome::committed);
+  EXPECT_EQ(*store_->outbox().pending(), 2);
 }
 
 TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds) {

@@ -136,6 +136,54 @@ TEST_F(PagingTest, WhatIsAddedOrRemovedMeanwhileShiftsNothing) {
   }
 }
 
+// An import may give the numbers of what it removes to others. Every cursor that a page can have is
+// tried, with the items at it removed and others put in front, so that all numbers change.
+TEST_F(PagingTest, CursorsByOrderStayInTheirPlacesWhenTheItemsAtThemGo) {
+  using Sort = std::vector<SortKey>;
+  const auto all = texts_;
+  const Sort sorts[] = {{},
+                        {{"order", Order::descending}},
+                        {{"disabled", Order::ascending}, {"order", Order::ascending}}};
+  for (const auto& sort : sorts) {
+    for (const bool all_before : {false, true}) {
+      texts_ = all;
+      import();
+      auto asked = request(5);
+      asked.sort = sort;
+      asked.skip = 5;
+      const auto page = get(asked);
+      const auto shown = texts(page);
+      // The last or first item, or also all others on that side of the cursor.
+      const auto goes = [&](const std::string& text) {
+        const bool earlier = sort.size() == 1 ? text > shown.front() : text < shown.front();
+        return text == shown.front() || text == shown.back() ||
+               (all_before && (earlier || std::count(shown.begin(), shown.end(), text) > 0));
+      };
+      auto before = texts_;  // as the list shows them
+      if (sort.size() == 1) std::reverse(before.begin(), before.end());
+      std::erase_if(texts_, goes);
+      std::erase_if(before, goes);
+      texts_.insert(texts_.begin(), {"new 1", "new 2", "new 3"});
+      import();
+
+      const auto old_ones = [](std::vector<std::string> list) {
+        std::erase_if(list, [](const std::string& text) { return text.starts_with("new"); });
+        return list;
+      };
+      auto on = request(100);
+      on.next = page.next;
+      const std::size_t earlier = all_before ? 0 : 8;  // of what is left, up to the page's end
+      EXPECT_EQ(old_ones(texts(get(on))),
+                std::vector<std::string>(before.begin() + static_cast<std::ptrdiff_t>(earlier),
+                                         before.end()));
+      auto back = request(100);
+      back.previous = page.previous;
+      EXPECT_EQ(old_ones(texts(get(back))),
+                std::vector<std::string>(before.begin(), before.begin() + (all_before ? 0 : 5)));
+    }
+  }
+}
+
 TEST_F(PagingTest, BehindAnEmptyPageTheListIsStillThere) {
   const auto first = get(request(20));
   texts_.resize(20);

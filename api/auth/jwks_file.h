@@ -1,0 +1,81 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/auth/jwks.h"
+#include "store/model/guarded.h"
+#include "store/model/result.h"
+
+namespace conversed::api {
+
+// The text of a file of 1 byte to 256 KiB. `setting` names it in errors, which are all
+// `invalid_argument`.
+[[nodiscard]] model::Result<std::string> read_setting_file(const std::string& path,
+                                                           std::string_view setting);
+
+// What happened to a file of keys that was fine when the daemon started.
+enum class KeyFileNews : std::uint8_t { reloaded, unusable };
+// `message` says which file and why, and never what is in it.
+using KeyFileListener = std::function<void(KeyFileNews news, std::string_view message)>;
+
+// The keys of a JWKS file, read again when the file has changed: whoever rotates keys replaces it.
+// A file that has become unusable changes nothing: the keys that were read last stay in use, and
+// the listener is told, once until the file is good again. Thread-safe; the listener is called on
+// the thread that looked, and must not block.
+class JwksFile {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Keys = std::shared_ptr<const std::vector<JwtKey>>;
+
+  // How soon after the last look at the file the next one comes: usually, and when a token names a
+  // key that is not known yet.
+  enum class Look : std::uint8_t { usual, soon };
+  static constexpr std::chrono::milliseconds usual_interval{1'000};
+  static constexpr std::chrono::milliseconds soon_interval{100};
+
+  // `invalid_argument` if the file can't be read or has no key of use.
+  [[nodiscard]] static model::Result<std::unique_ptr<JwksFile>> open(std::string path,
+                                                                     KeyFileListener listener);
+
+  // The keys to check a token with. Costs a stat() once an interval, and a read where the file has
+  // changed; others get the keys they know meanwhile.
+  [[nodiscard]] Keys keys(TimePoint now, Look look);
+
+ private:
+  // What tells one version of a file from another; nothing if there is no file.
+  struct Version {
+    std::uint64_t inode = 0;
+    std::int64_t size = 0;
+    timespec modified{};
+    timespec changed{};  // of the inode: also for a copy that keeps times
+    bool operator==(const Version& other) const;
+  };
+  struct State {
+    Keys keys;
+    std::optional<Version> version;
+    std::optional<TimePoint> looked_at;
+    bool looking = false;
+    bool unusable = false;
+  };
+
+  JwksFile(std::string path, KeyFileListener listener)
+      : path_(std::move(path)), listener_(std::move(listener)) {}
+
+  [[nodiscard]] std::optional<Version> version() const;
+  [[nodiscard]] model::Result<Keys> read() const;
+  void take(std::optional<Version> version, model::Result<Keys> read);
+
+  const std::string path_;
+  const KeyFileListener listener_;
+  model::Guarded<State> state_;
+};
+
+}  // namespace conversed::api

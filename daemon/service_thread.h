@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "daemon/mailbox.h"
+#include "queue/log.h"
+#include "store/model/result.h"
+
+namespace conversed::daemon {
+
+// The one thread that owns all state of a Service, and the mailbox through which the others talk to
+// it. `Letters` is what its Mailbox asks for, with a `bool stop`. One thread at a time: the App's.
+template <typename Letters>
+class ServiceThread {
+ public:
+  // `run` returns once it has read a letter with `stop`. At most once, and not after `stop`; `name`
+  // is for the error.
+  [[nodiscard]] model::Result<void> start(std::string_view name, std::function<void()> run) {
+    if (thread_.joinable() || stopped_) {
+      return model::fail(model::Errc::conflict, "the " + std::string(name) + " runs already");
+    }
+    thread_ = std::thread(std::move(run));
+    return {};
+  }
+
+  // Blocks until `run` has returned; from then on the mailbox swallows everything.
+  void stop() {
+    stopped_ = true;
+    mailbox_->put([](Letters& letters) { letters.stop = true; });
+    if (thread_.joinable()) thread_.join();
+    mailbox_->close();
+  }
+
+  // Callbacks that others hold share it: they may come later than the Service's end.
+  [[nodiscard]] const std::shared_ptr<Mailbox<Letters>>& mailbox() const { return mailbox_; }
+
+ private:
+  const std::shared_ptr<Mailbox<Letters>> mailbox_ = std::make_shared<Mailbox<Letters>>();
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+// A letter: how the append of an event ended.
+struct AppendEnd {
+  std::string id;  // the sender's name for it
+  std::optional<model::Error> error;
+};
+
+// What to give to an append, so that its end comes back among the letters' `appends`.
+template <typename Letters>
+[[nodiscard]] auto letter_at_end(std::shared_ptr<Mailbox<Letters>> mailbox, std::string id) {
+  return [mailbox = std::move(mailbox),
+          id = std::move(id)](const model::Result<queue::Appended>& done) {
+    std::optional<model::Error> error;
+    if (!done) error = done.error();
+    mailbox->put([&](Letters& letters) { letters.appends.push_back({id, std::move(error)}); });
+  };
+}
+
+}  // namespace conversed::daemon
