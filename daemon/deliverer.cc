@@ -333,7 +333,7 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
 void Deliverer::Engine::ask_to_begin(DeliveryQueue::Session& session) {
   store_.follow_ups().begin_delivery(
       session.key, session.outputs.front().seq,
-      [mailbox = mailbox_, &session](const model::Result<void>& done) {
+      [mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
         mailbox->put([&](Letters& letters) { letters.begun.push_back({&session, done}); });
       });
 }
