@@ -3,7 +3,9 @@
 #include <optional>
 
 #include "flows/flow.h"
+#include "flows/lexicon/lexicon.h"
 #include "store/assets.h"
+#include "store/model/json.h"
 
 namespace conversed::api {
 namespace {
@@ -14,6 +16,7 @@ using model::Result;
 constexpr std::size_t max_endpoints = 16'384;  // unknown URLTokens take a place, too
 constexpr std::size_t max_flows = 4'096;
 constexpr std::size_t max_projects = 4'096;
+constexpr std::size_t max_lexicons = 1'024;
 
 // A missing row is an error here: nobody has use for a null Endpoint.
 template <typename T>
@@ -34,6 +37,24 @@ Result<std::shared_ptr<const CompiledFlow>> compile(model::FlowVersion version) 
   return std::make_shared<const CompiledFlow>(CompiledFlow{std::move(version), std::move(*flow)});
 }
 
+Result<std::shared_ptr<const flows::lexicon::Lexicon>> compile(store::Lexicon stored) {
+  std::vector<flows::lexicon::Entry> entries;
+  entries.reserve(stored.entries.size());
+  for (auto& entry : stored.entries) {
+    auto data = model::parse_json(entry.data);
+    if (!data) {
+      return model::fail(Errc::internal, "the lexicon \"" + stored.name + "\" (" + stored.id +
+                                             ") holds data that can't be read");
+    }
+    entries.push_back({.main_keyphrase = std::move(entry.main_keyphrase),
+                       .keyphrases = std::move(entry.keyphrases),
+                       .slots = std::move(entry.slots),
+                       .data = *std::move(data)});
+  }
+  return std::make_shared<const flows::lexicon::Lexicon>(
+      std::move(stored.id), std::move(stored.name), std::move(entries));
+}
+
 }  // namespace
 
 AssetsCache::AssetsCache(store::Assets& store)
@@ -42,7 +63,8 @@ AssetsCache::AssetsCache(store::Assets& store)
       by_id_(max_endpoints),
       newest_(max_flows),
       versions_(max_flows),
-      projects_(max_projects) {}
+      projects_(max_projects),
+      lexicons_(max_lexicons) {}
 
 Result<std::shared_ptr<const model::Endpoint>> AssetsCache::endpoint_by_token(
     std::string_view url_token) {
@@ -87,6 +109,19 @@ Result<std::shared_ptr<const model::ProjectAssets>> AssetsCache::project(
                          auto stored = store_.project_assets(std::string(project_id));
                          if (!stored) return model::fail(stored.error());
                          return std::make_shared<const model::ProjectAssets>(std::move(*stored));
+                       });
+}
+
+Result<std::shared_ptr<const flows::lexicon::Lexicon>> AssetsCache::lexicon(
+    const std::string& project_id, const std::string& name) {
+  return lexicons_.get(project_id + ' ' + name, store_.lexicon_generation(),
+                       [&]() -> Result<std::shared_ptr<const flows::lexicon::Lexicon>> {
+                         auto stored = store_.lexicon(project_id, name);
+                         if (!stored) return model::fail(stored.error());
+                         if (!*stored) {
+                           return model::fail(Errc::not_found, "there is no such lexicon");
+                         }
+                         return compile(*std::move(*stored));
                        });
 }
 

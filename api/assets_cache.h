@@ -18,6 +18,9 @@
 namespace conversed::flows {
 class Flow;
 }
+namespace conversed::flows::lexicon {
+class Lexicon;
+}
 namespace conversed::store {
 class Assets;
 }
@@ -110,6 +113,10 @@ class AssetsCache {
 
   [[nodiscard]] model::Result<std::shared_ptr<const model::ProjectAssets>> project(
       std::string_view project_id);
+  // A lexicon of the project, ready to be searched; a large one takes some tenths of a second to
+  // make, once for each import.
+  [[nodiscard]] model::Result<std::shared_ptr<const flows::lexicon::Lexicon>> lexicon(
+      const std::string& project_id, const std::string& name);
 
  private:
   store::Assets& store_;
@@ -118,6 +125,7 @@ class AssetsCache {
   GenerationCache<CompiledFlow> newest_;
   GenerationCache<CompiledFlow> versions_;
   GenerationCache<model::ProjectAssets> projects_;
+  GenerationCache<flows::lexicon::Lexicon> lexicons_;
 };
 
 }  // namespace conversed::api

@@ -72,7 +72,7 @@ nlohmann::ordered_json problem_body(int status, std::string_view detail,
                                     const ExchangeContext& context, const nlohmann::json& details) {
   const std::string type(reason_phrase(status));
   nlohmann::ordered_json body{{"type", type},
-                              {"title", type + " Error"},
+                              {"title", type.ends_with(" Error") ? type : type + " Error"},
                               {"status", status},
                               {"detail", detail},
                               {"instance", context.instance},

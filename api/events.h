@@ -32,7 +32,12 @@ class Events {
   void append_keyed(const model::Event& event, const queue::AppendKey& key, KeyedAppended done);
 
   // What a key stands for, without an append; `done` may be called inside this call.
-  void look_up(const queue::AppendKey& key, LookedUp done) { keyed_.look_up(key, std::move(done)); }
+  void look_up(const queue::AppendKey& key, LookedUp done);
+
+  // Until `release`, every append is refused (`unavailable`) and so is every look-up: while it is
+  // not known whether the log is the one that the store has seen.
+  void hold() { held_.store(true); }
+  void release() { held_.store(false); }
 
   // Events that became durable since the start.
   [[nodiscard]] std::uint64_t appended() const { return appended_.load(std::memory_order_relaxed); }
@@ -40,6 +45,7 @@ class Events {
  private:
   queue::Log& log_;
   queue::KeyedAppend& keyed_;
+  std::atomic<bool> held_{false};
   std::atomic<std::uint64_t> appended_{0};
 };
 

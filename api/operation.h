@@ -15,6 +15,10 @@ namespace conversed::api {
 
 struct Services;
 
+namespace openapi {
+struct Description;
+}
+
 // How a client of an operation shows who it is.
 enum class Credential : std::uint8_t {
   open,    // nobody is asked
@@ -63,6 +67,7 @@ struct Operation {
   std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
   bool is_inject = false;          // its answers are measured as those of injects
   void (*run)(Call call, Services& services, Reply reply) = nullptr;
+  openapi::Description (*describe)() = nullptr;  // for the OpenAPI document; pure
 };
 
 }  // namespace conversed::api

@@ -51,6 +51,8 @@ constexpr std::array operations{
     &manage_task_operation,
     &manage_cancel_task_operation,
     &status_operation,
+    &openapi_json_operation,
+    &openapi_yaml_operation,
 };
 
 }  // namespace

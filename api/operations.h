@@ -58,6 +58,9 @@ extern const Operation discard_dead_letter_operation;
 extern const Operation management_inject_operation;
 extern const Operation status_operation;
 
+extern const Operation openapi_json_operation;
+extern const Operation openapi_yaml_operation;
+
 [[nodiscard]] std::span<const Operation* const> all_operations();
 
 }  // namespace conversed::api

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view cors_headers =
     "Access-Control-Allow-Origin: *\r\n"
     "Access-Control-Expose-Headers: traceparent, X-Trace-Id, X-Inject-Id, X-Next-Cursor, "
-    "X-Previous-Cursor, X-Total-Count, Link, Location, Retry-After, WWW-Authenticate\r\n";
+    "X-Previous-Cursor, X-Total-Count, Link, Location, Allow, Retry-After, WWW-Authenticate\r\n";
 
 void append_number(std::string& out, std::size_t number) {
   char digits[24];

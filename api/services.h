@@ -73,7 +73,8 @@ struct Services {
   // their guesses. One thread and a queue of 64 do.
   BlockingPool& sign_ins;
 
-  // Has the session's lane run once more (queue::Lanes::touch): a reset may have freed its inbox.
+  // Has the session's lane run once more (queue::Lanes::touch), from any thread: a reset may have
+  // freed its inbox, a client that gave up waiting what was held for it.
   std::function<void(const model::SessionKey&)> touch;
 
   // Has outputs delivered that have become pending in the store (Deliverer::offer_from_store).

@@ -30,7 +30,7 @@ AnswerWaiters::~AnswerWaiters() {
 }
 
 AnswerWaiters::Ticket AnswerWaiters::wait(std::string input_id, TimePoint deadline,
-                                          Callback callback) {
+                                          Callback callback, std::function<void()> left) {
   Callback refused;
   const Ticket ticket = state_.with([&](State& state) -> Ticket {
     const Ticket next = ++state.last_ticket;
@@ -42,7 +42,8 @@ AnswerWaiters::Ticket AnswerWaiters::wait(std::string input_id, TimePoint deadli
     const auto token =
         deadlines_.add(deadline, [this, next] { expire(next, Patience::claim_holds); });
     state.inputs[input_id].tickets.push_back(next);
-    state.waiters.emplace(next, Waiter{std::move(input_id), std::move(callback), deadline, token});
+    state.waiters.emplace(
+        next, Waiter{std::move(input_id), std::move(callback), std::move(left), deadline, token});
     return next;
   });
   if (refused) refused(model::fail(stopped_error()));
@@ -159,6 +160,7 @@ std::vector<AnswerWaiters::Callback> AnswerWaiters::take_overdue(State& state, c
 }
 
 void AnswerWaiters::expire(Ticket ticket, Patience patience) {
+  std::function<void()> left;
   const Callback callback = state_.with([&](State& state) -> Callback {
     const auto waiter = state.waiters.find(ticket);
     if (waiter == state.waiters.end()) return nullptr;
@@ -168,9 +170,13 @@ void AnswerWaiters::expire(Ticket ticket, Patience patience) {
                                             [this, ticket] { expire(ticket, Patience::none); });
       return nullptr;
     }
+    if (state.inputs.at(waiter->second.input_id).tickets.size() == 1) {
+      left = std::move(waiter->second.left);
+    }
     return take(state, ticket);
   });
   if (callback) callback(model::fail(timed_out_error()));
+  if (left) left();
 }
 
 bool AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& outcome) {

@@ -51,9 +51,12 @@ class AnswerWaiters {
   AnswerWaiters& operator=(const AnswerWaiters&) = delete;
 
   // Waits for the answer to an input; to be called before its append, so that no answer can come
-  // before it. Past the deadline the callback gets `timed_out`. Several may wait on one id: all get
-  // the answer. After `stop` the callback gets `unavailable` at once.
-  Ticket wait(std::string input_id, TimePoint deadline, Callback callback);
+  // before it. Past the deadline the callback gets `timed_out`, and then, if it was the last one
+  // that waited for this input, `left` is called: what is held for it has to go the other way.
+  // Several may wait on one id: all get the answer. After `stop` the callback gets `unavailable` at
+  // once.
+  Ticket wait(std::string input_id, TimePoint deadline, Callback callback,
+              std::function<void()> left = {});
 
   // The waiter waits for another input from now on: its Idempotency-Key turned out to name that
   // one. False when its wait has ended.
@@ -86,6 +89,7 @@ class AnswerWaiters {
   struct Waiter {
     std::string input_id;
     Callback callback;
+    std::function<void()> left;
     TimePoint deadline;
     Deadlines::Token token;
   };

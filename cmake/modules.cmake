@@ -26,19 +26,24 @@ endfunction()
 # What `./dev test` builds and runs under ThreadSanitizer: the tests with the flag TSAN.
 add_custom_target(tsan_tests)
 
-# conversed_test(NAME lanes_test LABEL unit SOURCES a.cc b.cc USES queue [LIBS x] [TIMEOUT seconds] [TSAN])
+# Runs a command with a Kafka broker of its own.
+set(CONVERSED_KAFKA_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/support/kafka.py")
+
+# conversed_test(NAME lanes_test LABEL unit SOURCES a.cc b.cc USES queue [LIBS x] [TIMEOUT seconds] [TSAN]
+#                [LAUNCHER command...])
 #
 # One GoogleTest executable, one CTest test; the label is the folder under tests/. TSAN marks tests whose
-# subject has threads of its own: they get the label `tsan` as well, and belong to the target tsan_tests.
+# subject has threads of its own: they get the label `tsan` as well, and belong to the target tsan_tests. LAUNCHER gets the
+# test's command as its arguments, and exits with 77 where it can't be run.
 function(conversed_test)
-  cmake_parse_arguments(arg "TSAN" "NAME;LABEL;TIMEOUT" "SOURCES;USES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "TSAN" "NAME;LABEL;TIMEOUT" "SOURCES;USES;LIBS;LAUNCHER" ${ARGN})
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE conversed_flags ${arg_LIBS} GTest::gtest GTest::gtest_main)
   foreach(used IN LISTS arg_USES)
     target_link_libraries(${arg_NAME} PRIVATE conversed_${used})
   endforeach()
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
-  add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
+  add_test(NAME ${arg_NAME} COMMAND ${arg_LAUNCHER} $<TARGET_FILE:${arg_NAME}>)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -47,5 +52,5 @@ function(conversed_test)
     list(APPEND labels tsan)
     add_dependencies(tsan_tests ${arg_NAME})
   endif()
-  set_tests_properties(${arg_NAME} PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()

@@ -60,6 +60,10 @@ bool is_of_form(const Key& key, std::string_view text) {
              text != "..";
     case Form::servers:
       return is_host_and_port(text);
+    case Form::pairs:
+      return text.size() <= 4000 && !has_control(text) &&
+             text.find('=') != std::string_view::npos && text.front() != '=' &&
+             consists_of(text.substr(0, text.find('=')), "._-");
     case Form::networks:
       return is_cidr(text) || is_ip_address(text) || is_host_name(text);
     case Form::url:
@@ -137,7 +141,8 @@ Items normalised(const Key& key, Items items) {
 }
 
 bool Key::is_list() const {
-  return form == Form::words || form == Form::servers || form == Form::networks;
+  return form == Form::words || form == Form::servers || form == Form::pairs ||
+         form == Form::networks;
 }
 
 std::string Key::variable() const {
@@ -177,6 +182,9 @@ std::string Key::expected() const {
       return "1 to 200 letters, digits, dots, hyphens and underscores";
     case Form::servers:
       return "a list of host:port, such as [kafka-1:9092, kafka-2:9092]";
+    case Form::pairs:
+      return "a list of name=value, such as [security.protocol=sasl_ssl, "
+             "sasl.mechanism=SCRAM-SHA-512]";
     case Form::networks:
       return "a list of CIDR ranges, IP addresses and host names, such as [10.0.0.0/8, "
              "crm.example.com]";

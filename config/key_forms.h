@@ -238,6 +238,33 @@ template <typename Field>
 constexpr Key servers(std::string_view name, Field, std::string_view doc) {
   return list_key<Field>(name, Form::servers, doc);
 }
+// Kept in order, as pairs of a name and a Secret.
+template <typename Field>
+constexpr Key pairs(std::string_view name, Field, std::string_view doc) {
+  return {.path = name,
+          .form = Form::pairs,
+          .min = 0,
+          .max = 0,
+          .words = {},
+          .doc = doc,
+          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
+            if (Problems complaint = check_text(key, items)) return complaint;
+            auto& all = Field{}(settings);
+            all.clear();
+            for (const std::string& item : items) {
+              const std::size_t equals = item.find('=');
+              all.emplace_back(item.substr(0, equals), Secret(item.substr(equals + 1)));
+            }
+            return std::nullopt;
+          },
+          .show = [](const Settings& settings, const Key&) -> Items {
+            Items shown;
+            for (const auto& [each, value] : Field{}(settings)) {
+              shown.push_back(each + "=" + value.reveal());
+            }
+            return shown;
+          }};
+}
 template <typename Field>
 constexpr Key networks(std::string_view name, Field, std::string_view doc) {
   return list_key<Field>(name, Form::networks, doc);

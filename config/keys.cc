@@ -44,13 +44,24 @@ constexpr Key table[] = {
     word("queue.driver", CONVERSED_FIELD(queue.driver), queue_driver_words,
          "Which log keeps the events: sqlite is embedded, kafka is for clusters."),
     whole("queue.partitions", CONVERSED_FIELD(queue.partitions), {1, 1024},
-          "Partitions of the embedded log. An existing log keeps the number it was made with."),
+          "Partitions of the log, where it is made: the embedded one, or Kafka's topic of events. "
+          "An existing log keeps the number it was made with."),
     servers("queue.kafka.bootstrap_servers", CONVERSED_FIELD(queue.kafka.bootstrap_servers),
             "Brokers to begin with; the others are found through them. Required by the kafka "
             "driver."),
     topic("queue.kafka.topic_prefix", CONVERSED_FIELD(queue.kafka.topic_prefix),
           "What the names of our topics begin with, so that several installations can share a "
           "Kafka."),
+    text("queue.kafka.instance_id", CONVERSED_FIELD(queue.kafka.instance_id),
+         "This daemon's name among those that share the topics (group.instance.id): each has one, "
+         "and keeps it. Empty: made of the host's name and data_dir."),
+    pairs("queue.kafka.properties", CONVERSED_FIELD(queue.kafka.properties),
+          "Properties of librdkafka, for TLS, SASL and tuning; see queue/README.md. Their values "
+          "are never printed. A value that holds a comma has to stand in a YAML list."),
+    duration("queue.kafka.delivery_timeout", CONVERSED_FIELD(queue.kafka.delivery_timeout),
+             {1'000, 5 * minute},
+             "How long a request waits for Kafka; then it is answered 503, or 504 if Kafka may "
+             "have stored it."),
 
     word("store.driver", CONVERSED_FIELD(store.driver), store_driver_words,
          "Where sessions, jobs and assets are kept: sqlite is embedded, postgres is for clusters."),
@@ -186,6 +197,10 @@ constexpr Key table[] = {
          "The largest context of a session, as JSON; beyond it the Turn fails."),
     size("flows.max_profile", CONVERSED_FIELD(flows.max_profile_bytes), {kib, 16 * mib},
          "The largest profile of a user, as JSON; beyond it the Turn fails."),
+    size("flows.max_output", CONVERSED_FIELD(flows.max_output_bytes), {kib, 16 * mib},
+         "The largest output, text and data together; beyond it the Turn fails."),
+    size("flows.max_call", CONVERSED_FIELD(flows.max_call_bytes), {kib, 16 * mib},
+         "The largest request of a Node: URL, headers and body; beyond it the Turn fails."),
 
     word("log.level", CONVERSED_FIELD(log.level), log_level_words,
          "The least important line that is logged."),

@@ -28,6 +28,7 @@ enum class Form : std::uint8_t {
   base_path,  // the beginning of a URL's path, or empty
   topic,      // what Kafka takes in a topic's name
   servers,    // a list of host:port
+  pairs,      // a list of name=value; secret
   networks,   // a list of CIDR ranges, IP addresses and host names
   url,        // of a PostgreSQL database, or empty; secret
   file,       // the path of a file, or empty
@@ -54,7 +55,9 @@ struct Key {
   std::vector<std::string> (*show)(const Settings&, const Key&);
 
   [[nodiscard]] bool is_list() const;
-  [[nodiscard]] bool is_secret() const { return form == Form::url || form == Form::secret; }
+  [[nodiscard]] bool is_secret() const {
+    return form == Form::url || form == Form::secret || form == Form::pairs;
+  }
   // `CONVERSED_QUEUE_KAFKA_TOPIC_PREFIX`.
   [[nodiscard]] std::string variable() const;
   // `a whole number from 0 to 65535`; reads on after "expected ".

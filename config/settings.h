@@ -63,12 +63,15 @@ struct AdminSettings {
 struct KafkaSettings {
   std::vector<std::string> bootstrap_servers;  // host:port
   std::string topic_prefix = "conversed";
+  std::string instance_id;  // empty: made of the host's name and data_dir
+  std::vector<std::pair<std::string, Secret>> properties;  // librdkafka's, by name
+  Duration delivery_timeout{10'000};
   bool operator==(const KafkaSettings&) const = default;
 };
 
 struct QueueSettings {
   QueueDriver driver = QueueDriver::sqlite;
-  std::uint32_t partitions = 8;  // of the embedded log; fixed when the log is made
+  std::uint32_t partitions = 8;  // fixed when the log, or its topic, is made
   KafkaSettings kafka;
   bool operator==(const QueueSettings&) const = default;
 };
@@ -186,6 +189,8 @@ struct FlowSettings {
   std::uint32_t max_outputs = 100;
   std::uint64_t max_context_bytes = 256 * 1024;
   std::uint64_t max_profile_bytes = 64 * 1024;
+  std::uint64_t max_output_bytes = 64 * 1024;
+  std::uint64_t max_call_bytes = 256 * 1024;
   bool operator==(const FlowSettings&) const = default;
 };
 

@@ -29,7 +29,7 @@
 #include "daemon/embedded.h"
 #include "daemon/http_client.h"
 #include "daemon/job_worker.h"
-#include "daemon/log_epoch.h"
+#include "daemon/late_log.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/part_settings.h"
@@ -72,12 +72,12 @@ void log_key_file(api::KeyFileNews news, std::string_view message) {
 struct App::Parts {
   Parts(const config::Settings& all, const model::Clock& time, DataFolder locked, Egress policy,
         api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
-        std::unique_ptr<queue::SqliteLog> opened_log);
+        OpenedLog opened_log);
 
   Result<void> start();
   void stop(milliseconds limit);
 
-  Result<void> start_consuming();
+  Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
   Result<void> start_listening();
   Result<void> drain_inboxes();
   queue::LanesSettings lanes_settings(std::span<const queue::PartitionRange> ranges) const;
@@ -96,7 +96,9 @@ struct App::Parts {
   const model::Clock& clock;
   DataFolder folder;
   std::unique_ptr<store::Store> store;
-  std::unique_ptr<queue::SqliteLog> log;
+  std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
+  queue::KeyedAppend& keyed;
+  std::unique_ptr<queue::Log> log;
   Metrics metrics;
   const api::ApiOptions options;
 
@@ -108,7 +110,7 @@ struct App::Parts {
   api::BusySessions busy;
   api::AnswerWaiters waiters;
   api::OutputWatch watch;
-  api::JobWatch job_watch;
+  api::KeyWatch job_watch;
   api::BlockingPool pool;
   api::BlockingPool sign_ins;
 
@@ -127,25 +129,28 @@ struct App::Parts {
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
   std::optional<TurnWorker> worker;
   std::unique_ptr<queue::Lanes> lanes;
+  std::atomic<queue::Lanes*> lanes_to_touch{nullptr};
   std::unique_ptr<queue::Pump> pump;
 
   std::optional<api::Services> services;
   std::optional<api::Router> router;
   std::unique_ptr<api::HttpServer> server;
   std::unique_ptr<api::HttpServer> admin;
+  LateLog late_log;
 };
 
 App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
                   Egress policy, api::JwtVerifier contact_center,
-                  std::unique_ptr<store::Store> opened_store,
-                  std::unique_ptr<queue::SqliteLog> opened_log)
+                  std::unique_ptr<store::Store> opened_store, OpenedLog opened_log)
     : settings(all),
       clock(time),
       folder(std::move(locked)),
       store(std::move(opened_store)),
-      log(std::move(opened_log)),
+      stored_keys(std::move(opened_log.stored_keys)),
+      keyed(*opened_log.keyed),
+      log(std::move(opened_log.log)),
       options(api_options(all, time.now())),
-      events(*log, *log),
+      events(*log, keyed),
       assets(store->assets()),
       authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center)),
       rate_limiter(
@@ -235,20 +240,14 @@ void App::Parts::run_lane(queue::Run run, queue::Finish finish) {
 
 queue::LanesSettings App::Parts::lanes_settings(
     std::span<const queue::PartitionRange> ranges) const {
-  queue::LanesSettings lanes_settings;
-  lanes_settings.workers = settings.workers;
-  lanes_settings.lane_limit = settings.limits.lane;
-  lanes_settings.in_flight_limit = settings.limits.in_flight;
-  lanes_settings.one_by_one_below = recovery.one_by_one_below(ranges, settings.limits.in_flight);
-  return lanes_settings;
+  auto limits = daemon::lanes_settings(settings);
+  limits.one_by_one_below = recovery.one_by_one_below(ranges, settings.limits.in_flight);
+  return limits;
 }
 
 Result<void> App::Parts::start() {
-  auto ranges = log->ranges();
-  if (!ranges) return fail(ranges.error());
-  auto seen = store->sessions().highest_positions();
-  if (!seen) return fail(seen.error());
-  if (auto whole = check_log_against_store(*ranges, *seen); !whole) return fail(whole.error());
+  const auto ranges = checked_ranges(*log, *store);
+  if (!ranges && !may_come_back(ranges.error())) return fail(ranges.error());
 
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
@@ -257,16 +256,20 @@ Result<void> App::Parts::start() {
   if (auto marked = store->mark_running(); !marked) return fail(marked.error());
 
   worker.emplace(chain_context(), store->committer(), watch, busy, ports());
-  lanes = std::make_unique<queue::Lanes>(lanes_settings(*ranges),
-                                         [this](queue::Run&& run, queue::Finish finish) {
-                                           run_lane(std::move(run), std::move(finish));
-                                         });
+  if (!ranges) events.hold();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
   for (Service* service : std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer,
                                                           &caller, &scheduler, &job_worker}) {
     if (auto started = service->start(); !started) return fail(started.error());
   }
-  return start_consuming();
+  if (ranges) return start_consuming(*ranges);
+  log::warn("the log is not there; trying again until it is", {{"error", ranges.error().message}});
+  late_log.start([this] { return checked_ranges(*log, *store); },
+                 [this](const Result<LogRanges>& found) {
+                   auto begun = found ? start_consuming(*found) : Result<void>(fail(found.error()));
+                   if (!begun) die(begun.error());
+                 });
+  return {};
 }
 
 Result<void> App::Parts::start_listening() {
@@ -286,7 +289,11 @@ Result<void> App::Parts::start_listening() {
       .job_watch = job_watch,
       .pool = pool,
       .sign_ins = sign_ins,
-      .touch = [this](const model::SessionKey& key) { lanes->touch(key.encode()); },
+      .touch =
+          [this](const model::SessionKey& key) {
+            // Without lanes: all that waits is drained when there are some.
+            if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
+          },
       .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
       .on_inject_answered =
           [this](int status, std::chrono::steady_clock::duration took) {
@@ -294,18 +301,8 @@ Result<void> App::Parts::start_listening() {
           }});
   router.emplace(api::all_operations(), *services);
 
-  api::HttpSettings http;
-  http.address = settings.listen.address;
-  http.port = settings.listen.port;
-  http.threads = settings.api.threads;
-  http.max_header = settings.api.max_header_bytes;
-  http.max_body = settings.api.max_body_bytes;
+  api::HttpSettings http = http_settings(settings);
   http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
-  http.max_large_bodies = settings.limits.large_bodies_bytes;
-  http.header_timeout = settings.api.header_timeout;
-  http.body_timeout = settings.api.body_timeout;
-  http.idle_timeout = settings.api.idle_timeout;
-  http.max_connections = settings.limits.connections;
   http.clock = &clock;
   http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
   auto opened =
@@ -328,7 +325,13 @@ Result<void> App::Parts::start_listening() {
   return folder.write_ports(server->port(), admin->port());
 }
 
-Result<void> App::Parts::start_consuming() {
+Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> ranges) {
+  lanes = std::make_unique<queue::Lanes>(lanes_settings(ranges),
+                                         [this](queue::Run&& run, queue::Finish finish) {
+                                           run_lane(std::move(run), std::move(finish));
+                                         });
+  lanes_to_touch = lanes.get();
+  events.release();
   queue::PumpSettings pump_settings;
   pump_settings.report = [](const queue::Error& error) {
     log::error("log can't be read; trying again", {{"error", error.message}});
@@ -348,7 +351,7 @@ Result<void> App::Parts::start_consuming() {
 }
 
 // Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
-// answered.
+// answered. What was held for clients that are gone now takes the other way.
 Result<void> App::Parts::drain_inboxes() {
   constexpr std::size_t all = 1'000'000;
   // Before any of them runs, so that no older figure replaces a newer one.
@@ -382,7 +385,9 @@ void App::Parts::update_metrics() {
   metrics.store_healthy.set(store->committer().healthy() ? 1 : 0);
   metrics.log_healthy.set(log->health() ? 1 : 0);
   metrics.ready.set(ready() ? 1 : 0);
-  if (auto ranges = log->ranges()) {
+  // A log that is away is not asked.
+  const auto ranges = log->health() ? log->ranges() : fail(model::Error());
+  if (ranges) {
     std::int64_t lag = 0;
     for (const auto& range : *ranges) lag += range.end - range.committed;
     metrics.log_lag.set(static_cast<double>(lag));
@@ -409,6 +414,7 @@ void App::Parts::stop(milliseconds limit) {
         std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
     return std::max(rest - keep_back, milliseconds(100));
   };
+  late_log.stop();
   const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
   bool answered = true;
   if (server) {
@@ -468,7 +474,7 @@ Result<void> App::start() {
   if (!contact_center) return fail(contact_center.error());
   auto store = open_embedded_store(settings_, clock_);
   if (!store) return fail(store.error());
-  auto log = open_embedded_log(settings_, clock_);
+  auto log = open_log(settings_, **store, clock_);
   if (!log) return fail(log.error());
   parts_ = std::make_unique<Parts>(settings_, clock_, std::move(*folder), std::move(*egress),
                                    std::move(*contact_center), std::move(*store), std::move(*log));

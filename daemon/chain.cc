@@ -9,6 +9,7 @@
 
 #include "api/answer.h"
 #include "daemon/chain_builder.h"
+#include "daemon/project_library.h"
 #include "store/answers.h"
 #include "store/attempts.h"
 #include "store/dead_letters.h"
@@ -45,6 +46,7 @@ Result<std::optional<Chain>> ChainBuilder::build() {
     if (auto drained = drain(); !drained) return fail(drained.error());
   }
   if (again_) return std::nullopt;
+  release_left_behind();
   close();
   return std::move(chain_);
 }
@@ -242,6 +244,7 @@ Result<void> ChainBuilder::run(const Event& event) {
   const bool is_other = (*flow)->version.flow_id != (*endpoint)->flow_id;
   const bool is_follow_up =
       event.type == EventType::follow_up || !flows::follow_up_flow_of(session_).empty();
+  const ProjectLibrary library(context_.assets, **assets);
   try {
     auto effects = flows::run_turn({.flow = *(*flow)->flow,
                                     .assets = **assets,
@@ -252,7 +255,10 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .now = context_.clock.now(),
                                     .limits = context_.limits,
                                     .flow_version = (*flow)->version.version,
+                                    .library = &library,
                                     .is_follow_up_flow = is_other && is_follow_up});
+    // Looking for another Flow or a lexicon can meet a store that is down.
+    if (!effects && is_store_failure(effects.error())) return fail(effects.error());
     if (!effects) return refuse(effects.error().message);
     return apply(event, std::move(*effects), *endpoint, *flow);
   } catch (const std::exception&) {
@@ -322,11 +328,12 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
       endpoint && !endpoint->webhook_url.empty() ? Delivery::pending : Delivery::none;
   Delivery delivery = otherwise;
   if (execution.source == EventType::user_message && !ended) {
-    if (context_.waiters.awaited(execution.input_id)) {
+    // What has no other way to go need not be held: the answer takes it from the store.
+    if (otherwise == Delivery::pending && context_.waiters.awaited(execution.input_id)) {
       delivery = Delivery::held;
       if (!outputs.empty()) session_.execution->holds_outputs = true;
-    } else if (!outputs.empty() && session_.execution->holds_outputs) {
-      release_held();  // what was said before goes first
+    } else if (!outputs.empty()) {
+      release_held(*session_.execution);  // what was said before goes first
     }
   } else if (execution.source == EventType::user_message) {
     const bool claimed = context_.waiters.claim(execution.input_id);
@@ -354,7 +361,7 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
     if (resumed && (claimed || otherwise == Delivery::none)) {
       keep_held(execution);
     } else if (resumed) {
-      release_held();
+      release_held(execution);
     }
   }
   for (auto& output : outputs) {
@@ -365,8 +372,9 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
   return {};
 }
 
-// Nobody waits for what the session holds: it goes to the webhook.
-void ChainBuilder::release_held() {
+// Nobody waits for what the session holds with this execution: it goes to the webhook.
+void ChainBuilder::release_held(const model::Execution& holder) {
+  if (!holder.holds_outputs && !holder.holds_others) return;
   for (auto& output : chain_.unit.outputs) {
     if (output.delivery == Delivery::held) output.delivery = Delivery::pending;
   }
@@ -380,26 +388,31 @@ void ChainBuilder::release_held() {
 
 // What the execution that has ended held is its client's; what waited behind that can go.
 void ChainBuilder::keep_held(const model::Execution& execution) {
-  chain_.unit.outputs_kept.push_back(execution.input_id);
-  if (execution.holds_others) release_held();
+  if (execution.holds_outputs) chain_.unit.outputs_kept.push_back(execution.input_id);
+  if (execution.holds_others) release_held(execution);
+}
+
+// Whoever waited for the execution that still runs may have gone: what is held for it takes the
+// other way, and does not wait until that speaks again.
+void ChainBuilder::release_left_behind() {
+  if (!session_.execution) return;
+  const model::Execution running = *session_.execution;
+  if (!running.holds_outputs && !running.holds_others) return;
+  if (context_.waiters.awaited(running.input_id)) return;
+  chain_.changes = true;
+  release_held(running);
 }
 
 // What the unit says from its output `first` on, past the execution that runs, must not reach the
-// webhook before what that one holds, whose numbers are lower: while a client waits it is held
-// with that, else that goes, too.
+// webhook before what that one holds, whose numbers are lower: it is held with that.
 void ChainBuilder::follow_held(std::size_t first) {
   auto& running = session_.execution;
   if (!running || !running->holds_outputs) return;
-  const auto said = std::span(chain_.unit.outputs).subspan(first);
-  const auto for_webhook = [](const model::Output& output) {
-    return output.delivery == Delivery::pending;
-  };
-  if (std::ranges::none_of(said, for_webhook)) return;
-  if (!context_.waiters.awaited(running->input_id)) return release_held();
-  for (auto& output : said) {
-    if (for_webhook(output)) output.delivery = Delivery::held;
+  for (auto& output : std::span(chain_.unit.outputs).subspan(first)) {
+    if (output.delivery != Delivery::pending) continue;
+    output.delivery = Delivery::held;
+    running->holds_others = true;
   }
-  running->holds_others = true;
 }
 
 void ChainBuilder::to_inbox(const queue::Record& record) {

@@ -64,9 +64,10 @@ class ChainBuilder {
   model::Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
                                      std::vector<model::Output> outputs,
                                      const EndpointPtr& endpoint);
-  void release_held();
+  void release_held(const model::Execution& holder);
   void keep_held(const model::Execution& execution);
   void follow_held(std::size_t first);
+  void release_left_behind();
   model::Result<void> bury(const model::Event& event, const store::InboxEvent& parts,
                            const std::string& reason);
   model::Result<void> bury_waiting(const model::Event& event, const store::InboxEvent& parts,

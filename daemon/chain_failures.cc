@@ -86,7 +86,7 @@ Result<void> ChainBuilder::settle_failure(const model::Execution& execution, boo
     chain_.unit.answers.push_back(
         {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
   }
-  if (resumed) release_held();
+  if (resumed) release_held(execution);
   return {};
 }
 

@@ -3,17 +3,27 @@
 #include <memory>
 
 #include "config/settings.h"
-#include "queue/sqlite_log.h"
+#include "queue/keyed_append.h"
+#include "queue/log.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
 
-// The embedded drivers: log and store as files in the data folder, which the caller has locked.
-// `clock` must outlive what is returned.
-[[nodiscard]] model::Result<std::unique_ptr<queue::SqliteLog>> open_embedded_log(
-    const config::Settings& settings, const model::Clock& clock);
+// A log and the keys of appends to it, which are in the log or in the store.
+struct OpenedLog {
+  std::unique_ptr<queue::Log> log;
+  std::unique_ptr<queue::KeyedAppend> stored_keys;  // null where the log keeps them
+  queue::KeyedAppend* keyed = nullptr;
+};
+
+// The log that the settings name: a file in the data folder, which the caller has locked, or Kafka.
+// `store` and `clock` must outlive what is returned. Kafka's need not be there yet.
+[[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
+                                                store::Store& store, const model::Clock& clock);
+
+// The store as a file in the data folder, which the caller has locked. `clock` must outlive it.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_embedded_store(
     const config::Settings& settings, const model::Clock& clock);
 

@@ -38,14 +38,14 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
   if (!folder) return fail(folder.error());
   auto store = open_embedded_store(settings, clock);
   if (!store) return fail(store.error());
-  auto log = open_embedded_log(settings, clock);
+  auto log = open_log(settings, **store, clock);
   if (!log) return fail(log.error());
   auto seen = (*store)->sessions().highest_positions();
   if (!seen) return fail(seen.error());
   std::int64_t highest = 0;
   for (const auto& position : *seen) highest = std::max(highest, position.epoch);
-  auto epoch = (*log)->new_epoch(highest);
-  (*log)->stop();
+  auto epoch = log->log->new_epoch(highest);
+  log->log->stop();
   return epoch;
 }
 

@@ -1,13 +1,34 @@
 #include "daemon/part_settings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <utility>
 
+#include "daemon/logging.h"
 #include "daemon/version.h"
 
 namespace conversed::daemon {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+// The same from start to start, and another one for each daemon of a host: its data folder is
+// locked.
+std::string instance_of(const std::filesystem::path& data_dir) {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  std::error_code failed;
+  const auto path = std::filesystem::weakly_canonical(data_dir, failed);
+  const auto number = queue::partition_of((failed ? data_dir : path).string(),
+                                          std::numeric_limits<std::int32_t>::max());
+  return std::string(host.data()) + "-" + std::to_string(number);
+}
+
+}  // namespace
 
 api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
   api::ApiOptions options;
@@ -19,6 +40,21 @@ api::ApiOptions api_options(const config::Settings& settings, model::Timestamp s
   options.version = version;
   options.started_at = started_at;
   return options;
+}
+
+api::HttpSettings http_settings(const config::Settings& settings) {
+  api::HttpSettings http;
+  http.address = settings.listen.address;
+  http.port = settings.listen.port;
+  http.threads = settings.api.threads;
+  http.max_header = settings.api.max_header_bytes;
+  http.max_body = settings.api.max_body_bytes;
+  http.max_large_bodies = settings.limits.large_bodies_bytes;
+  http.header_timeout = settings.api.header_timeout;
+  http.body_timeout = settings.api.body_timeout;
+  http.idle_timeout = settings.api.idle_timeout;
+  http.max_connections = settings.limits.connections;
+  return http;
 }
 
 api::LockoutLimits lockout_limits(const config::SignInSettings& settings) {
@@ -34,6 +70,8 @@ flows::Limits flow_limits(const config::FlowSettings& settings) {
   limits.outputs_per_turn = settings.max_outputs;
   limits.context_bytes = settings.max_context_bytes;
   limits.profile_bytes = settings.max_profile_bytes;
+  limits.output_bytes = settings.max_output_bytes;
+  limits.call_bytes = settings.max_call_bytes;
   return limits;
 }
 
@@ -44,6 +82,14 @@ HttpClientSettings client_settings(std::string name, std::size_t connections) {
   return settings;
 }
 
+queue::LanesSettings lanes_settings(const config::Settings& settings) {
+  queue::LanesSettings lanes;
+  lanes.workers = settings.workers;
+  lanes.lane_limit = settings.limits.lane;
+  lanes.in_flight_limit = settings.limits.in_flight;
+  return lanes;
+}
+
 DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
   DelivererSettings deliverer;
   deliverer.timeout = settings.timeout;
@@ -51,6 +97,21 @@ DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
   deliverer.connections = settings.connections;
   deliverer.drain_timeout = std::min<milliseconds>(settings.timeout, milliseconds(3'000));
   return deliverer;
+}
+
+queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
+  const config::KafkaSettings& kafka = settings.queue.kafka;
+  queue::KafkaLogSettings log;
+  log.bootstrap_servers = kafka.bootstrap_servers;
+  log.topic_prefix = kafka.topic_prefix;
+  log.instance_id = kafka.instance_id.empty() ? instance_of(settings.data_dir) : kafka.instance_id;
+  for (const auto& [name, value] : kafka.properties) {
+    log.properties.emplace_back(name, value.reveal());
+  }
+  log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
+  log.delivery_timeout = kafka.delivery_timeout;
+  log.report = [](const std::string& what) { log::warn("kafka", {{"message", what}}); };
+  return log;
 }
 
 CallerSettings caller_settings(const config::CallSettings& settings) {

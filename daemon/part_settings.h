@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/auth/lockout.h"
+#include "api/http_server.h"
 #include "api/services.h"
 #include "config/settings.h"
 #include "daemon/caller.h"
@@ -12,6 +13,8 @@
 #include "daemon/job_worker.h"
 #include "daemon/proactive_setup.h"
 #include "flows/turn.h"
+#include "queue/kafka_log.h"
+#include "queue/lanes.h"
 #include "store/model/clock.h"
 
 // From what an operator sets to what each part takes.
@@ -19,10 +22,16 @@ namespace conversed::daemon {
 
 [[nodiscard]] api::ApiOptions api_options(const config::Settings& settings,
                                           model::Timestamp started_at);
+// Of the API's listener; what calls back is left to the caller.
+[[nodiscard]] api::HttpSettings http_settings(const config::Settings& settings);
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
 [[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
+// All but what is run one by one.
+[[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings);
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
+// Reports go to the log of this process.
+[[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
 [[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
 [[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings);

@@ -58,7 +58,7 @@ model::Bundle BundleReader::read() {
   known_.connections = names_in(top, "connections", "name");
   known_.lexicons = names_in(top, "lexicons", "name");
   known_.tokens = names_in(top, "tokens", "label");
-  flow_names_ = names_in(top, "flows", "name");
+  known_.flows = names_in(top, "flows", "name");
   read_project(top);
   top.each("members", [this](const View& view) { read_member(view); });
   top.each("tokens", [this](const View& view) { read_token(view); });

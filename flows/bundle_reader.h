@@ -59,7 +59,6 @@ class BundleReader {
   model::Bundle bundle_;
   KnownNames known_;
   Names locales_;
-  Names flow_names_;  // that an Endpoint may refer to
   Names seen_members_;
   Names seen_tokens_;
   Names seen_connections_;

@@ -49,8 +49,9 @@ void BundleReader::read_endpoint(const View& view) {
   expect_unique(fields, "name", endpoint.name, seen_endpoints_);
   endpoint.flow = fields.name("flow");
   if (const auto at = fields.find("flow");
-      at && !endpoint.flow.empty() && !flow_names_.contains(endpoint.flow)) {
-    at->problem("there is no Flow '" + endpoint.flow + "'" + near_name(endpoint.flow, flow_names_));
+      at && !endpoint.flow.empty() && !known_.flows.contains(endpoint.flow)) {
+    at->problem("there is no Flow '" + endpoint.flow + "'" +
+                near_name(endpoint.flow, known_.flows));
   }
   if (const auto at = fields.find("sessionExpiry")) {
     endpoint.session_expiry = at->duration(seconds(1), longest).value_or(endpoint.session_expiry);
@@ -111,8 +112,8 @@ void BundleReader::read_journey(const View& view) {
     if (const auto at = fields.find("text"))
       at->problem("a journey has a text or a Flow, not both");
     const auto name = flow->name();
-    if (name && !flow_names_.contains(*name)) {
-      flow->problem("there is no Flow '" + *name + "'" + near_name(*name, flow_names_));
+    if (name && !known_.flows.contains(*name)) {
+      flow->problem("there is no Flow '" + *name + "'" + near_name(*name, known_.flows));
     }
   } else if (count_characters(fields.text("text")) > max_text_characters) {
     if (const auto at = fields.find("text")) at->problem("the text is too long");

@@ -156,17 +156,17 @@ void FlowCompiler::node(const View& view, std::string path, NodeIndex index, Nod
   for (const auto& member : view.value().members()) {
     if (member.name != type->name) continue;
     const View config_view = view.member(member);
-    NodeConfig config(*this, *type, view, config_view, std::move(path), next);
+    NodeConfig config(*this, *type, view, config_view, std::move(path), index, next);
     auto made = type->create(config);
     // Only now: creating branches has moved the array.
     Flow::Slot& slot = flow_->slots_[static_cast<std::size_t>(index)];
-    slot = {std::move(made), type, std::move(address), next};
+    slot = {std::move(made), type, std::move(address), next, config.take_outline()};
     return;
   }
 }
 
-void FlowCompiler::expect_node(const View& reference, std::string id) {
-  references_.push_back({std::move(id), reference.value().place(), reference.path()});
+void FlowCompiler::expect_node(const View& reference, std::string id, NodeIndex from) {
+  references_.push_back({std::move(id), reference.value().place(), reference.path(), from});
 }
 
 void FlowCompiler::check_references() {
@@ -175,7 +175,11 @@ void FlowCompiler::check_references() {
     if (is_node_id(address)) ids.insert(address);
   }
   for (auto& reference : references_) {
-    if (ids.contains(reference.id)) continue;
+    if (ids.contains(reference.id)) {
+      auto& ways = flow_->slots_[static_cast<std::size_t>(reference.from)].outline.ways;
+      ways.push_back({reference.id, flow_->by_address_[reference.id]});
+      continue;
+    }
     report_.add(
         reference.place, std::move(reference.path),
         "no Node of this Flow has the id '" + reference.id + "'" + near_name(reference.id, ids));

@@ -22,6 +22,7 @@ struct KnownNames {
   std::set<std::string, std::less<>> connections;
   std::set<std::string, std::less<>> lexicons;
   std::set<std::string, std::less<>> tokens;  // labels
+  std::set<std::string, std::less<>> flows;
 };
 
 struct FlowLimits {
@@ -46,12 +47,42 @@ class Flow {
                                                            const KnownNames* known,
                                                            const FlowLimits& limits = {});
 
+  // A way that a Node may take besides the one to what follows it.
+  struct Way {
+    std::string name;  // of the field: `then`, `cases: yes`, `onError`
+    NodeIndex to = end_of_flow;
+  };
+  // What of its project a Node names.
+  struct Use {
+    enum class Kind : std::uint8_t { connection, flow, lexicon, slot };
+    Kind kind = Kind::connection;
+    std::string name;
+    Place place;
+  };
+  // What it reads by name below `input`, `context` or `profile`.
+  struct Read {
+    std::string root;
+    std::string name;
+    Place place;
+  };
+  // What tools know of a Node; nothing that runs needs it.
+  struct Outline {
+    Place place;
+    std::string label;      // what it says or asks, as it is written; may be empty
+    bool continues = true;  // it may go on with what follows it
+    std::vector<Way> ways;
+    std::vector<Use> uses;
+    std::vector<Read> reads;
+    std::vector<std::string> writes;  // paths, such as `context.cart.total`
+  };
+
   // A Node where it stands in the Flow.
   struct Slot {
     std::unique_ptr<const Node> node;
     const NodeType* type = nullptr;
     std::string address;  // its id, else its path, such as `nodes[3].then[0]`
     NodeIndex next = end_of_flow;
+    Outline outline;
   };
 
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -24,8 +24,9 @@ class FlowCompiler {
   // list is empty. `path`: of the list in the Flow.
   [[nodiscard]] NodeIndex sequence(const View& list, const std::string& path, NodeIndex next);
 
-  // Says later, when all Nodes are known, that there is no such Node.
-  void expect_node(const View& reference, std::string id);
+  // Says later, when all Nodes are known, that there is no such Node; else it is a way of the Node
+  // at `from`.
+  void expect_node(const View& reference, std::string id, NodeIndex from);
 
   [[nodiscard]] const KnownNames* known() const { return known_; }
 
@@ -34,6 +35,7 @@ class FlowCompiler {
     std::string id;
     Place place;
     std::string path;
+    NodeIndex from;
   };
 
   void node(const View& view, std::string path, NodeIndex index, NodeIndex next);

@@ -131,12 +131,10 @@ model::Effects follow_up_effects(model::Session session, const model::Event& eve
 
 std::string follow_up_flow_of(const model::Session& session) {
   const json& state = session.flow_state;
-  if (!state.is_object() || !state.contains("behind")) return {};
-  const json* place = state.contains("waiting") ? &state.at("waiting") : nullptr;
-  if (place == nullptr && session.execution) place = &session.execution->state;
-  if (place == nullptr || !place->is_object()) return {};
-  const auto name = place->find("flow");
-  return name != place->end() && name->is_string() ? name->get<std::string>() : std::string();
+  // With neither, its execution has failed.
+  if (!state.is_object() || (!state.contains("waiting") && !session.execution)) return {};
+  const auto name = state.find("followUpFlow");
+  return name != state.end() && name->is_string() ? name->get<std::string>() : std::string();
 }
 
 std::optional<FollowUpCounts> counts_from(const json& flow_state) {

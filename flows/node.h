@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <variant>
 
 #include "store/model/effects.h"
@@ -29,10 +30,15 @@ struct Stop {};          // the execution ends; the next input starts the Flow a
 struct CallUpstream {    // the Turn ends; the answer goes to this Node's `on_call_result`. The Turn
   model::HttpCall http;  // sets `idempotency_key`.
 };
-struct Sleep {  // the Turn ends; this Node's `on_timer` runs after `duration`
+struct Enter {  // the first Node of another Flow of the project
+  std::string flow;
+  bool comes_back = true;  // after that Flow's end comes what follows this Node; else nothing
+};
+struct Restart {};  // the first Node of the Endpoint's Flow; whatever Flows were entered are left
+struct Sleep {      // the Turn ends; this Node's `on_timer` runs after `duration`
   std::chrono::milliseconds duration{};
 };
-using Step = std::variant<Continue, Jump, Wait, Stop, CallUpstream, Sleep>;
+using Step = std::variant<Continue, Jump, Wait, Stop, CallUpstream, Enter, Restart, Sleep>;
 
 // One compiled Node of a Flow. Immutable: threads run it side by side, what changes is in the Turn.
 // Each function does no I/O, reads no clock and blocks on nothing. An Error fails the whole Turn,

@@ -15,9 +15,18 @@ using expression::JsonTemplate;
 using expression::Path;
 using expression::Template;
 
-Expression expression_from(const View& view, std::string_view source) {
+void note_reads(Flow::Outline& outline, const View& view, const expression::MembersRead& reads) {
+  for (const auto& [root, name] : reads) {
+    outline.reads.push_back({root, name, view.value().place()});
+  }
+}
+
+Expression expression_from(Flow::Outline& outline, const View& view, std::string_view source) {
   auto compiled = Expression::compile(source);
-  if (compiled) return std::move(*compiled);
+  if (compiled) {
+    note_reads(outline, view, compiled->members_read());
+    return std::move(*compiled);
+  }
   view.problem(compiled.error().message);
   return std::move(*Expression::compile("null"));
 }
@@ -29,27 +38,34 @@ expression::IsLabel labels(const KnownNames* known) {
       [known](std::string_view label) { return known == nullptr || known->tokens.contains(label); };
 }
 
-Template template_from(const View& view, const KnownNames* known) {
+Template template_from(Flow::Outline& outline, const View& view, const KnownNames* known) {
   auto compiled = Template::compile(view.text().value_or(""), {}, labels(known));
-  if (compiled) return std::move(*compiled);
+  if (compiled) {
+    note_reads(outline, view, compiled->members_read());
+    return std::move(*compiled);
+  }
   view.problem(compiled.error().message);
   return std::move(*Template::compile(""));
 }
 
 // Each text of the value is checked on its own, so that a problem has the place of its text.
-void check_templates(const View& view, const KnownNames* known) {
+void check_templates(Flow::Outline& outline, const View& view, const KnownNames* known) {
   const Located& value = view.value();
   if (value.is_text()) {
-    (void)template_from(view, known);
+    (void)template_from(outline, view, known);
     return;
   }
-  for (std::size_t i = 0; i < value.items().size(); ++i) check_templates(view.item(i), known);
-  for (const auto& member : value.members()) check_templates(view.member(member), known);
+  for (std::size_t i = 0; i < value.items().size(); ++i) {
+    check_templates(outline, view.item(i), known);
+  }
+  for (const auto& member : value.members()) {
+    check_templates(outline, view.member(member), known);
+  }
 }
 
-JsonTemplate json_template_from(const View& view, const KnownNames* known) {
+JsonTemplate json_template_from(Flow::Outline& outline, const View& view, const KnownNames* known) {
   const std::size_t before = view.report().size();
-  check_templates(view, known);
+  check_templates(outline, view, known);
   if (view.report().size() == before) {
     auto compiled = JsonTemplate::compile(view.value().to_json(), {}, labels(known));
     if (compiled) return std::move(*compiled);
@@ -97,13 +113,15 @@ bool is_reserved_header(std::string_view name) {
 }  // namespace
 
 NodeConfig::NodeConfig(FlowCompiler& compiler, const NodeType& type, const View& node,
-                       const View& config, std::string path, NodeIndex next)
+                       const View& config, std::string path, NodeIndex here, NodeIndex next)
     : compiler_(compiler),
       type_(type),
       node_(node),
       config_(config),
       path_(std::move(path)),
+      here_(here),
       next_(next) {
+  outline_.place = node.value().place();
   check_keys();
 }
 
@@ -169,13 +187,14 @@ void NodeConfig::problem(std::string_view field, std::string message) {
 
 Template NodeConfig::text_template(std::string_view field) {
   const auto found = require(field);
-  return found ? template_from(*found, compiler_.known()) : std::move(*Template::compile(""));
+  return found ? template_from(outline_, *found, compiler_.known())
+               : std::move(*Template::compile(""));
 }
 
 std::optional<Template> NodeConfig::optional_template(std::string_view field) {
   const auto found = find(field);
   if (!found) return std::nullopt;
-  return template_from(*found, compiler_.known());
+  return template_from(outline_, *found, compiler_.known());
 }
 
 std::vector<Template> NodeConfig::alternatives(std::string_view field) {
@@ -183,13 +202,13 @@ std::vector<Template> NodeConfig::alternatives(std::string_view field) {
   const auto found = require(field);
   if (!found) return list;
   if (!found->value().is_array()) {
-    list.push_back(template_from(*found, compiler_.known()));
+    list.push_back(template_from(outline_, *found, compiler_.known()));
     return list;
   }
   const std::size_t count = found->value().items().size();
   if (count == 0) found->problem("the list is empty");
   for (std::size_t i = 0; i < count; ++i)
-    list.push_back(template_from(found->item(i), compiler_.known()));
+    list.push_back(template_from(outline_, found->item(i), compiler_.known()));
   return list;
 }
 
@@ -199,16 +218,16 @@ Expression NodeConfig::condition(std::string_view field) {
   // `if: true` is what somebody writes who tries things out.
   const auto& scalar = found->value().scalar();
   if (scalar.is_boolean() || scalar.is_number()) {
-    return expression_from(*found, scalar.dump());
+    return expression_from(outline_, *found, scalar.dump());
   }
   const auto text = found->text();
-  return text ? expression_from(*found, *text) : std::move(*Expression::compile("null"));
+  return text ? expression_from(outline_, *found, *text) : std::move(*Expression::compile("null"));
 }
 
 std::optional<JsonTemplate> NodeConfig::json_template(std::string_view field) {
   const auto found = find(field);
   if (!found) return std::nullopt;
-  return json_template_from(*found, compiler_.known());
+  return json_template_from(outline_, *found, compiler_.known());
 }
 
 std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_view field) {
@@ -226,7 +245,7 @@ std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_vi
     } else if (is_reserved_header(member.name)) {
       view.problem("the header '" + member.name + "' is set by the sender of the request");
     }
-    list.emplace_back(member.name, template_from(view, compiler_.known()));
+    list.emplace_back(member.name, template_from(outline_, view, compiler_.known()));
   }
   return list;
 }
@@ -235,7 +254,15 @@ std::optional<Path> NodeConfig::path(std::string_view field) {
   const auto found = find(field);
   if (!found) return std::nullopt;
   const auto text = found->text();
-  return text ? path_from(*found, *text) : std::nullopt;
+  auto path = text ? path_from(*found, *text) : std::nullopt;
+  if (path) outline_.writes.push_back(path->text());
+  return path;
+}
+
+Path NodeConfig::path_or(std::string_view field, const char* otherwise) {
+  if (auto given = path(field)) return std::move(*given);
+  outline_.writes.emplace_back(otherwise);
+  return std::move(*Path::compile(otherwise));
 }
 
 std::string NodeConfig::choice(std::string_view field, std::span<const std::string_view> choices,
@@ -277,6 +304,7 @@ std::string NodeConfig::connection(std::string_view field) {
   if (known != nullptr && !known->connections.contains(*name)) {
     found->problem("there is no Connection '" + *name + "'" + near_name(*name, known->connections));
   }
+  use(Flow::Use::Kind::connection, *found, *name);
   return *name;
 }
 
@@ -284,13 +312,81 @@ std::string NodeConfig::node_id(std::string_view field) {
   const auto found = require(field);
   const auto id = found ? found->text() : std::nullopt;
   if (!id) return {};
-  compiler_.expect_node(*found, *id);
+  compiler_.expect_node(*found, *id, here_);
   return *id;
+}
+
+void NodeConfig::use(Flow::Use::Kind kind, const View& at, std::string name) {
+  outline_.uses.push_back({kind, std::move(name), at.value().place()});
+}
+
+std::string NodeConfig::flow_name(std::string_view field) {
+  const auto found = require(field);
+  auto name = found ? found->name() : std::nullopt;
+  if (!name) return {};
+  const KnownNames* known = compiler_.known();
+  if (known != nullptr && !known->flows.contains(*name)) {
+    found->problem("there is no Flow '" + *name + "'" + near_name(*name, known->flows));
+  }
+  use(Flow::Use::Kind::flow, *found, *name);
+  return *name;
+}
+
+std::string NodeConfig::lexicon(std::string_view field) {
+  const auto found = find(field);
+  auto name = found ? found->name() : std::nullopt;
+  if (!name) return {};
+  const KnownNames* known = compiler_.known();
+  if (known != nullptr && !known->lexicons.contains(*name)) {
+    found->problem("there is no lexicon '" + *name + "'" + near_name(*name, known->lexicons));
+  }
+  use(Flow::Use::Kind::lexicon, *found, *name);
+  return *name;
+}
+
+std::optional<Regex> NodeConfig::regex(std::string_view field, Regex::Case which) {
+  const auto found = find(field);
+  const auto text = found ? found->text() : std::nullopt;
+  if (!text) return std::nullopt;
+  auto compiled = Regex::compile(*text, which);
+  if (compiled) return std::move(*compiled);
+  found->problem(compiled.error().message);
+  return std::nullopt;
+}
+
+bool NodeConfig::flag(std::string_view field, bool otherwise) {
+  const auto found = find(field);
+  return found ? found->flag().value_or(otherwise) : otherwise;
+}
+
+std::string NodeConfig::slot(std::string_view field) {
+  const auto found = find(field);
+  auto name = found ? found->name() : std::nullopt;
+  if (!name) return {};
+  use(Flow::Use::Kind::slot, *found, *name);
+  return *name;
+}
+
+Flow::Outline NodeConfig::take_outline() {
+  for (const std::string_view field : {"text", "condition", "on"}) {
+    const auto found = find(field);
+    if (!found) continue;
+    const Located* value = &found->value();
+    if (value->is_array() && !value->items().empty()) value = &value->items().front();
+    if (value->is_scalar()) {
+      outline_.label = value->is_text() ? value->text() : value->scalar().dump();
+    }
+    break;
+  }
+  return std::move(outline_);
 }
 
 NodeIndex NodeConfig::branch(std::string_view field) {
   const auto found = find(field);
-  return found ? compiler_.sequence(*found, path_ + '.' + std::string(field), next_) : next_;
+  const NodeIndex first =
+      found ? compiler_.sequence(*found, path_ + '.' + std::string(field), next_) : next_;
+  outline_.ways.push_back({std::string(field), first});
+  return first;
 }
 
 std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_view field) {
@@ -304,6 +400,7 @@ std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_
   for (const auto& member : found->value().members()) {
     const std::string path = path_ + '.' + std::string(field) + "[\"" + member.name + "\"]";
     list.emplace_back(member.name, compiler_.sequence(found->member(member), path, next_));
+    outline_.ways.push_back({member.name, list.back().second});
   }
   return list;
 }
@@ -324,8 +421,10 @@ std::vector<std::pair<Path, JsonTemplate>> NodeConfig::assignments(std::string_v
   for (const auto& member : config_.value().members()) {
     const View view = config_.member(member);
     auto path = place_below(view, root, member.name);
-    auto value = json_template_from(view, compiler_.known());
-    if (path) list.emplace_back(std::move(*path), std::move(value));
+    auto value = json_template_from(outline_, view, compiler_.known());
+    if (!path) continue;
+    outline_.writes.push_back(path->text());
+    list.emplace_back(std::move(*path), std::move(value));
   }
   return list;
 }

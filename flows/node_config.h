@@ -13,7 +13,9 @@
 #include "flows/expression/path.h"
 #include "flows/expression/template.h"
 #include "flows/fields.h"
+#include "flows/flow.h"
 #include "flows/node.h"
+#include "flows/regex.h"
 
 namespace conversed::flows {
 
@@ -27,7 +29,7 @@ class NodeConfig {
  public:
   // `node` is the whole Node, `config` the value under the type's name; both outlive this.
   NodeConfig(FlowCompiler& compiler, const NodeType& type, const View& node, const View& config,
-             std::string path, NodeIndex next);
+             std::string path, NodeIndex here, NodeIndex next);
 
   // The Node that follows this one; where a missing branch leads.
   [[nodiscard]] NodeIndex next() const { return next_; }
@@ -44,6 +46,7 @@ class NodeConfig {
   [[nodiscard]] std::vector<std::pair<std::string, expression::Template>> headers(
       std::string_view field);
   [[nodiscard]] std::optional<expression::Path> path(std::string_view field);
+  [[nodiscard]] expression::Path path_or(std::string_view field, const char* otherwise);
   [[nodiscard]] std::string choice(std::string_view field,
                                    std::span<const std::string_view> choices,
                                    std::string_view otherwise);
@@ -70,6 +73,21 @@ class NodeConfig {
   // For free-form Nodes: one name or a list of names of places below `root`.
   [[nodiscard]] std::vector<expression::Path> places(std::string_view root);
 
+  // The name of another Flow of the project; required.
+  [[nodiscard]] std::string flow_name(std::string_view field);
+  // The name of a lexicon that this Flow uses; empty if the field is missing.
+  [[nodiscard]] std::string lexicon(std::string_view field);
+  // Nothing, and a problem, if the field is there and no regular expression.
+  [[nodiscard]] std::optional<Regex> regex(std::string_view field, Regex::Case which);
+  [[nodiscard]] bool flag(std::string_view field, bool otherwise);
+  // The name of a slot; empty if the field is missing.
+  [[nodiscard]] std::string slot(std::string_view field);
+  // For Nodes that go the ways of their branches only: nothing then comes after the Node itself.
+  void never_continues() { outline_.continues = false; }
+
+  // What tools want to know of the Node; call it last.
+  [[nodiscard]] Flow::Outline take_outline();
+
   // Any other check.
   [[nodiscard]] std::optional<View> find(std::string_view field) const;
   void problem(std::string_view field, std::string message);
@@ -77,13 +95,16 @@ class NodeConfig {
  private:
   void check_keys();
   [[nodiscard]] std::optional<View> require(std::string_view field);
+  void use(Flow::Use::Kind kind, const View& at, std::string name);
 
   FlowCompiler& compiler_;
   const NodeType& type_;
   const View& node_;
   const View& config_;
   const std::string path_;  // of this Node in its Flow, such as `nodes[3].then[0]`
+  const NodeIndex here_;
   const NodeIndex next_;
+  Flow::Outline outline_;
 };
 
 }  // namespace conversed::flows

@@ -7,22 +7,33 @@ namespace conversed::flows {
 namespace {
 
 // By name: find_node_type searches by halves.
-constexpr std::array<const NodeType*, 17> all{
+constexpr std::array<const NodeType*, 28> all{
+    &add_lexicon_keyphrase_node,
     &add_to_context_node,
     &cancel_follow_up_node,
+    &copy_slots_to_context_node,
+    &execute_flow_node,
     &follow_up_node,
     &go_to_node,
+    &handover_node,
     &http_request_node,
     &if_node,
+    &interval_node,
     &log_node,
     &once_node,
     &question_node,
+    &regex_slot_filler_node,
     &remove_from_context_node,
+    &remove_from_profile_node,
     &reset_context_node,
+    &reset_profile_node,
+    &reset_state_node,
     &say_node,
+    &set_state_node,
     &sleep_node,
     &stop_node,
     &switch_node,
+    &think_node,
     &update_profile_node,
     &wait_node,
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "flows/lexicon/lexicon.h"
 #include "flows/node_types.h"
 
 namespace conversed::flows {
@@ -43,6 +44,8 @@ std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
 }  // namespace
 
 Turn::Turn(TurnInput input) : input_(std::move(input)) {
+  frame_.flow = &input_.flow;
+  frame_.version = input_.flow_version;
   effects_.session = std::move(input_.session);
   context_.value = &effects_.session.context;
   context_.limit = input_.limits.context_bytes;
@@ -146,8 +149,126 @@ void Turn::reset_context() {
   context_.is_measured = false;
 }
 
+void Turn::reset_profile() {
+  Root& profile = root(expression::Path::Root::profile);
+  *profile.value = nlohmann::json::object();
+  profile.is_measured = false;
+}
+
 void Turn::set_input_error(std::string_view code, std::string_view message, int status) {
   input_object_["error"] = {{"code", code}, {"message", message}, {"status", status}};
+}
+
+Result<nlohmann::json*> Turn::memory() {
+  // Two Flows may have Nodes of one address. Names of Flows hold no line feed.
+  const bool own = !input_.is_follow_up_flow && flow().name() == input_.flow.name();
+  const std::string key = own ? here().address : flow().name() + '\n' + here().address;
+  const auto found = memory_.find(key);
+  if (found != memory_.end()) return &*found;
+  if (memory_.size() >= input_.limits.memory_keys) {
+    return failure(model::Errc::too_large, "the session remembers something of more than " +
+                                               std::to_string(input_.limits.memory_keys) +
+                                               " Nodes");
+  }
+  return &memory_[key];
+}
+
+void Turn::set_state(std::string name) {
+  state_ = std::move(name);
+  input_object_["state"] = state_.empty() ? default_state : state_;
+}
+
+Result<void> Turn::replace_input(std::string text, nlohmann::json data) {
+  input_object_["type"] = text.empty() ? "data" : "text";
+  input_object_["text"] = std::move(text);
+  input_object_["data"] = data.is_null() ? nlohmann::json::object() : std::move(data);
+  input_object_["slots"] = nlohmann::json::object();
+  return find_slots(input_.flow);
+}
+
+namespace {
+
+// What a session has added to a lexicon. Its shape was checked when it was stored; what does not
+// fit is left out.
+std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
+  std::vector<lexicon::Entry> entries;
+  const auto texts = [](const nlohmann::json& value, const char* name) {
+    std::vector<std::string> found;
+    if (!value.contains(name) || !value[name].is_array()) return found;
+    for (const auto& item : value[name]) {
+      if (item.is_string()) found.push_back(item.get<std::string>());
+    }
+    return found;
+  };
+  for (const auto& item : list) {
+    if (!item.is_object() || !item.contains("main") || !item["main"].is_string()) continue;
+    entries.push_back({.main_keyphrase = item["main"].get<std::string>(),
+                       .keyphrases = texts(item, "keyphrases"),
+                       .slots = texts(item, "slots"),
+                       .data = item.value("data", nlohmann::json())});
+  }
+  return entries;
+}
+
+}  // namespace
+
+Result<void> Turn::find_slots(const Flow& flow) {
+  if (input_text().empty() || flow.lexicons().empty() || input_.library == nullptr) return {};
+  std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
+  for (const auto& name : flow.lexicons()) {
+    auto found = input_.library->find_lexicon(name);
+    if (!found && found.error().code == model::Errc::not_found) continue;
+    if (!found) return model::fail(found.error());
+    const auto added = keyphrases_.find(name);
+    if (added != keyphrases_.end()) {
+      held.push_back(
+          std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
+    }
+    held.push_back(std::move(*found));
+  }
+  std::vector<const lexicon::Lexicon*> lexicons;
+  lexicons.reserve(held.size());
+  for (const auto& one : held) lexicons.push_back(one.get());
+  auto slots = lexicon::find_slots(input_text(), lexicons);
+  // What was found before, by another Flow's lexicons or a Node, stays.
+  for (auto& [slot, hits] : slots.items()) {
+    auto& known = input_object_["slots"];
+    if (!known.contains(slot)) known[slot] = std::move(hits);
+  }
+  return {};
+}
+
+Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entry) {
+  constexpr std::size_t max_entry_bytes = 4096;
+  if (!nests_within(entry, input_.limits.value_depth) ||
+      json_size(entry, max_entry_bytes) > max_entry_bytes) {
+    return failure(model::Errc::too_large,
+                   "a keyphrase with its synonyms and data is larger than " +
+                       std::to_string(max_entry_bytes) + " bytes");
+  }
+  std::size_t known = 0;
+  for (const auto& list : keyphrases_) known += list.size();
+  auto& list = keyphrases_[lexicon];
+  if (!list.is_array()) list = nlohmann::json::array();
+  const auto same = std::ranges::find_if(
+      list, [&](const nlohmann::json& item) { return item["main"] == entry["main"]; });
+  if (same != list.end()) {
+    *same = std::move(entry);
+    return {};
+  }
+  if (known >= input_.limits.keyphrases) {
+    return failure(model::Errc::too_large, "the session adds more than " +
+                                               std::to_string(input_.limits.keyphrases) +
+                                               " keyphrases to lexicons");
+  }
+  list.push_back(std::move(entry));
+  return {};
+}
+
+void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
+  auto& hits = input_object_["slots"][slot];
+  if (!hits.is_array()) hits = nlohmann::json::array();
+  hits.push_back(std::move(hit));
 }
 
 Result<void> Turn::follow_up(FollowUpWish wish) {
@@ -187,10 +308,6 @@ void Turn::cancel_follow_ups() {
   effects_.follow_ups.clear();
 }
 
-bool Turn::first_pass() {
-  return once_marks_.emplace(here().address, true).second;
-}
-
 std::size_t Turn::random_below(std::size_t bound) {
   const auto drawn = static_cast<std::size_t>(scope_.random.next() * static_cast<double>(bound));
   return std::min(drawn, bound - 1);
@@ -208,8 +325,8 @@ void Turn::log(std::string line) {
 }
 
 tl::unexpected<model::Error> Turn::failure(model::Errc code, std::string_view message) const {
-  std::string text = "Flow '" + input_.flow.name() + "'";
-  if (at_ != end_of_flow) {
+  std::string text = "Flow '" + flow().name() + "'";
+  if (frame_.at != end_of_flow) {
     text += ", Node " + here().address + " (" + std::string(here().type->name) + ")";
   }
   return model::fail(code, text + ": " + std::string(message));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -12,10 +13,14 @@
 #include "flows/expression/scope.h"
 #include "flows/flow.h"
 #include "flows/follow_up.h"
+#include "flows/library.h"
 #include "store/model/assets.h"
 #include "store/model/effects.h"
 
 namespace conversed::flows {
+
+// What `input.state` says until a Node sets it.
+inline constexpr const char* default_state = "default";
 
 // Bounds of what Flows may do; over one, the Turn fails and has no effects.
 struct Limits {
@@ -28,6 +33,9 @@ struct Limits {
   std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
   std::size_t value_depth = 48;  // of what is written to a context or profile, its path included
   std::size_t turns_per_execution = 1000;
+  std::size_t flow_depth = 20;     // Flows that were entered and have not come back, the first too
+  std::size_t keyphrases = 100;    // that a session's Nodes add to lexicons
+  std::size_t memory_keys = 2000;  // Nodes of which a session remembers something, as of `once`
 };
 
 // All that a Turn depends on. What is referred to must outlive the call of `run_turn`.
@@ -41,7 +49,8 @@ struct TurnInput {
   const model::Event& event;
   model::Timestamp now{};
   const Limits& limits;
-  std::int64_t flow_version = 0;  // of `flow`: an execution that begins is pinned to it
+  std::int64_t flow_version = 0;     // of `flow`: an execution that begins is pinned to it
+  const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
   // `flow` is not the Endpoint's own: a follow-up has begun it, or `follow_up_flow_of` names it.
   bool is_follow_up_flow = false;
 };
@@ -61,7 +70,8 @@ struct TurnInput {
 // Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
 // `invalid_argument` and `too_large` (the Flow's own failure or a limit; the message names the
 // Node), `bad_upstream` (a failed call without `onError`), `internal` (stored state that can't be
-// read). Any of them means: no effects. Thread-safe.
+// read). Any of them means: no effects. `unavailable` and `timed_out` are the Library's: nothing is
+// wrong with the Turn, it can run again later. Thread-safe.
 [[nodiscard]] Result<model::Effects> run_turn(TurnInput input);
 
 // True if an input accepted at `accepted_at` finds a session that has had no input yet (its last
@@ -102,11 +112,14 @@ class Turn {
   [[nodiscard]] const expression::Scope& scope() const { return scope_; }
   // `input.text`; empty if the input had data only.
   [[nodiscard]] const std::string& input_text() const;
-  [[nodiscard]] const Flow& flow() const { return input_.flow; }
+  // The Flow of the Node that runs; not the Endpoint's while another one is entered.
+  [[nodiscard]] const Flow& flow() const { return *frame_.flow; }
   [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
   // The Node that runs.
-  [[nodiscard]] const Flow::Slot& here() const { return input_.flow.slot(at_); }
+  [[nodiscard]] const Flow::Slot& here() const { return frame_.flow->slot(frame_.at); }
+  // `input`, for Nodes that change what the Flow takes the input for.
+  [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
 
   // Says something to the user. `data` is null when there is none.
   [[nodiscard]] Result<void> output(std::string text, nlohmann::json data);
@@ -114,10 +127,21 @@ class Turn {
   [[nodiscard]] Result<void> assign(const expression::Path& path, nlohmann::json value);
   void erase(const expression::Path& path);
   void reset_context();
+  void reset_profile();
   // Sets `input.error`, for the branch that deals with it.
   void set_input_error(std::string_view code, std::string_view message, int status);
-  // True the first time in this session that the Node that runs asks.
-  [[nodiscard]] bool first_pass();
+  // Takes another text and other data for the input's; its slots are found anew, by the lexicons of
+  // the Endpoint's Flow.
+  [[nodiscard]] Result<void> replace_input(std::string text, nlohmann::json data);
+  // What the Node that runs remembers for as long as the session lives. Null at first.
+  [[nodiscard]] Result<nlohmann::json*> memory();
+  // `input.state`: a word by which a Flow knows how far a conversation has come.
+  void set_state(std::string name);
+  // Puts a keyphrase beside those of a lexicon, for this session alone; what has the same main
+  // keyphrase in it is replaced. It shows from the next input on.
+  [[nodiscard]] Result<void> add_keyphrase(const std::string& lexicon, nlohmann::json entry);
+  // Puts a hit into `input.slots`.
+  void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1); the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
   // Has the user followed up, in place of the journey of the project. `too_large` if one execution
@@ -149,6 +173,14 @@ class Turn {
   };
   [[nodiscard]] Root& root(expression::Path::Root which);
   [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
+  [[nodiscard]] Result<void> find_slots(const Flow& flow);
+
+  // Where a Flow stands.
+  struct Frame {
+    const Flow* flow = nullptr;  // the input holds the Endpoint's, the runner all others
+    std::int64_t version = 0;
+    NodeIndex at = end_of_flow;
+  };
 
   TurnInput input_;
   model::Effects effects_;
@@ -167,15 +199,17 @@ class Turn {
 
   // The session's; they go into its Flow state.
   std::int64_t executions_ = 0;
-  nlohmann::json once_marks_ = nlohmann::json::object();
-  std::string waits_at_;  // a Node's address; empty: the Flow starts at its beginning
+  nlohmann::json memory_ = nlohmann::json::object();      // by Node
+  nlohmann::json keyphrases_ = nlohmann::json::object();  // added ones, by lexicon
+  std::string state_;                                     // empty: the default one
+  bool waits_ = false;  // at the frames below; else the Flow starts at its beginning
   nlohmann::json node_state_;
   FollowUpCounts follow_up_counts_;
   // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.
   nlohmann::json behind_;
-  bool is_follow_up_flow_ = false;
 
-  NodeIndex at_ = end_of_flow;
+  Frame frame_;                 // of the Node that runs
+  std::vector<Frame> callers_;  // those to come back to, the Endpoint's Flow first
 };
 
 }  // namespace conversed::flows

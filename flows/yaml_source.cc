@@ -296,7 +296,11 @@ Checked<Located> read_yaml(std::string_view text, std::string_view file_name,
   } catch (const Refusal& refusal) {
     return refuse(file_name, refusal.place, refusal.message);
   } catch (const YAML::Exception& error) {
-    return refuse(file_name, place_of(error.mark), "no valid YAML: " + error.msg);
+    // What its scanner says of `{text: Which one?}`, where YAML would end the text behind the mark.
+    const bool unquoted = error.msg == YAML::ErrorMsg::UNKNOWN_TOKEN;
+    return refuse(file_name, place_of(error.mark),
+                  "no valid YAML: " + error.msg +
+                      (unquoted ? "; within {} and [] a text with a '?' stands in quotes" : ""));
   }
 }
 

@@ -112,14 +112,14 @@ class Log {
  public:
   virtual ~Log() = default;
 
-  // Appends, and calls `done` exactly once: on a thread of the log once the record is durable, in
-  // the order of the appends of one caller; or, for an immediate refusal, inside this call. `done`
-  // must not block or throw. A consumer may see the record before `done` runs. Errors:
+  // Appends, and calls `done` exactly once: on a thread of the log once the record is durable, by
+  // caller and key in the order of the appends; or, for an immediate refusal, inside this call.
+  // `done` must not block or throw. A consumer may see the record before `done` runs. Errors:
   //   too_large    above the driver's record limit; nothing was done
   //   too_many     the bounded buffer is full; nothing was done
   //   unavailable  disk full, broker down, or the log is stopped; nothing was done
   //   timed_out    the outcome is unknown: the record may turn up in the log
-  //   bad_upstream the broker refused the record; nothing was done
+  //   bad_upstream the broker, or the file, refused the record; nothing was done
   virtual void append(Record record, AppendCallback done) = 0;
 
   // A consumer that starts at the committed positions. `listener` must outlive it. Errors:

@@ -47,8 +47,8 @@ enum class Pruning : std::uint8_t { on, held };
 // calls back in the order of the appends. One consumer at a time, which reads through a connection
 // of its own what is no longer in memory; keys are looked up through a third one, which works
 // on a full disk, too. Disk full and I/O errors: `unavailable`, or `timed_out`
-// when a COMMIT failed in a way that leaves its outcome open; each further append tries again, and
-// the thread does by itself.
+// when a COMMIT failed in a way that leaves its outcome open; a file that refuses the record, or is
+// damaged: `bad_upstream`. Each further append tries again, and the thread does by itself.
 class SqliteLog final : public Log, public KeyedAppend {
  public:
   // Opens or makes the file and starts the thread. `clock` must outlive the log. Nobody else may

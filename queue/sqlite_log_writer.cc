@@ -24,6 +24,23 @@ Result<void> undone(int code, std::string_view doing) {
   return model::fail(Errc::unavailable, sqlite_error(code, doing).message);
 }
 
+// The same for a record. A file that won't have it, or is no log of ours any more, is not one that
+// can't be written to at present.
+Result<void> not_appended(int code, std::string_view doing) {
+  const int primary = code & 0xff;
+  const bool refused = primary == SQLITE_CONSTRAINT || primary == SQLITE_MISMATCH ||
+                       primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB ||
+                       primary == SQLITE_ERROR;
+  if (!refused) return undone(code, doing);
+  return model::fail(Errc::bad_upstream, sqlite_error(code, doing).message);
+}
+
+// What became of a transaction for those who had no record in it: no record was refused.
+Result<void> for_controls(Result<void> done) {
+  if (done || done.error().code != Errc::bad_upstream) return done;
+  return model::fail(Errc::unavailable, done.error().message);
+}
+
 }  // namespace
 
 SqliteLogWriter::SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file,
@@ -271,7 +288,7 @@ void SqliteLogWriter::commit_batch(std::span<Waiting> appends, std::span<Control
   }
   failing_ = error.has_value();
   for (auto& waiting : appends) call_back(waiting, error);
-  for (auto& control : controls) control.done.set_value(done);
+  for (auto& control : controls) control.done.set_value(for_controls(done));
   if (done) checkpoint_when_due();
 }
 
@@ -322,7 +339,7 @@ Result<void> SqliteLogWriter::write(Waiting& waiting) {
   std::int64_t& end = marks_.end[static_cast<std::size_t>(partition)];
   waiting.position = {marks_.epoch, partition, end};
   const int code = file_->insert(waiting.position, waiting.record);
-  if (code != SQLITE_OK) return undone(code, "appending");
+  if (code != SQLITE_OK) return not_appended(code, "appending");
   ++end;
   waiting.appended = true;
   return {};
@@ -332,7 +349,7 @@ Result<void> SqliteLogWriter::write_keyed(Waiting& waiting, std::int64_t now_ms)
   Keyed& keyed = *waiting.keyed;
   std::optional<KeyRow> row;
   if (const int code = file_->find_key(keyed.key, row); code != SQLITE_OK) {
-    return undone(code, "looking a key up");
+    return not_appended(code, "looking a key up");
   }
   const bool stands = row && row->stands(now_ms, settings_.key_lifetime);
   if (stands && (keyed.key.supersedes.empty() || keyed.key.supersedes != row->id)) {
@@ -342,7 +359,7 @@ Result<void> SqliteLogWriter::write_keyed(Waiting& waiting, std::int64_t now_ms)
   if (auto written = write(waiting); !written) return written;
   const KeyRow stored{keyed.key.body_hash, waiting.record.id, waiting.position, now_ms};
   if (const int code = file_->put_key(keyed.key, stored); code != SQLITE_OK) {
-    return undone(code, "storing a key");
+    return not_appended(code, "storing a key");
   }
   if (!oldest_key_ms_) oldest_key_ms_ = now_ms;
   keyed.outcome = KeyedAppended{waiting.record.id, waiting.position, false};

@@ -29,10 +29,16 @@ std::vector<std::string> list_from_text(const std::string& text) {
   return stored_json(text).get<std::vector<std::string>>();
 }
 
+bool is_email(std::string_view text) {
+  const auto at = text.find('@');
+  return at != 0 && at != std::string_view::npos && at + 1 != text.size() &&
+         text.size() <= max_email_bytes &&
+         std::none_of(text.begin(), text.end(),
+                      [](unsigned char c) { return c <= ' ' || c == 0x7F; });
+}
+
 Result<std::string> insert_user(Connection& connection, const UserRow& user, model::Timestamp now) {
-  const auto at = user.email.find('@');
-  if (at == 0 || at == std::string::npos || at + 1 == user.email.size() ||
-      user.email.size() > 320) {
+  if (!is_email(user.email)) {
     return fail(Errc::invalid_argument, "this is no e-mail address: " + user.email);
   }
   const auto folded = fold_email(user.email);

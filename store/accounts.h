@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,9 @@
 #include "store/model/result.h"
 
 namespace conversed::store {
+
+// An e-mail address has no blanks and no control characters of ASCII, and an @ within.
+inline constexpr std::size_t max_email_bytes = 320;
 
 struct Organisation {
   std::string id;

@@ -117,26 +117,18 @@ Result<model::ProjectAssets> Assets::project_assets(const std::string& project_i
   });
 }
 
-Result<std::vector<Lexicon>> Assets::lexicons(const std::string& project_id) const {
-  std::vector<Lexicon> list;
-  auto found = read(database_, [&](Connection& connection) -> Result<void> {
-    connection.rows<std::string, std::string>(
-        [&](std::string id, std::string name) {
-          list.push_back({.id = std::move(id),
-                          .project_id = project_id,
-                          .name = std::move(name),
-                          .entries = {}});
-        },
-        "SELECT id, name FROM lexicons WHERE project_id = :p ORDER BY name", project_id);
-    return {};
+Result<std::optional<Lexicon>> Assets::lexicon(const std::string& project_id,
+                                               const std::string& name) const {
+  auto id = read(database_, [&](Connection& connection) -> Result<std::optional<std::string>> {
+    return connection.value<std::string>(
+        "SELECT id FROM lexicons WHERE project_id = :p AND name = :n", project_id, name);
   });
-  if (!found) return fail(found.error());
-  for (Lexicon& lexicon : list) {
-    auto entries = lexicon_entries(lexicon.id);
-    if (!entries) return fail(entries.error());
-    lexicon.entries = *std::move(entries);
-  }
-  return list;
+  if (!id) return fail(id.error());
+  if (!*id) return std::nullopt;
+  auto entries = lexicon_entries(**id);
+  if (!entries) return fail(entries.error());
+  return Lexicon{
+      .id = **id, .project_id = project_id, .name = name, .entries = *std::move(entries)};
 }
 
 Result<ConnectionSecrets> Assets::connection_secrets(const std::string& id) const {

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/committer.h"
@@ -96,6 +97,9 @@ class Assets {
   // Grows after each committed change of any asset; a cache that was filled at another value is
   // stale.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
+  // Likewise, but grows only after what may have changed a lexicon: those are large, and what is
+  // made of them should not be lost to each new Token.
+  [[nodiscard]] std::uint64_t lexicon_generation() const { return lexicon_generation_.load(); }
 
   // --- What conversations read -------------------------------------------------------------------
   [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint_by_token(
@@ -106,8 +110,9 @@ class Assets {
                                                                       std::int64_t version) const;
   [[nodiscard]] model::Result<model::ProjectAssets> project_assets(
       const std::string& project_id) const;
-  // All lexicons of a project, with their entries.
-  [[nodiscard]] model::Result<std::vector<Lexicon>> lexicons(const std::string& project_id) const;
+  // A lexicon of a project with its entries, by its name.
+  [[nodiscard]] model::Result<std::optional<Lexicon>> lexicon(const std::string& project_id,
+                                                              const std::string& name) const;
   [[nodiscard]] model::Result<ConnectionSecrets> connection_secrets(const std::string& id) const;
   // None if the Endpoint has no webhook or its webhook no secret.
   [[nodiscard]] model::Result<std::optional<std::string>> webhook_secret(
@@ -140,7 +145,10 @@ class Assets {
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  void bump_generation() { generation_.fetch_add(1); }
+  void bump_generation() {
+    lexicon_generation_.fetch_add(1);
+    generation_.fetch_add(1);
+  }
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(
@@ -175,6 +183,8 @@ class Assets {
   // A page of them; sorted by `_id` unless asked otherwise. Errors: as read_page in paging.h.
   [[nodiscard]] model::Result<Page<LexiconEntry>> lexicon_entries(const std::string& lexicon_id,
                                                                   const PageRequest& request) const;
+  // What they can be sorted by.
+  [[nodiscard]] static std::vector<std::string_view> entry_sort_fields();
   [[nodiscard]] model::Result<std::string> project_of_source(const std::string& store_id,
                                                              const std::string& source_id) const;
   // All chunks of one source, in order.
@@ -183,6 +193,7 @@ class Assets {
   // A page of them; sorted by `order` unless asked otherwise, filtered by their text.
   [[nodiscard]] model::Result<Page<KnowledgeChunk>> chunks(const std::string& source_id,
                                                            const PageRequest& request) const;
+  [[nodiscard]] static std::vector<std::string_view> chunk_sort_fields();
   // Of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
@@ -191,6 +202,7 @@ class Assets {
   Committer& committer_;
   const Sealer& sealer_;
   std::atomic<std::uint64_t> generation_{1};
+  std::atomic<std::uint64_t> lexicon_generation_{1};
 };
 
 }  // namespace conversed::store

@@ -149,6 +149,10 @@ Result<Job> Jobs::get(const std::string& id) const {
   return read(database_, [&](Connection& connection) { return find(connection, id); });
 }
 
+std::vector<std::string_view> Jobs::sort_fields() {
+  return names_of(job_fields);
+}
+
 Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) const {
   PagedList list{.scope = {},
                  .from = "jobs WHERE project_id IN (SELECT value FROM json_each(:p0))",

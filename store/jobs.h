@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/committer.h"
@@ -53,6 +54,8 @@ class Jobs {
   // A page of them; the newest first unless asked otherwise. Errors: as read_page in paging.h.
   [[nodiscard]] model::Result<Page<model::Job>> list(const Filter& filter,
                                                      const PageRequest& request) const;
+  // What they can be sorted by.
+  [[nodiscard]] static std::vector<std::string_view> sort_fields();
 
   // Jobs that are not over and whose lease has run out at `now`: to be taken up, or woken again.
   [[nodiscard]] model::Result<std::vector<std::string>> waiting(model::Timestamp now,

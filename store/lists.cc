@@ -113,6 +113,14 @@ std::optional<KnowledgeChunk> find_chunk(Connection& connection, const std::stri
 
 }  // namespace
 
+std::vector<std::string_view> Assets::entry_sort_fields() {
+  return names_of(entry_fields);
+}
+
+std::vector<std::string_view> Assets::chunk_sort_fields() {
+  return names_of(chunk_fields);
+}
+
 Result<Page<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id,
                                                    const PageRequest& request) const {
   auto ids = read_page(database_, committer_, entry_list(lexicon_id), request);

@@ -116,7 +116,7 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
     return {};
   });
   if (!written) return fail(written.error());
-  bump_generation();
+  generation_.fetch_add(1);
   return token;
 }
 
@@ -140,7 +140,7 @@ Result<void> Assets::delete_connection(const std::string& project_id, const std:
         "DELETE FROM connections WHERE id = :i AND project_id = :p", id, project_id);
     return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such Connection");
   });
-  if (written) bump_generation();
+  if (written) generation_.fetch_add(1);
   return written;
 }
 

@@ -89,13 +89,19 @@ Result<std::vector<OauthClient>> Oauth::clients(const std::string& organisation_
 
 Result<void> Oauth::remove_client(const std::string& organisation_id,
                                   const std::string& client_id) {
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    Connection& connection = writer.connection();
-    if (!connection.value<std::string>(
+  const auto is_there = [&](Connection& connection) -> Result<void> {
+    if (connection.value<std::string>(
             "SELECT id FROM oauth_clients WHERE id = :i AND organisation_id = :o", client_id,
             organisation_id)) {
-      return fail(Errc::not_found, "there is no such client");
+      return {};
     }
+    return fail(Errc::not_found, "there is no such client");
+  };
+  // Every transaction writes its marker, even one that finds nothing to do.
+  if (auto found = read(database_, is_there); !found) return found;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    if (auto found = is_there(connection); !found) return found;
     connection.run("DELETE FROM oauth_codes WHERE client_id = :c", client_id);
     connection.run(
         "DELETE FROM oauth_tokens WHERE grant_id IN"

@@ -236,6 +236,12 @@ Result<Page<std::string>> PageReader::read() {
 
 }  // namespace
 
+std::vector<std::string_view> names_of(std::span<const PagedField> fields) {
+  std::vector<std::string_view> names;
+  for (const PagedField& field : fields) names.push_back(field.name);
+  return names;
+}
+
 bool is_backward(Side side) {
   return side == Side::before || side == Side::upto;
 }

@@ -41,6 +41,8 @@ struct PagedList {
   std::string_view numbering;
 };
 
+[[nodiscard]] std::vector<std::string_view> names_of(std::span<const PagedField> fields);
+
 struct PlannedKey {
   PagedField field;
   Order order;

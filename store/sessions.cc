@@ -156,7 +156,9 @@ Result<std::vector<model::SessionKey>> Sessions::to_drain(std::size_t limit) con
         [&](const std::string& key) {
           keys.push_back(stored_or_throw(model::SessionKey::decode(key)));
         },
-        "SELECT key FROM sessions WHERE inbox_size > 0 AND execution IS NULL ORDER BY id LIMIT :l",
+        "SELECT key FROM sessions WHERE id IN"
+        " (SELECT id FROM sessions WHERE inbox_size > 0 AND execution IS NULL"
+        " UNION SELECT session FROM outputs WHERE delivery = 1) ORDER BY id LIMIT :l",
         limit);
     return keys;
   });

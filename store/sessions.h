@@ -64,7 +64,8 @@ class Sessions {
   };
   [[nodiscard]] model::Result<std::vector<InboxSize>> inbox_sizes(std::size_t limit) const;
 
-  // Sessions with a non-empty inbox that are not busy: to be drained when the daemon starts.
+  // Sessions that have something to do when the daemon starts, which comes with no event: a
+  // non-empty inbox while they are not busy, or outputs held for a client that can't be there now.
   [[nodiscard]] model::Result<std::vector<model::SessionKey>> to_drain(std::size_t limit) const;
 
   // What a reset leaves to be told.

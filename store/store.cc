@@ -22,6 +22,7 @@ struct Store::Impl {
         calls(*database),
         follow_ups(*database, committer),
         dead_letters(*database, committer),
+        append_keys(*database, committer),
         attempts(*database, committer),
         answers(*database, committer),
         jobs(*database, committer),
@@ -39,6 +40,7 @@ struct Store::Impl {
   Calls calls;
   FollowUps follow_ups;
   DeadLetters dead_letters;
+  AppendKeys append_keys;
   Attempts attempts;
   Answers answers;
   Jobs jobs;
@@ -137,6 +139,9 @@ FollowUps& Store::follow_ups() {
 }
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;
+}
+AppendKeys& Store::append_keys() {
+  return impl_->append_keys;
 }
 Attempts& Store::attempts() {
   return impl_->attempts;

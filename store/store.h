@@ -5,6 +5,7 @@
 
 #include "store/accounts.h"
 #include "store/answers.h"
+#include "store/append_keys.h"
 #include "store/assets.h"
 #include "store/attempts.h"
 #include "store/calls.h"
@@ -59,6 +60,7 @@ class Store {
   [[nodiscard]] Calls& calls();
   [[nodiscard]] FollowUps& follow_ups();
   [[nodiscard]] DeadLetters& dead_letters();
+  [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();
   [[nodiscard]] Answers& answers();
   [[nodiscard]] Jobs& jobs();

@@ -45,6 +45,12 @@ std::optional<Role> role_from(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> names_of_roles() {
+  std::vector<std::string_view> names;
+  for (const auto& [role, name] : role_names) names.push_back(name);
+  return names;
+}
+
 Access Principal::access(std::string_view organisation, std::string_view project, Role role) const {
   if (organisation != organisation_id) return Access::hidden;
   Roles roles = organisation_roles;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace conversed::api {
 
@@ -25,6 +26,8 @@ enum class Role : std::uint8_t {
 // The name that members and users are given the role by: "projectAdmin". Empty for none and member.
 [[nodiscard]] std::string_view to_string(Role role);
 [[nodiscard]] std::optional<Role> role_from(std::string_view name);
+// All of those names.
+[[nodiscard]] std::vector<std::string_view> names_of_roles();
 
 // A set of roles. A value.
 class Roles {

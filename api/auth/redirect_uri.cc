@@ -6,8 +6,6 @@
 namespace conversed::api {
 namespace {
 
-constexpr std::size_t max_uri_bytes = 2000;
-
 bool is_letter(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
@@ -70,7 +68,8 @@ void append_encoded(std::string& out, std::string_view text) {
 }  // namespace
 
 bool is_redirect_uri(std::string_view uri) {
-  if (uri.size() > max_uri_bytes || !std::all_of(uri.begin(), uri.end(), is_uri_character)) {
+  if (uri.size() > max_redirect_uri_bytes ||
+      !std::all_of(uri.begin(), uri.end(), is_uri_character)) {
     return false;
   }
   const std::string_view scheme = scheme_of(uri);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,13 @@ namespace conversed::api {
 // and user information, of http or https, or of a scheme of the client's own, whose name holds a
 // dot.
 [[nodiscard]] bool is_redirect_uri(std::string_view uri);
+
+// The same for the OpenAPI document, as ECMA-262 has it.
+inline constexpr std::size_t max_redirect_uri_bytes = 2000;
+inline constexpr std::string_view redirect_uri_expression =
+    R"re(^(https?://[A-Za-z0-9\-._~\[\]!$&'()*+,;=%][A-Za-z0-9\-._~:\[\]!$&'()*+,;=%]*)re"
+    R"re(([/?][A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]*)?|)re"
+    R"re([A-Za-z][A-Za-z0-9+\-]*\.[A-Za-z0-9+\-.]*:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+)$)re";
 
 // Whether the URI is the registered one, byte for byte. For `http://127.0.0.1` and `http://[::1]`
 // the port may differ: a program on the user's machine listens where it finds one free (RFC 8252

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
@@ -101,6 +102,47 @@ void revoke(Call call, Services& services, Reply reply) {
   send_no_content(reply);
 }
 
+openapi::Description describe_create() {
+  using namespace openapi;
+  const auto body =
+      object({{"name", bounded_bytes(max_display_name_bytes)},
+              {"user", described("An e-mail address; one's own without it.", nullable(text())),
+               Need::optional}});
+  const auto key = object({{"_id", id()},
+                           {"name", text(1)},
+                           {"user", text(1)},
+                           {"key", described("Shown once.", text(1))}});
+  return {.tag = "Management",
+          .summary = "Create an API key",
+          .details = "Others' keys take the role `userAdmin`.",
+          .body = json_content(named("NewApiKey", with_example({{"name", "order system"}}, body))),
+          .answers = {{.status = status::created,
+                       .description = "The key.",
+                       .content = json_content(named("CreatedApiKey", key)),
+                       .links = {{"revoke", "revokeApiKey", "keyId", "$response.body#/_id"}}}},
+          .errors = {404}};
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  const auto key =
+      object({{"_id", id()}, {"name", text(1)}, {"user", text()}, {"createdAt", unix_time()}});
+  return {.tag = "Management",
+          .summary = "List API keys",
+          .details = "All with the role `userAdmin`, else one's own.",
+          .answers = {{.description = "The keys, without their secrets.",
+                       .content = json_content(items_of(named("ApiKey", key)))}}};
+}
+
+openapi::Description describe_revoke() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Revoke an API key",
+          .parameters = {path_parameter("keyId", "The key.", id())},
+          .answers = {{.status = status::no_content, .description = "It opens nothing any more."}},
+          .errors = {404}};
+}
+
 }  // namespace
 
 constinit const Operation create_api_key_operation{.id = "createApiKey",
@@ -108,20 +150,23 @@ constinit const Operation create_api_key_operation{.id = "createApiKey",
                                                    .path = "/management/apikeys",
                                                    .credential = Credential::basic,
                                                    .role = Role::member,
-                                                   .run = create};
+                                                   .run = create,
+                                                   .describe = describe_create};
 
 constinit const Operation list_api_keys_operation{.id = "listApiKeys",
                                                   .method = Method::get,
                                                   .path = "/management/apikeys",
                                                   .credential = Credential::basic,
                                                   .role = Role::member,
-                                                  .run = list};
+                                                  .run = list,
+                                                  .describe = describe_list};
 
 constinit const Operation revoke_api_key_operation{.id = "revokeApiKey",
                                                    .method = Method::delete_,
                                                    .path = "/management/apikeys/{keyId}",
                                                    .credential = Credential::basic,
                                                    .role = Role::member,
-                                                   .run = revoke};
+                                                   .run = revoke,
+                                                   .describe = describe_revoke};
 
 }  // namespace conversed::api

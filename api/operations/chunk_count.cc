@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/replies.h"
@@ -26,6 +27,17 @@ void chunk_count(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  const auto count = object({{"chunkCount", integer(0)}});
+  return {.tag = "Knowledge",
+          .summary = "Get the number of Knowledge Chunks",
+          .details = "Of all projects of the organisation.",
+          .answers = {{.description = "The number.",
+                       .content = json_content(named("ChunkCount", count))}},
+          .errors = specified_errors()};
+}
+
 }  // namespace
 
 constinit const Operation chunk_count_operation{.id = "getChunkCount",
@@ -33,6 +45,7 @@ constinit const Operation chunk_count_operation{.id = "getChunkCount",
                                                 .path = "/v2.0/organisations/chunkcount",
                                                 .credential = Credential::client,
                                                 .role = Role::member,
-                                                .run = chunk_count};
+                                                .run = chunk_count,
+                                                .describe = describe};
 
 }  // namespace conversed::api

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
@@ -95,6 +96,39 @@ void create_token(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Schema token_schema() {
+  using namespace openapi;
+  return named("Token", object({{"_id", id()},
+                                {"label", text(1)},
+                                {"type", one_of(types)},
+                                {"script", text()},
+                                {"projectId", id()},
+                                {"createdAt", unix_time()},
+                                {"createdBy", text()},
+                                {"lastChanged", unix_time()},
+                                {"lastChangedBy", text()}}));
+}
+
+openapi::Description describe() {
+  using namespace openapi;
+  const auto body = object(
+      {{"label",
+        described("Unique in its project; without one the Token gets a name.",
+                  nullable(text(1, max_label_length))),
+        Need::optional},
+       {"type", with_default("custom", nullable(one_of(types))), Need::optional},
+       {"script", described("What the Token expands to.", nullable(text())), Need::optional}});
+  return {.tag = "Projects",
+          .summary = "Create a Token in a project",
+          .parameters = {path_parameter("projectId", "The project.", id())},
+          .body = json_content(named(
+              "NewToken", with_example({{"label", "shopName"}, {"script", "The Shop"}}, body))),
+          .answers = {{.status = status::created,
+                       .description = "The Token.",
+                       .content = representations("token", token_schema())}},
+          .errors = specified_errors()};
+}
+
 }  // namespace
 
 constinit const Operation create_token_operation{.id = "createToken",
@@ -102,6 +136,7 @@ constinit const Operation create_token_operation{.id = "createToken",
                                                  .path = "/v2.0/projects/{projectId}/snippets",
                                                  .credential = Credential::client,
                                                  .role = Role::token_admin,
-                                                 .run = create_token};
+                                                 .run = create_token,
+                                                 .describe = describe};
 
 }  // namespace conversed::api

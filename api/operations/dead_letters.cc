@@ -1,10 +1,13 @@
 // /management/deadletters: what could not be processed or delivered, with its reason; operators
 // have it run again or discard it.
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/events.h"
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
@@ -17,6 +20,9 @@ namespace {
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+
+constexpr std::array states{store::DeadLetterState::fresh, store::DeadLetterState::replayed,
+                            store::DeadLetterState::discarded};
 
 json to_json(const store::DeadLetter& letter) {
   json body = session_names(letter.key);
@@ -39,8 +45,7 @@ Result<model::Event> decode(const store::DeadLetter& letter) {
 Result<std::optional<store::DeadLetterState>> state_filter(const Request& request) {
   const auto text = request.parameter("state");
   if (!text) return std::nullopt;
-  for (const auto state : {store::DeadLetterState::fresh, store::DeadLetterState::replayed,
-                           store::DeadLetterState::discarded}) {
+  for (const auto state : states) {
     if (store::to_string(state) == *text) return state;
   }
   return model::fail(Errc::invalid_argument, "state must be new, replayed or discarded");
@@ -68,12 +73,17 @@ void list(Call call, Services& services, Reply reply) {
 // The dead letter of the path, in whichever project of the principal's it is.
 Result<store::DeadLetter> find(const Call& call, Services& services) {
   const std::string id(call.parameters["deadLetterId"]);
-  auto projects = projects_with(services, *call.principal, Role::conversation_admin);
+  auto projects = projects_with(services, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
   for (const store::ProjectInfo& project : *projects) {
     auto letter = services.store.dead_letters().get(project.id, id);
-    if (letter) return letter;
-    if (letter.error().code != Errc::not_found) return model::fail(store_error(letter.error()));
+    if (!letter && letter.error().code == Errc::not_found) continue;
+    if (!letter) return model::fail(store_error(letter.error()));
+    const auto access =
+        call.principal->access(project.organisation_id, project.id, Role::conversation_admin);
+    if (access == Access::granted) return letter;
+    return model::fail(Errc::permission_denied,
+                       "the role conversationAdmin is needed in the project");
   }
   return model::fail(Errc::not_found, "there is no such dead letter");
 }
@@ -140,6 +150,80 @@ void discard(Call call, Services& services, Reply reply) {
   send_no_content(reply);
 }
 
+openapi::Schema state_schema() {
+  std::vector<std::string_view> names;
+  for (const auto state : states) names.push_back(store::to_string(state));
+  return openapi::one_of(names);
+}
+
+openapi::Schema letter_schema() {
+  using namespace openapi;
+  return with_members(session_names_schema(), {{"_id", id()},
+                                               {"state", state_schema()},
+                                               {"reason", text()},
+                                               {"createdAt", unix_time()},
+                                               {"type", text(1)},
+                                               {"eventId", nullable(text())},
+                                               {"outputSeq", nullable(integer(0))},
+                                               {"traceId", text()}});
+}
+
+openapi::Parameter letter_parameter() {
+  return openapi::path_parameter("deadLetterId", "The dead letter.", openapi::id());
+}
+
+openapi::Link link(std::string_view name, const Operation& operation) {
+  return {name, operation.id, "deadLetterId", "$response.body#/items/0/_id"};
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  auto parameters = row_parameters();
+  parameters.push_back(project_parameter());
+  parameters.push_back(query_parameter("state", "Only those of this state.", state_schema()));
+  return {.tag = "Management",
+          .summary = "List dead letters",
+          .parameters = std::move(parameters),
+          .answers = {{.description = "A page of them, the oldest first.",
+                       .content = json_content(row_page(named("DeadLetter", letter_schema()))),
+                       .links = {link("show", show_dead_letter_operation),
+                                 link("replay", replay_dead_letter_operation),
+                                 link("discard", discard_dead_letter_operation)}}},
+          .errors = {404}};
+}
+
+openapi::Description describe_show() {
+  using namespace openapi;
+  const auto letter = with_members(letter_schema(), {{"text", nullable(text()), Need::optional},
+                                                     {"data", anything(), Need::optional},
+                                                     {"acceptedAt", unix_time(), Need::optional}});
+  return {.tag = "Management",
+          .summary = "Show a dead letter",
+          .parameters = {letter_parameter()},
+          .answers = {{.description = "The dead letter, with its event if that can be read.",
+                       .content = json_content(named("DeadLetterWithEvent", letter))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_replay() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Replay a dead letter",
+          .parameters = {letter_parameter()},
+          .answers = {{.status = 202,
+                       .description = "It runs again, under this id.",
+                       .content = json_content(accepted_schema())}},
+          .errors = {404, 409, 502, 504}};
+}
+
+openapi::Description describe_discard() {
+  return {.tag = "Management",
+          .summary = "Discard a dead letter",
+          .parameters = {letter_parameter()},
+          .answers = {{.status = status::no_content, .description = "It is discarded."}},
+          .errors = {404, 409}};
+}
+
 }  // namespace
 
 constinit const Operation list_dead_letters_operation{.id = "listDeadLetters",
@@ -147,7 +231,8 @@ constinit const Operation list_dead_letters_operation{.id = "listDeadLetters",
                                                       .path = "/management/deadletters",
                                                       .credential = Credential::basic,
                                                       .role = Role::conversation_admin,
-                                                      .run = list};
+                                                      .run = list,
+                                                      .describe = describe_list};
 
 constinit const Operation show_dead_letter_operation{
     .id = "showDeadLetter",
@@ -155,7 +240,8 @@ constinit const Operation show_dead_letter_operation{
     .path = "/management/deadletters/{deadLetterId}",
     .credential = Credential::basic,
     .role = Role::conversation_admin,
-    .run = show};
+    .run = show,
+    .describe = describe_show};
 
 constinit const Operation replay_dead_letter_operation{
     .id = "replayDeadLetter",
@@ -163,7 +249,8 @@ constinit const Operation replay_dead_letter_operation{
     .path = "/management/deadletters/{deadLetterId}/replay",
     .credential = Credential::basic,
     .role = Role::conversation_admin,
-    .run = replay};
+    .run = replay,
+    .describe = describe_replay};
 
 constinit const Operation discard_dead_letter_operation{
     .id = "discardDeadLetter",
@@ -171,6 +258,7 @@ constinit const Operation discard_dead_letter_operation{
     .path = "/management/deadletters/{deadLetterId}/discard",
     .credential = Credential::basic,
     .role = Role::conversation_admin,
-    .run = discard};
+    .run = discard,
+    .describe = describe_discard};
 
 }  // namespace conversed::api

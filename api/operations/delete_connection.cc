@@ -2,6 +2,7 @@
 // fail at the Node that does, at once: they look for it by name among what is there.
 #include <utility>
 
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/objects.h"
@@ -41,6 +42,16 @@ void delete_connection(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  return {.tag = "Projects",
+          .summary = "Delete a Connection",
+          .details = "Flows that use it are not changed: they fail at the Node that does.",
+          .parameters = {path_parameter("connectionId", "The Connection.", id())},
+          .answers = {{.status = status::no_content, .description = "It is deleted."}},
+          .errors = specified_errors()};
+}
+
 }  // namespace
 
 constinit const Operation delete_connection_operation{.id = "deleteConnection",
@@ -48,6 +59,7 @@ constinit const Operation delete_connection_operation{.id = "deleteConnection",
                                                       .path = "/v2.0/connections/{connectionId}",
                                                       .credential = Credential::client,
                                                       .role = Role::connection_admin,
-                                                      .run = delete_connection};
+                                                      .run = delete_connection,
+                                                      .describe = describe};
 
 }  // namespace conversed::api

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
@@ -51,6 +52,19 @@ void deprecate_password(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  const auto done = object({{"deprecated", constant(true)}});
+  return {.tag = "Users",
+          .summary = "Deprecate the password of a user",
+          .details =
+              "It opens nothing any more, and the tokens that it led to end. An unknown "
+              "user is a 400.",
+          .body = json_content(named("PasswordOwner", object({{"userId", id()}}))),
+          .answers = {{.description = "It is deprecated.",
+                       .content = representations("confirmation", named("Confirmation", done))}}};
+}
+
 }  // namespace
 
 constinit const Operation deprecate_password_operation{.id = "deprecatePassword",
@@ -58,6 +72,7 @@ constinit const Operation deprecate_password_operation{.id = "deprecatePassword"
                                                        .path = "/v2.0/users/deprecatepassword",
                                                        .credential = Credential::client,
                                                        .role = Role::user_admin,
-                                                       .run = deprecate_password};
+                                                       .run = deprecate_password,
+                                                       .describe = describe};
 
 }  // namespace conversed::api

@@ -126,7 +126,7 @@ std::string base_of(std::string_view instance) {
 
 Result<store::PageRequest> read_page_request(const Request& request, model::Timestamp now) {
   store::PageRequest page{.now = now};
-  auto limit = number_parameter(request, "limit", 1, 100, 25);
+  auto limit = limit_parameter(request);
   if (!limit) return model::fail(limit.error());
   page.limit = static_cast<std::size_t>(*limit);
   auto skip = number_parameter(request, "skip", 0, std::numeric_limits<std::int64_t>::max(), 0);

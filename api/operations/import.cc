@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/error_reply.h"
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
@@ -51,6 +52,13 @@ Result<Source> read_source(const Request& request) {
     source.environment = std::move(*names);
   }
   return source;
+}
+
+// A word that is neither of the two must not be taken for an import that is meant.
+Result<bool> read_dry_run(const Request& request) {
+  const auto text = request.parameter("dryRun").value_or("false");
+  if (text == "true" || text == "false") return text == "true";
+  return model::fail(Errc::invalid_argument, "dryRun must be true or false");
 }
 
 // The values of the environment come from whoever imports: the daemon's own is none of a project's
@@ -118,6 +126,8 @@ Result<void> check_tokens(Services& services, const Principal& principal,
 void import(Call call, Services& services, Reply reply) {
   auto source = read_source(call.request);
   if (!source) return send_error(reply, import_operation, source.error());
+  const auto dry_run = read_dry_run(call.request);
+  if (!dry_run) return send_error(reply, import_operation, dry_run.error());
   auto bundle = load(*source);
   if (!bundle) {
     return reply.send(error_response(400, "the bundle has problems; nothing was imported",
@@ -126,7 +136,7 @@ void import(Call call, Services& services, Reply reply) {
   }
   auto project = check_role(services, *call.principal, bundle->project_name);
   if (!project) return send_error(reply, import_operation, project.error());
-  if (call.request.parameter("dryRun").value_or("") == "true") {
+  if (*dry_run) {
     auto room = check_tokens(services, *call.principal, *project, *bundle);
     if (!room) return send_error(reply, import_operation, room.error());
     return send_json(reply, status::ok, {{"problems", json::array()}});
@@ -137,6 +147,59 @@ void import(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, *report);
 }
 
+openapi::Schema report_schema() {
+  using namespace openapi;
+  const auto name = Property{"name", text()};
+  const auto named_part = list_of(object({{"_id", id()}, name}));
+  const auto tokens = list_of(object({{"_id", id()}, {"label", text()}}));
+  const auto members = list_of(object({{"_id", id()}, {"email", text()}}));
+  const auto lexicons = list_of(object({{"_id", id()}, name, {"slots", named_part}}));
+  const auto stores = list_of(object({{"_id", id()}, name, {"sources", named_part}}));
+  const auto flows = list_of(object({{"_id", id()}, name, {"version", integer(1)}}));
+  const auto endpoints = list_of(object({{"_id", id()}, name, {"urlToken", url_token()}}));
+  return named("ImportReport",
+               object({{"project", object({{"_id", id()}, name, {"locales", named_part}})},
+                       {"members", members},
+                       {"tokens", tokens},
+                       {"connections", named_part},
+                       {"lexicons", lexicons},
+                       {"knowledgeStores", stores},
+                       {"flows", flows},
+                       {"endpoints", endpoints}}));
+}
+
+Value example_bundle() {
+  return {{"file", "shop.yaml"},
+          {"text",
+           "conversed: 1\n"
+           "project: {name: Example, locales: [en]}\n"
+           "flows:\n"
+           "  - {name: Echo, nodes: [{say: \"{{input.text}}\"}]}\n"
+           "endpoints:\n"
+           "  - {name: web, flow: Echo}\n"}};
+}
+
+openapi::Description describe() {
+  using namespace openapi;
+  const auto body =
+      object({{"text", described("The bundle, in YAML or JSON.", text(1))},
+              {"file", described("Its name, for problems.", nullable(text())), Need::optional},
+              {"environment", described("What `${NAME}` stands for.", nullable(map_of(text()))),
+               Need::optional}});
+  const auto no_problems = object({{"problems", list_of(anything(), 0)}});
+  return {.tag = "Management",
+          .summary = "Import a project bundle",
+          .details =
+              "Taken whole or not at all; a 400 has all problems, with their places, in "
+              "`details.problems`.",
+          .parameters = {query_parameter("dryRun", "It is only checked.",
+                                         with_default(false, boolean()))},
+          .body = json_content(named("Bundle", with_example(example_bundle(), body))),
+          .answers = {{.description = "What there is of the project now; of a dry run, nothing.",
+                       .content = json_content(any_of({report_schema(), no_problems}))}},
+          .errors = {402, 409}};
+}
+
 }  // namespace
 
 constinit const Operation import_operation{.id = "importProject",
@@ -145,6 +208,7 @@ constinit const Operation import_operation{.id = "importProject",
                                            .credential = Credential::basic,
                                            .role = Role::project_admin,
                                            .max_body_bytes = max_body,
-                                           .run = import};
+                                           .run = import,
+                                           .describe = describe};
 
 }  // namespace conversed::api

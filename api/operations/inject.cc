@@ -8,6 +8,8 @@
 
 #include "api/events.h"
 #include "api/inject_quota.h"
+#include "api/openapi/description.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/accept.h"
 #include "api/operations/replies.h"
@@ -95,8 +97,10 @@ void refuse_unless_repeated(const std::shared_ptr<Waiting>& waiting, const queue
   });
 }
 
+constexpr std::string_view inject_answer = "Message was sent to AI for Flow processing";
+
 void answer_inject(Reply& reply, const std::string& id) {
-  answer_text(reply, id, "Message was sent to AI for Flow processing");
+  answer_text(reply, id, std::string(inject_answer));
 }
 
 void inject(Call call, Services& services, Reply reply) {
@@ -107,6 +111,26 @@ void inject(Call call, Services& services, Reply reply) {
 void inject_by_token(Call call, Services& services, Reply reply) {
   accept_message(model::EventType::inject, inject_by_token_operation, call, UrlTokenIn::path,
                  services, std::move(reply), answer_inject);
+}
+
+openapi::Description describe_inject() {
+  return {.tag = "Conversations",
+          .summary = "Send a message as a user input",
+          .details =
+              "Passes the message to the Flow of an active conversation. Once it is "
+              "answered, the message is durable and has its effects exactly once.",
+          .parameters = {openapi::idempotency_parameter()},
+          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),
+          .answers = {openapi::accepted_answer(inject_answer)},
+          .errors = openapi::specified_errors()};
+}
+
+openapi::Description describe_inject_by_token() {
+  auto description = describe_inject();
+  description.summary += ", the URLToken in the path";
+  description.parameters.push_back(openapi::url_token_parameter());
+  description.body = openapi::json_content(openapi::message_schema(UrlTokenIn::path));
+  return description;
 }
 
 }  // namespace
@@ -156,7 +180,8 @@ constinit const Operation inject_operation{.id = "inject",
                                            .role = Role::conversation_admin,
                                            .error_shape = ErrorShape::reduced,
                                            .is_inject = true,
-                                           .run = inject};
+                                           .run = inject,
+                                           .describe = describe_inject};
 
 constinit const Operation inject_by_token_operation{.id = "injectByToken",
                                                     .method = Method::post,
@@ -165,6 +190,7 @@ constinit const Operation inject_by_token_operation{.id = "injectByToken",
                                                     .role = Role::conversation_admin,
                                                     .error_shape = ErrorShape::reduced,
                                                     .is_inject = true,
-                                                    .run = inject_by_token};
+                                                    .run = inject_by_token,
+                                                    .describe = describe_inject_by_token};
 
 }  // namespace conversed::api

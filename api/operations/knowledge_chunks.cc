@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
@@ -66,6 +67,38 @@ void knowledge_chunks(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Schema chunk_schema() {
+  using namespace openapi;
+  return named("KnowledgeChunk", object({{"_id", id()},
+                                         {"order", integer(0)},
+                                         {"text", text()},
+                                         {"disabled", boolean()},
+                                         {"data", anything()},
+                                         {"storeReference", id()},
+                                         {"sourceReference", id()},
+                                         {"createdAt", unix_time()}}));
+}
+
+openapi::Description describe() {
+  using namespace openapi;
+  auto parameters = page_parameters(store::Assets::chunk_sort_fields());
+  parameters.push_back(path_parameter("knowledgeStoreId", "The Knowledge Store.", id()));
+  parameters.push_back(path_parameter("sourceId", "The Knowledge Source.", id()));
+  parameters.push_back(query_parameter(
+      "filter", "What the text has to hold, without regard to case. A cursor brings its own.",
+      form_text()));
+  return {.tag = "Knowledge",
+          .summary = "Get Knowledge Chunks",
+          .parameters = std::move(parameters),
+          .answers = {list_answer({.operation = knowledge_chunks_operation.id,
+                                   .description = "A page of them.",
+                                   .json = ListShape::Json::object,
+                                   .root = "knowledgeChunks",
+                                   .item_element = "item",
+                                   .item = chunk_schema()})},
+          .errors = {404}};
+}
+
 }  // namespace
 
 constinit const Operation knowledge_chunks_operation{
@@ -74,6 +107,7 @@ constinit const Operation knowledge_chunks_operation{
     .path = "/v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks",
     .credential = Credential::client,
     .role = Role::member,
-    .run = knowledge_chunks};
+    .run = knowledge_chunks,
+    .describe = describe};
 
 }  // namespace conversed::api

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/auth/digest.h"
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/objects.h"
@@ -84,6 +85,33 @@ void lexicon_entries(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Schema entry_schema() {
+  using namespace openapi;
+  const auto keyphrase = object({{"_id", id()}, {"value", text()}, {"isMainKeyphrase", boolean()}});
+  return named("LexiconEntry", object({{"_id", id()},
+                                       {"mainKeyphrase", text()},
+                                       {"data", described("JSON, as text.", text())},
+                                       {"keyphrases", object({{"keyphrases", list_of(keyphrase)}})},
+                                       {"slotReferences", list_of(id())}}));
+}
+
+openapi::Description describe() {
+  using namespace openapi;
+  auto parameters = page_parameters(store::Assets::entry_sort_fields());
+  parameters.push_back(path_parameter("lexiconId", "The Lexicon.", id()));
+  parameters.push_back(query_parameter("projectId", "The project that it has to be in.", id()));
+  return {.tag = "Knowledge",
+          .summary = "Get Lexicon entries",
+          .parameters = std::move(parameters),
+          .answers = {list_answer({.operation = lexicon_entries_operation.id,
+                                   .description = "A page of them.",
+                                   .json = ListShape::Json::bare_array,
+                                   .root = "lexiconEntries",
+                                   .item_element = "lexiconEntry",
+                                   .item = entry_schema()})},
+          .errors = {404}};
+}
+
 }  // namespace
 
 constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries",
@@ -91,6 +119,7 @@ constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries",
                                                     .path = "/v2.0/lexicons/{lexiconId}/entries",
                                                     .credential = Credential::client,
                                                     .role = Role::member,
-                                                    .run = lexicon_entries};
+                                                    .run = lexicon_entries,
+                                                    .describe = describe};
 
 }  // namespace conversed::api

@@ -105,7 +105,7 @@ Result<std::string> name_member(const json& object) {
 }
 
 Result<PageQuery> page_query(const Request& request) {
-  auto limit = number_parameter(request, "limit", 1, 100, 25);
+  auto limit = limit_parameter(request);
   if (!limit) return model::fail(limit.error());
   auto after = number_parameter(request, "after", 0, std::numeric_limits<std::int64_t>::max(), 0);
   if (!after) return model::fail(after.error());

@@ -10,6 +10,7 @@
 #include "api/auth/principal.h"
 #include "api/operation.h"
 #include "api/operations/message_body.h"
+#include "api/operations/query.h"
 #include "api/services.h"
 #include "store/accounts.h"
 #include "store/assets.h"
@@ -55,10 +56,10 @@ namespace conversed::api {
 inline constexpr std::size_t max_display_name_bytes = 200;
 [[nodiscard]] model::Result<std::string> name_member(const nlohmann::json& object);
 
-// The page parameters of the lists: `limit` (1 to 100, 25) and `after` (the `next` of the page
+// The page parameters of the lists: `limit` and `after` (the `next` of the page
 // before, 0 begins).
 struct PageQuery {
-  std::size_t limit = 25;
+  std::size_t limit = default_page_limit;
   std::int64_t after = 0;
 };
 [[nodiscard]] model::Result<PageQuery> page_query(const Request& request);

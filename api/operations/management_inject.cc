@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/description.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/inject.h"
 #include "api/operations/replies.h"
@@ -19,6 +21,18 @@ void management_inject(Call call, Services& services, Reply reply) {
                  services, std::move(reply), answer_id);
 }
 
+openapi::Description describe() {
+  return {.tag = "Management",
+          .summary = "Inject a message with a password in place of a key",
+          .parameters = {openapi::idempotency_parameter()},
+          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),
+          .answers = {{.status = 202,
+                       .description = "The message is durable.",
+                       .content = openapi::json_content(openapi::accepted_schema()),
+                       .headers = {openapi::inject_id_header()}}},
+          .errors = {402, 404, 409, 502, 504}};
+}
+
 }  // namespace
 
 constinit const Operation management_inject_operation{.id = "managementInject",
@@ -27,6 +41,7 @@ constinit const Operation management_inject_operation{.id = "managementInject",
                                                       .credential = Credential::basic,
                                                       .role = Role::conversation_admin,
                                                       .is_inject = true,
-                                                      .run = management_inject};
+                                                      .run = management_inject,
+                                                      .describe = describe};
 
 }  // namespace conversed::api

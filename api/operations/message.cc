@@ -5,6 +5,8 @@
 
 #include "api/blocking_pool.h"
 #include "api/events.h"
+#include "api/openapi/description.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/accept.h"
 #include "api/operations/replies.h"
@@ -118,14 +120,19 @@ void refuse_unless_answered(Services& services, const queue::AppendKey& key, con
   });
 }
 
-AnswerWaiters::Ticket wait_for_answer(Services& services, const std::string& input_id,
-                                      Reply reply) {
+AnswerWaiters::Ticket wait_for_answer(Services& services, const Event& event, Reply reply) {
   auto waiting = std::make_shared<Reply>(std::move(reply));
   const auto deadline = services.options.steady_now() + services.options.api.turn_timeout;
-  return services.waiters.wait(input_id, deadline, [waiting](Result<Answer> answer) {
-    if (!answer) return send_error(*waiting, message_operation, answer.error());
-    send_json_text(*waiting, answer->status, std::move(answer->body));
-  });
+  return services.waiters.wait(
+      event.id, deadline,
+      [waiting](Result<Answer> answer) {
+        if (!answer) return send_error(*waiting, message_operation, answer.error());
+        send_json_text(*waiting, answer->status, std::move(answer->body));
+      },
+      // What the session holds for this client goes to the webhook, as soon as its lane runs.
+      [&services, key = event.session] {
+        if (services.touch) services.touch(key);
+      });
 }
 
 void message(Call call, Services& services, Reply reply) {
@@ -145,7 +152,7 @@ void message(Call call, Services& services, Reply reply) {
   }
 
   // The waiter is there before the record is: no answer can come too early.
-  const auto ticket = wait_for_answer(services, event.id, std::move(reply));
+  const auto ticket = wait_for_answer(services, event, std::move(reply));
   if (*key) {
     std::make_shared<KeyedMessage>(services, std::move(event), std::move(**key), ticket)->append();
     return;
@@ -155,12 +162,35 @@ void message(Call call, Services& services, Reply reply) {
   });
 }
 
+openapi::Description describe() {
+  const auto output = openapi::object({{"text", openapi::text()},
+                                       {"data", openapi::anything()},
+                                       {"traceId", openapi::text()},
+                                       {"source", openapi::text(1)}});
+  const auto answer = openapi::object({{"text", openapi::text()},
+                                       {"data", openapi::anything()},
+                                       {"outputStack", openapi::list_of(output)},
+                                       {"userId", openapi::text(1)},
+                                       {"sessionId", openapi::text(1)}});
+  return {.tag = "Conversations",
+          .summary = "Send a user's own message",
+          .details =
+              "Begins or continues a conversation; answered when what it sets off waits or "
+              "ends. 504: it still runs, and what it says goes the other ways.",
+          .parameters = {openapi::url_token_parameter(), openapi::idempotency_parameter()},
+          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::path)),
+          .answers = {{.description = "What the Flow said.",
+                       .content = openapi::json_content(openapi::named("Answer", answer))}},
+          .errors = {404, 409, 502, 504}};
+}
+
 }  // namespace
 
 constinit const Operation message_operation{.id = "message",
                                             .method = Method::post,
                                             .path = "/{URLToken}",
                                             .credential = Credential::open,
-                                            .run = message};
+                                            .run = message,
+                                            .describe = describe};
 
 }  // namespace conversed::api

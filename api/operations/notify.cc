@@ -2,14 +2,18 @@
 // Agent output, past the Flow; answer once the log holds it durably.
 #include <utility>
 
+#include "api/openapi/description.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/inject.h"
 
 namespace conversed::api {
 namespace {
 
+constexpr std::string_view notify_answer = "Message was sent to the user as an AI Agent output";
+
 void answer_notify(Reply& reply, const std::string& id) {
-  answer_text(reply, id, "Message was sent to the user as an AI Agent output");
+  answer_text(reply, id, std::string(notify_answer));
 }
 
 void notify(Call call, Services& services, Reply reply) {
@@ -22,6 +26,24 @@ void notify_by_token(Call call, Services& services, Reply reply) {
                  services, std::move(reply), answer_notify);
 }
 
+openapi::Description describe_notify() {
+  return {.tag = "Conversations",
+          .summary = "Send a message as an AI Agent output",
+          .details = "Delivers the message to the user of a conversation, past the Flow.",
+          .parameters = {openapi::idempotency_parameter()},
+          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),
+          .answers = {openapi::accepted_answer(notify_answer)},
+          .errors = openapi::specified_errors()};
+}
+
+openapi::Description describe_notify_by_token() {
+  auto description = describe_notify();
+  description.summary += ", the URLToken in the path";
+  description.parameters.push_back(openapi::url_token_parameter());
+  description.body = openapi::json_content(openapi::message_schema(UrlTokenIn::path));
+  return description;
+}
+
 }  // namespace
 
 constinit const Operation notify_operation{.id = "notify",
@@ -30,7 +52,8 @@ constinit const Operation notify_operation{.id = "notify",
                                            .credential = Credential::client,
                                            .role = Role::conversation_admin,
                                            .error_shape = ErrorShape::reduced,
-                                           .run = notify};
+                                           .run = notify,
+                                           .describe = describe_notify};
 
 constinit const Operation notify_by_token_operation{.id = "notifyByToken",
                                                     .method = Method::post,
@@ -38,6 +61,7 @@ constinit const Operation notify_by_token_operation{.id = "notifyByToken",
                                                     .credential = Credential::client,
                                                     .role = Role::conversation_admin,
                                                     .error_shape = ErrorShape::reduced,
-                                                    .run = notify_by_token};
+                                                    .run = notify_by_token,
+                                                    .describe = describe_notify_by_token};
 
 }  // namespace conversed::api

@@ -9,6 +9,7 @@
 #include "api/auth/pkce.h"
 #include "api/auth/redirect_uri.h"
 #include "api/auth/sign_in_page.h"
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/oauth.h"
 #include "store/store.h"
@@ -234,6 +235,55 @@ void take_form(Call call, Services& services, Reply reply) {
   post_or_refuse(services.sign_ins, services, attempt->reply, [attempt] { sign_in(attempt); });
 }
 
+openapi::Schema page_schema() {
+  return openapi::described("The sign-in page.", openapi::text(1));
+}
+
+openapi::Answer redirect_answer(std::string description) {
+  return {.status = see_other,
+          .description = std::move(description),
+          .headers = {{"Location", "The redirect URI.", openapi::text(1)}}};
+}
+
+openapi::Description describe_authorize() {
+  using namespace openapi;
+  const auto parameter = [](const char* name, const char* description, Need need) {
+    return query_parameter(name, description, form_text(), need);
+  };
+  return {.tag = "OAuth 2.0",
+          .summary = "Show the sign-in page",
+          .details =
+              "The authorization code grant, with PKCE (S256) for public clients. Empty "
+              "and unknown parameters are ignored.",
+          .parameters = {parameter("response_type", "`code`.", Need::optional),
+                         query_parameter("client_id", "The client.", form_text(1), Need::required),
+                         parameter("redirect_uri", "As registered; required if there are several.",
+                                   Need::optional),
+                         parameter("state", "Given back as it is.", Need::optional),
+                         parameter("scope", "Ignored: there are none.", Need::optional),
+                         parameter("code_challenge", "43 characters of base64url.", Need::optional),
+                         parameter("code_challenge_method", "`S256`.", Need::optional)},
+          .answers = {{.description = "The page.", .content = {{"text/html", page_schema()}}},
+                      redirect_answer("Back to the client with an error.")},
+          .has_error_page = true};
+}
+
+openapi::Description describe_sign_in() {
+  using namespace openapi;
+  const auto form = object({{"request", described("Of the page.", form_text(1))},
+                            {"username", form_text(), Need::optional},
+                            {"password", form_text(), Need::optional}});
+  return {.tag = "OAuth 2.0",
+          .summary = "Sign in",
+          .details = "What the page sends; for browsers.",
+          .body = form_content(form),
+          .answers = {{.description = "The page again, with what was wrong.",
+                       .content = {{"text/html", page_schema()}}},
+                      redirect_answer("Back to the client with a code.")},
+          .errors = {403},
+          .has_error_page = true};
+}
+
 }  // namespace
 
 constinit const Operation oauth_authorize_operation{.id = "oauthAuthorize",
@@ -241,13 +291,15 @@ constinit const Operation oauth_authorize_operation{.id = "oauthAuthorize",
                                                     .path = "/auth/oauth2/authorize",
                                                     .credential = Credential::open,
                                                     .error_shape = ErrorShape::oauth,
-                                                    .run = authorize};
+                                                    .run = authorize,
+                                                    .describe = describe_authorize};
 
 constinit const Operation oauth_sign_in_operation{.id = "oauthSignIn",
                                                   .method = Method::post,
                                                   .path = "/auth/oauth2/authorize",
                                                   .credential = Credential::open,
                                                   .error_shape = ErrorShape::oauth,
-                                                  .run = take_form};
+                                                  .run = take_form,
+                                                  .describe = describe_sign_in};
 
 }  // namespace conversed::api

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/auth/redirect_uri.h"
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/members.h"
@@ -109,6 +110,63 @@ void remove(Call call, Services& services, Reply reply) {
   send_no_content(reply);
 }
 
+openapi::Description describe_create() {
+  using namespace openapi;
+  Schema uri = text_like(redirect_uri_expression);
+  uri["maxLength"] = max_redirect_uri_bytes;
+  uri["description"] =
+      "An absolute http or https address without a fragment, or one of a scheme of the app's own, "
+      "with a dot in it.";
+  const auto uris = list_of(uri, max_redirect_uris);
+  Schema body =
+      object({{"name", bounded_bytes(max_display_name_bytes)},
+              {"public", described("It can keep no secret.", nullable(boolean())), Need::optional},
+              {"redirectUris", nullable(uris), Need::optional},
+              {"passwordGrant", nullable(boolean()), Need::optional}});
+  Schema some_uris = uris;
+  some_uris["minItems"] = 1;
+  Schema by_code = object({{"redirectUris", some_uris}});
+  Schema by_password = object({{"passwordGrant", constant(true)}});
+  body["anyOf"] = Schema::array({std::move(by_code), std::move(by_password)});
+  const auto client =
+      object({{"clientId", id()},
+              {"clientSecret", described("Shown once; null if public.", nullable(text(1)))}});
+  Value example{{"name", "Shop"}, {"redirectUris", {"https://shop.example/callback"}}};
+  return {.tag = "Management",
+          .summary = "Add an OAuth client",
+          .details = "It needs redirectUris or passwordGrant.",
+          .body = json_content(named("NewOAuthClient", with_example(std::move(example), body))),
+          .answers = {{.status = status::created,
+                       .description = "The client.",
+                       .content = json_content(named("CreatedOAuthClient", client)),
+                       .links = {{"remove", "removeOauthClient", "clientId",
+                                  "$response.body#/clientId"}}}}};
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  const auto client = object({{"clientId", id()},
+                              {"name", text(1)},
+                              {"public", boolean()},
+                              {"redirectUris", list_of(text(1))},
+                              {"passwordGrant", boolean()},
+                              {"createdAt", unix_time()}});
+  return {.tag = "Management",
+          .summary = "List the OAuth clients of the organisation",
+          .answers = {{.description = "The clients.",
+                       .content = json_content(items_of(named("OAuthClient", client)))}}};
+}
+
+openapi::Description describe_remove() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Remove an OAuth client",
+          .details = "What it was given ends.",
+          .parameters = {path_parameter("clientId", "The client.", id())},
+          .answers = {{.status = status::no_content, .description = "It is gone."}},
+          .errors = {404}};
+}
+
 }  // namespace
 
 constinit const Operation create_oauth_client_operation{.id = "createOauthClient",
@@ -116,14 +174,16 @@ constinit const Operation create_oauth_client_operation{.id = "createOauthClient
                                                         .path = "/management/oauth/clients",
                                                         .credential = Credential::basic,
                                                         .role = Role::user_admin,
-                                                        .run = create};
+                                                        .run = create,
+                                                        .describe = describe_create};
 
 constinit const Operation list_oauth_clients_operation{.id = "listOauthClients",
                                                        .method = Method::get,
                                                        .path = "/management/oauth/clients",
                                                        .credential = Credential::basic,
                                                        .role = Role::user_admin,
-                                                       .run = list};
+                                                       .run = list,
+                                                       .describe = describe_list};
 
 constinit const Operation remove_oauth_client_operation{
     .id = "removeOauthClient",
@@ -131,6 +191,7 @@ constinit const Operation remove_oauth_client_operation{
     .path = "/management/oauth/clients/{clientId}",
     .credential = Credential::basic,
     .role = Role::user_admin,
-    .run = remove};
+    .run = remove,
+    .describe = describe_remove};
 
 }  // namespace conversed::api

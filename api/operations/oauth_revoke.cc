@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/oauth.h"
 #include "store/store.h"
@@ -28,6 +29,22 @@ void revoke(Call call, Services& services, Reply reply) {
              });
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  const auto optional = [](std::string_view words) { return described(words, form_text()); };
+  const auto form = object(
+      {{"token", described("An access or a refresh token.", form_text(1))},
+       {"token_type_hint", optional("Ignored: tokens say what they are."), Need::optional},
+       {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
+       {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional}});
+  return {.tag = "OAuth 2.0",
+          .summary = "Revoke a token",
+          .details = "A refresh token with all that came of its sign-in (RFC 7009).",
+          .body = form_content(form),
+          .answers = {{.description = "It has ended, or was none of the client's."}},
+          .errors = {401}};
+}
+
 }  // namespace
 
 constinit const Operation oauth_revoke_operation{.id = "oauthRevoke",
@@ -35,6 +52,7 @@ constinit const Operation oauth_revoke_operation{.id = "oauthRevoke",
                                                  .path = "/auth/oauth2/revoke",
                                                  .credential = Credential::open,
                                                  .error_shape = ErrorShape::oauth,
-                                                 .run = revoke};
+                                                 .run = revoke,
+                                                 .describe = describe};
 
 }  // namespace conversed::api

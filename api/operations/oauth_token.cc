@@ -5,6 +5,7 @@
 
 #include "api/auth/authenticator.h"
 #include "api/auth/pkce.h"
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/oauth.h"
 #include "api/operations/replies.h"
@@ -134,6 +135,36 @@ void token(Call call, Services& services, Reply reply) {
                                                std::make_shared<Reply>(std::move(reply))}));
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  const auto optional = [](std::string_view words) { return described(words, form_text()); };
+  const auto form = object(
+      {{"grant_type", one_of({"password", "authorization_code", "refresh_token"})},
+       {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
+       {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional},
+       {"username", optional("The user's e-mail address, for `password`."), Need::optional},
+       {"password", optional("The user's, for `password`."), Need::optional},
+       {"code", optional("For `authorization_code`."), Need::optional},
+       {"redirect_uri", optional("For `authorization_code`, as sent before."), Need::optional},
+       {"code_verifier", optional("For `authorization_code`, with PKCE."), Need::optional},
+       {"refresh_token", optional("For `refresh_token`."), Need::optional},
+       {"scope", optional("Ignored: there are none."), Need::optional}});
+  const auto tokens = object({{"access_token", text(1)},
+                              {"token_type", constant("Bearer")},
+                              {"expires_in", described("In seconds.", integer(1))},
+                              {"refresh_token", text(1)}});
+  return {.tag = "OAuth 2.0",
+          .summary = "Get tokens",
+          .details =
+              "For a password, an authorization code or a refresh token, which is used up. "
+              "Empty and unknown parameters are ignored.",
+          .body = form_content(form),
+          .answers = {{.description = "The tokens.",
+                       .content = json_content(named("Tokens", tokens)),
+                       .headers = {{"Cache-Control", "`no-store`.", constant("no-store")}}}},
+          .errors = {401}};
+}
+
 }  // namespace
 
 constinit const Operation oauth_token_operation{.id = "oauthToken",
@@ -141,6 +172,7 @@ constinit const Operation oauth_token_operation{.id = "oauthToken",
                                                 .path = "/auth/oauth2/token",
                                                 .credential = Credential::open,
                                                 .error_shape = ErrorShape::oauth,
-                                                .run = token};
+                                                .run = token,
+                                                .describe = describe};
 
 }  // namespace conversed::api

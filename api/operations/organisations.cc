@@ -3,9 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
+#include "store/passwords.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -56,6 +58,33 @@ void list(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, {{"items", std::move(items)}});
 }
 
+openapi::Schema organisation_schema() {
+  using namespace openapi;
+  return named("Organisation", object({{"_id", id()}, {"name", text(1)}}));
+}
+
+openapi::Description describe_create() {
+  using namespace openapi;
+  const auto body = object({{"name", bounded_bytes(max_display_name_bytes)},
+                            {"admin", described("The first administrator.", email())},
+                            {"password", text(1, store::max_password_bytes)}});
+  return {.tag = "Management",
+          .summary = "Add an organisation",
+          .body = json_content(named("NewOrganisation", body)),
+          .answers = {{.status = status::created,
+                       .description = "The organisation.",
+                       .content = json_content(organisation_schema())}},
+          .errors = {409}};
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "List the organisations",
+          .answers = {{.description = "The organisations.",
+                       .content = json_content(items_of(organisation_schema()))}}};
+}
+
 }  // namespace
 
 constinit const Operation create_organisation_operation{.id = "createOrganisation",
@@ -63,13 +92,15 @@ constinit const Operation create_organisation_operation{.id = "createOrganisatio
                                                         .path = "/management/organisations",
                                                         .credential = Credential::basic,
                                                         .role = Role::platform_admin,
-                                                        .run = create};
+                                                        .run = create,
+                                                        .describe = describe_create};
 
 constinit const Operation list_organisations_operation{.id = "listOrganisations",
                                                        .method = Method::get,
                                                        .path = "/management/organisations",
                                                        .credential = Credential::basic,
                                                        .role = Role::platform_admin,
-                                                       .run = list};
+                                                       .run = list,
+                                                       .describe = describe_list};
 
 }  // namespace conversed::api

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "api/answer.h"
+#include "api/openapi/description.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/accept.h"
 #include "api/operations/query.h"
@@ -19,7 +21,7 @@ namespace {
 using model::Result;
 using nlohmann::json;
 
-constexpr std::int64_t max_wait_seconds = 30;
+constexpr std::int64_t max_after = std::numeric_limits<std::int64_t>::max() - 1;
 constexpr std::size_t max_items = 100;  // further ones are in the next answer
 
 struct Query {
@@ -43,11 +45,10 @@ Result<Query> read_query(const Call& call, Services& services) {
     if (auto checked = check_name(name, *value); !checked) return model::fail(checked.error());
     *place = std::move(*value);
   }
-  auto after =
-      number_parameter(call.request, "after", 0, std::numeric_limits<std::int64_t>::max() - 1, 0);
+  auto after = number_parameter(call.request, "after", 0, max_after, 0);
   if (!after) return model::fail(after.error());
   query.after = *after;
-  auto wait = number_parameter(call.request, "wait", 0, max_wait_seconds, 0);
+  auto wait = wait_parameter(call.request);
   if (!wait) return model::fail(wait.error());
   query.wait = std::chrono::seconds(*wait);
   return query;
@@ -95,12 +96,35 @@ void outputs(Call call, Services& services, Reply reply) {
   send_page(poll->reply, *found, poll->query.after);
 }
 
+openapi::Description describe() {
+  using openapi::Need;
+  const auto page = openapi::object(
+      {{"items", openapi::list_of(openapi::output_schema())}, {"last", openapi::integer(0)}});
+  return {.tag = "Conversations",
+          .summary = "Get what a session has said",
+          .details = "For clients without a webhook. At most " + std::to_string(max_items) +
+                     " items an answer; `last` is for the next `after`.",
+          .parameters = {openapi::url_token_parameter(),
+                         openapi::query_parameter("userId", "The user of the conversation.",
+                                                  openapi::conversation_name(), Need::required),
+                         openapi::query_parameter("sessionId", "The session of the conversation.",
+                                                  openapi::conversation_name(), Need::required),
+                         openapi::query_parameter(
+                             "after", "The sequence number that outputs have to be past.",
+                             openapi::with_default(0, openapi::integer(0, max_after))),
+                         openapi::wait_until("outputs")},
+          .answers = {{.description = "The outputs, maybe none.",
+                       .content = openapi::json_content(openapi::named("Outputs", page))}},
+          .errors = {404}};
+}
+
 }  // namespace
 
 constinit const Operation outputs_operation{.id = "outputs",
                                             .method = Method::get,
                                             .path = "/{URLToken}/outputs",
                                             .credential = Credential::open,
-                                            .run = outputs};
+                                            .run = outputs,
+                                            .describe = describe};
 
 }  // namespace conversed::api

@@ -22,6 +22,14 @@ Result<std::int64_t> number_parameter(const Request& request, std::string_view n
   return value;
 }
 
+Result<std::int64_t> limit_parameter(const Request& request) {
+  return number_parameter(request, "limit", 1, max_page_limit, default_page_limit);
+}
+
+Result<std::int64_t> wait_parameter(const Request& request) {
+  return number_parameter(request, "wait", 0, max_wait_seconds, 0);
+}
+
 Result<std::string> required_parameter(const Request& request, std::string_view name) {
   const auto text = request.parameter(name);
   if (!text || text->empty()) {

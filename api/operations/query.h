@@ -15,6 +15,15 @@ namespace conversed::api {
                                                            std::string_view name, std::int64_t min,
                                                            std::int64_t max, std::int64_t absent);
 
+// Items of a page of a list: `limit` is 1 to this, or the default.
+inline constexpr std::int64_t max_page_limit = 100;
+inline constexpr std::int64_t default_page_limit = 25;
+[[nodiscard]] model::Result<std::int64_t> limit_parameter(const Request& request);
+
+// How long a client may have its answer held back, in seconds.
+inline constexpr std::int64_t max_wait_seconds = 30;
+[[nodiscard]] model::Result<std::int64_t> wait_parameter(const Request& request);
+
 // A parameter that has to be there and not empty.
 [[nodiscard]] model::Result<std::string> required_parameter(const Request& request,
                                                             std::string_view name);

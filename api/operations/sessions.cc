@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "api/answer.h"
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/query.h"
@@ -124,6 +126,65 @@ void reset_session(Call call, Services& services, Reply reply) {
   send_no_content(reply);
 }
 
+openapi::Schema session_schema() {
+  using namespace openapi;
+  return with_members(session_names_schema(), {{"state", one_of({"busy", "idle"})},
+                                               {"inboxSize", integer(0)},
+                                               {"startedAt", unix_time()},
+                                               {"lastActivityAt", unix_time()}});
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  auto parameters = row_parameters();
+  parameters.push_back(project_parameter());
+  const auto session = with_members(session_schema(), {{"outputs", integer(0)}});
+  return {.tag = "Management",
+          .summary = "List sessions",
+          .parameters = std::move(parameters),
+          .answers = {{.description = "A page of them.",
+                       .content = json_content(row_page(named("SessionSummary", session)))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_show() {
+  using namespace openapi;
+  const auto execution = object({{"inputId", text()},
+                                 {"source", text()},
+                                 {"beganAt", unix_time()},
+                                 {"traceId", text()},
+                                 {"pendingCallId", text()}});
+  const auto session = with_members(session_schema(), {{"version", integer(0)},
+                                                       {"context", anything()},
+                                                       {"flowState", anything()},
+                                                       {"execution", nullable(execution)},
+                                                       {"outputs", list_of(output_schema())}});
+  const auto name = [](const char* parameter, const char* what) {
+    return query_parameter(parameter, what, conversation_name(), Need::required);
+  };
+  return {.tag = "Management",
+          .summary = "Show a session",
+          .details = "With its last " + std::to_string(shown_outputs) + " outputs.",
+          .parameters = {query_parameter("URLToken", "The Endpoint.", url_token(), Need::required),
+                         name("userId", "The user."), name("sessionId", "The session.")},
+          .answers = {{.description = "The session.",
+                       .content = json_content(named("Session", session))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_reset() {
+  using namespace openapi;
+  const auto body = object({{"URLToken", url_token()},
+                            {"userId", conversation_name()},
+                            {"sessionId", conversation_name()}});
+  return {.tag = "Management",
+          .summary = "End a conversation",
+          .details = "The session's next message begins anew.",
+          .body = json_content(named("SessionName", body)),
+          .answers = {{.status = status::no_content, .description = "It is over."}},
+          .errors = {404}};
+}
+
 }  // namespace
 
 constinit const Operation list_sessions_operation{.id = "listSessions",
@@ -131,20 +192,23 @@ constinit const Operation list_sessions_operation{.id = "listSessions",
                                                   .path = "/management/sessions",
                                                   .credential = Credential::basic,
                                                   .role = Role::conversation_admin,
-                                                  .run = list};
+                                                  .run = list,
+                                                  .describe = describe_list};
 
 constinit const Operation show_session_operation{.id = "showSession",
                                                  .method = Method::get,
                                                  .path = "/management/sessions/show",
                                                  .credential = Credential::basic,
                                                  .role = Role::conversation_admin,
-                                                 .run = show_session};
+                                                 .run = show_session,
+                                                 .describe = describe_show};
 
 constinit const Operation reset_session_operation{.id = "resetSession",
                                                   .method = Method::post,
                                                   .path = "/management/sessions/reset",
                                                   .credential = Credential::basic,
                                                   .role = Role::conversation_admin,
-                                                  .run = reset_session};
+                                                  .run = reset_session,
+                                                  .describe = describe_reset};
 
 }  // namespace conversed::api

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "api/error_reply.h"
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/accept.h"
 #include "api/operations/documents.h"
@@ -101,6 +103,26 @@ void set_up_proactive(Call call, Services& services, Reply reply) {
   on_pool(std::move(call), services, std::move(reply), set_up);
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  return {
+      .tag = "Projects",
+      .summary = "Set up proactive follow-up",
+      .details =
+          "Provisions a tenant, creates a journey and generates a follow-up Flow, as a "
+          "job. While one runs, and once the project is set up: 409, with the job's id "
+          "in `details.taskId`.",
+      .parameters = {path_parameter("projectId", "The project.", id()), idempotency_parameter()},
+      .answers = {{.status = status::created,
+                   .description = "The job.",
+                   .content = representations("task", task_schema()),
+                   .headers = {{"Location", "The job's path, unless the answer is repeated.",
+                                text(1), Need::optional}},
+                   .links = {{"task", "showTask", "taskId", "$response.body#/_id"},
+                             {"cancel", "cancelTask", "taskId", "$response.body#/_id"}}}},
+      .errors = specified_errors()};
+}
+
 }  // namespace
 
 constinit const Operation set_up_proactive_operation{
@@ -109,6 +131,7 @@ constinit const Operation set_up_proactive_operation{
     .path = "/v2.0/projects/{projectId}/settings/proactive/setup",
     .credential = Credential::client,
     .role = Role::proactive_admin,
-    .run = set_up_proactive};
+    .run = set_up_proactive,
+    .describe = describe};
 
 }  // namespace conversed::api

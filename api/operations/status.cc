@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/events.h"
+#include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
@@ -67,6 +68,39 @@ void show_status(Call call, Services& services, Reply reply) {
                {"inInboxes", figure(store.sessions().in_inboxes())}}}});
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  const auto count = integer(0);
+  const auto unknown = nullable(integer(0));
+  const auto partition = object({{"partition", count},
+                                 {"epoch", count},
+                                 {"first", count},
+                                 {"end", count},
+                                 {"committed", count},
+                                 {"lag", count}});
+  const auto queue =
+      object({{"healthy", boolean()}, {"lag", unknown}, {"partitions", list_of(partition)}});
+  const auto counts = object({{"appended", count},
+                              {"committedUnits", count},
+                              {"waitingForAnswers", count},
+                              {"polls", count},
+                              {"deadLetters", unknown},
+                              {"pendingDeliveries", unknown},
+                              {"pendingCalls", unknown},
+                              {"inInboxes", unknown}});
+  const auto body = object({{"version", text(1)},
+                            {"startedAt", unix_time()},
+                            {"uptime", described("In seconds.", count)},
+                            {"queue", queue},
+                            {"store", object({{"healthy", boolean()}})},
+                            {"counts", counts}});
+  return {.tag = "Management",
+          .summary = "Get how the daemon is",
+          .details = "A figure that can't be had is null.",
+          .answers = {{.description = "Its figures, of all organisations.",
+                       .content = json_content(named("Status", body))}}};
+}
+
 }  // namespace
 
 constinit const Operation status_operation{.id = "status",
@@ -74,6 +108,7 @@ constinit const Operation status_operation{.id = "status",
                                            .path = "/management/status",
                                            .credential = Credential::basic,
                                            .role = Role::platform_admin,
-                                           .run = show_status};
+                                           .run = show_status,
+                                           .describe = describe};
 
 }  // namespace conversed::api

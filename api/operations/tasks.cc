@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
@@ -20,7 +22,6 @@ using model::Errc;
 using model::Job;
 using model::Result;
 
-constexpr std::int64_t max_wait_seconds = 30;
 constexpr std::string_view missing = "there is no such task";
 
 Result<Job> find_job(Services& services, const std::string& id) {
@@ -95,7 +96,7 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
 };
 
 void show(Call call, Services& services, Reply reply) {
-  auto wait = number_parameter(call.request, "wait", 0, max_wait_seconds, 0);
+  auto wait = wait_parameter(call.request);
   if (!wait) return send_error(reply, show_task_operation, wait.error());
   auto job = open_job(call, services, Role::member);
   if (!job) return send_error(reply, show_task_operation, job.error());
@@ -183,6 +184,68 @@ void cancel(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Parameter task_parameter() {
+  return openapi::path_parameter("taskId", "The task.", openapi::id());
+}
+
+openapi::Answer task_answer(std::string description) {
+  return {.description = std::move(description),
+          .content = openapi::representations("task", task_schema())};
+}
+
+openapi::Description describe_list_of(std::string_view tag, std::string_view operation) {
+  using namespace openapi;
+  auto parameters = page_parameters(store::Jobs::sort_fields());
+  parameters.push_back(query_parameter("status", "Only tasks of this status.", task_status()));
+  parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
+  return {.tag = tag,
+          .summary = "List tasks",
+          .parameters = std::move(parameters),
+          .answers = {list_answer({.operation = operation,
+                                   .description = "A page of them, the newest first.",
+                                   .json = ListShape::Json::object,
+                                   .root = "tasks",
+                                   .item_element = "item",
+                                   .item = task_schema()})},
+          .errors = {404}};
+}
+
+openapi::Description describe_list() {
+  return describe_list_of("Tasks", list_tasks_operation.id);
+}
+
+openapi::Description describe_show() {
+  return {
+      .tag = "Tasks",
+      .summary = "Get a task",
+      .parameters = {task_parameter(), openapi::wait_until("a change of its status or progress")},
+      .answers = {task_answer("The task.")},
+      .errors = {404}};
+}
+
+openapi::Description describe_cancel() {
+  return {.tag = "Tasks",
+          .summary = "Cancel a task",
+          .parameters = {task_parameter()},
+          .answers = {task_answer("The task, cancelled or being cancelled.")},
+          .errors = {404, 409}};
+}
+
+// Below /management they are the same.
+openapi::Description as_managed(openapi::Description description) {
+  description.tag = "Management";
+  return description;
+}
+openapi::Description describe_managed_list() {
+  return describe_list_of("Management", manage_tasks_operation.id);
+}
+openapi::Description describe_managed_show() {
+  return as_managed(describe_show());
+}
+openapi::Description describe_managed_cancel() {
+  return as_managed(describe_cancel());
+}
+
 }  // namespace
 
 constinit const Operation list_tasks_operation{.id = "listTasks",
@@ -190,21 +253,24 @@ constinit const Operation list_tasks_operation{.id = "listTasks",
                                                .path = "/v2.0/tasks",
                                                .credential = Credential::client,
                                                .role = Role::member,
-                                               .run = list};
+                                               .run = list,
+                                               .describe = describe_list};
 
 constinit const Operation show_task_operation{.id = "showTask",
                                               .method = Method::get,
                                               .path = "/v2.0/tasks/{taskId}",
                                               .credential = Credential::client,
                                               .role = Role::member,
-                                              .run = show};
+                                              .run = show,
+                                              .describe = describe_show};
 
 constinit const Operation cancel_task_operation{.id = "cancelTask",
                                                 .method = Method::post,
                                                 .path = "/v2.0/tasks/{taskId}/cancel",
                                                 .credential = Credential::client,
                                                 .role = Role::proactive_admin,
-                                                .run = cancel};
+                                                .run = cancel,
+                                                .describe = describe_cancel};
 
 // The same for operators, with a password in place of a key.
 constinit const Operation manage_tasks_operation{.id = "manageTasks",
@@ -212,20 +278,23 @@ constinit const Operation manage_tasks_operation{.id = "manageTasks",
                                                  .path = "/management/tasks",
                                                  .credential = Credential::basic,
                                                  .role = Role::member,
-                                                 .run = list};
+                                                 .run = list,
+                                                 .describe = describe_managed_list};
 
 constinit const Operation manage_task_operation{.id = "manageTask",
                                                 .method = Method::get,
                                                 .path = "/management/tasks/{taskId}",
                                                 .credential = Credential::basic,
                                                 .role = Role::member,
-                                                .run = show};
+                                                .run = show,
+                                                .describe = describe_managed_show};
 
 constinit const Operation manage_cancel_task_operation{.id = "manageCancelTask",
                                                        .method = Method::post,
                                                        .path = "/management/tasks/{taskId}/cancel",
                                                        .credential = Credential::basic,
                                                        .role = Role::proactive_admin,
-                                                       .run = cancel};
+                                                       .run = cancel,
+                                                       .describe = describe_managed_cancel};
 
 }  // namespace conversed::api

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
@@ -83,6 +84,21 @@ void update_member(Call call, Services& services, Reply reply) {
           });
 }
 
+openapi::Description describe() {
+  using namespace openapi;
+  const auto locales = list_of(object({{"localeId", id()}}));
+  const auto member = object(
+      {{"_id", id()}, {"name", text()}, {"roles", list_of(text(1))}, {"allowedLocales", locales}});
+  return {.tag = "Projects",
+          .summary = "Update a project member",
+          .parameters = {path_parameter("projectId", "The project.", id()),
+                         path_parameter("userId", "The member.", id())},
+          .body = json_content(named("MemberUpdate", object({{"allowedLocales", locales}}))),
+          .answers = {{.description = "The member.",
+                       .content = representations("member", named("Member", member))}},
+          .errors = specified_errors()};
+}
+
 }  // namespace
 
 constinit const Operation update_member_operation{
@@ -91,6 +107,7 @@ constinit const Operation update_member_operation{
     .path = "/v2.0/projects/{projectId}/members/{userId}",
     .credential = Credential::client,
     .role = Role::member_manager,
-    .run = update_member};
+    .run = update_member,
+    .describe = describe};
 
 }  // namespace conversed::api

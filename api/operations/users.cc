@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/members.h"
 #include "api/operations/replies.h"
+#include "store/passwords.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -21,6 +23,10 @@ Error needs_user_admin() {
   return {Errc::permission_denied, "the role userAdmin is needed"};
 }
 
+bool is_of_organisation(Role role) {
+  return role == Role::user_admin || role == Role::platform_admin;
+}
+
 // Roles of the organisation or of a project, whichever are given to the user.
 Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
                                             const Principal& principal) {
@@ -28,8 +34,7 @@ Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
   if (!names) return names;
   for (const std::string& name : *names) {
     const auto role = role_from(name);
-    const bool of_organisation = role == Role::user_admin || role == Role::platform_admin;
-    if (!role || (in_project && of_organisation)) {
+    if (!role || (in_project && is_of_organisation(*role))) {
       return model::fail(Errc::invalid_argument,
                          "roles: there is no role " + name + (in_project ? " in a project" : ""));
     }
@@ -150,6 +155,71 @@ void set_password(Call call, Services& services, Reply reply) {
   send_no_content(reply);
 }
 
+openapi::Schema new_user_schema() {
+  using namespace openapi;
+  Schema schema =
+      object({{"email", email()},
+              {"name",
+               described("At most " + std::to_string(max_display_name_bytes) + " bytes in UTF-8.",
+                         nullable(text(0, max_display_name_bytes))),
+               Need::optional},
+              {"password", nullable(text(0, store::max_password_bytes)), Need::optional},
+              {"project", described("Its id or name.", nullable(text())), Need::optional},
+              {"roles",
+               described("Of the project, if one is given, else of the organisation.",
+                         nullable(list_of(one_of(names_of_roles())))),
+               Need::optional}});
+  auto names = names_of_roles();
+  std::erase_if(names, [](std::string_view name) { return is_of_organisation(*role_from(name)); });
+  const Schema project_roles = nullable(list_of(one_of(names)));
+  const Schema no_project = nullable(text(0, 0));
+  schema["anyOf"] = Schema::array({object({{"roles", project_roles, Need::optional}}),
+                                   object({{"project", no_project, Need::optional}})});
+  return named("NewUser", std::move(schema));
+}
+
+openapi::Description describe_create() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Add a user",
+          .body = json_content(new_user_schema()),
+          .answers = {{.status = status::created,
+                       .description = "The user.",
+                       .content = json_content(
+                           named("CreatedUser", object({{"_id", id()}, {"email", text(1)}})))}},
+          .errors = {404, 409}};
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  const auto user = object({{"_id", id()},
+                            {"email", text(1)},
+                            {"name", text()},
+                            {"roles", list_of(one_of(names_of_roles()))},
+                            {"hasPassword", boolean()},
+                            {"createdAt", unix_time()}});
+  return {.tag = "Management",
+          .summary = "List the users of the organisation",
+          .answers = {{.description = "The users.",
+                       .content = json_content(items_of(named("User", user)))}}};
+}
+
+openapi::Description describe_set_password() {
+  using namespace openapi;
+  const auto body =
+      object({{"password", described("At most " + std::to_string(store::max_password_bytes) +
+                                         " bytes in UTF-8.",
+                                     text(1, store::max_password_bytes))},
+              {"user", described("An e-mail address; oneself without it.", nullable(text())),
+               Need::optional}});
+  return {.tag = "Management",
+          .summary = "Set a password",
+          .details = "Others' take the role `userAdmin`. The tokens that the old one led to end.",
+          .body = json_content(named("NewPassword", body)),
+          .answers = {{.status = status::no_content, .description = "It is set."}},
+          .errors = {404}};
+}
+
 }  // namespace
 
 constinit const Operation create_user_operation{.id = "createUser",
@@ -157,20 +227,23 @@ constinit const Operation create_user_operation{.id = "createUser",
                                                 .path = "/management/users",
                                                 .credential = Credential::basic,
                                                 .role = Role::user_admin,
-                                                .run = create};
+                                                .run = create,
+                                                .describe = describe_create};
 
 constinit const Operation list_users_operation{.id = "listUsers",
                                                .method = Method::get,
                                                .path = "/management/users",
                                                .credential = Credential::basic,
                                                .role = Role::user_admin,
-                                               .run = list};
+                                               .run = list,
+                                               .describe = describe_list};
 
 constinit const Operation set_password_operation{.id = "setPassword",
                                                  .method = Method::post,
                                                  .path = "/management/users/password",
                                                  .credential = Credential::basic,
                                                  .role = Role::member,
-                                                 .run = set_password};
+                                                 .run = set_password,
+                                                 .describe = describe_set_password};
 
 }  // namespace conversed::api

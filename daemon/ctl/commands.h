@@ -20,6 +20,7 @@ void add_project_commands(CLI::App& app, Action& action);       // import, apike
 void add_account_commands(CLI::App& app, Action& action);       // user, oauth-client, organisation
 void add_conversation_commands(CLI::App& app, Action& action);  // inject, chat, sessions
 void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
+void add_flow_commands(CLI::App& app, Action& action);          // flow check, graph, test
 void add_job_commands(CLI::App& app, Action& action);           // jobs
 void add_status_command(CLI::App& app, Action& action);         // status
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flows/expression/expression.h"
 #include "flows/expression/limits.h"
 #include "flows/expression/value.h"
 
@@ -115,5 +116,8 @@ struct Program {
     return {lists.data() + node.first, node.count};
   }
 };
+
+// Adds what the program reads by name right below `input`, `context` and `profile`.
+void add_members_read(const Program& program, MembersRead& reads);
 
 }  // namespace conversed::flows::expression

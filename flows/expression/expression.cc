@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "flows/expression/ast.h"
 #include "flows/expression/json_text.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/parser.h"
@@ -11,6 +12,31 @@ namespace conversed::flows::expression {
 
 using model::Result;
 using nlohmann::json;
+
+void add_members_read(const Program& program, MembersRead& reads) {
+  for (const Node& node : program.nodes) {
+    if (node.kind != NodeKind::member) continue;
+    switch (program.node(node.a).kind) {
+      case NodeKind::input:
+        reads.emplace_back("input", node.text);
+        break;
+      case NodeKind::context:
+        reads.emplace_back("context", node.text);
+        break;
+      case NodeKind::profile:
+        reads.emplace_back("profile", node.text);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+MembersRead Expression::members_read() const {
+  MembersRead reads;
+  add_members_read(*program_, reads);
+  return reads;
+}
 
 Result<Expression> Expression::compile(std::string_view source, const Limits& limits) {
   auto parsed = parse_all(source, limits);

@@ -3,7 +3,10 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "flows/expression/limits.h"
 #include "flows/expression/scope.h"
@@ -12,6 +15,9 @@
 namespace conversed::flows::expression {
 
 struct Program;
+
+// A root and a name below it, such as `input` and `text`, once for each time that it stands there.
+using MembersRead = std::vector<std::pair<std::string, std::string>>;
 
 // A compiled JavaScript expression; README.md says which part of the language. Evaluating always
 // ends, within the limits it was compiled with, and does no I/O. Immutable: threads may share one,
@@ -36,6 +42,9 @@ class Expression {
 
   // The same for conditions, where an error counts as false.
   [[nodiscard]] bool truthy(const Scope& scope) const { return test(scope).value_or(false); }
+
+  // For tools that check Flows; what is read by a computed name is not among them.
+  [[nodiscard]] MembersRead members_read() const;
 
  private:
   explicit Expression(std::shared_ptr<const Program> program) : program_(std::move(program)) {}

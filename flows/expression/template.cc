@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "flows/expression/ast.h"
 #include "flows/expression/json_text.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
@@ -188,6 +189,14 @@ json Template::value(const Scope& scope, Problems* problems) const {
 
 bool Template::is_constant() const {
   return body_->pieces.empty();
+}
+
+MembersRead Template::members_read() const {
+  MembersRead reads;
+  for (const auto& piece : body_->pieces) {
+    if (piece.program != nullptr) add_members_read(*piece.program, reads);
+  }
+  return reads;
 }
 
 std::vector<std::string> Template::label_only_pieces() const {

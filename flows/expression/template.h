@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flows/expression/expression.h"
 #include "flows/expression/limits.h"
 #include "flows/expression/scope.h"
 #include "store/model/result.h"
@@ -43,6 +44,9 @@ class Template {
 
   // What stands between braces and can only be the label of a token, for a loader to check.
   [[nodiscard]] std::vector<std::string> label_only_pieces() const;
+
+  // As Expression::members_read, of all expressions in it.
+  [[nodiscard]] MembersRead members_read() const;
 
  private:
   friend class JsonTemplate;

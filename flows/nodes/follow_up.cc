@@ -11,7 +11,7 @@ struct Wanted {
   std::chrono::milliseconds after{};
   std::optional<std::chrono::milliseconds> expires_after;
   std::optional<expression::Template> text;
-  std::optional<expression::Template> flow;
+  std::string flow;  // its name; empty: none
   std::optional<expression::JsonTemplate> data;
 };
 
@@ -23,12 +23,12 @@ class FollowUpNode final : public Node {
     FollowUpWish wish{.after = wanted_.after, .expires_after = wanted_.expires_after};
     if (wanted_.text) wish.text = wanted_.text->render(turn.scope());
     if (wanted_.data) wish.data = wanted_.data->value(turn.scope());
-    if (wanted_.flow) {
-      const std::string name = wanted_.flow->render(turn.scope());
+    if (!wanted_.flow.empty()) {
       const auto& flows = turn.assets().flow_ids;
-      const auto found = flows.find(name);
+      const auto found = flows.find(wanted_.flow);
       if (found == flows.end()) {
-        return turn.failure(model::Errc::invalid_argument, "there is no Flow '" + name + "'");
+        return turn.failure(model::Errc::invalid_argument,
+                            "there is no Flow '" + wanted_.flow + "'");
       }
       wish.flow_id = found->second;
     }
@@ -49,9 +49,10 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
       config.problem("expiresAfter", "would expire before it is due; `after` is longer");
     }
   }
-  wanted.flow = config.optional_template("flow");
+  if (config.has("flow")) wanted.flow = config.flow_name("flow");
   // A Flow may get a text, too, as its input; one of both says what the user is told.
-  wanted.text = wanted.flow ? config.optional_template("text") : config.text_template("text");
+  wanted.text =
+      config.has("flow") ? config.optional_template("text") : config.text_template("text");
   wanted.data = config.json_template("data");
   return std::make_unique<const FollowUpNode>(std::move(wanted));
 }
@@ -60,7 +61,7 @@ constexpr NodeField fields[]{
     {"after", "duration",
      "The silence that it waits for, from this input on; 1s to 366d. Required."},
     {"text", "template", "What is said then. Required without `flow`, whose `input.text` it is."},
-    {"flow", "template", "The name of the Flow that runs then, with `input.source` = `followUp`."},
+    {"flow", "name", "The Flow that runs then, with `input.source` = `followUp`."},
     {"data", "JSON template", "What goes out beside the text, or the Flow's `input.data`."},
     {"expiresAfter", "duration", "From when on it comes too late, and is dropped."}};
 

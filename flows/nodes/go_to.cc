@@ -1,4 +1,5 @@
-// Goes on at another Node of the same Flow. Loops end at the Turn's limits.
+// Goes on at another Node of the same Flow, at once or with the next input. Loops end at the Turn's
+// limits.
 #include "flows/node_types.h"
 
 namespace conversed::flows {
@@ -6,28 +7,39 @@ namespace {
 
 class GoToNode final : public Node {
  public:
-  explicit GoToNode(std::string id) : id_(std::move(id)) {}
+  GoToNode(std::string id, bool waits) : id_(std::move(id)), waits_(waits) {}
 
   // The compiler has seen to it that the Node is there.
-  Result<Step> run(Turn& turn) const override { return Jump{turn.flow().find(id_)}; }
+  Result<Step> run(Turn& turn) const override {
+    if (waits_) return Wait{};
+    return Jump{turn.flow().find(id_)};
+  }
+  Result<Step> on_input(Turn& turn) const override { return Jump{turn.flow().find(id_)}; }
+  Awaits awaits() const override { return waits_ ? Awaits::input : Awaits::nothing; }
 
  private:
   const std::string id_;
+  const bool waits_;
 };
 
 std::unique_ptr<const Node> create(NodeConfig& config) {
-  return std::make_unique<const GoToNode>(config.node_id("node"));
+  config.never_continues();
+  auto id = config.node_id("node");
+  return std::make_unique<const GoToNode>(std::move(id), config.flag("wait", false));
 }
 
-constexpr NodeField fields[]{{"node", "id", "The id of a Node of this Flow; required."}};
+constexpr NodeField fields[]{
+    {"node", "id", "The id of a Node of this Flow; required."},
+    {"wait", "true or false", "Wait for the next input first, and go on there with it."}};
 
 }  // namespace
 
-constinit const NodeType go_to_node{.name = "goTo",
-                                    .summary = "Goes on at another Node of the same Flow.",
-                                    .shorthand = "node",
-                                    .fields = fields,
-                                    .example = "- goTo: ask\n",
-                                    .create = create};
+constinit const NodeType go_to_node{
+    .name = "goTo",
+    .summary = "Goes on at another Node of the same Flow, at once or with the next input.",
+    .shorthand = "node",
+    .fields = fields,
+    .example = "- goTo: {node: ask, wait: true}\n",
+    .create = create};
 
 }  // namespace conversed::flows

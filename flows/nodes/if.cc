@@ -20,6 +20,7 @@ class IfNode final : public Node {
 };
 
 std::unique_ptr<const Node> create(NodeConfig& config) {
+  config.never_continues();
   auto condition = config.condition("condition");
   const NodeIndex then = config.branch("then");
   return std::make_unique<const IfNode>(std::move(condition), then, config.branch("else"));

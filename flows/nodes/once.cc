@@ -9,7 +9,11 @@ class OnceNode final : public Node {
   OnceNode(NodeIndex first, NodeIndex afterwards) : first_(first), afterwards_(afterwards) {}
 
   Result<Step> run(Turn& turn) const override {
-    return Jump{turn.first_pass() ? first_ : afterwards_};
+    auto memory = turn.memory();
+    if (!memory) return model::fail(memory.error());
+    const bool first = (*memory)->is_null();
+    **memory = true;
+    return Jump{first ? first_ : afterwards_};
   }
 
  private:
@@ -18,6 +22,7 @@ class OnceNode final : public Node {
 };
 
 std::unique_ptr<const Node> create(NodeConfig& config) {
+  config.never_continues();
   if (!config.has("do")) config.problem("do", "'do' is missing");
   const NodeIndex first = config.branch("do");
   return std::make_unique<const OnceNode>(first, config.branch("else"));

@@ -1,70 +1,54 @@
 // Asks, waits for the answer, and asks again if it is none.
+#include <unicode/timezone.h>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
+#include <memory>
 
+#include "flows/expression/text.h"
+#include "flows/lexicon/words.h"
 #include "flows/node_types.h"
+#include "flows/nodes/answers.h"
+#include "flows/regex.h"
 
 namespace conversed::flows {
 namespace {
 
 constexpr int default_attempts = 3;
 
-constexpr std::array<std::string_view, 3> types{"number", "text", "yesNo"};
+constexpr std::array<std::string_view, 12> types{"any",       "date",   "email", "integer",
+                                                 "keyphrase", "number", "phone", "regex",
+                                                 "text",      "time",   "url",   "yesNo"};
 constexpr std::array<std::string_view, 12> yes_words{"yes",  "y",  "yeah", "yep", "sure", "ok",
                                                      "okay", "ja", "j",    "oui", "sí",   "true"};
 constexpr std::array<std::string_view, 7> no_words{"no",   "n",   "nope", "nah",
                                                    "nein", "non", "false"};
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-// A word as people type it: without an end mark, in ASCII lower case.
-std::string as_word(std::string_view text) {
-  text = trimmed(text);
-  while (!text.empty() && (text.back() == '.' || text.back() == '!')) text.remove_suffix(1);
-  std::string word(text);
-  std::transform(word.begin(), word.end(), word.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  });
-  return word;
-}
-
-// A decimal number and nothing else; whole ones that fit stay whole.
-std::optional<nlohmann::json> read_number(std::string_view text) {
-  text = trimmed(text);
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return std::nullopt;
-  }
-  const char* end = text.data() + text.size();
-  std::int64_t whole = 0;
-  if (const auto [rest, error] = std::from_chars(text.data(), end, whole);
-      error == std::errc() && rest == end) {
-    return whole;
-  }
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
+constexpr std::array<std::string_view, 2> date_orders{"dayFirst", "monthFirst"};
 
 struct Asking {
   expression::Template text;
-  std::optional<expression::Template> reprompt;
+  std::vector<expression::Template> reprompts;  // the last one serves from then on
   std::string type;
   std::vector<std::string> yes;
   std::vector<std::string> no;
+  std::string slot;
+  std::optional<Regex> pattern;
+  DateOrder date_order = DateOrder::day_first;
+  std::shared_ptr<const icu::TimeZone> zone;  // null: UTC
+  std::optional<expression::Expression> valid;
   std::optional<expression::Path> store_in;
   std::optional<expression::JsonTemplate> data;
   int max_attempts = default_attempts;
   NodeIndex on_no_answer = end_of_flow;
+  std::vector<std::string> escape;
+  std::optional<expression::Expression> escape_if;
+  NodeIndex on_escape = end_of_flow;
 };
+
+bool is_among(const std::vector<std::string>& phrases, std::string_view text) {
+  const auto phrase = lexicon::phrase_of(text);
+  return !phrase.empty() && std::ranges::find(phrases, phrase) != phrases.end();
+}
 
 class QuestionNode final : public Node {
  public:
@@ -76,13 +60,15 @@ class QuestionNode final : public Node {
   }
 
   Result<Step> on_input(Turn& turn) const override {
-    if (auto answer = read(turn.input_text())) {
+    if (escapes(turn)) return Jump{asking_.on_escape};
+    if (auto answer = read(turn); answer && is_valid(turn, *answer)) {
       if (auto done = store(turn, std::move(*answer)); !done) return model::fail(done.error());
       return Continue{};
     }
     const auto& state = turn.node_state();
     const auto attempts = state.is_object() ? state.find("attempts") : state.end();
-    if (!state.is_object() || attempts == state.end() || !attempts->is_number_integer()) {
+    if (!state.is_object() || attempts == state.end() || !attempts->is_number_integer() ||
+        attempts->get<std::int64_t>() < 0) {
       return turn.failure(model::Errc::internal, "its stored state can't be read");
     }
     const auto made = attempts->get<std::int64_t>() + 1;
@@ -91,7 +77,9 @@ class QuestionNode final : public Node {
       return Jump{asking_.on_no_answer};
     }
     turn.node_state() = {{"attempts", made}};
-    return ask(turn, asking_.reprompt ? *asking_.reprompt : asking_.text);
+    const auto& again = asking_.reprompts;
+    if (again.empty()) return ask(turn, asking_.text);
+    return ask(turn, again[std::min(static_cast<std::size_t>(made), again.size()) - 1]);
   }
 
   Awaits awaits() const override { return Awaits::input; }
@@ -105,16 +93,69 @@ class QuestionNode final : public Node {
     return Wait{};
   }
 
-  std::optional<nlohmann::json> read(const std::string& text) const {
-    if (asking_.type == "number") return read_number(text);
-    if (asking_.type == "text") {
-      if (trimmed(text).empty()) return std::nullopt;
-      return text;
+  bool escapes(Turn& turn) const {
+    return is_among(asking_.escape, turn.input_text()) ||
+           (asking_.escape_if && asking_.escape_if->truthy(turn.scope()));
+  }
+
+  std::optional<nlohmann::json> read(Turn& turn) const {
+    const std::string& text = turn.input_text();
+    const std::string& type = asking_.type;
+    if (type == "number") return read_number(text);
+    if (type == "integer") return read_integer(text);
+    if (type == "yesNo") {
+      if (is_among(asking_.yes, text)) return true;
+      if (is_among(asking_.no, text)) return false;
+      return std::nullopt;
     }
-    const std::string word = as_word(text);
-    if (std::find(asking_.yes.begin(), asking_.yes.end(), word) != asking_.yes.end()) return true;
-    if (std::find(asking_.no.begin(), asking_.no.end(), word) != asking_.no.end()) return false;
+    if (type == "keyphrase") return keyphrase(turn);
+    if (type == "any") return text.empty() ? turn.input_object()["data"] : nlohmann::json(text);
+    if (auto form = read_form(text, turn.scope().now)) return std::move(*form);
     return std::nullopt;
+  }
+
+  // The types whose answers are texts.
+  std::optional<std::string> read_form(const std::string& text, model::Timestamp now) const {
+    const std::string& type = asking_.type;
+    if (type == "email") return read_email(text);
+    if (type == "url") return read_url(text);
+    if (type == "phone") return read_phone(text);
+    if (type == "time") return read_time(text);
+    if (type == "date") return read_date(text, asking_.date_order, local(now));
+    const std::string_view trimmed = expression::trim(text);
+    if (type == "regex" && asking_.pattern) {
+      return asking_.pattern->fits(trimmed) ? std::optional(std::string(trimmed)) : std::nullopt;
+    }
+    return trimmed.empty() ? std::nullopt : std::optional(text);
+  }
+
+  // What a clock on the user's wall shows, read as if it were UTC.
+  model::Timestamp local(model::Timestamp now) const {
+    if (asking_.zone == nullptr) return now;
+    std::int32_t raw = 0;
+    std::int32_t summer = 0;
+    UErrorCode status = U_ZERO_ERROR;
+    asking_.zone->getOffset(static_cast<UDate>(model::to_unix_ms(now)), 0, raw, summer, status);
+    return U_FAILURE(status) ? now : now + std::chrono::milliseconds(raw + summer);
+  }
+
+  // The first of the slot's keyphrases that nothing negates.
+  std::optional<nlohmann::json> keyphrase(Turn& turn) const {
+    const auto& slots = turn.input_object()["slots"];
+    const auto found = slots.find(asking_.slot);
+    if (found == slots.end() || !found->is_array()) return std::nullopt;
+    for (const auto& hit : *found) {
+      if (hit.is_object() && hit.contains("keyphrase") && !hit.value("neg", false)) {
+        return hit["keyphrase"];
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool is_valid(Turn& turn, const nlohmann::json& answer) const {
+    if (!asking_.valid) return true;
+    turn.input_object()["answer"] = answer;
+    return asking_.valid->truthy(turn.scope());
   }
 
   Result<void> store(Turn& turn, nlohmann::json value) const {
@@ -125,36 +166,105 @@ class QuestionNode final : public Node {
   const Asking asking_;
 };
 
-std::vector<std::string> words(NodeConfig& config, std::string_view field,
-                               std::span<const std::string_view> otherwise) {
-  if (!config.has(field)) return {otherwise.begin(), otherwise.end()};
-  auto list = config.names(field);
-  for (auto& word : list) word = as_word(word);
+std::vector<std::string> phrases(NodeConfig& config, std::string_view field,
+                                 std::span<const std::string_view> otherwise) {
+  std::vector<std::string> list(otherwise.begin(), otherwise.end());
+  if (config.has(field)) list = config.names(field);
+  for (auto& phrase : list) phrase = lexicon::phrase_of(phrase);
   return list;
+}
+
+// Fields that one type needs and others have no use for.
+void check_type_fields(NodeConfig& config, const Asking& asking) {
+  struct Rule {
+    std::string_view field;
+    std::string_view type;
+    bool needed;
+  };
+  static constexpr std::array<Rule, 6> rules{{{"slot", "keyphrase", true},
+                                              {"pattern", "regex", true},
+                                              {"dateOrder", "date", false},
+                                              {"timezone", "date", false},
+                                              {"yes", "yesNo", false},
+                                              {"no", "yesNo", false}}};
+  for (const auto& [field, type, needed] : rules) {
+    std::string message;
+    if (asking.type == type && needed && !config.has(field)) {
+      message.append("a question of type ").append(type).append(" needs '").append(field);
+      config.problem(field, message + "'");
+    } else if (asking.type != type && config.has(field)) {
+      message.append("'").append(field).append("' is for questions of type ").append(type);
+      config.problem(field, message + " only");
+    }
+  }
+}
+
+void read_escape(NodeConfig& config, Asking& asking) {
+  asking.escape = phrases(config, "escape", {});
+  if (config.has("escapeIf")) asking.escape_if = config.condition("escapeIf");
+  if (config.has("onEscape") && asking.escape.empty() && !asking.escape_if) {
+    config.problem("onEscape", "is never run without 'escape' or 'escapeIf'");
+  }
+  asking.on_escape = config.has("onEscape") ? config.branch("onEscape") : config.next();
 }
 
 std::unique_ptr<const Node> create(NodeConfig& config) {
   Asking asking{.text = config.text_template("text"),
-                .reprompt = config.optional_template("reprompt"),
+                .reprompts = {},
                 .type = config.choice("type", types, "text"),
-                .yes = words(config, "yes", yes_words),
-                .no = words(config, "no", no_words),
+                .yes = phrases(config, "yes", yes_words),
+                .no = phrases(config, "no", no_words),
+                .slot = config.slot("slot"),
+                .pattern = config.regex("pattern", Regex::Case::kept),
+                .zone = nullptr,
+                .valid = std::nullopt,
                 .store_in = config.path("storeIn"),
                 .data = config.json_template("data"),
                 .max_attempts = config.integer("maxAttempts", default_attempts, 1, 100),
-                .on_no_answer = config.branch("onNoAnswer")};
+                .on_no_answer = config.branch("onNoAnswer"),
+                .escape = {},
+                .escape_if = std::nullopt};
+  if (config.has("reprompt")) asking.reprompts = config.alternatives("reprompt");
+  if (config.has("validIf")) asking.valid = config.condition("validIf");
+  if (config.choice("dateOrder", date_orders, "dayFirst") == "monthFirst") {
+    asking.date_order = DateOrder::month_first;
+  }
+  if (const auto zone = config.find("timezone")) {
+    const auto name = zone->text();
+    if (name && !is_time_zone(*name)) {
+      zone->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
+    } else if (name) {
+      asking.zone.reset(icu::TimeZone::createTimeZone(icu::UnicodeString::fromUTF8(*name)));
+    }
+  }
+  read_escape(config, asking);
+  check_type_fields(config, asking);
   return std::make_unique<const QuestionNode>(std::move(asking));
 }
 
 constexpr NodeField fields[]{
     {"text", "template", "The question. Required."},
-    {"type", "text, number or yesNo",
-     "What counts as an answer; default `text`: anything but blanks. `yesNo` gives true or false."},
+    {"type", "text, number, integer, yesNo, email, url, phone, date, time, regex, keyphrase or any",
+     "What counts as an answer; default `text`: anything but blanks. Numbers and `yesNo` (true or "
+     "false) take the whole text; an e-mail address and a URL are found among other words; a phone "
+     "number comes as digits, a date as `YYYY-MM-DD`, a time as `HH:MM`. `any` takes data, too."},
     {"storeIn", "path", "Where the answer goes, such as `context.city`."},
-    {"reprompt", "template", "Said after what was no answer; default: the question again."},
+    {"reprompt", "template or list",
+     "Said after what was no answer; of a list one after the other, the last again and again. "
+     "Default: the question again."},
     {"maxAttempts", "number", "How many inputs may be tried, 1 to 100; default 3."},
     {"onNoAnswer", "nodes",
      "Run when the attempts are used up. With or without it, null is stored and the Flow goes on."},
+    {"validIf", "expression", "Asked of what was read, as `input.answer`; false: no answer."},
+    {"escape", "list",
+     "Words to get away with, such as `cancel`; case, accents and punctuation don't matter."},
+    {"escapeIf", "expression", "Likewise, asked of each input, such as `input.data.back`."},
+    {"onEscape", "nodes", "Run then, with nothing stored; then the Flow goes on."},
+    {"slot", "name", "For `keyphrase`: the slot of `input.slots` whose first keyphrase is taken."},
+    {"pattern", "regular expression", "For `regex`: what the whole text has to fit."},
+    {"dateOrder", "dayFirst or monthFirst",
+     "For `date`: what `1/2/2027` means; default `dayFirst`. With dots the day is first always."},
+    {"timezone", "name", "For `date`: where it is today, such as Europe/Berlin; default UTC."},
     {"yes", "list", "For `yesNo`: the words for yes, instead of the built-in ones."},
     {"no", "list", "Likewise for no."},
     {"data", "JSON template", "What programs at the other end get beside the text."}};
@@ -170,11 +280,13 @@ constinit const NodeType question_node{
         "- id: ask\n"
         "  question:\n"
         "    text: How many?\n"
-        "    type: number\n"
+        "    type: integer\n"
+        "    validIf: input.answer > 0\n"
         "    storeIn: context.count\n"
-        "    reprompt: Sorry, how many?\n"
-        "    maxAttempts: 2\n"
-        "    onNoAnswer: [{say: Never mind.}, {stop: true}]\n",
+        "    reprompt: [\"Sorry, how many?\", \"A number, please.\"]\n"
+        "    onNoAnswer: [{say: Never mind.}, {stop: true}]\n"
+        "    escape: [cancel]\n"
+        "    onEscape: [{say: Cancelled.}, {stop: true}]\n",
     .create = create};
 
 }  // namespace conversed::flows

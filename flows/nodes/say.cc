@@ -1,13 +1,19 @@
 // Says something to the user and goes on.
+#include <algorithm>
+#include <array>
+
 #include "flows/node_types.h"
 
 namespace conversed::flows {
 namespace {
 
+constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"};
+
 struct Saying {
   std::vector<expression::Template> alternatives;
   std::optional<expression::JsonTemplate> data;
   std::optional<expression::JsonTemplate> quick_replies;
+  std::string order;
 };
 
 class SayNode final : public Node {
@@ -17,9 +23,9 @@ class SayNode final : public Node {
   Result<Step> run(Turn& turn) const override {
     std::string text;
     if (!saying_.alternatives.empty()) {
-      const std::size_t count = saying_.alternatives.size();
-      const std::size_t chosen = count == 1 ? 0 : turn.random_below(count);
-      text = saying_.alternatives[chosen].render(turn.scope());
+      auto chosen = choose(turn);
+      if (!chosen) return model::fail(chosen.error());
+      text = saying_.alternatives[*chosen].render(turn.scope());
     }
     nlohmann::json data;
     if (saying_.data) data = saying_.data->value(turn.scope());
@@ -31,6 +37,20 @@ class SayNode final : public Node {
   }
 
  private:
+  // Which alternative it is this time. In order, the Node remembers how many have been said.
+  Result<std::size_t> choose(Turn& turn) const {
+    const std::size_t count = saying_.alternatives.size();
+    if (count == 1) return std::size_t{0};
+    if (saying_.order == "random") return turn.random_below(count);
+    auto memory = turn.memory();
+    if (!memory) return model::fail(memory.error());
+    nlohmann::json& said = **memory;
+    std::size_t index = said.is_number_unsigned() ? said.get<std::size_t>() : 0;
+    index = saying_.order == "inTurn" ? index % count : std::min(index, count - 1);
+    said = index + 1;
+    return index;
+  }
+
   // A reply that is a bare text sends that text.
   void add_quick_replies(Turn& turn, nlohmann::json& data) const {
     auto replies = saying_.quick_replies->value(turn.scope());
@@ -65,6 +85,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   Saying saying;
   saying.data = config.json_template("data");
   saying.quick_replies = config.json_template("quickReplies");
+  saying.order = config.choice("order", orders, "random");
   check_quick_replies(config);
   // Data may be all there is to say.
   if (!saying.data || config.has("text")) saying.alternatives = config.alternatives("text");
@@ -73,6 +94,9 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
 
 constexpr NodeField fields[]{
     {"text", "template or list", "What is said; one of a list is chosen. Required without data."},
+    {"order", "random, inTurn or oneByOne",
+     "How one of a list is chosen; default `random`. `inTurn` begins again after the last, "
+     "`oneByOne` stays at it."},
     {"data", "JSON template", "What programs at the other end get beside the text."},
     {"quickReplies", "list",
      "Texts, or mappings of `text` and `value`; they go out as `data.quickReplies`."}};
@@ -87,6 +111,7 @@ constinit const NodeType say_node{
     .example =
         "- say:\n"
         "    text: [\"Hello {{profile.name}}\", \"Hi {{profile.name}}\"]\n"
+        "    order: inTurn\n"
         "    quickReplies: [Orders, {text: Help, value: help me}]\n",
     .create = create};
 

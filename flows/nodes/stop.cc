@@ -10,6 +10,7 @@ class StopNode final : public Node {
 };
 
 std::unique_ptr<const Node> create(NodeConfig& config) {
+  config.never_continues();
   config.expect_true();
   return std::make_unique<const StopNode>();
 }

@@ -1,6 +1,7 @@
-// Takes the way whose text is the value's. Texts are compared exactly.
+// Takes the way whose text is the value's.
 #include <unordered_map>
 
+#include "flows/lexicon/words.h"
 #include "flows/node_types.h"
 
 namespace conversed::flows {
@@ -16,33 +17,62 @@ std::optional<std::string> case_of(const nlohmann::json& value) {
 
 class SwitchNode final : public Node {
  public:
-  SwitchNode(expression::Expression on, std::vector<std::pair<std::string, NodeIndex>> cases,
-             NodeIndex otherwise)
-      : on_(std::move(on)), cases_(cases.begin(), cases.end()), default_(otherwise) {}
+  using Cases = std::unordered_map<std::string, NodeIndex>;
+
+  SwitchNode(expression::Expression on, Cases cases, bool loosely, NodeIndex otherwise)
+      : on_(std::move(on)), cases_(std::move(cases)), loosely_(loosely), default_(otherwise) {}
 
   Result<Step> run(Turn& turn) const override {
     const auto value = on_.evaluate(turn.scope());
-    const auto text = value ? case_of(*value) : std::nullopt;
+    auto text = value ? case_of(*value) : std::nullopt;
+    if (text && loosely_) text = lexicon::phrase_of(*text);
     const auto found = text ? cases_.find(*text) : cases_.end();
     return Jump{found == cases_.end() ? default_ : found->second};
   }
 
  private:
   const expression::Expression on_;
-  const std::unordered_map<std::string, NodeIndex> cases_;
+  const Cases cases_;
+  const bool loosely_;
   const NodeIndex default_;
 };
 
+// Three words stand for what Flows switch on most.
+expression::Expression subject(NodeConfig& config) {
+  const auto on = config.find("on");
+  if (on && on->value().is_text()) {
+    const std::string& word = on->value().text();
+    if (word == "text" || word == "type" || word == "state") {
+      return std::move(*expression::Expression::compile("input." + word));
+    }
+  }
+  return config.condition("on");
+}
+
 std::unique_ptr<const Node> create(NodeConfig& config) {
-  auto on = config.condition("on");
-  auto cases = config.branches("cases");
-  return std::make_unique<const SwitchNode>(std::move(on), std::move(cases),
+  config.never_continues();
+  auto on = subject(config);
+  const bool loosely = config.flag("ignoreCase", false);
+  SwitchNode::Cases cases;
+  for (auto& [text, to] : config.branches("cases")) {
+    const std::string compared = loosely ? lexicon::phrase_of(text) : text;
+    if (compared.empty() && loosely) {
+      config.problem("cases", "the case '" + text + "' has no words to compare");
+    } else if (!cases.emplace(compared, to).second) {
+      config.problem("cases", "the case '" + text + "' is the same as another one");
+    }
+  }
+  return std::make_unique<const SwitchNode>(std::move(on), std::move(cases), loosely,
                                             config.branch("default"));
 }
 
 constexpr NodeField fields[]{
-    {"on", "expression", "What is compared: a text, a number or a boolean. Required."},
+    {"on", "expression, text, type or state",
+     "What is compared: a text, a number or a boolean. `text` is `input.text`; `type` is `text` or "
+     "`data`, whichever the input has; `state` is what `setState` has set. Required."},
     {"cases", "texts to nodes", "The ways; the value's text is compared exactly. Required."},
+    {"ignoreCase", "true or false",
+     "Compare words only, without case, accents and punctuation: `Yes!` is `yes`. Default false."},
     {"default", "nodes", "Run if no case fits, or the value can't be evaluated."}};
 
 }  // namespace
@@ -54,7 +84,8 @@ constinit const NodeType switch_node{
     .fields = fields,
     .example =
         "- switch:\n"
-        "    on: input.text\n"
+        "    on: text\n"
+        "    ignoreCase: true\n"
         "    cases: {\"yes\": [{say: Good.}], \"no\": [{stop: true}]}\n"
         "    default: [{goTo: ask}]\n",
     .create = create};

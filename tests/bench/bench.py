@@ -6,6 +6,8 @@
   end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
   alone       end to end for 50 sessions at a steady pace, nothing else going on
   beside      the same while 500 other sessions wait for an upstream that takes 5 s
+  first page  a page by cursor near the beginning of a list of 100,000 chunks, one client
+  last page   the same at its end
 
 The load generator and the webhook run on the same cores. Rounds of all three alternate; the medians are compared.
 """
@@ -13,6 +15,7 @@ The load generator and the webhook run on the same cores. Rounds of all three al
 import argparse
 import http.server
 import json
+import math
 import pathlib
 import socket
 import statistics
@@ -20,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from daemon_process import Daemon  # noqa: E402
@@ -54,6 +58,10 @@ endpoints:
   - {name: one, flow: One}
   - {name: eight, flow: Eight, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
 """
+
+
+CHUNKS = 100_000
+PAGE = 25
 
 
 def free_port():
@@ -118,6 +126,12 @@ class Bench:
         report = self.daemon.ctl("import", str(bundle))
         self.tokens = {e["name"]: e["urlToken"] for e in report["endpoints"]}
         self.key = self.daemon.ctl("apikey", "create", "--name", "bench")["key"]
+        chunks = [{"text": f"chunk {number}", "data": {"page": number}} for number in range(CHUNKS)]
+        library = self.daemon.folder / "library.json"
+        library.write_text(json.dumps({"conversed": 1, "project": {"name": "Library", "locales": ["en"]},
+                                       "knowledgeStores": [{"name": "S", "sources": [{"name": "C", "chunks": chunks}]}]}))
+        store = self.daemon.ctl("import", str(library))["knowledgeStores"][0]
+        self.chunks = f"/v2.0/knowledgestores/{store['_id']}/sources/{store['sources'][0]['_id']}/chunks?limit={PAGE}"
 
     def bare(self):
         port = free_port()
@@ -163,6 +177,29 @@ class Bench:
         self.daemon.wait_idle()
         return result
 
+    def page_behind(self, depth):
+        """One page again and again, by the cursor that is found at this depth."""
+        connection = self.daemon.connect()
+
+        def get(query):
+            status, page, _ = self.daemon.request("GET", f"{self.chunks}&{query}", headers={"X-API-Key": self.key},
+                                                  connection=connection)
+            if status != 200 or len(page["items"]) != PAGE:
+                raise SystemExit(f"a page of chunks: {status} {page}")
+            return page
+
+        cursor = get(f"skip={depth}")["nextCursor"]
+        times_ms = []
+        begin = time.monotonic()
+        while time.monotonic() < begin + self.options.seconds:
+            asked = time.monotonic()
+            get(f"next={cursor}")
+            times_ms.append((time.monotonic() - asked) * 1000)
+        connection.close()
+        times_ms.sort()
+        return {"rate": len(times_ms) / (time.monotonic() - begin), "p50_ms": statistics.median(times_ms),
+                "p99_ms": times_ms[math.ceil(0.99 * len(times_ms)) - 1], "refused": 0}
+
     def memory_mib(self):
         status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
@@ -187,7 +224,9 @@ def main():
         bench = Bench(options, folder)
         bench.set_up()
         kinds = {"bare": bench.bare, "accepted": bench.accepted, "end to end": bench.end_to_end,
-                 "alone": bench.fifty_sessions, "beside": bench.beside_slow_upstream}
+                 "alone": bench.fifty_sessions, "beside": bench.beside_slow_upstream,
+                 "first page": lambda: bench.page_behind(0),
+                 "last page": lambda: bench.page_behind(CHUNKS - 2 * PAGE)}
         results = {kind: [] for kind in kinds}
         try:
             for number in range(options.rounds):
@@ -211,6 +250,8 @@ def main():
         print(f"{kind:<14}{row['rate']:>12,.0f}{row['rate'] / bare:>10.2f}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
     ratio = summary["beside"]["p99_ms"] / summary["alone"]["p99_ms"]
     print(f"p99 of 50 sessions beside 500 that wait for a slow upstream: {ratio:.2f} times undisturbed")
+    pages = summary["last page"]["p50_ms"] / summary["first page"]["p50_ms"]
+    print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the first one")
     print(f"peak memory of the daemon: {memory:.0f} MiB")
 
 

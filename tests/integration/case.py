@@ -50,11 +50,11 @@ class DaemonCase(unittest.TestCase):
 
     @classmethod
     def load(cls, text):
-        """Imports a bundle; Endpoint names and their URLTokens."""
+        """Imports a bundle; Endpoint names and their URLTokens. All ids are in `report` then."""
         path = pathlib.Path(cls.folder.name) / "bundle.yaml"
         path.write_text(text.replace("UPSTREAM", cls.upstream.url))
-        report = cls.daemon.ctl("import", str(path))
-        return {endpoint["name"]: endpoint["urlToken"] for endpoint in report["endpoints"]}
+        cls.report = cls.daemon.ctl("import", str(path))
+        return {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
 
     def say(self, endpoint, session, text=None, headers=None, **body):
         """A user's own message; (status, body)."""
@@ -77,4 +77,8 @@ class DaemonCase(unittest.TestCase):
         return page["items"]
 
     def texts(self, endpoint, session):
-        return [item["text"] for item in self.outputs(endpoint, session)]
+        """Of all outputs, which come in pages."""
+        items = []
+        while page := self.outputs(endpoint, session, items[-1]["seq"] if items else 0):
+            items += page
+        return [item["text"] for item in items]

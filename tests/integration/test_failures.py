@@ -22,7 +22,12 @@ flows:
   - name: Echo
     nodes:
       - say: "{{input.text}}"
+  - name: Sleeper
+    nodes:
+      - say: one moment
+      - sleep: {for: 1h}
 endpoints:
+  - {name: sleeper, flow: Sleeper, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
   - {name: lookup, flow: Lookup, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
   - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
   - {name: quiet, flow: Echo}
@@ -134,6 +139,12 @@ class FailingStore(FailureCase):
             lambda all: any(body["output"]["text"] == "third" for _, _, body in all), 60))
         self.daemon.wait_idle()
         self.assertEqual(self.texts("echo", "killed"), ["third"])
+
+    def test_what_was_said_before_a_long_sleep_does_not_wait_for_its_end(self):
+        status, body = self.say("sleeper", "sleeps", "hello")
+        self.assertEqual(status, 504, body)
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == "one moment" for _, _, body in all), 60))
 
     def test_an_operator_is_not_kept_waiting_for_a_commit(self):
         for name in ("late", "later"):

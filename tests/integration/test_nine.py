@@ -1,19 +1,14 @@
-"""Projects and what belongs to them, as API clients see them: the operations beside inject, their lists and
-representations, through the built binaries. What is written is read back by Python's csv, json and xml."""
+"""Projects and what belongs to them, as API clients see them: the operations beside inject, and their lists, through
+the built binaries."""
 
-import csv
-import io
 import json
-import os
-import pathlib
 import random
-import re
 import threading
 import unittest
-import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 from case import DaemonCase
+from project_case import ProjectCase
 
 BUNDLE = """
 conversed: 1
@@ -40,72 +35,18 @@ endpoints:
   - {name: careful, flow: Careful}
 """
 
-NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
-FORMULA = ("=", "+", "-", "@", "\t")
 MISSING = "z" * 24
 
 
-def as_cell(value):
-    """What a CSV reader has to find for a JSON value; nested ones are compared as JSON."""
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return "'" + text if text.startswith(FORMULA) else text
-
-
-def xml_text(text):
-    """What XML 1.0 can carry of a text."""
-    def fits(c):
-        return c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c >= "\U00010000"
-    return "".join(c if fits(c) else "\ufffd" for c in text)
-
-
-def member_name(element):
-    """Undoes the escapes of characters that XML names can't hold."""
-    return re.sub("_x([0-9A-F]{4,6})_", lambda found: chr(int(found.group(1), 16)), element.tag)
-
-
-class Nine(DaemonCase):
+class Nine(ProjectCase):
     bundle = BUNDLE
-
-    @classmethod
-    def load(cls, text):
-        path = pathlib.Path(cls.folder.name) / "bundle.yaml"
-        path.write_text(text.replace("UPSTREAM", cls.upstream.url))
-        cls.report = cls.daemon.ctl("import", str(path))
-        cls.project = cls.report["project"]["_id"]
-        return {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.keys = {name: cls.daemon.ctl("apikey", "create", "--name", name, "--user", f"{name}@example.com")["key"]
-                    for name in ("eve", "bob")}
-        cls.keys["admin"] = cls.key
-
-    def ask(self, method, path, body=None, user="admin", query=None, **headers):
-        """(status, parsed body or text, headers)."""
-        if query:
-            path += "?" + urllib.parse.urlencode(query)
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.daemon.request(method, path, body, {"X-API-Key": self.keys[user], **headers})
-
-    def get(self, path, user="admin", query=None, **headers):
-        status, body, answered = self.ask("GET", path, None, user, query, **headers)
-        self.assertEqual(status, 200, body)
-        return body, answered
-
-    def import_project(self, name, **parts):
-        """Imports a bundle of its own; its report."""
-        path = pathlib.Path(self.folder.name) / "own.json"
-        path.write_text(json.dumps({"conversed": 1, "project": {"name": name, "locales": ["en"]}, **parts}))
-        return self.daemon.ctl("import", str(path))
-
-    def import_chunks(self, name, chunks):
-        """Imports a source with these chunks; the path of their list."""
-        report = self.import_project(name, knowledgeStores=[{"name": "S", "sources": [{"name": "C", "chunks": chunks}]}])
-        store = report["knowledgeStores"][0]
-        return f"/v2.0/knowledgestores/{store['_id']}/sources/{store['sources'][0]['_id']}/chunks"
+        cls.project = cls.report["project"]["_id"]
+        for name in ("eve", "bob"):
+            cls.add_key(name)
 
     # --- One by one -------------------------------------------------------------------------------
 
@@ -258,97 +199,6 @@ class Nine(DaemonCase):
         self.assertEqual(headers["Access-Control-Allow-Origin"], "*")
         self.assertEqual(self.ask("GET", path, query={"projectId": self.project})[0], 404)
 
-    # --- Representations --------------------------------------------------------------------------
-
-    ALPHABET = 'ab\\,;"\'<>&=+-@\t\r\n\x01\x1f\x7f\x85\u2028\ufffe\ufffdß漢\U0001f600]]> %{_x0041_'
-
-    def random_text(self, rounds):
-        return "".join(rounds.choice(self.ALPHABET) for _ in range(rounds.randrange(1, 12)))
-
-    def random_value(self, rounds, depth=0):
-        kinds = ["null", "bool", "int", "float", "text"] + (["list", "dict"] if depth < 3 else [])
-        kind = rounds.choice(kinds)
-        if kind == "list":
-            return [self.random_value(rounds, depth + 1) for _ in range(rounds.randrange(3))]
-        if kind == "dict":
-            return {rounds.choice(["_x0041_", "a_x", self.random_text(rounds)]): self.random_value(rounds, depth + 1) for _ in range(rounds.randrange(3))}
-        return {"null": None, "bool": rounds.random() < 0.5, "int": rounds.randrange(-9, 9), "float": rounds.random(),
-                "text": self.random_text(rounds)}[kind]
-
-    def check_xml(self, element, value):
-        if value is None:
-            self.assertEqual(element.get(NIL), "true")
-            return
-        self.assertIsNone(element.get(NIL))
-        if isinstance(value, dict):
-            elements = list(element)
-            for name, member in value.items():
-                for each in member if isinstance(member, list) else [member]:
-                    child = elements.pop(0)
-                    self.assertEqual(member_name(child), name or "_")
-                    self.check_xml(child, each)
-            self.assertEqual(elements, [])
-        elif isinstance(value, list):
-            self.assertEqual([child.tag for child in element], ["item"] * len(value))
-            for child, each in zip(element, value):
-                self.check_xml(child, each)
-        elif isinstance(value, str):
-            self.assertEqual(element.text or "", xml_text(value))
-        else:
-            self.assertEqual(json.loads(element.text), value)
-
-    def check_csv(self, text, items):
-        rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
-        self.assertEqual(len(rows), len(items))
-        for row, item in zip(rows, items):
-            self.assertEqual(list(row), list(item))
-            for name, value in item.items():
-                if isinstance(value, (dict, list)):
-                    self.assertEqual(json.loads(row[name]), value)
-                else:
-                    self.assertEqual(row[name], as_cell(value))
-
-    def test_all_representations_are_read_back_equal_by_others(self):
-        seed = int(os.environ.get("CONVERSED_TEST_SEED", "0")) or random.randrange(1, 2**31)
-        rounds = random.Random(seed)
-        with self.subTest(seed=seed):
-            chunks = [{"text": self.random_text(rounds), "data": {self.random_text(rounds): self.random_value(rounds)}}
-                      for _ in range(90)]
-            path = self.import_chunks("Random", chunks)
-            page, _ = self.get(path, query={"limit": 100})
-            items = page["items"]
-            self.assertEqual([{"text": item["text"], "data": item["data"]} for item in items], chunks)
-
-            hal, headers = self.get(path, query={"limit": 100}, Accept="application/hal+json")
-            self.assertEqual(headers["Content-Type"], "application/hal+json")
-            self.assertEqual((hal["_embedded"]["items"], hal["total"]), (items, 90))
-
-            text, headers = self.get(path, query={"limit": 100}, Accept="text/csv")
-            self.assertEqual(headers["X-Total-Count"], "90")
-            self.check_csv(text, items)
-
-            for media_type in ("application/xml", "text/xml"):
-                text, headers = self.get(path, query={"limit": 100}, Accept=media_type)
-                self.assertTrue(headers["Content-Type"].startswith(media_type))
-                root = ElementTree.fromstring(text)
-                self.assertEqual([child.tag for child in root], ["items", "total", "nextCursor", "previousCursor"])
-                self.assertEqual(root.findtext("total"), "90")
-                self.assertEqual(len(root.find("items")), 90)
-                for element, item in zip(root.find("items"), items):
-                    self.assertEqual(element.tag, "item")
-                    self.check_xml(element, item)
-
-    def test_entries_and_tasks_have_all_representations(self):
-        path = f"/v2.0/lexicons/{self.report['lexicons'][0]['_id']}/entries"
-        items, _ = self.get(path)
-        self.assertEqual(items[0]["mainKeyphrase"], "Paris")
-        self.check_csv(self.get(path, Accept="text/csv")[0], items)
-        root = ElementTree.fromstring(self.get(path, Accept="application/xml")[0])
-        self.assertEqual((root.tag, [child.tag for child in root]), ("lexiconEntries", ["lexiconEntry"]))
-        self.check_xml(root[0], items[0])
-        hal, _ = self.get(path, Accept="application/hal+json")
-        self.assertEqual((hal["_embedded"]["items"], hal["_links"]["self"]["href"]), (items, path))
-
     # --- Tasks ------------------------------------------------------------------------------------
 
     def test_a_set_up_is_a_task_that_is_watched_and_cancelled(self):
@@ -419,7 +269,7 @@ class Limited(DaemonCase):
     settings = "proactive: {enabled: false}\nquota: {tokens: 2}\n"
 
     def test_a_feature_that_is_switched_off_is_501_and_a_used_up_plan_402(self):
-        project = self.daemon.ctl("import", str(pathlib.Path(self.folder.name) / "bundle.yaml"))["project"]["_id"]
+        project = self.report["project"]["_id"]
         headers = {"X-API-Key": self.key}
         status, body, _ = self.daemon.request("POST", f"/v2.0/projects/{project}/settings/proactive/setup",
                                               headers=headers)

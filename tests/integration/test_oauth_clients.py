@@ -17,27 +17,16 @@ except ImportError as missing:
     print(f"skipped: {missing}; ./dev test installs it", file=sys.stderr)
     sys.exit(77)
 
-from case import ECHO, DaemonCase
+from oauth_case import ANN, ANN_PASSWORD, REDIRECT, OauthCase
 
 os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"  # the daemon leaves TLS to a proxy
 
-REDIRECT = "http://127.0.0.1:9/callback"
-ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
 
-
-class Clients(DaemonCase):
-    bundle = ECHO
-
+class Clients(OauthCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.url = f"http://127.0.0.1:{cls.daemon.ports['api']}"
         cls.token_url = cls.url + "/new/auth/oauth2/token"
-        cls.daemon.ctl("user", "add", ANN, "--roles", "conversationAdmin", "--project", "Tests",
-                       "--password-stdin", input=ANN_PASSWORD)
-        cls.shop = cls.daemon.ctl("oauth-client", "add", "--name", "Shop", "--redirect-uri", REDIRECT,
-                                  "--password-grant")
-        cls.app = cls.daemon.ctl("oauth-client", "add", "--name", "App", "--public", "--redirect-uri", REDIRECT)
 
     def check(self, session, **client):
         """The session's token opens the API, and its refresh token works once."""

@@ -8,11 +8,10 @@
 
 #include "store/model/bundle.h"
 #include "store/model/ids.h"
+#include "tests/unit/api/documented.h"
 
 namespace conversed::api::test {
 namespace {
-
-constexpr std::string_view password = "secret secret";
 
 // A test can't go on without its world.
 template <typename T>
@@ -23,11 +22,16 @@ T must(model::Result<T> result) {
 
 class CollectingSink final : public ReplySink {
  public:
-  CollectingSink(ExchangeContext context, const model::Clock& clock)
-      : context_(std::move(context)), clock_(clock) {}
+  CollectingSink(Method method, ExchangeContext context, const model::Clock& clock)
+      : method_(method), context_(std::move(context)), clock_(clock) {}
 
   std::future<Response> future() { return answer_.get_future(); }
   void answer(std::uint64_t, Response response) noexcept override {
+    for (const auto& problem : undocumented(method_, context_.instance, response)) {
+      ADD_FAILURE() << method_name(method_) << ' ' << context_.instance << ": " << response.status
+                    << ' ' << problem << '\n'
+                    << response.body;
+    }
     answer_.set_value(std::move(response));
   }
   void abandoned(std::uint64_t) noexcept override {
@@ -37,6 +41,7 @@ class CollectingSink final : public ReplySink {
   [[nodiscard]] model::Timestamp now() const override { return clock_.now(); }
 
  private:
+  const Method method_;
   const ExchangeContext context_;
   const model::Clock& clock_;
   std::promise<Response> answer_;
@@ -157,8 +162,8 @@ std::future<Response> World::send(Sent sent) {
   request.body = std::move(sent.body);
   request.peer = "192.0.2.1";
   request.trace_id = std::string(32, '7');
-  auto sink =
-      std::make_shared<CollectingSink>(ExchangeContext{request.path, request.trace_id}, clock);
+  auto sink = std::make_shared<CollectingSink>(
+      request.method, ExchangeContext{request.path, request.trace_id}, clock);
   auto answer = sink->future();
   router->handle(std::move(request), Reply(std::move(sink), 1));
   return answer;

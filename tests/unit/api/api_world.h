@@ -37,6 +37,9 @@ struct WorldSettings {
   config::ContactCenterSettings contact_center{};
 };
 
+// Of everybody who has signed in.
+inline constexpr std::string_view password = "secret secret";
+
 // What one message of an Endpoint with the token `token('a')` looks like.
 [[nodiscard]] std::string token(char digit);
 [[nodiscard]] nlohmann::json message(char endpoint = 'a');

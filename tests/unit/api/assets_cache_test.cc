@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "flows/flow.h"
+#include "flows/lexicon/lexicon.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {
@@ -49,6 +50,25 @@ TEST(AssetsCache, AFlowIsCompiledOnceAVersion) {
   world.store->assets().bump_generation();
   EXPECT_EQ(world.assets->newest_flow(endpoint->flow_id).value(), newest);
   EXPECT_EQ(world.assets->newest_flow("nothing").error().code, Errc::not_found);
+}
+
+TEST(AssetsCache, ALexiconIsMadeOnceAnImport) {
+  World world;
+  const auto endpoint = world.assets->endpoint_by_token(token('a')).value();
+  const auto project = world.store->assets().project(endpoint->project_id).value();
+  EXPECT_EQ(world.assets->lexicon(endpoint->project_id, "Fruit").error().code, Errc::not_found);
+  model::Bundle bundle;
+  bundle.project_name = project.name;
+  bundle.locales = {"en"};
+  bundle.lexicons = {{"Fruit", {"fruit"}, {{"Apple", {"apples"}, {"fruit"}, {{"n", 1}}}}}};
+  ASSERT_TRUE(world.store->assets().import_bundle(endpoint->organisation_id, bundle));
+  const auto lexicon = world.assets->lexicon(endpoint->project_id, "Fruit").value();
+  ASSERT_EQ(lexicon->entries().size(), 1U);
+  EXPECT_EQ(lexicon->entries()[0].slots, std::vector<std::string>{"fruit"});
+  EXPECT_EQ(lexicon->entries()[0].data, (nlohmann::json{{"n", 1}}));
+  ASSERT_TRUE(world.store->assets().create_token(endpoint->project_id, {.label = "t"}));
+  EXPECT_EQ(world.assets->lexicon(endpoint->project_id, "Fruit").value(), lexicon);
+  EXPECT_EQ(world.assets->lexicon("other", "Fruit").error().code, Errc::not_found);
 }
 
 TEST(AssetsCache, KnowsTheNamesOfAProject) {

@@ -28,7 +28,7 @@ TEST_P(EachErrc, HasItsStatusTypeTitleAndCode) {
   EXPECT_EQ(response.content_type, "application/problem+json");
   const auto body = nlohmann::json::parse(response.body);
   EXPECT_EQ(body["type"], type);
-  EXPECT_EQ(body["title"], type + " Error");
+  EXPECT_EQ(body["title"], status == 500 ? type : type + " Error");
   EXPECT_EQ(body["status"], status);
   EXPECT_EQ(body["code"], number);
   EXPECT_TRUE(body["code"].is_number());

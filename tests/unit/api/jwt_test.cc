@@ -5,7 +5,6 @@
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
@@ -14,13 +13,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/auth/base64.h"
 #include "tests/support/temp_folder.h"
+#include "tests/unit/api/hmac_token.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
+using test::unsigned_part;
 using Key = std::shared_ptr<EVP_PKEY>;
 
 constexpr std::int64_t now_seconds = 1'780'000'000;
@@ -29,7 +29,7 @@ const auto steady = std::chrono::steady_clock::now();
 const std::string shared_secret = "a secret of at least 32 bytes, shared";
 
 std::string url(std::string_view bytes) {
-  return encode_base64(bytes, Base64::url);
+  return test::base64_url(bytes);
 }
 
 Key make_rsa(unsigned bits = 2048) {
@@ -92,21 +92,10 @@ std::string sign_ec(const Key& key, const std::string& text) {
   return raw;
 }
 
-std::string sign_hmac(const std::string& secret, const std::string& text) {
-  unsigned char mac[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac, &size);
-  return {reinterpret_cast<const char*>(mac), size};
-}
-
 json claims() {
   return {{"sub", "ann@example.com"}, {"exp", now_seconds + 600}};
 }
 
-std::string unsigned_part(const json& header, const json& body) {
-  return url(header.dump()) + "." + url(body.dump());
-}
 std::string rs256(const json& body, json header = {{"alg", "RS256"}, {"kid", "r"}}) {
   const auto text = unsigned_part(header, body);
   return text + "." + url(sign_der(rsa(), text));
@@ -116,9 +105,8 @@ std::string es256(const json& body, json header = {{"alg", "ES256"}, {"kid", "e"
   return text + "." + url(sign_ec(ec(), text));
 }
 std::string hs256(const json& body, const std::string& secret = shared_secret,
-                  json header = {{"alg", "HS256"}}) {
-  const auto text = unsigned_part(header, body);
-  return text + "." + url(sign_hmac(secret, text));
+                  const json& header = {{"alg", "HS256"}}) {
+  return test::hs256(body, secret, header);
 }
 
 class JwtTest : public testing::Test {

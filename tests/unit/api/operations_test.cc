@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/answer.h"
 #include "store/model/ids.h"
 #include "tests/unit/api/api_world.h"
 #include "tests/unit/api/expect.h"
@@ -21,6 +22,13 @@ using test::header;
 using test::message;
 using test::token;
 using test::World;
+
+// An answer as the worker gives it.
+std::string said(const std::string& text) {
+  model::Output output;
+  output.text = text;
+  return compose_answer({output}, "u", "s");
+}
 
 // --- Inject --------------------------------------------------------------------------------------
 
@@ -260,10 +268,10 @@ TEST(Message, IsAnsweredByTheWorker) {
   EXPECT_EQ(event.type, model::EventType::user_message);
   EXPECT_EQ(event.text, "hi");
   ASSERT_TRUE(world.waiters.claim(event.id));
-  world.waiters.finish(event.id, {200, R"({"text":"Hello."})"});
+  world.waiters.finish(event.id, {200, said("Hello.")});
   const auto response = answer.get();
   EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(response.body, R"({"text":"Hello."})");
+  EXPECT_EQ(response.body, said("Hello."));
   EXPECT_TRUE(response.content_type.starts_with("application/json"));
 }
 
@@ -295,13 +303,13 @@ TEST(Message, AKeyedOneIsReplayedFromTheStore) {
   World world;
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
-  store_answer(world, event.id, 200, R"({"text":"one"})");
-  world.waiters.finish(event.id, {200, R"({"text":"one"})"});
-  EXPECT_EQ(first.get().body, R"({"text":"one"})");
+  store_answer(world, event.id, 200, said("one"));
+  world.waiters.finish(event.id, {200, said("one")});
+  EXPECT_EQ(first.get().body, said("one"));
 
   const auto second = world.call(say("hi", "k1"));
   EXPECT_EQ(second.status, 200);
-  EXPECT_EQ(second.body, R"({"text":"one"})");
+  EXPECT_EQ(second.body, said("one"));
   EXPECT_TRUE(world.log_is_empty());
   expect_problem(world.call(say("other", "k1")), 409);
 }
@@ -315,13 +323,13 @@ TEST(Message, AKeyedOneIsReplayedThoughTheInboxIsFull) {
   world.busy.set(world.session_key(), 2);
   // Not answered yet: there is nothing to give again, and no room for it to run once more.
   expect_problem(world.call(say("hi", "k1")), 429);
-  store_answer(world, event.id, 200, R"({"text":"one"})");
-  world.waiters.finish(event.id, {200, R"({"text":"one"})"});
-  EXPECT_EQ(first.get().body, R"({"text":"one"})");
+  store_answer(world, event.id, 200, said("one"));
+  world.waiters.finish(event.id, {200, said("one")});
+  EXPECT_EQ(first.get().body, said("one"));
 
   const auto again = world.call(say("hi", "k1"));
   EXPECT_EQ(again.status, 200);
-  EXPECT_EQ(again.body, R"({"text":"one"})");
+  EXPECT_EQ(again.body, said("one"));
   expect_problem(world.call(say("other", "k1")), 409);
   expect_problem(world.call(say("hi", "k2")), 429);
   EXPECT_TRUE(world.log_is_empty());
@@ -351,9 +359,9 @@ TEST(Message, TwoAtOnceUnderOneKeyGetOneAnswer) {
   EXPECT_EQ(again.id, event.id);
   EXPECT_EQ(again.claim, event.claim);
   ASSERT_TRUE(world.waiters.claim(event.id));
-  world.waiters.finish(event.id, {200, "{}"});
-  EXPECT_EQ(first.get().body, "{}");
-  EXPECT_EQ(second.get().body, "{}");
+  world.waiters.finish(event.id, {200, said("")});
+  EXPECT_EQ(first.get().body, said(""));
+  EXPECT_EQ(second.get().body, said(""));
   EXPECT_TRUE(world.log_is_empty());
 }
 
@@ -369,10 +377,10 @@ TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
   const auto retried = world.read_events(1).at(0);
   EXPECT_NE(retried.id, event.id);
   EXPECT_EQ(retried.claim, (model::Claim{model::Claim::Kind::keyed_event, retried.id}));
-  store_answer(world, retried.id, 200, R"({"text":"two"})");
-  world.waiters.finish(retried.id, {200, R"({"text":"two"})"});
-  EXPECT_EQ(second.get().body, R"({"text":"two"})");
-  EXPECT_EQ(world.call(say("hi", "k1")).body, R"({"text":"two"})");
+  store_answer(world, retried.id, 200, said("two"));
+  world.waiters.finish(retried.id, {200, said("two")});
+  EXPECT_EQ(second.get().body, said("two"));
+  EXPECT_EQ(world.call(say("hi", "k1")).body, said("two"));
   EXPECT_TRUE(world.log_is_empty());
 }
 

@@ -96,6 +96,31 @@ TEST(AnswerWaiters, PastItsDeadlineAWaitIsTimedOut) {
   EXPECT_FALSE(waiters.claim("in1"));
 }
 
+TEST(AnswerWaiters, TheLastOneThatGivesUpSaysSo) {
+  AnswerWaiters waiters;
+  Outcome gone;
+  std::promise<void> left;
+  waiters.wait("in1", in(std::chrono::milliseconds(1)), gone.callback(),
+               [&left] { left.set_value(); });
+  left.get_future().wait();
+  EXPECT_EQ(gone.get().error().code, Errc::timed_out);
+  EXPECT_FALSE(waiters.awaited("in1"));
+}
+
+TEST(AnswerWaiters, WhoeverGivesUpBeforeOthersSaysNothing) {
+  AnswerWaiters waiters;
+  Outcome first;
+  Outcome last;
+  std::atomic<int> left{0};
+  waiters.wait("in1", in(far), last.callback(), [&left] { ++left; });
+  waiters.wait("in1", in(std::chrono::milliseconds(1)), first.callback(), [&left] { ++left; });
+  EXPECT_EQ(first.get().error().code, Errc::timed_out);
+  waiters.finish("in1", {200, "{}"});
+  EXPECT_TRUE(last.get().has_value());
+  waiters.stop();
+  EXPECT_EQ(left, 0);
+}
+
 TEST(AnswerWaiters, AnEarlierDeadlineIsNotHeldUpByALaterOne) {
   AnswerWaiters waiters;
   Outcome late;

@@ -80,6 +80,8 @@ std::vector<std::string> another(const Key& key) {
       return {"other.prefix"};
     case Form::servers:
       return {"a:1", "b:2"};
+    case Form::pairs:
+      return {"name=value", "other.name=a=b"};
     case Form::networks:
       return {"10.0.0.0/8", "b.example"};
     case Form::url:

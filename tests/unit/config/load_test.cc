@@ -106,6 +106,14 @@ TEST_F(Load, TheEnvironmentWinsOverTheFile) {
             (std::vector<std::string>{"k1:9092", "k2:9092"}));
 }
 
+TEST_F(Load, PairsKeepTheirOrderAndWhatFollowsTheFirstEqualsSign) {
+  const auto loaded = load_text("queue: {kafka: {properties: [b.c=x=y, \"a=1,2\", d=]}}\n");
+  ASSERT_TRUE(loaded) << format_problems(loaded.error());
+  const std::vector<std::pair<std::string, Secret>> expected{
+      {"b.c", Secret("x=y")}, {"a", Secret("1,2")}, {"d", Secret("")}};
+  EXPECT_EQ(loaded->queue.kafka.properties, expected);
+}
+
 TEST_F(Load, EveryKeyHasAVariableThatSetsIt) {
   for (const Key& key : keys()) {
     const auto loaded = load({.file = std::nullopt,
@@ -179,6 +187,11 @@ TEST_F(Load, SecretsAreNeverShown) {
       yaml,
       "conversed.yaml:2: store.postgres.url: expected a URL that begins with postgresql://, or "
       "nothing, got something else\n");
+  const std::string pairs = problems_of("queue: {kafka: {properties: [hunter2]}}\n");
+  EXPECT_EQ(pairs,
+            "conversed.yaml:1: queue.kafka.properties: expected a list of name=value, such as "
+            "[security.protocol=sasl_ssl, sasl.mechanism=SCRAM-SHA-512], got something else (item "
+            "1 is wrong)\n");
   const std::string list = problems_of("store: {postgres: {url: [hunter2]}}\n");
   EXPECT_EQ(list.find("hunter2"), std::string::npos) << list;
   const std::string variable =

@@ -126,6 +126,7 @@ TEST_F(ChainTest, ARefusedResultEndsTheExecutionThatWaitedForIt) {
 }
 
 TEST_F(ChainTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
+  key_ = session("hooked", "s");
   const Event message = event("tell", EventType::user_message);
   auto told = wait_for(message);
   const std::string call = run({message}).unit.calls_started.at(0).id;
@@ -138,7 +139,7 @@ TEST_F(ChainTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
   EXPECT_TRUE(store_->outbox().outputs(key_, 0, 1)->at(0).delivery == model::Delivery::pending);
   run({result_of(call), event("b")});
   EXPECT_EQ(letters().size(), 1u);
-  EXPECT_EQ(texts(), (Texts{"looking", "one b 2"}));
+  EXPECT_EQ(texts(), (Texts{"looking", "Sorry.", "one b 2"}));
 }
 
 TEST_F(ChainTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {

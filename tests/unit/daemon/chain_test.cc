@@ -11,6 +11,13 @@ TEST_F(ChainTest, TurnsOfOneRunSeeWhatTheOnesBeforeThemLeft) {
   EXPECT_EQ(stored().version, 1);
 }
 
+TEST_F(ChainTest, TurnsFindTheProjectsFlowsAndLexicons) {
+  key_ = session("trip", "s");
+  run({event("hi")});
+  run({event("PARIS, please")});
+  EXPECT_EQ(texts(), (Texts{"hello", "to Paris"}));
+}
+
 TEST_F(ChainTest, RecordsThatCameAgainHaveNoEffects) {
   const std::vector records{record(event("a")), record(event("b"))};
   EXPECT_EQ(commit(build(records)), Outcome::committed);

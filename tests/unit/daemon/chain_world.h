@@ -29,6 +29,8 @@ using Texts = std::vector<std::string>;
 inline constexpr const char* chain_bundle = R"(
 conversed: 1
 project: {name: Shop, locales: [en]}
+lexicons:
+  - {name: Cities, slots: [city], entries: [{mainKeyphrase: Paris, slots: [city]}]}
 flows:
   - name: Count
     nodes:
@@ -53,8 +55,14 @@ flows:
         if: input.text == "loop"
         then: [{goTo: again}]
       - say: "VERSION {{input.text}} {{context.count}}"
+  - name: Trip
+    lexicons: [Cities]
+    nodes: [{executeFlow: Greet}, {say: "to {{input.slots.city[0].keyphrase}}"}]
+  - name: Greet
+    nodes: [{say: "hello"}, {wait: true}]
 endpoints:
   - {name: plain, flow: Count}
+  - {name: trip, flow: Trip}
   - {name: sorry, flow: Count, errorText: "Sorry."}
   - name: hooked
     flow: Count

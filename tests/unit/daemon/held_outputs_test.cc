@@ -68,6 +68,28 @@ TEST_F(HeldOutputsTest, BehindAClientThatIsGoneNothingWaits) {
   EXPECT_EQ(for_webhook(), (Texts{"looking", "said", "one tell 1"}));
 }
 
+TEST_F(HeldOutputsTest, OnceTheClientIsGoneNoFurtherEventIsNeeded) {
+  const auto call = begin("tell");
+  run({notify()});
+  give_up_waiting();
+  const Chain touched = run({});
+  EXPECT_TRUE(touched.outputs_released);
+  EXPECT_EQ(for_webhook(), (Texts{"looking", "said"}));
+  EXPECT_FALSE(run({}).changes);
+  run({result_of(call)});
+  EXPECT_EQ(for_webhook(), (Texts{"looking", "said", "one tell 1"}));
+}
+
+TEST_F(HeldOutputsTest, WhatIsHeldIsFoundWhenTheDaemonStarts) {
+  begin("tell");
+  const auto held = store_->sessions().to_drain(10);
+  ASSERT_EQ(held->size(), 1U);
+  EXPECT_EQ(held->front(), key_);
+  give_up_waiting();
+  run({});
+  EXPECT_TRUE(store_->sessions().to_drain(10)->empty());
+}
+
 TEST_F(HeldOutputsTest, HeldInTheSameChainItGoesWithTheRest) {
   message_ = event("tell", EventType::user_message);
   answer_ = wait_for(message_);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "flows/lexicon/lexicon.h"
 #include "flows/loader.h"
 #include "flows/turn.h"
 
@@ -25,6 +27,7 @@ inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
     text += "      " + nodes.substr(at, end - at) + "\n";
     at = end + 1;
   }
+  text += "  - {name: Sub, nodes: []}\n";  // for what names another Flow
   auto bundle = load_bundle(text, "test.yaml", {});
   if (!bundle) {
     ADD_FAILURE() << to_string(bundle.error()) << "\n" << text;
@@ -36,6 +39,55 @@ inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
     return nullptr;
   }
   return *flow;
+}
+
+// Flows and lexicons by name, as a test puts them there.
+class MapLibrary final : public Library {
+ public:
+  MapLibrary() = default;
+  MapLibrary(const MapLibrary& other) : Library(), flows(other.flows), lexicons(other.lexicons) {}
+  MapLibrary& operator=(const MapLibrary&) = delete;
+  ~MapLibrary() override = default;
+
+  model::Result<FoundFlow> flow(const std::string& name, std::int64_t version) const override {
+    const auto found = flows.find(name);
+    if (found == flows.end()) return model::fail(model::Errc::not_found, "no such Flow");
+    const auto& versions = found->second;
+    if (version > static_cast<std::int64_t>(versions.size())) {
+      return model::fail(model::Errc::not_found, "no such version");
+    }
+    if (version == 0) version = static_cast<std::int64_t>(versions.size());
+    return FoundFlow{versions[static_cast<std::size_t>(version - 1)], version};
+  }
+  model::Result<std::shared_ptr<const lexicon::Lexicon>> find_lexicon(
+      const std::string& name) const override {
+    const auto found = lexicons.find(name);
+    if (found == lexicons.end()) return model::fail(model::Errc::not_found, "no such lexicon");
+    return found->second;
+  }
+
+  std::map<std::string, std::vector<std::shared_ptr<const Flow>>> flows;  // versions from 1
+  std::map<std::string, std::shared_ptr<const lexicon::Lexicon>> lexicons;
+};
+
+// A Flow of another name than `flow_of` gives, and the lexicons it uses.
+inline std::shared_ptr<const Flow> named_flow(const std::string& name, const std::string& nodes,
+                                              const std::vector<std::string>& lexicons = {}) {
+  const auto plain = load_bundle(
+      "conversed: 1\nproject: {name: T}\n"
+      "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
+      "flows:\n- name: " +
+          name + "\n  nodes:\n" + nodes + "\n- {name: Main, nodes: []}\n",
+      "test.yaml", {});
+  if (!plain) {
+    ADD_FAILURE() << to_string(plain.error());
+    return nullptr;
+  }
+  auto definition = plain->flows.front().definition;
+  if (!lexicons.empty()) definition["lexicons"] = lexicons;
+  auto flow = Flow::compile(definition);
+  EXPECT_TRUE(flow);
+  return flow ? *flow : nullptr;
 }
 
 // A session that takes events one after the other, as the daemon would run it.
@@ -72,7 +124,9 @@ class Conversation {
                              .profile = profile,
                              .event = taken,
                              .now = now,
-                             .limits = limits});
+                             .limits = limits,
+                             .flow_version = 1,
+                             .library = &library});
     if (effects) {
       session = effects->session;
       ++session.version;
@@ -123,6 +177,7 @@ class Conversation {
   }
 
   std::shared_ptr<const Flow> flow;
+  MapLibrary library;
   model::ProjectAssets assets;
   model::Endpoint endpoint;
   model::Session session;

@@ -39,6 +39,9 @@ TEST(LoaderProblems, OfTheFileAsSuch) {
   expect_problems(
       {{"", {"b.yaml: the file is empty"}},
        {"a: [", {"b.yaml:1:1: no valid YAML: end of sequence flow not found"}},
+       {"a: {b: Which?}",
+        {"b.yaml:1:13: no valid YAML: unknown token; within {} and [] a text with a '?' stands in "
+         "quotes"}},
        {"a: 1\na: 2", {"b.yaml:2:1: the name \"a\" stands twice in one mapping"}},
        {"[a]: 1", {"b.yaml:1:1: a name must be a text"}},
        {"a: .inf", {"b.yaml:1:4: JSON has no such number; put it in quotes if a text is meant"}},
@@ -113,8 +116,10 @@ TEST(LoaderProblems, OfEndpointsAndTheProactivePart) {
 }
 
 constexpr auto known_types =
-    "known are addToContext, goTo, httpRequest, if, log, once, question, removeFromContext, "
-    "resetContext, say, sleep, stop, switch, updateProfile, wait";
+    "known are addLexiconKeyphrase, addToContext, copySlotsToContext, executeFlow, goTo, handover, "
+    "httpRequest, if, interval, log, once, question, regexSlotFiller, removeFromContext, "
+    "removeFromProfile, resetContext, resetProfile, resetState, say, setState, sleep, stop, "
+    "switch, think, updateProfile, wait";
 
 TEST(LoaderProblems, OfNodes) {
   expect_problems(

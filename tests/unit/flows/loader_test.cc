@@ -234,7 +234,8 @@ TEST(NodeTypes, HaveExamplesThatLoad) {
     EXPECT_FALSE(type->summary.empty()) << name;
     std::string text =
         "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: llm}]\n"
-        "flows:\n- name: F\n  nodes:\n";
+        "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
+        "flows:\n- name: Orders\n  nodes: []\n- name: F\n  lexicons: [Cities]\n  nodes:\n";
     std::istringstream lines{std::string(type->example)};
     for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
     if (type->example.find("id: ask") == std::string_view::npos) {

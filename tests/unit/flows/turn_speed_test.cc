@@ -32,7 +32,9 @@ TEST(TurnSpeed, ATurnOfEightNodesTakesMicroseconds) {
                              .profile = talk.profile,
                              .event = event,
                              .now = talk.now,
-                             .limits = talk.limits});
+                             .limits = talk.limits,
+                             .flow_version = 1,
+                             .library = &talk.library});
     const std::chrono::duration<double, std::micro> spent =
         std::chrono::steady_clock::now() - begin;
     ASSERT_TRUE(effects);

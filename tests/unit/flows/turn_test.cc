@@ -47,6 +47,8 @@ TEST(Turn, ShowsItsInputToTheFlow) {
   const auto effects = talk.take(event);
   EXPECT_EQ(json::parse(texts(effects).front()), (json{{"text", "hi"},
                                                        {"data", json::object()},
+                                                       {"type", "text"},
+                                                       {"state", "default"},
                                                        {"slots", json::object()},
                                                        {"sessionId", "s1"},
                                                        {"userId", "ann"},
@@ -138,16 +140,20 @@ TEST(Turn, RefusesWhatTheSessionDoesNotWaitFor) {
 }
 
 TEST(Turn, TakesBadStoredStateForAnError) {
-  const std::vector<json> bad{1,
-                              "x",
-                              json::array(),
-                              json::object(),
-                              {{"v", 2}, {"executions", 1}},
-                              {{"v", 1}, {"executions", -1}},
-                              {{"v", 1}, {"executions", 1}, {"once", 3}},
-                              {{"v", 1}, {"executions", 1}, {"waiting", "ask"}},
-                              {{"v", 1}, {"executions", 1}, {"waiting", {{"at", 1}}}},
-                              {{"v", 1}, {"executions", 18446744073709551615ULL}}};
+  const std::vector<json> bad{
+      1,
+      "x",
+      json::array(),
+      json::object(),
+      {{"v", 2}, {"executions", 1}},
+      {{"v", 1}, {"executions", -1}},
+      {{"v", 1}, {"executions", 1}, {"once", 3}},
+      {{"v", 1}, {"executions", 1}, {"waiting", "ask"}},
+      {{"v", 1}, {"executions", 1}, {"waiting", {{"at", 1}}}},
+      {{"v", 1}, {"executions", 1}, {"keyphrases", 3}},
+      {{"v", 1}, {"executions", 1}, {"keyphrases", {{"L", {"word"}}}}},
+      {{"v", 1}, {"executions", 1}, {"waiting", {{"at", "a"}, {"flow", "Main"}, {"callers", 3}}}},
+      {{"v", 1}, {"executions", 18446744073709551615ULL}}};
   for (const auto& state : bad) {
     Conversation talk("- say: a");
     talk.say("x");

@@ -245,6 +245,30 @@ TEST_F(SqliteLogTest, AFullFileRefusesAndHealsOnceRecordsAreFinished) {
   EXPECT_EQ(range().end, appended + 1);
 }
 
+TEST_F(SqliteLogTest, AFileThatRefusesARecordIsNotOneThatCanNotBeWrittenTo) {
+  open();
+  ASSERT_TRUE(append("before").has_value());
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(settings_.path.c_str(), &db), SQLITE_OK);
+  const auto run = [&](const char* sql) {
+    return sqlite3_exec(db, sql, nullptr, nullptr, nullptr);
+  };
+  ASSERT_EQ(run("PRAGMA wal_autocheckpoint=0; CREATE TRIGGER refuse BEFORE INSERT ON record "
+                "BEGIN SELECT RAISE(ABORT, 'refused'); END"),
+            SQLITE_OK);
+  EXPECT_EQ(append("refused").error().code, Errc::bad_upstream);
+  EXPECT_FALSE(log_->health().has_value());
+  EXPECT_EQ(range().end, 1);
+  ASSERT_EQ(run("DROP TRIGGER refuse"), SQLITE_OK);
+  EXPECT_TRUE(append("after").has_value());
+  ASSERT_EQ(run("BEGIN IMMEDIATE"), SQLITE_OK);
+  EXPECT_EQ(append("locked out").error().code, Errc::unavailable);
+  ASSERT_EQ(run("ROLLBACK"), SQLITE_OK);
+  sqlite3_close(db);
+  EXPECT_TRUE(append("at last").has_value());
+  EXPECT_EQ(range().end, 3);
+}
+
 TEST_F(SqliteLogTest, ANewerFormatIsRefused) {
   open();
   log_.reset();

@@ -2,3 +2,6 @@
 -- neighbour, since the numbers may be given to others.
 ALTER TABLE cursors ADD COLUMN item TEXT;
 CREATE INDEX cursors_by_item ON cursors (item) WHERE item IS NOT NULL;
+
+-- What is held for clients that wait: few, in a table that may be long.
+CREATE INDEX outputs_held ON outputs (session) WHERE delivery = 1;

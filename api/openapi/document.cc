@@ -1,0 +1,305 @@
+#include "api/openapi/document.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "api/error_reply.h"
+#include "api/openapi/description.h"
+
+namespace conversed::api::openapi {
+namespace {
+
+// The label of the interface, which is not that of the program.
+constexpr std::string_view interface_version = "2026.16.0";
+
+constexpr std::string_view about =
+    "Keeps conversations going: users talk with Flows, other systems push events into running "
+    "conversations.\n\nEvery path is served with and without the base path. Errors are JSON "
+    "(`application/problem+json`) whatever `Accept` asks for; requests that are no proper HTTP/1.1 "
+    "are refused with 400, 417, 501 or 505. `HEAD` is answered where `GET` is, `OPTIONS` "
+    "everywhere, other methods than those below with 405. A repeated `Idempotency-Key` with the "
+    "same body answers as the first 2xx did, for 24 hours.";
+
+// What any request may be refused with before, or while, its operation looks at it.
+constexpr int common_errors[] = {400, 405, 408, 413, 414, 429, 431, 500, 503};
+// What credentials bring.
+constexpr int credential_errors[] = {401, 403};
+
+[[noreturn]] void defect(std::string_view what, std::string_view where) {
+  std::fprintf(stderr, "openapi: %.*s: %.*s\n", static_cast<int>(what.size()), what.data(),
+               static_cast<int>(where.size()), where.data());
+  std::abort();
+}
+
+// ---- Components
+
+Value reference(std::string_view kind, std::string_view name) {
+  return {{"$ref", "#/components/" + std::string(kind) + "/" + std::string(name)}};
+}
+
+// Schemas that have a name are kept once; where they stood remains a reference.
+class Components {
+ public:
+  [[nodiscard]] Value place(Value schema) {
+    // Values that are no schemas may hold anything.
+    static const std::set<std::string, std::less<>> plain{"default", "const", "enum", "examples"};
+    if (schema.is_array()) {
+      for (auto& each : schema) each = place(std::move(each));
+      return schema;
+    }
+    if (!schema.is_object()) return schema;
+    for (auto& [name, member] : schema.items()) {
+      if (!plain.contains(name)) member = place(std::move(member));
+    }
+    return keep(std::move(schema));
+  }
+  [[nodiscard]] const Value& schemas() const { return schemas_; }
+
+ private:
+  Value keep(Value schema) {
+    const auto mark = schema.find(component_mark);
+    if (mark == schema.end() || !mark->is_string()) return schema;
+    const auto name = mark->get<std::string>();
+    schema.erase(component_mark);
+    const auto known = schemas_.find(name);
+    if (known != schemas_.end() && *known != schema) defect("two schemas have one name", name);
+    schemas_[name] = std::move(schema);
+    return reference("schemas", name);
+  }
+
+  Value schemas_ = Value::object();
+};
+
+Value header_object(std::string_view description, Value schema, Need need) {
+  return {{"description", description},
+          {"required", need == Need::required},
+          {"schema", std::move(schema)}};
+}
+
+// The headers that come with answers by their status.
+Value headers_of(int status) {
+  Value headers{{"X-Trace-Id", reference("headers", "TraceId")},
+                {"traceparent", reference("headers", "Traceparent")}};
+  if (status == 401) headers["WWW-Authenticate"] = reference("headers", "WWWAuthenticate");
+  if (status == 405) headers["Allow"] = reference("headers", "Allow");
+  if (status == 429 || status == 503) headers["Retry-After"] = reference("headers", "RetryAfter");
+  return headers;
+}
+
+Value common_headers() {
+  return {{"TraceId", header_object("The trace of the request; to be quoted in questions about it.",
+                                    trace_id(), Need::required)},
+          {"Traceparent",
+           header_object("W3C Trace Context.",
+                         text_like("^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"), Need::required)},
+          {"WWWAuthenticate", header_object("How to show who you are.", text(1), Need::required)},
+          {"Allow", header_object("The methods of the path.", text(1), Need::required)},
+          {"RetryAfter",
+           header_object("When to try again, as an HTTP date.", text(1), Need::required)}};
+}
+
+// "NotFound"
+std::string response_name(int status) {
+  std::string name(reason_phrase(status));
+  std::erase(name, ' ');
+  return name;
+}
+
+Value error_response_object(int status, Value content) {
+  return {{"description", reason_phrase(status)},
+          {"headers", headers_of(status)},
+          {"content", std::move(content)}};
+}
+
+Value problem_content(int status, Components& components) {
+  return {{"application/problem+json",
+           {{"schema", components.place(status == 404 ? not_found_problem() : problem())}}}};
+}
+
+// ---- One operation
+
+Value content_object(const std::vector<Content>& content, Components& components) {
+  Value object = Value::object();
+  for (const auto& [type, schema] : content) {
+    object[std::string(type)] = {{"schema", components.place(schema)}};
+  }
+  return object;
+}
+
+Value parameter_object(const Parameter& parameter, Components& components) {
+  static constexpr std::string_view places[] = {"path", "query", "header"};
+  return {{"name", parameter.name},
+          {"in", places[static_cast<std::size_t>(parameter.in)]},
+          {"description", parameter.description},
+          {"required", parameter.need == Need::required},
+          {"schema", components.place(parameter.schema)}};
+}
+
+Value answer_object(const Answer& answer, Components& components) {
+  Value object{{"description", answer.description}, {"headers", headers_of(answer.status)}};
+  for (const Header& header : answer.headers) {
+    object["headers"][std::string(header.name)] =
+        header_object(header.description, components.place(header.schema), header.need);
+  }
+  if (!answer.content.empty()) object["content"] = content_object(answer.content, components);
+  for (const Link& link : answer.links) {
+    object["links"][std::string(link.name)] = {
+        {"operationId", link.operation},
+        {"parameters", {{std::string(link.parameter), link.value}}}};
+  }
+  return object;
+}
+
+// The error's response: the one that operations share, unless this one has a shape of its own.
+Value error_object(const Operation& operation, const Description& description, int status,
+                   Components& components) {
+  if (operation.error_shape == ErrorShape::oauth) {
+    // What is refused before its path is known is a problem.
+    Value content{{"application/json", {{"schema", components.place(oauth_error())}}}};
+    content.update(problem_content(status, components));
+    if (description.has_error_page) content["text/html"] = {{"schema", text(1)}};
+    return error_response_object(status, std::move(content));
+  }
+  const bool reduced =
+      operation.error_shape == ErrorShape::reduced && (status == 400 || status == 404);
+  if (!reduced) return reference("responses", response_name(status));
+  return error_response_object(
+      status, {{"application/problem+json", {{"schema", components.place(reduced_error())}}}});
+}
+
+std::set<int> errors_of(const Operation& operation, const Description& description) {
+  std::set<int> statuses(description.errors.begin(), description.errors.end());
+  statuses.insert(std::begin(common_errors), std::end(common_errors));
+  if (operation.credential != Credential::open) {
+    statuses.insert(std::begin(credential_errors), std::end(credential_errors));
+  }
+  return statuses;
+}
+
+Value security_of(Credential credential) {
+  Value choices = Value::array();
+  const auto add = [&](const char* scheme) { choices.push_back({{scheme, Value::array()}}); };
+  switch (credential) {
+    case Credential::open:
+      break;
+    case Credential::client:
+      for (const char* scheme :
+           {"APIKeyHeader", "APIKeyQueryParam", "ContactCenterTokenHeader", "OAuth2"}) {
+        add(scheme);
+      }
+      break;
+    case Credential::basic:
+      add("BasicAuth");
+      break;
+  }
+  return choices;
+}
+
+Value operation_object(const Operation& operation, const Description& description,
+                       Components& components, std::set<int>& errors_used) {
+  Value object{{"operationId", operation.id},
+               {"tags", Value::array({description.tag})},
+               {"summary", description.summary}};
+  std::string details = description.details;
+  if (const auto role = to_string(operation.role); !role.empty()) {
+    if (!details.empty()) details += "\n\n";
+    details += "Takes the role `" + std::string(role) + "`.";
+  }
+  if (!details.empty()) object["description"] = details;
+  for (const Parameter& parameter : description.parameters) {
+    object["parameters"].push_back(parameter_object(parameter, components));
+  }
+  if (!description.body.empty()) {
+    object["requestBody"] = {{"required", true},
+                             {"content", content_object(description.body, components)}};
+  }
+  Value& responses = object["responses"] = Value::object();
+  for (const Answer& answer : description.answers) {
+    responses[std::to_string(answer.status)] = answer_object(answer, components);
+  }
+  const auto errors = errors_of(operation, description);
+  for (const int status : errors) {
+    responses[std::to_string(status)] = error_object(operation, description, status, components);
+  }
+  errors_used.insert(errors.begin(), errors.end());
+  object["security"] = security_of(operation.credential);
+  return object;
+}
+
+// ---- The whole
+
+Value oauth_flow(std::string_view base) {
+  const std::string token(std::string(base) + "/auth/oauth2/token");
+  return {{"password", {{"tokenUrl", token}, {"refreshUrl", token}, {"scopes", Value::object()}}},
+          {"authorizationCode",
+           {{"authorizationUrl", std::string(base) + "/auth/oauth2/authorize"},
+            {"tokenUrl", token},
+            {"refreshUrl", token},
+            {"scopes", Value::object()}}}};
+}
+
+Value security_schemes(std::string_view base) {
+  return {{"APIKeyHeader", {{"type", "apiKey"}, {"in", "header"}, {"name", "X-API-Key"}}},
+          {"APIKeyQueryParam", {{"type", "apiKey"}, {"in", "query"}, {"name", "api_key"}}},
+          {"ContactCenterTokenHeader",
+           {{"type", "apiKey"},
+            {"in", "header"},
+            {"name", "x-contactcenter-authorization"},
+            {"description",
+             "The word `Bearer`, a space and a token of the contact center, where the service "
+             "belongs to one."}}},
+          {"OAuth2", {{"type", "oauth2"}, {"flows", oauth_flow(base)}}},
+          {"BasicAuth",
+           {{"type", "http"},
+            {"scheme", "basic"},
+            {"description", "E-mail address and password of a user; only below /management."}}}};
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+}  // namespace
+
+Value document(std::span<const Operation* const> operations, std::string_view base) {
+  Components components;
+  Value paths = Value::object();
+  Value tags = Value::array();
+  std::set<int> errors;
+  for (const Operation* operation : operations) {
+    if (operation->describe == nullptr) defect("no description", operation->id);
+    const Description description = operation->describe();
+    const Value tag{{"name", description.tag}};
+    if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(tag);
+    paths[std::string(operation->path)][lower(method_name(operation->method))] =
+        operation_object(*operation, description, components, errors);
+  }
+  Value responses = Value::object();
+  for (const int status : errors) {
+    responses[response_name(status)] =
+        error_response_object(status, problem_content(status, components));
+  }
+  return {{"openapi", "3.1.0"},
+          {"info",
+           {{"title", "conversed"},
+            {"version", interface_version},
+            {"description", about},
+            {"license", {{"name", "Apache-2.0"}, {"identifier", "Apache-2.0"}}}}},
+          {"servers", Value::array({{{"url", base.empty() ? "/" : base}}})},
+          {"tags", std::move(tags)},
+          {"paths", std::move(paths)},
+          {"components",
+           {{"schemas", components.schemas()},
+            {"responses", std::move(responses)},
+            {"headers", common_headers()},
+            {"securitySchemes", security_schemes(base)}}}};
+}
+
+}  // namespace conversed::api::openapi

@@ -1,0 +1,36 @@
+// What the document says of answers that come in several representations, and of lists.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/openapi/description.h"
+
+namespace conversed::api::openapi {
+
+// An object as JSON, HAL, XML with this root element, and CSV.
+[[nodiscard]] std::vector<Content> representations(std::string_view root, const Schema& schema);
+
+// `limit`, `skip`, `sort` by these fields, `next` and `previous`.
+[[nodiscard]] std::vector<Parameter> page_parameters(std::span<const std::string_view> fields);
+
+// A page of a list, as `send_document` has it; `operation` is the list's own, for its next page.
+struct ListAnswer {
+  std::string_view operation;
+  std::string description;
+  ListShape::Json json = ListShape::Json::object;
+  std::string_view root;          // XML's root element
+  std::string_view item_element;  // and that of an item
+  Schema item;
+};
+[[nodiscard]] Answer list_answer(const ListAnswer& list);
+
+// The lists below /management: `limit` and `after`, which is the `next` of the page before.
+[[nodiscard]] std::vector<Parameter> row_parameters();
+[[nodiscard]] Schema row_page(Schema item);
+// {"items": [...]}
+[[nodiscard]] Schema items_of(Schema item);
+
+}  // namespace conversed::api::openapi

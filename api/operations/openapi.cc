@@ -1,0 +1,85 @@
+// GET /openapi.json and GET /openapi.yaml: the OpenAPI document of all operations, these included.
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "api/openapi/description.h"
+#include "api/openapi/document.h"
+#include "api/operations.h"
+#include "api/services.h"
+#include "store/model/guarded.h"
+
+namespace conversed::api {
+namespace {
+
+using Text = std::shared_ptr<const std::string>;
+using Write = std::string (*)(const Value& document);
+
+// "/new" if the client came by it: its generated client shall, too.
+std::string base_of_request(const Request& request, const Services& services) {
+  const std::string& base = services.options.api.base_path;
+  return !base.empty() && request.path.starts_with(base + "/") ? base : std::string();
+}
+
+// Made at the first request for it and kept: it follows from the table, and its size is a burden
+// that strangers could make us carry again and again. There are as many as base paths.
+Text text_for(const std::string& base, std::string_view path, Write write) {
+  using Key = std::pair<std::string, std::string_view>;
+  static model::Guarded<std::map<Key, Text>> kept;
+  const Key key{base, path};
+  auto text = kept.with([&](auto& texts) { return texts[key]; });
+  if (text) return text;
+  text = std::make_shared<const std::string>(write(openapi::document(all_operations(), base)));
+  kept.with([&](auto& texts) { texts[key] = text; });
+  return text;
+}
+
+void send(const Operation& operation, const Call& call, const Services& services, Reply reply,
+          const char* type, Write write) {
+  const auto text = text_for(base_of_request(call.request, services), operation.path, write);
+  reply.send({.status = status::ok, .content_type = type, .headers = {}, .body = *text});
+}
+
+void send_as_json(Call call, Services& services, Reply reply) {
+  send(openapi_json_operation, call, services, std::move(reply), "application/json; charset=utf-8",
+       to_text);
+}
+
+void send_as_yaml(Call call, Services& services, Reply reply) {
+  send(openapi_yaml_operation, call, services, std::move(reply), "application/yaml; charset=utf-8",
+       openapi::to_yaml);
+}
+
+openapi::Description describe(std::string_view type) {
+  return {
+      .tag = "About",
+      .summary = "Get the OpenAPI document",
+      .details = "Below the base path it names the routes there.",
+      .answers = {{.description = "This document.", .content = {{type, openapi::free_object()}}}}};
+}
+
+openapi::Description describe_json() {
+  return describe("application/json");
+}
+
+openapi::Description describe_yaml() {
+  return describe("application/yaml");
+}
+
+}  // namespace
+
+constinit const Operation openapi_json_operation{.id = "getOpenApiJson",
+                                                 .method = Method::get,
+                                                 .path = "/openapi.json",
+                                                 .credential = Credential::open,
+                                                 .run = send_as_json,
+                                                 .describe = describe_json};
+
+constinit const Operation openapi_yaml_operation{.id = "getOpenApiYaml",
+                                                 .method = Method::get,
+                                                 .path = "/openapi.yaml",
+                                                 .credential = Credential::open,
+                                                 .run = send_as_yaml,
+                                                 .describe = describe_yaml};
+
+}  // namespace conversed::api

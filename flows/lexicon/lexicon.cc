@@ -1,0 +1,237 @@
+#include "flows/lexicon/lexicon.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "flows/expression/text.h"
+#include "flows/lexicon/words.h"
+
+namespace conversed::flows::lexicon {
+namespace {
+
+constexpr std::size_t max_words = 2000;   // of a message
+constexpr std::size_t max_phrase = 1000;  // words of a keyphrase
+
+using WordId = std::uint32_t;
+using State = std::uint32_t;  // of the trie; 0 is its root
+constexpr std::uint32_t none = 0xFFFFFFFF;
+
+struct TextHash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+
+// The finalizer of SplitMix64: steps are two small numbers, which would fill few buckets as they
+// are.
+struct StepHash {
+  std::size_t operator()(std::uint64_t step) const {
+    step = (step ^ (step >> 30)) * 0xbf58476d1ce4e5b9;
+    step = (step ^ (step >> 27)) * 0x94d049bb133111eb;
+    return step ^ (step >> 31);
+  }
+};
+
+// Words that turn what follows into its opposite, folded, in the languages of most messages.
+bool is_negation(std::string_view word) {
+  static constexpr std::array<std::string_view, 32> words{
+      "aucun", "aucune",  "cannot", "geen", "ikke",    "inte",  "jamais", "kein",
+      "keine", "keinen",  "keiner", "nao",  "neither", "nem",   "never",  "nicht",
+      "nie",   "niemals", "niet",   "no",   "non",     "nor",   "not",    "nunca",
+      "ohne",  "pas",     "sans",   "sauf", "sem",     "senza", "sin",    "without"};
+  return std::ranges::find(words, word) != words.end();
+}
+
+// The first part of don't, isn't, can't, ...: what is left of the rest is a `t`.
+bool takes_negation(std::string_view word) {
+  static constexpr std::array<std::string_view, 17> words{
+      "aren", "can",   "couldn", "didn",    "doesn", "don",   "hadn", "hasn",  "haven",
+      "isn",  "mustn", "needn",  "shouldn", "wasn",  "weren", "won",  "wouldn"};
+  return std::ranges::find(words, word) != words.end();
+}
+
+}  // namespace
+
+// All phrases as a trie over words.
+class Lexicon::Index {
+ public:
+  // A phrase that ends in a state, in a chain of all that do.
+  struct Ending {
+    std::uint32_t entry = 0;
+    std::uint32_t phrase = 0;  // 0 is the main keyphrase, n the synonym n - 1
+    std::uint32_t next = none;
+  };
+
+  explicit Index(const std::vector<Entry>& entries) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      add(entries[i].main_keyphrase, static_cast<std::uint32_t>(i), 0);
+      for (std::size_t k = 0; k < entries[i].keyphrases.size(); ++k) {
+        add(entries[i].keyphrases[k], static_cast<std::uint32_t>(i),
+            static_cast<std::uint32_t>(k + 1));
+      }
+    }
+  }
+
+  [[nodiscard]] WordId word(std::string_view text) const {
+    const auto found = words_.find(text);
+    return found == words_.end() ? none : found->second;
+  }
+  [[nodiscard]] State step(State from, WordId word) const {
+    const auto found = steps_.find(key(from, word));
+    return found == steps_.end() ? none : found->second;
+  }
+  // The first of the phrases that end there; `none` if there is none.
+  [[nodiscard]] std::uint32_t ending_at(State state) const { return heads_[state]; }
+  [[nodiscard]] const Ending& ending(std::uint32_t index) const { return endings_[index]; }
+
+ private:
+  static std::uint64_t key(State from, WordId word) { return (std::uint64_t{from} << 32) | word; }
+
+  void add(const std::string& phrase, std::uint32_t entry, std::uint32_t number) {
+    State state = 0;
+    for (const auto& part : words_of(phrase, max_phrase)) {
+      const WordId id = words_.emplace(part.text, static_cast<WordId>(words_.size())).first->second;
+      const auto [to, fresh] = steps_.emplace(key(state, id), static_cast<State>(heads_.size()));
+      if (fresh) heads_.push_back(none);
+      state = to->second;
+    }
+    if (state == 0) return;  // nothing but punctuation: there is nothing to find it by
+    for (auto at = heads_[state]; at != none; at = endings_[at].next) {
+      if (endings_[at].entry == entry) return;  // two spellings of it fold to the same
+    }
+    endings_.push_back({entry, number, heads_[state]});
+    heads_[state] = static_cast<std::uint32_t>(endings_.size() - 1);
+  }
+
+  std::unordered_map<std::string, WordId, TextHash, std::equal_to<>> words_;
+  std::unordered_map<std::uint64_t, State, StepHash> steps_;
+  std::vector<std::uint32_t> heads_{none};  // of each state
+  std::vector<Ending> endings_;
+};
+
+Lexicon::Lexicon(std::string id, std::string name, std::vector<Entry> entries)
+    : id_(std::move(id)),
+      name_(std::move(name)),
+      entries_(std::move(entries)),
+      index_(std::make_unique<const Index>(entries_)) {}
+
+Lexicon::~Lexicon() = default;
+
+// One search of one text. One use.
+class Search {
+ public:
+  explicit Search(std::string_view text) : words_(words_of(text, max_words)) {}
+
+  void look_in(const Lexicon& lexicon) {
+    std::vector<WordId> ids;
+    ids.reserve(words_.size());
+    for (const auto& word : words_) ids.push_back(lexicon.index_->word(word.text));
+    for (std::size_t first = 0; first < ids.size(); ++first) {
+      State state = 0;
+      for (std::size_t at = first; at < ids.size() && ids[at] != none; ++at) {
+        state = lexicon.index_->step(state, ids[at]);
+        if (state == none) break;
+        if (lexicon.index_->ending_at(state) != none) {
+          hits_.push_back({&lexicon, state, first, at + 1});
+        }
+      }
+    }
+  }
+
+  nlohmann::json slots() {
+    choose();
+    count();
+    nlohmann::json slots = nlohmann::json::object();
+    for (const auto& hit : hits_) {
+      const auto& index = *hit.lexicon->index_;
+      for (auto at = index.ending_at(hit.state); at != none; at = index.ending(at).next) {
+        put(slots, hit, index.ending(at));
+      }
+    }
+    return slots;
+  }
+
+ private:
+  struct Hit {
+    const Lexicon* lexicon;
+    State state;
+    std::size_t first;  // words, as in words_
+    std::size_t end;
+  };
+
+  // Of hits that overlap leaves the longest; equal stretches, of several lexicons, all stay.
+  void choose() {
+    std::ranges::stable_sort(hits_, [](const Hit& a, const Hit& b) {
+      const auto long_a = a.end - a.first;
+      const auto long_b = b.end - b.first;
+      return long_a != long_b ? long_a > long_b : a.first < b.first;
+    });
+    std::vector<std::size_t> taken(words_.size(), 0);  // by which stretch, from 1
+    std::vector<Hit> chosen;
+    for (const auto& hit : hits_) {
+      const std::size_t by = hit.first + 1;
+      // A stretch that was taken is at least as long as this one: if its ends are free, or are of
+      // the same stretch, all of it is.
+      const bool free = taken[hit.first] == 0 && taken[hit.end - 1] == 0;
+      const bool same = taken[hit.first] == by && taken[hit.end - 1] == by &&
+                        (hit.end == words_.size() || taken[hit.end] != by);
+      if (!free && !same) continue;
+      for (std::size_t at = hit.first; at < hit.end; ++at) taken[at] = by;
+      chosen.push_back(hit);
+    }
+    std::ranges::stable_sort(chosen, {}, &Hit::first);
+    hits_ = std::move(chosen);
+    taken_ = std::move(taken);
+  }
+
+  void count() {
+    for (const auto& hit : hits_) {
+      const auto& index = *hit.lexicon->index_;
+      for (auto at = index.ending_at(hit.state); at != none; at = index.ending(at).next) {
+        ++counts_[&hit.lexicon->entries()[index.ending(at).entry]];
+      }
+    }
+  }
+
+  // Whether one of the few words before it, in its clause, turns it round.
+  [[nodiscard]] bool negated(const Hit& hit) const {
+    constexpr std::size_t reach = 3;
+    for (std::size_t at = hit.first; at > 0 && hit.first - at < reach; --at) {
+      if (words_[at].new_clause || taken_[at - 1] != 0) return false;
+      const auto& word = words_[at - 1].text;
+      if (is_negation(word)) return true;
+      if (word == "t" && at > 1 && takes_negation(words_[at - 2].text)) return true;
+    }
+    return false;
+  }
+
+  void put(nlohmann::json& slots, const Hit& hit, const Lexicon::Index::Ending& ending) const {
+    const Entry& entry = hit.lexicon->entries()[ending.entry];
+    const nlohmann::json found = {
+        {"keyphrase", entry.main_keyphrase},
+        {"synonym",
+         ending.phrase == 0 ? entry.main_keyphrase : entry.keyphrases[ending.phrase - 1]},
+        {"lower", expression::to_lower(entry.main_keyphrase)},
+        {"count", counts_.at(&entry)},
+        {"neg", negated(hit)},
+        {"data", entry.data},
+        {"offset", {{"start", words_[hit.first].begin}, {"end", words_[hit.end - 1].end}}},
+        {"lexiconId", hit.lexicon->id()}};
+    if (entry.slots.empty()) slots[hit.lexicon->name()].push_back(found);
+    for (const auto& slot : entry.slots) slots[slot].push_back(found);
+  }
+
+  const std::vector<Word> words_;
+  std::vector<Hit> hits_;
+  std::vector<std::size_t> taken_;
+  std::unordered_map<const Entry*, std::int64_t> counts_;
+};
+
+nlohmann::json find_slots(std::string_view text, std::span<const Lexicon* const> lexicons) {
+  if (lexicons.empty()) return nlohmann::json::object();
+  Search search(text);
+  for (const Lexicon* lexicon : lexicons) search.look_in(*lexicon);
+  return search.slots();
+}
+
+}  // namespace conversed::flows::lexicon

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The words of a text, in a form in which texts that people take for the same are equal.
+namespace conversed::flows::lexicon {
+
+// One word. Letters, digits and what belongs to them make words; white space and punctuation part
+// them. Of writing without spaces between words (Han, kana, hangul, Thai, ...) each character is a
+// word; so is each symbol (`C++` is three words).
+struct Word {
+  std::string text;         // folded; never empty
+  std::size_t begin = 0;    // in the source, counted in UTF-16 code units, as expressions count
+  std::size_t end = 0;      // behind its last one
+  bool new_clause = false;  // `.`, `,`, `!` or the like stands between it and the word before
+};
+
+// The first `most` words. Folding is Unicode's: full case folding (`STRASSE` is `straße`), without
+// diacritics (`Orleans` is `Orléans`) but for the signs that make other letters (`が` is not `か`),
+// compatibility forms as what they stand for. Bytes that are not UTF-8 are symbols. Takes time
+// linear in the text. Thread-safe.
+[[nodiscard]] std::vector<Word> words_of(std::string_view text, std::size_t most);
+
+// The words joined by blanks: what two texts have in common that differ in case, diacritics,
+// punctuation and white space only. Empty if there are no words. `most` as above.
+[[nodiscard]] std::string phrase_of(std::string_view text, std::size_t most = 1000);
+
+}  // namespace conversed::flows::lexicon

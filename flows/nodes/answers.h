@@ -1,0 +1,40 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/model/clock.h"
+
+// What people mean by what they write when they are asked for something. Each function gives the
+// answer in one form, whatever the form it was written in, or nothing if there is none. Pure.
+namespace conversed::flows {
+
+// A decimal number and nothing else (`3`, `-2.5`, `+1e3`); whole ones that fit stay whole.
+[[nodiscard]] std::optional<nlohmann::json> read_number(std::string_view text);
+// The same, whole numbers only.
+[[nodiscard]] std::optional<nlohmann::json> read_integer(std::string_view text);
+
+// The first e-mail address among the words, such as in `it's ann@example.com`.
+[[nodiscard]] std::optional<std::string> read_email(std::string_view text);
+// The first http or https URL among the words; `www.example.com` gets `https://`.
+[[nodiscard]] std::optional<std::string> read_url(std::string_view text);
+// A telephone number of 5 to 15 digits, as digits after perhaps a `+`: `+49 (30) 12-34` is
+// `+49301234`, and so is `0049301234`.
+[[nodiscard]] std::optional<std::string> read_phone(std::string_view text);
+
+// What comes first in `1/2/2027`.
+enum class DateOrder : std::uint8_t { day_first, month_first };
+
+// A day as `YYYY-MM-DD`. Understood: `2027-02-01`, `1.2.2027`, `1/2/2027`, the last two without the
+// year (then it is the next such day from today on) or with two digits of it; `today`, `tomorrow`,
+// `the day after tomorrow` in some languages. `today` is the day that it is for the user.
+[[nodiscard]] std::optional<std::string> read_date(std::string_view text, DateOrder order,
+                                                   model::Timestamp today);
+
+// A time of day as `HH:MM`. Understood: `14:30`, `14.30`, `14h30`, `2 pm`, `2:30 p.m.`, `14 Uhr`,
+// `noon`, `midnight`.
+[[nodiscard]] std::optional<std::string> read_time(std::string_view text);
+
+}  // namespace conversed::flows

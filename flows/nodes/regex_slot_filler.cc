@@ -1,0 +1,86 @@
+// Fills a slot with what fits a regular expression: order numbers, postcodes, what no lexicon can
+// list. A pattern that takes too many steps fits nothing.
+#include "flows/expression/text.h"
+#include "flows/node_types.h"
+#include "flows/regex.h"
+
+namespace conversed::flows {
+namespace {
+
+constexpr std::size_t max_hits = 20;
+
+struct Filling {
+  std::optional<Regex> pattern;
+  std::string slot;
+  int group = 0;
+  std::optional<expression::Path> store_in;
+};
+
+class RegexSlotFillerNode final : public Node {
+ public:
+  explicit RegexSlotFillerNode(Filling filling) : filling_(std::move(filling)) {}
+
+  Result<Step> run(Turn& turn) const override {
+    const auto matches = filling_.pattern->find_all(turn.input_text(), max_hits);
+    for (const auto& match : matches) turn.add_slot(filling_.slot, hit(match, matches.size()));
+    if (matches.empty() || !filling_.store_in) return Continue{};
+    if (auto done = turn.assign(*filling_.store_in, found(matches.front())); !done) {
+      return model::fail(done.error());
+    }
+    return Continue{};
+  }
+
+ private:
+  [[nodiscard]] const std::string& found(const Regex::Match& match) const {
+    const auto group = static_cast<std::size_t>(filling_.group);
+    return group == 0 || group > match.groups.size() ? match.text : match.groups[group - 1];
+  }
+
+  [[nodiscard]] nlohmann::json hit(const Regex::Match& match, std::size_t count) const {
+    return {{"keyphrase", found(match)},
+            {"synonym", match.text},
+            {"lower", expression::to_lower(found(match))},
+            {"count", count},
+            {"neg", false},
+            {"data", {{"groups", match.groups}}},
+            {"offset", {{"start", match.begin}, {"end", match.end}}},
+            {"lexiconId", nullptr}};
+  }
+
+  const Filling filling_;
+};
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  if (!config.has("slot")) config.problem("slot", "'slot' is missing");
+  if (!config.has("pattern")) config.problem("pattern", "'pattern' is missing");
+  const auto which = config.flag("ignoreCase", true) ? Regex::Case::ignored : Regex::Case::kept;
+  Filling filling{.pattern = config.regex("pattern", which),
+                  .slot = config.slot("slot"),
+                  .group = config.integer("group", 0, 0, 20),
+                  .store_in = config.path("storeIn")};
+  return std::make_unique<const RegexSlotFillerNode>(std::move(filling));
+}
+
+constexpr NodeField fields[]{
+    {"pattern", "regular expression",
+     "In Perl's and Java's syntax, at most 1000 bytes; found anywhere in `input.text`. Required."},
+    {"slot", "name", "The slot of `input.slots` that gets the hits, at most 20. Required."},
+    {"group", "number", "Which parentheses hold the keyphrase; default 0: all that fits."},
+    {"ignoreCase", "true or false", "Default true."},
+    {"storeIn", "path", "Where the first keyphrase goes as well."}};
+
+}  // namespace
+
+constinit const NodeType regex_slot_filler_node{
+    .name = "regexSlotFiller",
+    .summary =
+        "Fills a slot with what fits a regular expression; `data.groups` holds what its "
+        "parentheses found. Nothing found leaves everything as it is.",
+    .shorthand = "",
+    .fields = fields,
+    .example =
+        "- regexSlotFiller: {pattern: '\\b[A-Z]-\\d{3,6}\\b', slot: orderId, storeIn: "
+        "context.orderId}\n",
+    .create = create};
+
+}  // namespace conversed::flows

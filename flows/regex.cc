@@ -1,0 +1,90 @@
+#include "flows/regex.h"
+
+#include <unicode/regex.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "flows/expression/text.h"
+
+namespace conversed::flows {
+namespace {
+
+// ICU counts in batches of ten thousand steps back; a hundred thousand take some milliseconds.
+constexpr std::int32_t max_step_batches = 10;
+constexpr std::int32_t max_stack_bytes = 1 << 20;
+constexpr std::size_t max_text_bytes = std::size_t{64} << 10;
+
+icu::UnicodeString units_of(std::string_view text) {
+  const std::u16string units = expression::to_utf16(text.substr(0, max_text_bytes));
+  return {units.data(), static_cast<std::int32_t>(units.size())};
+}
+
+std::string text_of(const icu::UnicodeString& units) {
+  return expression::from_utf16({units.getBuffer(), static_cast<std::size_t>(units.length())});
+}
+
+}  // namespace
+
+struct Regex::Pattern {
+  std::unique_ptr<icu::RegexPattern> compiled;
+
+  // Null if ICU is out of memory.
+  [[nodiscard]] std::unique_ptr<icu::RegexMatcher> matcher(const icu::UnicodeString& text) const {
+    UErrorCode status = U_ZERO_ERROR;
+    std::unique_ptr<icu::RegexMatcher> made(compiled->matcher(text, status));
+    if (U_FAILURE(status) || made == nullptr) return nullptr;
+    made->setTimeLimit(max_step_batches, status);
+    made->setStackLimit(max_stack_bytes, status);
+    return U_FAILURE(status) ? nullptr : std::move(made);
+  }
+};
+
+model::Result<Regex> Regex::compile(std::string_view pattern, Case which) {
+  if (pattern.size() > max_pattern_bytes) {
+    return model::fail(model::Errc::too_large,
+                       "a pattern has at most " + std::to_string(max_pattern_bytes) + " bytes");
+  }
+  UErrorCode status = U_ZERO_ERROR;
+  UParseError where{};
+  const std::uint32_t flags = which == Case::ignored ? UREGEX_CASE_INSENSITIVE : 0;
+  auto made = std::make_shared<Pattern>();
+  made->compiled.reset(icu::RegexPattern::compile(units_of(pattern), flags, where, status));
+  if (U_FAILURE(status) || made->compiled == nullptr) {
+    return model::fail(model::Errc::invalid_argument,
+                       "no regular expression: wrong at character " +
+                           std::to_string(std::max(where.offset, 0) + 1));
+  }
+  return Regex(std::move(made));
+}
+
+std::vector<Regex::Match> Regex::find_all(std::string_view text, std::size_t most) const {
+  std::vector<Match> matches;
+  const icu::UnicodeString units = units_of(text);
+  const auto matcher = pattern_->matcher(units);
+  UErrorCode status = U_ZERO_ERROR;
+  while (matcher != nullptr && matches.size() < most && matcher->find(status) != 0 &&
+         U_SUCCESS(status)) {
+    const auto begin = matcher->start(status);
+    const auto end = matcher->end(status);
+    if (begin == end) continue;
+    Match match{.text = text_of(matcher->group(status)),
+                .groups = {},
+                .begin = static_cast<std::size_t>(begin),
+                .end = static_cast<std::size_t>(end)};
+    for (std::int32_t group = 1; group <= matcher->groupCount(); ++group) {
+      match.groups.push_back(text_of(matcher->group(group, status)));
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+bool Regex::fits(std::string_view text) const {
+  const icu::UnicodeString units = units_of(expression::trim(text));
+  const auto matcher = pattern_->matcher(units);
+  UErrorCode status = U_ZERO_ERROR;
+  return matcher != nullptr && matcher->matches(status) != 0 && U_SUCCESS(status);
+}
+
+}  // namespace conversed::flows

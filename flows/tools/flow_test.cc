@@ -1,0 +1,347 @@
+#include "flows/tools/flow_test.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "flows/lexicon/lexicon.h"
+#include "flows/loader.h"
+#include "flows/tools/flow_test_file.h"
+#include "flows/tools/match.h"
+
+namespace conversed::flows::tools {
+namespace {
+
+using model::Errc;
+using nlohmann::json;
+
+// A bundle as its Turns find it.
+class BundleLibrary final : public Library {
+ public:
+  // The bundle was checked: its Flows compile.
+  explicit BundleLibrary(const model::Bundle& bundle) {
+    for (const auto& flow : bundle.flows) {
+      if (auto compiled = Flow::compile(flow.definition)) flows_.emplace(flow.name, *compiled);
+    }
+    for (const auto& source : bundle.lexicons) {
+      std::vector<lexicon::Entry> entries;
+      for (const auto& entry : source.entries) {
+        entries.push_back({entry.main_keyphrase, entry.keyphrases, entry.slots, entry.data});
+      }
+      lexicons_.emplace(source.name, std::make_shared<const lexicon::Lexicon>(
+                                         source.name, source.name, std::move(entries)));
+    }
+  }
+
+  [[nodiscard]] model::Result<FoundFlow> flow(const std::string& name,
+                                              std::int64_t) const override {
+    const auto found = flows_.find(name);
+    if (found == flows_.end()) return model::fail(Errc::not_found, "there is no such Flow");
+    return FoundFlow{found->second, 1};
+  }
+  [[nodiscard]] model::Result<std::shared_ptr<const lexicon::Lexicon>> find_lexicon(
+      const std::string& name) const override {
+    const auto found = lexicons_.find(name);
+    if (found == lexicons_.end()) return model::fail(Errc::not_found, "there is no such lexicon");
+    return found->second;
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<const Flow>> flows_;
+  std::map<std::string, std::shared_ptr<const lexicon::Lexicon>> lexicons_;
+};
+
+// What all conversations of a file share.
+struct Stage {
+  const TestFile& file;
+  const BundleLibrary& library;
+  std::shared_ptr<const Flow> flow;
+  model::ProjectAssets assets;
+  model::Endpoint endpoint;
+  const Limits& limits;
+};
+
+// One conversation.
+class Conversation {
+ public:
+  Conversation(const Stage& stage, const TestCase& test)
+      : stage_(stage), test_(test), now_(stage.file.now) {
+    session_.context = test.context;
+    session_.started_at = now_;
+    // A context from the beginning is that of a conversation which is under way.
+    if (!test.context.empty()) session_.last_activity_at = now_;
+    profile_.project_id = "project";
+    profile_.user_id = "user";
+    profile_.data = test.profile;
+  }
+
+  std::vector<Failure> run() {
+    for (const auto& step : test_.steps) {
+      if (step.kind != TestStep::Kind::nothing) take(step);
+      if (failures_.empty() && step.expect) judge(*step.expect);
+      if (failures_.empty() && !error_.empty() && (!step.expect || !step.expect->error)) {
+        fail(step.place, "the Turn failed: " + error_);
+      }
+      if (!failures_.empty()) break;
+    }
+    return std::move(failures_);
+  }
+
+ private:
+  void fail(Place place, std::string message) { failures_.push_back({place, std::move(message)}); }
+
+  void take(const TestStep& step) {
+    outputs_.clear();
+    calls_ = json::array();
+    log_.clear();
+    error_.clear();
+    if (step.kind == TestStep::Kind::advance) return advance(step);
+    if (session_.busy()) {
+      return fail(step.place, "the session sleeps, and inputs wait; advance the time first");
+    }
+    auto event = new_event(step.kind == TestStep::Kind::user     ? model::EventType::user_message
+                           : step.kind == TestStep::Kind::inject ? model::EventType::inject
+                                                                 : model::EventType::follow_up);
+    event.text = step.text;
+    event.data = step.data;
+    run_turns(std::move(event), step.place);
+  }
+
+  // Timers fall due on the way, each at its time.
+  void advance(const TestStep& step) {
+    const auto until = now_ + step.time;
+    while (failures_.empty() && session_.busy() && due_at_ <= until) {
+      now_ = std::max(now_, due_at_);
+      auto event = new_event(model::EventType::timer);
+      event.claim = model::Claim{model::Claim::Kind::timer, session_.execution->pending_call_id};
+      run_turns(std::move(event), step.place);
+    }
+    now_ = until;
+  }
+
+  model::Event new_event(model::EventType type) {
+    model::Event event;
+    event.id = "input" + std::to_string(++events_);
+    event.type = type;
+    event.session = {"project", "endpoint", "user", "session"};
+    event.accepted_at = now_;
+    event.trace_id = std::string(32, '0');
+    return event;
+  }
+
+  // The event's Turn, and those of the calls that it leads to.
+  void run_turns(model::Event event, Place place) {
+    while (true) {
+      auto before = session_;
+      auto effects = run_turn({.flow = *stage_.flow,
+                               .assets = stage_.assets,
+                               .endpoint = stage_.endpoint,
+                               .session = std::move(session_),
+                               .profile = profile_,
+                               .event = event,
+                               .now = now_,
+                               .limits = stage_.limits,
+                               .flow_version = 1,
+                               .library = &stage_.library});
+      if (!effects) {
+        error_ = effects.error().message;
+        effects = failure_effects(std::move(before), stage_.endpoint, event, now_);
+      }
+      session_ = std::move(effects->session);
+      if (effects->profile) profile_ = std::move(*effects->profile);
+      std::move(effects->outputs.begin(), effects->outputs.end(), std::back_inserter(outputs_));
+      std::move(effects->log.begin(), effects->log.end(), std::back_inserter(log_));
+      if (!effects->call) return;
+      if (!effects->call->http) {
+        due_at_ = effects->call->due_at.value_or(now_);
+        return;
+      }
+      auto answer = ask(*effects->call, place);
+      if (!answer) return;
+      event = std::move(*answer);
+    }
+  }
+
+  // The result of the first stub that fits.
+  std::optional<model::Event> ask(const model::PendingCall& call, Place place) {
+    const auto& http = *call.http;
+    json body = json::parse(http.body, nullptr, false);
+    if (body.is_discarded()) body = http.body;
+    calls_.push_back({{"method", http.method}, {"url", http.url}, {"body", body}});
+    const auto fits = [&](const Stub& stub) {
+      return (stub.method.empty() || stub.method == http.method) &&
+             (stub.url.empty() || text_fits(http.url, stub.url));
+    };
+    const Stub* found = nullptr;
+    for (const auto* list : {&test_.stubs, &stage_.file.stubs}) {
+      const auto at = std::find_if(list->begin(), list->end(), fits);
+      if (found == nullptr && at != list->end()) found = &*at;
+    }
+    if (found == nullptr) {
+      fail(place, "no stub under 'calls' fits " + http.method + ' ' + http.url);
+      return std::nullopt;
+    }
+    auto event = new_event(model::EventType::call_result);
+    model::CallResult result{.call_id = call.id,
+                             .status = found->error.empty() ? found->status : 0,
+                             .body = found->body,
+                             .error_code = found->error,
+                             .error_message = found->error};
+    if (found->error.empty() && found->status >= 400) {
+      result.error_code = "status";
+      result.error_message = "the upstream answered with status " + std::to_string(found->status);
+    }
+    event.result = std::move(result);
+    return event;
+  }
+
+  // Where the Flow waits; empty if it has ended.
+  [[nodiscard]] std::string waits_at() const {
+    const json& state = session_.busy() ? session_.execution->state : session_.flow_state;
+    const json none = json::object();
+    if (!state.is_object()) return "";
+    const json waiting = session_.busy() ? state : state.value("waiting", none);
+    return waiting.value("at", "");
+  }
+
+  void judge(const Expectation& expected) {
+    const auto expect = [&](std::string_view what, const json& actual, const json& wanted) {
+      if (auto found = difference(actual, wanted)) {
+        fail(expected.place, std::string(what) + ": " + *found);
+      }
+    };
+    if (expected.error) {
+      if (error_.find(*expected.error) == std::string::npos) {
+        fail(expected.place, "expected an error with '" + *expected.error + "', there is " +
+                                 (error_.empty() ? "none" : "'" + error_ + "'"));
+      }
+    } else if (!error_.empty()) {
+      fail(expected.place, "the Turn failed: " + error_);
+    }
+    json texts = json::array();
+    json data = json::array();
+    for (const auto& output : outputs_) {
+      texts.push_back(output.text);
+      data.push_back(output.data);
+    }
+    if (expected.text) expect("text", texts, *expected.text);
+    if (expected.data) expect("data", data, *expected.data);
+    if (!expected.context.is_null()) expect("context", session_.context, expected.context);
+    if (!expected.profile.is_null()) expect("profile", profile_.data, expected.profile);
+    if (!expected.calls.is_null()) expect("calls", calls_, expected.calls);
+    if (expected.node) expect("node", waits_at(), *expected.node);
+    if (expected.state) {
+      const json& state = session_.flow_state;
+      expect("state", state.is_object() ? state.value("state", default_state) : default_state,
+             *expected.state);
+    }
+    if (expected.log && std::none_of(log_.begin(), log_.end(), [&](const std::string& line) {
+          return text_fits(line, *expected.log);
+        })) {
+      fail(expected.place, "log: no line fits '" + *expected.log + "'");
+    }
+  }
+
+  const Stage& stage_;
+  const TestCase& test_;
+  model::Timestamp now_;
+  model::Session session_;
+  model::Profile profile_;
+  model::Timestamp due_at_{};  // of the timer that the session waits for
+  int events_ = 0;
+
+  // Since the step began.
+  std::vector<model::Output> outputs_;
+  json calls_ = json::array();
+  std::vector<std::string> log_;
+  std::string error_;
+  std::vector<Failure> failures_;
+};
+
+Problems one_problem(const std::string& file, std::string message) {
+  return {{file, {}, "", std::move(message)}};
+}
+
+// The Endpoint and Flow that the file names, or what is wrong with that.
+std::optional<std::string> set_stage(Stage& stage, const model::Bundle& bundle) {
+  const auto& file = stage.file;
+  std::string flow = file.flow;
+  for (const auto& endpoint : bundle.endpoints) {
+    if (!file.endpoint.empty() && endpoint.name != file.endpoint) continue;
+    stage.endpoint.name = endpoint.name;
+    stage.endpoint.session_expiry = endpoint.session_expiry;
+    stage.endpoint.error_text = endpoint.error_text;
+    if (flow.empty()) flow = endpoint.flow;
+    break;
+  }
+  if (!file.endpoint.empty() && stage.endpoint.name.empty()) {
+    return "the bundle has no Endpoint '" + file.endpoint + "'";
+  }
+  if (flow.empty() && bundle.flows.size() == 1) flow = bundle.flows.front().name;
+  if (flow.empty()) return "say by 'flow' which Flow to run: the bundle has no Endpoint";
+  auto found = stage.library.flow(flow, 0);
+  if (!found) return "the bundle has no Flow '" + flow + "'";
+  stage.flow = std::move(found->flow);
+  stage.endpoint.id = "endpoint";
+  stage.endpoint.project_id = "project";
+  stage.endpoint.flow_id = flow;
+  stage.endpoint.url_token = std::string(64, '0');
+  stage.assets.project_id = "project";
+  for (const auto& token : bundle.tokens) stage.assets.tokens.emplace(token.label, token.script);
+  for (const auto& one : bundle.connections) stage.assets.connection_ids[one.name] = one.name;
+  for (const auto& one : bundle.flows) stage.assets.flow_ids[one.name] = one.name;
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool SuiteResult::passed() const {
+  return problems.empty() && std::all_of(tests.begin(), tests.end(), [](const TestResult& test) {
+           return test.failures.empty();
+         });
+}
+
+SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
+                           const ReadFile& read, const Limits& limits) {
+  SuiteResult suite{.file = file_name, .problems = {}, .tests = {}};
+  auto file = read_test_file(text, file_name);
+  if (!file) {
+    suite.problems = std::move(file.error());
+    return suite;
+  }
+  const auto source = read(file->bundle);
+  if (!source) {
+    suite.problems = one_problem(file_name, "the bundle " + file->bundle + " can't be read");
+    return suite;
+  }
+  auto bundle = load_bundle(*source, file->bundle, [&](std::string_view name) {
+    const auto found = file->environment.find(name);
+    return found == file->environment.end() ? std::nullopt : std::optional(found->second);
+  });
+  if (!bundle) {
+    suite.problems = std::move(bundle.error());
+    return suite;
+  }
+  const BundleLibrary library(*bundle);
+  Stage stage{.file = *file,
+              .library = library,
+              .flow = nullptr,
+              .assets = {},
+              .endpoint = {},
+              .limits = limits};
+  if (auto wrong = set_stage(stage, *bundle)) {
+    suite.problems = one_problem(file_name, std::move(*wrong));
+    return suite;
+  }
+  for (const auto& test : file->tests) {
+    const auto began = std::chrono::steady_clock::now();
+    TestResult result{.name = test.name, .took = {}, .failures = Conversation(stage, test).run()};
+    result.took = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::steady_clock::now() - began);
+    suite.tests.push_back(std::move(result));
+  }
+  return suite;
+}
+
+}  // namespace conversed::flows::tools

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/problem.h"
+#include "flows/turn.h"
+
+namespace conversed::flows::tools {
+
+// A file of conversations that a Flow is tested by; README.md has its format.
+
+// One thing that is not as the file says.
+struct Failure {
+  Place place;  // of the expectation, or of the step
+  std::string message;
+};
+
+// What became of one conversation.
+struct TestResult {
+  std::string name;
+  std::chrono::microseconds took{};
+  std::vector<Failure> failures;  // none: passed; at the first step that fails it ends
+};
+
+// What became of a file.
+struct SuiteResult {
+  std::string file;
+  Problems problems;  // of the file or of its bundle; nothing ran if there are any
+  std::vector<TestResult> tests;
+
+  [[nodiscard]] bool passed() const;
+};
+
+// The text of a file, by its name as the test file has it; nothing if it can't be read.
+using ReadFile = std::function<std::optional<std::string>(const std::string& name)>;
+
+// Runs the conversations of a test file, one after the other, each in a session of its own. No
+// daemon, no network, no clock: time is what the file says. Thread-safe.
+[[nodiscard]] SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
+                                         const ReadFile& read, const Limits& limits = {});
+
+// The results as JUnit's XML, which CI servers read; failures have file and line.
+[[nodiscard]] std::string junit_of(const std::vector<SuiteResult>& suites);
+
+}  // namespace conversed::flows::tools

@@ -1,0 +1,165 @@
+#include "flows/tools/flow_test_file.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "flows/fields.h"
+#include "flows/source.h"
+
+namespace conversed::flows::tools {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+// A day in the middle of a year, a Tuesday at ten: nothing happens by chance of the calendar.
+constexpr std::int64_t default_now = 1'781'604'000'000;  // 2026-06-16 10:00 UTC
+constexpr milliseconds longest = std::chrono::hours(24 * 366);
+
+json value_of(const Fields& fields, std::string_view name) {
+  const auto found = fields.find(name);
+  return found ? found->value().to_json() : json();
+}
+
+json object_of(const Fields& fields, std::string_view name) {
+  const auto found = fields.find(name);
+  if (!found) return nullptr;
+  if (!found->value().is_object()) found->problem("expected a mapping");
+  return found->value().to_json();
+}
+
+std::optional<std::string> text_of(const Fields& fields, std::string_view name) {
+  const auto found = fields.find(name);
+  return found ? found->text() : std::nullopt;
+}
+
+Stub read_stub(const View& view) {
+  const Fields fields(view, {"method", "url", "status", "body", "error"});
+  Stub stub;
+  stub.method = text_of(fields, "method").value_or("");
+  stub.url = text_of(fields, "url").value_or("");
+  if (const auto status = fields.find("status")) {
+    stub.status = static_cast<int>(status->integer(100, 599).value_or(200));
+  }
+  stub.body = value_of(fields, "body");
+  stub.error = text_of(fields, "error").value_or("");
+  return stub;
+}
+
+Expectation read_expectation(const View& view) {
+  const Fields fields(
+      view, {"text", "data", "context", "profile", "calls", "node", "state", "error", "log"});
+  Expectation expected;
+  expected.place = view.value().place();
+  if (const auto text = fields.find("text")) {
+    expected.text.emplace();
+    if (!text->value().is_array()) {
+      if (auto one = text->text()) expected.text->push_back(std::move(*one));
+    }
+    for (std::size_t i = 0; i < text->value().items().size(); ++i) {
+      if (auto one = text->item(i).text()) expected.text->push_back(std::move(*one));
+    }
+  }
+  if (const auto data = fields.find("data")) expected.data = data->value().to_json();
+  expected.context = object_of(fields, "context");
+  expected.profile = object_of(fields, "profile");
+  expected.calls = value_of(fields, "calls");
+  expected.node = text_of(fields, "node");
+  expected.state = text_of(fields, "state");
+  expected.error = text_of(fields, "error");
+  expected.log = text_of(fields, "log");
+  return expected;
+}
+
+// What came in: a text alone, a mapping of `text` and `data`, or, for an inject, the data itself.
+void read_input(const View& view, TestStep& step) {
+  const auto& value = view.value();
+  if (value.is_text()) {
+    step.text = value.text();
+    return;
+  }
+  const bool both = value.is_object() && !value.members().empty() &&
+                    std::all_of(value.members().begin(), value.members().end(),
+                                [](const auto& m) { return m.name == "text" || m.name == "data"; });
+  if (!both && step.kind != TestStep::Kind::user && value.is_object()) {
+    step.data = value.to_json();
+    return;
+  }
+  const Fields fields(view, {"text", "data"});
+  step.text = text_of(fields, "text");
+  step.data = value_of(fields, "data");
+}
+
+TestStep read_step(const View& view) {
+  using Kind = TestStep::Kind;
+  constexpr std::array<std::pair<std::string_view, Kind>, 4> kinds{{{"user", Kind::user},
+                                                                    {"inject", Kind::inject},
+                                                                    {"followUp", Kind::follow_up},
+                                                                    {"advance", Kind::advance}}};
+  const Fields fields(view, {"user", "inject", "followUp", "advance", "expect"});
+  TestStep step;
+  step.place = view.value().place();
+  for (const auto& [name, kind] : kinds) {
+    const auto found = fields.find(name);
+    if (!found) continue;
+    if (step.kind != Kind::nothing) found->problem("a step does one thing");
+    step.kind = kind;
+    if (kind == Kind::advance) {
+      step.time = found->duration(milliseconds(1), longest).value_or(milliseconds(0));
+    } else {
+      read_input(*found, step);
+    }
+  }
+  if (const auto expect = fields.find("expect")) {
+    step.expect = read_expectation(*expect);
+  } else if (step.kind == Kind::nothing) {
+    view.problem("a step needs one of user, inject, followUp, advance and expect");
+  }
+  return step;
+}
+
+TestCase read_case(const View& view) {
+  const Fields fields(view, {"name", "context", "profile", "calls", "steps"});
+  TestCase test;
+  test.name = fields.name("name");
+  test.place = view.value().place();
+  if (fields.find("context")) test.context = object_of(fields, "context");
+  if (fields.find("profile")) test.profile = object_of(fields, "profile");
+  fields.each("calls", [&](const View& item) { test.stubs.push_back(read_stub(item)); });
+  if (!fields.find("steps")) view.problem("'steps' is missing");
+  fields.each("steps", [&](const View& item) { test.steps.push_back(read_step(item)); });
+  return test;
+}
+
+}  // namespace
+
+Checked<TestFile> read_test_file(std::string_view text, const std::string& file_name) {
+  auto located = read_source(text, file_name, {});
+  if (!located) return tl::unexpected<Problems>(std::move(located.error()));
+  Report report{file_name};
+  const View root(*located, report);
+  const Fields fields(root, {"bundle", "endpoint", "flow", "environment", "now", "calls", "tests"});
+  TestFile file;
+  file.bundle = fields.text("bundle");
+  file.endpoint = text_of(fields, "endpoint").value_or("");
+  file.flow = text_of(fields, "flow").value_or("");
+  file.now = model::from_unix_ms(default_now);
+  if (const auto now = fields.find("now")) {
+    file.now = model::from_unix_ms(now->integer(0, std::int64_t{1} << 45).value_or(default_now));
+  }
+  if (const auto environment = fields.find("environment")) {
+    for (const auto& member : environment->value().members()) {
+      if (auto value = environment->member(member).text()) {
+        file.environment.emplace(member.name, std::move(*value));
+      }
+    }
+  }
+  fields.each("calls", [&](const View& item) { file.stubs.push_back(read_stub(item)); });
+  if (!fields.find("tests")) root.problem("'tests' is missing");
+  fields.each("tests", [&](const View& item) { file.tests.push_back(read_case(item)); });
+  if (report.size() > 0) return tl::unexpected<Problems>(report.take());
+  return file;
+}
+
+}  // namespace conversed::flows::tools

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/problem.h"
+#include "store/model/clock.h"
+
+namespace conversed::flows::tools {
+
+// The answer of an upstream that is not asked.
+struct Stub {
+  std::string method;  // empty: any
+  std::string url;     // fits as text_fits says; empty: any
+  int status = 200;
+  nlohmann::json body;
+  std::string error;  // instead of an answer: `timeout`, `refused`, ...
+};
+
+// What has to be so after a step; what is not mentioned may be anything.
+struct Expectation {
+  Place place;
+  std::optional<std::vector<std::string>> text;  // of all outputs since the step began
+  std::optional<nlohmann::json> data;            // a list, likewise; null for none
+  nlohmann::json context;                        // null, or members as `difference` takes them
+  nlohmann::json profile;
+  nlohmann::json calls;             // a list of `{method, url, body, ...}`
+  std::optional<std::string> node;  // address at which the Flow waits; empty: it has ended
+  std::optional<std::string> state;
+  std::optional<std::string> error;  // the Turn fails, with this in its message
+  std::optional<std::string> log;    // one of the lines, as text_fits says
+};
+
+struct TestStep {
+  enum class Kind : std::uint8_t { user, inject, follow_up, advance, nothing };
+  Kind kind = Kind::nothing;
+  Place place;
+  std::optional<std::string> text;
+  nlohmann::json data;
+  std::chrono::milliseconds time{};  // of `advance`
+  std::optional<Expectation> expect;
+};
+
+struct TestCase {
+  std::string name;
+  Place place;
+  nlohmann::json context = nlohmann::json::object();
+  nlohmann::json profile = nlohmann::json::object();
+  std::vector<Stub> stubs;  // before those of the file; the first that fits answers
+  std::vector<TestStep> steps;
+};
+
+struct TestFile {
+  std::string bundle;
+  std::string endpoint;  // empty: the first one
+  std::string flow;      // instead of the Endpoint's; empty: that
+  std::map<std::string, std::string, std::less<>> environment;
+  model::Timestamp now{};
+  std::vector<Stub> stubs;
+  std::vector<TestCase> tests;
+};
+
+// Reads the text of a test file, or says all that is wrong with it.
+[[nodiscard]] Checked<TestFile> read_test_file(std::string_view text, const std::string& file_name);
+
+}  // namespace conversed::flows::tools

@@ -1,0 +1,72 @@
+#include <cstdio>
+
+#include "flows/expression/text.h"
+#include "flows/tools/flow_test.h"
+
+namespace conversed::flows::tools {
+namespace {
+
+// For an attribute or a text. What XML 1.0 can't hold is left out.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : expression::scrub(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        if (c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20) out += c;
+    }
+  }
+  return out;
+}
+
+std::string seconds(std::chrono::microseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6f", std::chrono::duration<double>(time).count());
+  return text;
+}
+
+std::string failure_of(const std::string& file, const Failure& failure) {
+  const std::string place = file + ':' + std::to_string(failure.place.line);
+  return "      <failure message=\"" + escaped(failure.message) + "\">" +
+         escaped(place + ": " + failure.message) + "</failure>\n";
+}
+
+}  // namespace
+
+std::string junit_of(const std::vector<SuiteResult>& suites) {
+  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+  for (const auto& suite : suites) {
+    std::size_t failed = 0;
+    for (const auto& test : suite.tests) failed += test.failures.empty() ? 0 : 1;
+    const bool broken = !suite.problems.empty();
+    xml += "  <testsuite name=\"" + escaped(suite.file) + "\" tests=\"" +
+           std::to_string(suite.tests.size() + (broken ? 1 : 0)) + "\" failures=\"" +
+           std::to_string(failed) + "\" errors=\"" + (broken ? "1" : "0") + "\">\n";
+    if (broken) {
+      const std::string all = flows::to_string(suite.problems);
+      xml += "    <testcase classname=\"" + escaped(suite.file) + "\" name=\"loads\">\n      " +
+             "<error message=\"" + escaped(all) + "\"/>\n    </testcase>\n";
+    }
+    for (const auto& test : suite.tests) {
+      xml += "    <testcase classname=\"" + escaped(suite.file) + "\" name=\"" +
+             escaped(test.name) + "\" time=\"" + seconds(test.took) + "\">\n";
+      for (const auto& failure : test.failures) xml += failure_of(suite.file, failure);
+      xml += "    </testcase>\n";
+    }
+    xml += "  </testsuite>\n";
+  }
+  return xml + "</testsuites>\n";
+}
+
+}  // namespace conversed::flows::tools

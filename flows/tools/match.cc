@@ -1,0 +1,69 @@
+#include "flows/tools/match.h"
+
+#include "flows/regex.h"
+
+namespace conversed::flows::tools {
+namespace {
+
+using nlohmann::json;
+
+std::string shown(const json& value) {
+  constexpr std::size_t most = 300;
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > most) text = text.substr(0, most) + "...";
+  return text;
+}
+
+std::optional<std::string> compare(const json& actual, const json& expected,
+                                   const std::string& path);
+
+std::optional<std::string> compare_lists(const json& actual, const json& expected,
+                                         const std::string& path) {
+  if (actual.size() != expected.size()) {
+    return path + ": expected " + std::to_string(expected.size()) + " items, there are " +
+           std::to_string(actual.size()) + ": " + shown(actual);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (auto found = compare(actual[i], expected[i], path + '[' + std::to_string(i) + ']')) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> compare(const json& actual, const json& expected,
+                                   const std::string& path) {
+  if (expected.is_object() && actual.is_object()) {
+    for (const auto& [name, value] : expected.items()) {
+      const auto found = actual.find(name);
+      const json& member = found == actual.end() ? json() : *found;
+      if (auto different = compare(member, value, path + '.' + name)) return different;
+    }
+    return std::nullopt;
+  }
+  if (expected.is_array() && actual.is_array()) return compare_lists(actual, expected, path);
+  const bool both_texts = expected.is_string() && actual.is_string();
+  const bool same = both_texts ? text_fits(actual.get_ref<const std::string&>(),
+                                           expected.get_ref<const std::string&>())
+                               : actual == expected;
+  if (same) return std::nullopt;
+  return path + ": expected " + shown(expected) + ", there is " + shown(actual);
+}
+
+}  // namespace
+
+bool text_fits(std::string_view actual, std::string_view expected) {
+  if (actual == expected) return true;
+  if (expected.size() < 3 || expected.front() != '/' || expected.back() != '/') return false;
+  const auto pattern = Regex::compile(expected.substr(1, expected.size() - 2), Regex::Case::kept);
+  return pattern && !pattern->find_all(actual, 1).empty();
+}
+
+std::optional<std::string> difference(const json& actual, const json& expected) {
+  auto found = compare(actual, expected, "");
+  if (found && found->starts_with(": ")) return found->substr(2);
+  if (found && found->starts_with('.')) return found->substr(1);
+  return found;
+}
+
+}  // namespace conversed::flows::tools

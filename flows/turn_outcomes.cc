@@ -1,0 +1,79 @@
+// What becomes of a session without a Turn of its Flow: when it expires, when a Turn failed, when
+// somebody has something said.
+#include <algorithm>
+#include <utility>
+
+#include "flows/turn_runner.h"
+
+namespace conversed::flows {
+
+using model::EventType;
+
+bool is_input(EventType type) {
+  return type == EventType::user_message || type == EventType::inject ||
+         type == EventType::follow_up;
+}
+
+void reset_session(model::Session& session, model::Timestamp now) {
+  session.started_at = now;
+  session.context = nlohmann::json::object();
+  session.flow_state = nullptr;
+  session.execution.reset();
+}
+
+bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
+                   model::Timestamp accepted_at) {
+  if (session.last_activity_at == model::Timestamp{}) return true;
+  return endpoint.session_expiry.count() > 0 &&
+         accepted_at - session.last_activity_at > endpoint.session_expiry;
+}
+
+model::Effects failure_effects(model::Session session, const model::Endpoint& endpoint,
+                               const model::Event& event, model::Timestamp now) {
+  model::Effects effects;
+  effects.execution_ended = true;
+  std::string input_id = event.id;
+  std::string trace_id = event.trace_id;
+  if (is_input(event.type)) {
+    if (event.type != EventType::follow_up && starts_afresh(session, endpoint, event.accepted_at)) {
+      reset_session(session, event.accepted_at);
+    }
+    session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
+    session.key = event.session;
+  } else if (session.execution) {
+    input_id = session.execution->input_id;
+    trace_id = session.execution->trace_id;
+  }
+  session.execution.reset();
+  if (!endpoint.error_text.empty()) {
+    model::Output output;
+    output.id = input_id + "-error";
+    output.seq = ++session.last_output_seq;
+    output.input_id = std::move(input_id);
+    output.text = endpoint.error_text;
+    output.trace_id = std::move(trace_id);
+    output.created_at = now;
+    effects.outputs.push_back(std::move(output));
+  }
+  effects.session = std::move(session);
+  return effects;
+}
+
+model::Effects notify_effects(model::Session session, const model::Event& event,
+                              model::Timestamp now) {
+  model::Effects effects;
+  if (session.started_at == model::Timestamp{}) session.started_at = event.accepted_at;
+  model::Output output;
+  output.id = event.id + "-1";
+  output.seq = ++session.last_output_seq;
+  output.input_id = event.id;
+  output.text = event.text.value_or("");
+  output.data = event.data;
+  output.trace_id = event.trace_id;
+  output.created_at = now;
+  effects.outputs.push_back(std::move(output));
+  effects.session = std::move(session);
+  return effects;
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,196 @@
+#include "queue/kafka_client.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace conversed::queue {
+namespace {
+
+using Property = std::pair<std::string, std::string>;
+
+// What the promises rest on, and what has a setting of its own.
+constexpr std::array<std::string_view, 17> reserved{
+    "acks",
+    "auto.commit.interval.ms",
+    "auto.offset.reset",
+    "bootstrap.servers",
+    "delivery.timeout.ms",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.idempotence",
+    "group.id",
+    "group.instance.id",
+    "isolation.level",
+    "message.timeout.ms",
+    "metadata.broker.list",
+    "partition.assignment.strategy",
+    "partitioner",
+    "request.required.acks",
+    "transactional.id",
+};
+
+std::string joined(const std::vector<std::string>& servers) {
+  std::string text;
+  for (const auto& server : servers) text += (text.empty() ? "" : ",") + server;
+  return text;
+}
+
+// Before the operator's, which may replace them.
+std::vector<Property> defaults(KafkaRole role) {
+  std::vector<Property> all{{"client.id", "conversed"},
+                            {"socket.nagle.disable", "true"},
+                            {"socket.keepalive.enable", "true"},
+                            {"reconnect.backoff.ms", "50"},
+                            {"reconnect.backoff.max.ms", "1000"}};
+  if (role == KafkaRole::producer) {
+    // Batches form while earlier ones are on their way; waiting for more only costs time.
+    all.emplace_back("linger.ms", "0");
+    // The brokers' limit counts; dead letters, which are a little longer than what they are of,
+    // have a higher one.
+    all.emplace_back("message.max.bytes", std::to_string(max_kafka_record_bytes));
+  } else {
+    all.emplace_back("session.timeout.ms", "10000");
+    all.emplace_back("queued.max.messages.kbytes", "16384");
+  }
+  return all;
+}
+
+std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role) {
+  std::vector<Property> all{{"bootstrap.servers", joined(settings.bootstrap_servers)}};
+  if (role == KafkaRole::producer) {
+    // The library's own bounds are above ours, which count what waits for its outcome.
+    const std::size_t kbytes = 2 * settings.max_waiting_bytes / 1024 + 1'024;
+    all.insert(all.end(),
+               {{"enable.idempotence", "true"},
+                {"acks", "all"},
+                {"message.timeout.ms", std::to_string(settings.delivery_timeout.count())},
+                {"queue.buffering.max.messages", std::to_string(2 * settings.max_waiting_records)},
+                {"queue.buffering.max.kbytes", std::to_string(kbytes)}});
+    return all;
+  }
+  all.insert(all.end(), {{"group.id", settings.topic_prefix},
+                         {"enable.auto.commit", "false"},
+                         {"enable.auto.offset.store", "false"},
+                         {"auto.offset.reset", "earliest"},
+                         {"isolation.level", "read_committed"},
+                         {"allow.auto.create.topics", "false"}});
+  if (role == KafkaRole::consumer) {
+    all.emplace_back("partition.assignment.strategy", "range");
+    all.emplace_back("group.instance.id", settings.instance_id);
+  }
+  return all;
+}
+
+Result<void> set(rd_kafka_conf_t* conf, const Property& property) {
+  // The library's own message would quote the value, which may be a secret.
+  const auto done =
+      rd_kafka_conf_set(conf, property.first.c_str(), property.second.c_str(), nullptr, 0);
+  if (done == RD_KAFKA_CONF_OK) return {};
+  return model::fail(Errc::invalid_argument,
+                     done == RD_KAFKA_CONF_UNKNOWN
+                         ? "Kafka's client has no property " + property.first + "."
+                         : "Kafka's client does not take the value of " + property.first + ".");
+}
+
+Result<void> set_all(rd_kafka_conf_t* conf, const KafkaLogSettings& settings, KafkaRole role) {
+  for (const auto& property : defaults(role)) {
+    if (auto done = set(conf, property); !done) return done;
+  }
+  for (const auto& property : settings.properties) {
+    if (std::ranges::find(reserved, property.first) != reserved.end()) {
+      return model::fail(Errc::invalid_argument,
+                         "The property " + property.first + " can't be set: it is conversed's.");
+    }
+    if (auto done = set(conf, property); !done) return done;
+  }
+  for (const auto& property : promises(settings, role)) {
+    if (auto done = set(conf, property); !done) return done;
+  }
+  return {};
+}
+
+KafkaHandler& handler_of(void* opaque) {
+  return *static_cast<KafkaHandler*>(opaque);
+}
+
+void set_callbacks(rd_kafka_conf_t* conf, KafkaRole role, KafkaHandler& handler) {
+  rd_kafka_conf_set_opaque(conf, &handler);
+  rd_kafka_conf_set_error_cb(conf, [](rd_kafka_t*, int error, const char* reason, void* opaque) {
+    handler_of(opaque).on_error(static_cast<rd_kafka_resp_err_t>(error), reason);
+  });
+  rd_kafka_conf_set_log_cb(
+      conf, [](const rd_kafka_t* client, int level, const char* facility, const char* message) {
+        // Without a client it is about a configuration that is refused with an error anyway.
+        if (client == nullptr) return;
+        handler_of(rd_kafka_opaque(client)).on_log(level, facility, message);
+      });
+  if (role == KafkaRole::producer) {
+    rd_kafka_conf_set_dr_msg_cb(conf,
+                                [](rd_kafka_t*, const rd_kafka_message_t* message, void* opaque) {
+                                  handler_of(opaque).on_delivery(*message);
+                                });
+  }
+  if (role == KafkaRole::consumer) {
+    rd_kafka_conf_set_rebalance_cb(
+        conf, [](rd_kafka_t*, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions,
+                 void* opaque) { handler_of(opaque).on_rebalance(what, *partitions); });
+  }
+}
+
+}  // namespace
+
+Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings, KafkaRole role,
+                                      KafkaHandler& handler) {
+  KafkaConf conf(rd_kafka_conf_new());
+  if (auto done = set_all(conf.get(), settings, role); !done) return model::fail(done.error());
+  set_callbacks(conf.get(), role, handler);
+  std::array<char, 512> reason{};
+  KafkaClient client(
+      rd_kafka_new(role == KafkaRole::producer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf.get(),
+                   reason.data(), reason.size()));
+  if (!client) {
+    // Of properties that do not go together; it names them, and no values of secrets.
+    return model::fail(Errc::invalid_argument,
+                       "Kafka's client can't be made: " + std::string(reason.data()));
+  }
+  (void)conf.release();  // the client owns it now
+  if (role == KafkaRole::consumer) rd_kafka_poll_set_consumer(client.get());
+  return client;
+}
+
+std::string kafka_log_line(int level, const char* facility, const char* message) {
+  // A warning that a consumer's property was given to a producer, or the other way round, is a
+  // consequence of there being one list for all.
+  constexpr int warning = 4;
+  const std::string_view about(facility);
+  if (level > warning || about == "CONFWARN") return "";
+  return "kafka client: " + std::string(about) + ": " + std::string(message);
+}
+
+model::Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing) {
+  std::string text = std::string(doing) + ": " + rd_kafka_err2str(error) + ".";
+  switch (error) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+      return {Errc::too_large, std::move(text)};
+    case RD_KAFKA_RESP_ERR__QUEUE_FULL:
+      return {Errc::too_many, std::move(text)};
+    case RD_KAFKA_RESP_ERR_INVALID_MSG:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR__SSL:
+      return {Errc::bad_upstream, std::move(text)};
+    default:
+      return {Errc::unavailable, std::move(text)};
+  }
+}
+
+}  // namespace conversed::queue

@@ -1,0 +1,432 @@
+#include "queue/kafka_consumer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "queue/kafka_topics.h"
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+
+// A poll of none serves the group this often; its time-outs are ten times that and more.
+constexpr std::chrono::milliseconds serve_interval = 300ms;
+
+std::string place(const rd_kafka_message_t& message) {
+  return "partition " + std::to_string(message.partition) + ", offset " +
+         std::to_string(message.offset);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KafkaConsumer>> KafkaConsumer::open(KafkaConsumerContext context,
+                                                           Listener& listener) {
+  std::unique_ptr<KafkaConsumer> consumer(new KafkaConsumer(std::move(context), listener));
+  auto client = make_kafka_client(consumer->context_.settings, KafkaRole::consumer, *consumer);
+  if (!client) return model::fail(client.error());
+  consumer->client_ = std::move(*client);
+  rd_kafka_t* raw = consumer->client_.get();
+  consumer->queue_.reset(rd_kafka_queue_get_consumer(raw));
+  consumer->prune_answers_.reset(rd_kafka_queue_new(raw));
+  const KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(topics.get(), consumer->context_.names.events.c_str(),
+                                    RD_KAFKA_PARTITION_UA);
+  if (const auto error = rd_kafka_subscribe(raw, topics.get());
+      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return model::fail(kafka_error(error, "The log can't be subscribed to"));
+  }
+  return consumer;
+}
+
+KafkaConsumer::KafkaConsumer(KafkaConsumerContext context, Listener& listener)
+    : context_(std::move(context)), listener_(listener), pruned_at_(SteadyClock::now()) {}
+
+KafkaConsumer::~KafkaConsumer() {
+  // The client's end waits for all that it has given out, lists of partitions included.
+  unburied_.reset();
+  assigned_by_group_.reset();
+  queue_.reset();
+  prune_answers_.reset();
+  client_.reset();
+  context_.closed();
+}
+
+Result<std::vector<LogRecord>> KafkaConsumer::poll(std::size_t max,
+                                                   std::chrono::milliseconds wait) {
+  std::vector<LogRecord> records;
+  if (max == 0) {
+    if (auto served = poll_none(); !served) return model::fail(served.error());
+    return records;
+  }
+  if (all_paused_) pause_all(false);
+  take_held_back(records, max);
+  const auto now = SteadyClock::now();
+  auto assignment = assignment_;
+  while (records.size() < max) {
+    auto record = next(records.empty() ? now + wait : now);
+    // What was taken under an assignment that is over is read again by whoever has the next.
+    if (std::exchange(assignment, assignment_) != assignment_) records.clear();
+    if (!record) {
+      // What was taken before is handed out first; the error comes again.
+      if (!records.empty()) break;
+      return model::fail(record.error());
+    }
+    if (!*record) break;
+    records.push_back(std::move(**record));
+  }
+  prune();
+  return records;
+}
+
+Result<void> KafkaConsumer::poll_none() {
+  const auto now = SteadyClock::now();
+  if (now - served_at_ < serve_interval) return {};
+  if (!held_back_.empty() && !all_paused_) pause_all(true);
+  auto record = next(now);
+  if (!record) return model::fail(record.error());
+  if (*record) held_back_.push_back(std::move(**record));
+  return {};
+}
+
+void KafkaConsumer::take_held_back(std::vector<LogRecord>& records, std::size_t max) {
+  for (auto at = held_back_.begin(); at != held_back_.end() && records.size() < max;) {
+    if (is_paused(at->position.partition)) {
+      ++at;
+    } else {
+      records.push_back(std::move(*at));
+      at = held_back_.erase(at);
+    }
+  }
+}
+
+Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
+  for (;;) {
+    if (broken_) return model::fail(*broken_);
+    if (assigned_by_group_) {
+      if (auto begun = begin_assignment(); !begun) return model::fail(begun.error());
+    }
+    if (unburied_) {
+      auto again = take(std::move(unburied_));
+      if (!again) return model::fail(again.error());
+    }
+    const auto left =
+        std::max(std::chrono::ceil<std::chrono::milliseconds>(until - SteadyClock::now()), 0ms);
+    if (left > 0ms && woken_.exchange(false)) return std::nullopt;
+    served_at_ = SteadyClock::now();
+    KafkaMessage message(rd_kafka_consumer_poll(client_.get(), static_cast<int>(left.count())));
+    if (message) {
+      auto record = take(std::move(message));
+      if (!record) return record;
+      if (!*record) continue;
+      if (!is_paused((*record)->position.partition)) return record;
+      held_back_.push_back(std::move(**record));  // it was on its way
+      continue;
+    }
+    if (assigned_by_group_) continue;
+    if (left == 0ms || SteadyClock::now() >= until) return std::nullopt;
+  }
+}
+
+// None for what is no record to hand out.
+Result<std::optional<LogRecord>> KafkaConsumer::take(KafkaMessage message) {
+  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    std::array<char, 512> reason{};
+    const auto fatal = rd_kafka_fatal_error(client_.get(), reason.data(), reason.size());
+    if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      broken_ = {Errc::conflict,
+                 "The log can't be read any more, is there another daemon with "
+                 "this one's queue.kafka.instance_id? " +
+                     std::string(reason.data())};
+      return model::fail(*broken_);
+    }
+    return model::fail(kafka_error(message->err, "The log can't be read"));
+  }
+  const auto partition = partitions_.find(message->partition);
+  if (partition == partitions_.end()) return std::nullopt;
+  if (message->offset < partition->second.next) {
+    broken_ = {Errc::conflict, "The log has gone back: " + place(*message) + " came after offset " +
+                                   std::to_string(partition->second.next - 1) +
+                                   ". Were records deleted, or the topic made again? See " +
+                                   "`conversed new-epoch`."};
+    return model::fail(*broken_);
+  }
+  auto record = read(*message);
+  if (record) {
+    partition->second.next = message->offset + 1;
+    partition->second.last_handed_out = message->offset;
+    return std::move(*record);
+  }
+  if (auto buried = bury(*message, record.error().message); !buried) {
+    unburied_ = std::move(message);
+    return model::fail(buried.error());
+  }
+  passed(*message);
+  return std::nullopt;
+}
+
+Result<LogRecord> KafkaConsumer::read(const rd_kafka_message_t& message) const {
+  auto record = read_kafka_record(message);
+  if (!record) return model::fail(record.error());
+  const auto& epoch = context_.epochs->at(message.partition, message.offset);
+  const auto right = partition_of(record->key, static_cast<std::int32_t>(epoch.first.size()));
+  if (right != message.partition) {
+    return model::fail(
+        Errc::invalid_argument,
+        "It belongs into partition " + std::to_string(right) + ", by murmur2 of its key.");
+  }
+  return LogRecord{std::move(*record), {epoch.epoch, message.partition, message.offset}};
+}
+
+Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::string& reason) {
+  KafkaOutgoing letter;
+  letter.topic = context_.names.dead_letters.c_str();
+  if (message.key != nullptr) letter.key.assign(static_cast<char*>(message.key), message.key_len);
+  if (message.payload != nullptr) {
+    letter.value.assign(static_cast<char*>(message.payload), message.len);
+  }
+  letter.headers = kafka_headers_of(message);
+  letter.headers.emplace_back("dead-letter-reason", reason);
+  letter.headers.emplace_back("dead-letter-topic", context_.names.events);
+  letter.headers.emplace_back("dead-letter-partition", std::to_string(message.partition));
+  letter.headers.emplace_back("dead-letter-offset", std::to_string(message.offset));
+  auto stored = context_.producer.send_and_wait(letter);
+  if (!stored && stored.error().code == Errc::too_large) {
+    // Better than a partition that stands still: the record itself stays in the log until its
+    // position is committed and deleted.
+    letter.value.clear();
+    letter.headers.emplace_back("dead-letter-without-value", "too large");
+    stored = context_.producer.send_and_wait(std::move(letter));
+  }
+  if (!stored) return model::fail(stored.error());
+  report("The record at " + place(message) + " can't be read, it is in " +
+         context_.names.dead_letters + " now. " + reason);
+  return {};
+}
+
+// It counts as finished once everything before it is.
+void KafkaConsumer::passed(const rd_kafka_message_t& message) {
+  Partition& partition = partitions_.at(message.partition);
+  partition.next = message.offset + 1;
+  if (partition.last_handed_out < partition.committed) {
+    // If this fails it becomes a dead letter once more after a restart.
+    if (auto done = commit_offsets({{message.partition, partition.next}}); !done) {
+      report(done.error().message);
+    }
+    return;
+  }
+  partition.finished_behind[partition.last_handed_out] = partition.next;
+}
+
+void KafkaConsumer::on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) {
+  if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    // `next` goes on with it: it takes questions to the brokers that may fail.
+    assigned_by_group_.reset(rd_kafka_topic_partition_list_copy(&list));
+  } else {
+    give_up(list);
+  }
+  rd_kafka_yield(client_.get());
+}
+
+void KafkaConsumer::give_up(rd_kafka_topic_partition_list_t& list) {
+  assigned_by_group_.reset();
+  std::vector<std::int32_t> lost;
+  for (int at = 0; at < list.cnt; ++at) {
+    if (partitions_.contains(list.elems[at].partition)) lost.push_back(list.elems[at].partition);
+  }
+  ++assignment_;
+  held_back_.clear();
+  unburied_.reset();
+  all_paused_ = false;
+  if (!lost.empty()) listener_.on_revoked(lost);
+  partitions_.clear();
+  rd_kafka_assign(client_.get(), nullptr);
+}
+
+Result<void> KafkaConsumer::begin_assignment() {
+  std::vector<std::int32_t> numbers;
+  for (int at = 0; at < assigned_by_group_->cnt; ++at) {
+    numbers.push_back(assigned_by_group_->elems[at].partition);
+  }
+  std::vector<PartitionRange> ranges;
+  if (!numbers.empty()) {
+    auto read = read_kafka_ranges(client_.get(), context_.names.events, numbers, *context_.epochs,
+                                  context_.settings.request_timeout);
+    if (!read) return model::fail(read.error());
+    ranges = std::move(*read);
+  }
+  const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(ranges.size())));
+  partitions_.clear();
+  for (const auto& range : ranges) {
+    partitions_[range.partition] = {.committed = range.committed,
+                                    .next = range.committed,
+                                    .pruned = range.first,
+                                    .finished_behind = {},
+                                    .last_handed_out = range.committed - 1};
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), range.partition)
+        ->offset = range.committed;
+  }
+  assigned_by_group_.reset();
+  listener_.on_assigned(ranges);
+  if (const auto error = rd_kafka_assign(client_.get(), list.get());
+      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return model::fail(kafka_error(error, "The partitions can't be read"));
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto partition : paused_) apply_paused(partition, true);
+  return {};
+}
+
+Result<void> KafkaConsumer::check_finished(const Position& position) const {
+  const auto found = partitions_.find(position.partition);
+  if (found != partitions_.end() && position.offset >= 0 && position.offset < found->second.next &&
+      context_.epochs->at(position.partition, position.offset).epoch == position.epoch) {
+    return {};
+  }
+  return model::fail(Errc::conflict, "No record was handed out at epoch " +
+                                         std::to_string(position.epoch) + ", partition " +
+                                         std::to_string(position.partition) + ", offset " +
+                                         std::to_string(position.offset) + ".");
+}
+
+Result<void> KafkaConsumer::commit(std::span<const Position> finished) {
+  for (const auto& position : finished) {
+    if (auto checked = check_finished(position); !checked) return checked;
+  }
+  std::map<std::int32_t, std::int64_t> offsets;
+  for (const auto& position : finished) {
+    const Partition& partition = partitions_.at(position.partition);
+    if (position.offset < partition.committed) continue;
+    const auto behind = partition.finished_behind.find(position.offset);
+    offsets[position.partition] =
+        behind == partition.finished_behind.end() ? position.offset + 1 : behind->second;
+  }
+  if (offsets.empty()) return {};
+  return commit_offsets(offsets);
+}
+
+Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int64_t>& offsets) {
+  constexpr const char* doing = "The finished positions can't be committed";
+  const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
+  for (const auto& [number, offset] : offsets) {
+    auto* each =
+        rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number);
+    const std::string note = kafka_commit_note(context_.epochs->at(number, offset - 1).epoch);
+    each->offset = offset;
+    each->metadata = rd_kafka_mem_malloc(client_.get(), note.size());  // the list frees it
+    std::ranges::copy(note, static_cast<char*>(each->metadata));
+    each->metadata_size = note.size();
+  }
+  const KafkaQueue answers(rd_kafka_queue_new(client_.get()));
+  auto error = rd_kafka_commit_queue(client_.get(), list.get(), answers.get(), nullptr, nullptr);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return model::fail(kafka_error(error, doing));
+  const auto wait = context_.settings.request_timeout;
+  const KafkaEvent event(rd_kafka_queue_poll(answers.get(), static_cast<int>(wait.count())));
+  if (!event) return model::fail(Errc::timed_out, std::string(doing) + ": no answer in time.");
+  error = rd_kafka_event_error(event.get());
+  const auto* done = rd_kafka_event_topic_partition_list(event.get());
+  for (int at = 0; error == RD_KAFKA_RESP_ERR_NO_ERROR && done != nullptr && at < done->cnt; ++at) {
+    error = done->elems[at].err;
+  }
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return model::fail(kafka_error(error, doing));
+  for (const auto& [number, offset] : offsets) {
+    Partition& partition = partitions_.at(number);
+    partition.committed = offset;
+    partition.finished_behind.erase(partition.finished_behind.begin(),
+                                    partition.finished_behind.lower_bound(offset));
+  }
+  return {};
+}
+
+// Asks for what is finished to be deleted, now and then; answers are looked at with the next one.
+void KafkaConsumer::prune() {
+  const auto now = SteadyClock::now();
+  std::int64_t finished = 0;
+  for (const auto& [number, partition] : partitions_) {
+    finished += partition.committed - partition.pruned;
+  }
+  if (finished == 0 || (finished < context_.settings.prune_after_records &&
+                        now - pruned_at_ < context_.settings.prune_interval)) {
+    return;
+  }
+  pruned_at_ = now;
+  report_prune_answers();
+  const KafkaPartitions list(
+      rd_kafka_topic_partition_list_new(static_cast<int>(partitions_.size())));
+  for (auto& [number, partition] : partitions_) {
+    if (partition.committed == partition.pruned) continue;
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number)->offset =
+        partition.committed;
+    partition.pruned = partition.committed;
+  }
+  const KafkaDeleteRecords request(rd_kafka_DeleteRecords_new(list.get()));
+  rd_kafka_DeleteRecords_t* requests[] = {request.get()};
+  rd_kafka_DeleteRecords(client_.get(), requests, 1, nullptr, prune_answers_.get());
+}
+
+void KafkaConsumer::report_prune_answers() {
+  while (const KafkaEvent event{rd_kafka_queue_poll(prune_answers_.get(), 0)}) {
+    auto error = rd_kafka_event_error(event.get());
+    const auto* result = rd_kafka_event_DeleteRecords_result(event.get());
+    const auto* list = result == nullptr ? nullptr : rd_kafka_DeleteRecords_result_offsets(result);
+    for (int at = 0; list != nullptr && error == RD_KAFKA_RESP_ERR_NO_ERROR && at < list->cnt;
+         ++at) {
+      error = list->elems[at].err;
+    }
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      report(kafka_error(error, "Finished records can't be deleted").message);
+    }
+  }
+}
+
+void KafkaConsumer::pause(std::int32_t partition) {
+  const std::lock_guard lock(mutex_);
+  if (paused_.insert(partition).second) apply_paused(partition, true);
+}
+
+void KafkaConsumer::resume(std::int32_t partition) {
+  const std::lock_guard lock(mutex_);
+  if (paused_.erase(partition) > 0) apply_paused(partition, false);
+}
+
+bool KafkaConsumer::is_paused(std::int32_t partition) {
+  const std::lock_guard lock(mutex_);
+  return paused_.contains(partition);
+}
+
+void KafkaConsumer::pause_all(bool paused) {
+  all_paused_ = paused;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, partition] : partitions_) {
+    if (paused || !paused_.contains(number)) apply_paused(number, paused);
+  }
+}
+
+// Unknown partitions are answered with an error that nobody needs.
+void KafkaConsumer::apply_paused(std::int32_t partition, bool paused) {
+  const KafkaPartitions list(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), partition);
+  if (paused) {
+    rd_kafka_pause_partitions(client_.get(), list.get());
+  } else {
+    rd_kafka_resume_partitions(client_.get(), list.get());
+  }
+}
+
+void KafkaConsumer::wake() {
+  woken_ = true;
+  rd_kafka_queue_yield(queue_.get());
+}
+
+void KafkaConsumer::on_log(int level, const char* facility, const char* message) {
+  const std::string line = kafka_log_line(level, facility, message);
+  if (!line.empty()) report(line);
+}
+
+void KafkaConsumer::report(const std::string& what) const {
+  if (context_.settings.report) context_.settings.report(what);
+}
+
+}  // namespace conversed::queue

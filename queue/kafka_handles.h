@@ -1,0 +1,61 @@
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "store/model/result.h"
+
+// What librdkafka gives out, owned; its callbacks as a class; its errors as ours. For kafka_*.
+namespace conversed::queue {
+
+template <auto destroy>
+struct KafkaDeleter {
+  template <typename T>
+  void operator()(T* object) const {
+    destroy(object);
+  }
+};
+template <typename T, auto destroy>
+using KafkaOwned = std::unique_ptr<T, KafkaDeleter<destroy>>;
+
+// Destroys a consumer without leaving its group: a static member keeps its partitions until it is
+// back, or its session has timed out.
+inline void destroy_kafka_client(rd_kafka_t* client) {
+  rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+using KafkaClient = KafkaOwned<rd_kafka_t, destroy_kafka_client>;
+using KafkaConf = KafkaOwned<rd_kafka_conf_t, rd_kafka_conf_destroy>;
+using KafkaTopic = KafkaOwned<rd_kafka_topic_t, rd_kafka_topic_destroy>;
+using KafkaPartitions =
+    KafkaOwned<rd_kafka_topic_partition_list_t, rd_kafka_topic_partition_list_destroy>;
+using KafkaHeaders = KafkaOwned<rd_kafka_headers_t, rd_kafka_headers_destroy>;
+using KafkaMessage = KafkaOwned<rd_kafka_message_t, rd_kafka_message_destroy>;
+using KafkaQueue = KafkaOwned<rd_kafka_queue_t, rd_kafka_queue_destroy>;
+using KafkaEvent = KafkaOwned<rd_kafka_event_t, rd_kafka_event_destroy>;
+using KafkaMetadata = KafkaOwned<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>;
+using KafkaNewTopic = KafkaOwned<rd_kafka_NewTopic_t, rd_kafka_NewTopic_destroy>;
+using KafkaConfigResource = KafkaOwned<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
+using KafkaDeleteRecords = KafkaOwned<rd_kafka_DeleteRecords_t, rd_kafka_DeleteRecords_destroy>;
+
+// What a client calls back, on the thread that polls it; none may throw. The client keeps a pointer
+// to it: it must outlive the client.
+class KafkaHandler {
+ public:
+  virtual ~KafkaHandler() = default;
+  virtual void on_error(rd_kafka_resp_err_t /*error*/, const char* /*reason*/) {}
+  virtual void on_delivery(const rd_kafka_message_t& /*message*/) {}
+  virtual void on_rebalance(rd_kafka_resp_err_t /*what*/,
+                            rd_kafka_topic_partition_list_t& /*partitions*/) {}
+  // From any thread of the library. What it says holds no secret.
+  virtual void on_log(int /*level*/, const char* /*facility*/, const char* /*message*/) {}
+};
+
+// An error of the broker or the library: `too_large`, `too_many`, `bad_upstream` where the broker
+// refuses, else `unavailable`. `doing` says what came to nothing.
+[[nodiscard]] model::Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing);
+
+}  // namespace conversed::queue

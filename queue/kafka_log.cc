@@ -1,0 +1,357 @@
+#include "queue/kafka_log.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "queue/kafka_client.h"
+#include "queue/kafka_consumer.h"
+#include "queue/kafka_epochs.h"
+#include "queue/kafka_producer.h"
+#include "queue/kafka_topics.h"
+
+namespace conversed::queue {
+namespace {
+
+constexpr const char* epochs_key = "epochs";
+
+Result<void> check(const KafkaLogSettings& settings) {
+  const auto bad = [](const char* what) { return model::fail(Errc::invalid_argument, what); };
+  if (settings.bootstrap_servers.empty()) return bad("The log needs a broker to begin with.");
+  if (settings.topic_prefix.empty()) return bad("The log needs a prefix of its topics.");
+  if (settings.instance_id.empty()) return bad("The log's reader needs a name.");
+  if (settings.partitions < 1 || settings.partitions > 1'024) {
+    return bad("A log has 1 to 1024 partitions.");
+  }
+  if (settings.max_waiting_records == 0 || settings.max_waiting_bytes == 0) {
+    return bad("The log's limits are above 0.");
+  }
+  return {};
+}
+
+}  // namespace
+
+class KafkaLog::Impl final : public KafkaHandler {
+ public:
+  explicit Impl(KafkaLogSettings settings)
+      : settings_(std::move(settings)), names_(settings_.topic_prefix) {}
+  ~Impl() override { stop(); }
+
+  Result<void> open();
+  void append(Record record, AppendCallback done);
+  Result<std::unique_ptr<Consumer>> subscribe(Listener& listener);
+  Result<std::vector<PartitionRange>> ranges();
+  Result<std::int64_t> new_epoch(std::int64_t above);
+  Result<void> health();
+  void stop();
+
+ private:
+  using Epochs = std::shared_ptr<const KafkaEpochs>;
+
+  void on_log(int level, const char* facility, const char* message) override;
+  void report(const std::string& what) const {
+    if (settings_.report) settings_.report(what);
+  }
+  void run();
+  [[nodiscard]] Result<void> look();
+  [[nodiscard]] Result<void> prepare();
+  [[nodiscard]] Result<Epochs> stored_epochs(std::int32_t partitions);
+  [[nodiscard]] Result<void> store_epochs(const KafkaEpochs& epochs);
+  [[nodiscard]] Result<std::vector<PartitionRange>> read_ranges(std::int32_t partitions,
+                                                                const KafkaEpochs& epochs);
+  [[nodiscard]] Result<Epochs> checked_epochs();
+  [[nodiscard]] std::int64_t epoch_of(const KafkaPlace& place);
+  void in_trouble(const Error& error);
+
+  const KafkaLogSettings settings_;
+  const KafkaNames names_;
+  // Questions to the brokers are asked one at a time. Before `state_mutex_`, if both.
+  std::mutex observer_mutex_;
+  KafkaClient observer_;
+  std::unique_ptr<KafkaProducer> producer_;
+
+  std::mutex state_mutex_;
+  std::condition_variable changed_;
+  bool looked_ = false;  // once, at least
+  bool look_now_ = false;
+  bool stopped_ = false;
+  std::optional<Error> trouble_;
+  Epochs epochs_;  // null until the topics have been checked
+  // For appends: of the topic, once it is known and as long as there is no trouble; else 0.
+  std::atomic<std::int32_t> writable_partitions_{0};
+  bool reachable_ = false;  // the thread's own
+  std::atomic<bool> subscribed_{false};
+  std::once_flag stop_once_;
+  std::jthread thread_;
+};
+
+Result<void> KafkaLog::Impl::open() {
+  auto observer = make_kafka_client(settings_, KafkaRole::observer, *this);
+  if (!observer) return model::fail(observer.error());
+  observer_ = std::move(*observer);
+  auto producer =
+      KafkaProducer::open(settings_, {.trouble = [this](const Error& error) { in_trouble(error); },
+                                      .report = [this](const std::string& what) { report(what); }});
+  if (!producer) return model::fail(producer.error());
+  producer_ = std::move(*producer);
+  thread_ = std::jthread([this] { run(); });
+  return {};
+}
+
+// Looks after the brokers: often while something is wrong, and now and then while nothing is.
+void KafkaLog::Impl::run() {
+  for (;;) {
+    auto looked = look();
+    std::unique_lock lock(state_mutex_);
+    if (stopped_) return;
+    looked_ = true;
+    const bool was_well = !trouble_;
+    trouble_ = looked ? std::nullopt : std::optional(looked.error());
+    writable_partitions_ =
+        epochs_ && reachable_ ? static_cast<std::int32_t>(epochs_->partitions()) : std::int32_t{0};
+    changed_.notify_all();
+    if (!looked && was_well) {
+      lock.unlock();
+      report(looked.error().message);
+      lock.lock();
+    }
+    look_now_ = false;
+    changed_.wait_for(lock, settings_.probe_interval, [this] { return stopped_ || look_now_; });
+    if (stopped_) return;
+  }
+}
+
+Result<void> KafkaLog::Impl::look() {
+  const std::lock_guard lock(observer_mutex_);
+  const Epochs known = [this] {
+    const std::lock_guard state(state_mutex_);
+    return epochs_;
+  }();
+  reachable_ = false;
+  if (!known) {
+    auto prepared = prepare();
+    reachable_ = prepared.has_value();
+    return prepared;
+  }
+  const auto state = kafka_topic_state(observer_.get(), names_.events, settings_.request_timeout);
+  if (!state) return model::fail(state.error());
+  // Appends to the partitions that have one go on.
+  reachable_ = true;
+  if (!state->has_leaders) {
+    return model::fail(Errc::unavailable, "The topic " + names_.events + " has no leader.");
+  }
+  return {};
+}
+
+// With the observer locked.
+Result<void> KafkaLog::Impl::prepare() {
+  const auto partitions =
+      prepare_kafka_topics(observer_.get(), names_, settings_.partitions, settings_.request_timeout,
+                           [this](const std::string& what) { report(what); });
+  if (!partitions) return model::fail(partitions.error());
+  auto epochs = stored_epochs(*partitions);
+  if (!epochs) return model::fail(epochs.error());
+  if ((*epochs)->partitions() != static_cast<std::size_t>(*partitions)) {
+    return model::fail(
+        Errc::conflict,
+        "The topic " + names_.events + " has " + std::to_string(*partitions) +
+            " partitions, and had " + std::to_string((*epochs)->partitions()) +
+            ": sessions would move to others and lose their order. Stop what writes to it, let the "
+            "rest be consumed as it was, and run `conversed new-epoch`.");
+  }
+  const std::lock_guard state(state_mutex_);
+  epochs_ = std::move(*epochs);
+  return {};
+}
+
+// With the observer locked. The first to find none stores those of a new log: the same for all.
+Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::stored_epochs(std::int32_t partitions) {
+  auto stored = read_kafka_epochs(observer_.get(), names_.epochs, settings_.request_timeout);
+  if (!stored) return model::fail(stored.error());
+  if (*stored) return std::make_shared<const KafkaEpochs>(std::move(**stored));
+  auto initial = KafkaEpochs::initial(static_cast<std::size_t>(partitions));
+  if (auto done = store_epochs(initial); !done) return model::fail(done.error());
+  return std::make_shared<const KafkaEpochs>(std::move(initial));
+}
+
+Result<void> KafkaLog::Impl::store_epochs(const KafkaEpochs& epochs) {
+  auto placed = producer_->send_and_wait({.topic = names_.epochs.c_str(),
+                                          .partition = 0,
+                                          .key = epochs_key,
+                                          .value = epochs.to_value(),
+                                          .headers = {}});
+  if (!placed) return model::fail(placed.error());
+  return {};
+}
+
+// Waits for the first look at the brokers, and not again. Once the topics have been checked, what
+// ails the brokers since is for those who ask them something.
+Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::checked_epochs() {
+  std::unique_lock lock(state_mutex_);
+  changed_.wait(lock, [this] { return looked_ || stopped_; });
+  if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
+  if (epochs_) return epochs_;
+  return model::fail(trouble_.value_or(Error{Errc::unavailable, "The log is not ready."}));
+}
+
+void KafkaLog::Impl::append(Record record, AppendCallback done) {
+  const std::int32_t partitions = writable_partitions_;
+  if (partitions == 0) {
+    auto why = health();
+    return done(model::fail(why ? Error{Errc::unavailable, "The log is not ready."} : why.error()));
+  }
+  auto headers = kafka_headers_of(record);
+  const std::int32_t partition = partition_of(record.key, partitions);
+  producer_->send({.topic = names_.events.c_str(),
+                   .partition = partition,
+                   .key = std::move(record.key),
+                   .value = std::move(record.value),
+                   .headers = std::move(headers)},
+                  [this, done = std::move(done)](Result<KafkaPlace> placed) {
+                    if (!placed) return done(model::fail(placed.error()));
+                    done(Appended{{epoch_of(*placed), placed->partition, placed->offset}});
+                  });
+}
+
+std::int64_t KafkaLog::Impl::epoch_of(const KafkaPlace& place) {
+  const std::lock_guard state(state_mutex_);
+  return epochs_->at(place.partition, place.offset).epoch;
+}
+
+Result<std::unique_ptr<Consumer>> KafkaLog::Impl::subscribe(Listener& listener) {
+  auto epochs = checked_epochs();
+  if (!epochs) return model::fail(epochs.error());
+  if (subscribed_.exchange(true)) return model::fail(Errc::conflict, "The log has a consumer.");
+  auto consumer = KafkaConsumer::open({.settings = settings_,
+                                       .names = names_,
+                                       .producer = *producer_,
+                                       .epochs = std::move(*epochs),
+                                       .closed = [this] { subscribed_ = false; }},
+                                      listener);
+  if (!consumer) return model::fail(consumer.error());
+  return std::unique_ptr<Consumer>(std::move(*consumer));
+}
+
+Result<std::vector<PartitionRange>> KafkaLog::Impl::ranges() {
+  auto epochs = checked_epochs();
+  if (!epochs) return model::fail(epochs.error());
+  if (auto well = health(); !well) return model::fail(well.error());
+  const std::lock_guard lock(observer_mutex_);
+  return read_ranges(static_cast<std::int32_t>((*epochs)->partitions()), **epochs);
+}
+
+// With the observer locked.
+Result<std::vector<PartitionRange>> KafkaLog::Impl::read_ranges(std::int32_t partitions,
+                                                                const KafkaEpochs& epochs) {
+  std::vector<std::int32_t> numbers;
+  for (std::int32_t number = 0; number < partitions; ++number) numbers.push_back(number);
+  return read_kafka_ranges(observer_.get(), names_.events, numbers, epochs,
+                           settings_.request_timeout);
+}
+
+// The topics as they are now count, not as they were when they were checked.
+Result<std::int64_t> KafkaLog::Impl::new_epoch(std::int64_t above) {
+  const std::lock_guard lock(observer_mutex_);
+  const auto partitions =
+      prepare_kafka_topics(observer_.get(), names_, settings_.partitions, settings_.request_timeout,
+                           [this](const std::string& what) { report(what); });
+  if (!partitions) return model::fail(partitions.error());
+  auto stored = stored_epochs(*partitions);
+  if (!stored) return model::fail(stored.error());
+  const auto ranges = read_ranges(*partitions, **stored);
+  if (!ranges) return model::fail(ranges.error());
+  const bool moved = (*stored)->partitions() != static_cast<std::size_t>(*partitions);
+  std::vector<std::int64_t> ends;
+  for (const auto& range : *ranges) {
+    if (moved && range.committed < range.end) {
+      return model::fail(Errc::conflict,
+                         "Partition " + std::to_string(range.partition) + " still has " +
+                             std::to_string(range.end - range.committed) +
+                             " records to be consumed; after a change of their number, partitions "
+                             "have to be empty.");
+    }
+    ends.push_back(range.end);
+  }
+  const std::int64_t epoch = std::max(above, (*stored)->newest()) + 1;
+  auto opened = std::make_shared<const KafkaEpochs>((*stored)->with(epoch, std::move(ends)));
+  if (auto done = store_epochs(*opened); !done) return model::fail(done.error());
+  const std::lock_guard state(state_mutex_);
+  epochs_ = std::move(opened);
+  return epoch;
+}
+
+Result<void> KafkaLog::Impl::health() {
+  const std::lock_guard state(state_mutex_);
+  if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
+  if (trouble_) return model::fail(*trouble_);
+  if (!epochs_) return model::fail(Errc::unavailable, "The log's topics are not checked yet.");
+  return {};
+}
+
+// Told by the producer; whether it is over, the next look tells, which comes at once.
+void KafkaLog::Impl::in_trouble(const Error& error) {
+  const std::lock_guard state(state_mutex_);
+  trouble_ = error;
+  if (error.code != Errc::timed_out) writable_partitions_ = 0;
+  look_now_ = true;
+  changed_.notify_all();
+}
+
+void KafkaLog::Impl::on_log(int level, const char* facility, const char* message) {
+  const std::string line = kafka_log_line(level, facility, message);
+  if (!line.empty()) report(line);
+}
+
+void KafkaLog::Impl::stop() {
+  std::call_once(stop_once_, [this] {
+    {
+      const std::lock_guard state(state_mutex_);
+      stopped_ = true;
+      writable_partitions_ = 0;
+    }
+    changed_.notify_all();
+    if (producer_) producer_->stop();
+    if (thread_.joinable()) thread_.join();
+  });
+}
+
+Result<std::unique_ptr<KafkaLog>> KafkaLog::open(KafkaLogSettings settings) {
+  if (auto checked = check(settings); !checked) return model::fail(checked.error());
+  auto impl = std::make_unique<Impl>(std::move(settings));
+  if (auto opened = impl->open(); !opened) return model::fail(opened.error());
+  return std::unique_ptr<KafkaLog>(new KafkaLog(std::move(impl)));
+}
+
+KafkaLog::KafkaLog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+KafkaLog::~KafkaLog() {
+  stop();
+}
+
+void KafkaLog::append(Record record, AppendCallback done) {
+  impl_->append(std::move(record), std::move(done));
+}
+
+Result<std::unique_ptr<Consumer>> KafkaLog::subscribe(Listener& listener) {
+  return impl_->subscribe(listener);
+}
+
+Result<std::vector<PartitionRange>> KafkaLog::ranges() {
+  return impl_->ranges();
+}
+
+Result<std::int64_t> KafkaLog::new_epoch(std::int64_t above) {
+  return impl_->new_epoch(above);
+}
+
+Result<void> KafkaLog::health() {
+  return impl_->health();
+}
+
+void KafkaLog::stop() {
+  impl_->stop();
+}
+
+}  // namespace conversed::queue

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "queue/log.h"
+
+namespace conversed::queue {
+
+struct KafkaLogSettings {
+  std::vector<std::string> bootstrap_servers;  // host:port
+  // Topics and consumer group are named after it: PREFIX.events, PREFIX.deadletters, PREFIX.epochs.
+  std::string topic_prefix = "conversed";
+  // Names this reader among those of the group, and stays the same from start to start: what it
+  // read is kept for it while it restarts.
+  std::string instance_id;
+  // Any of librdkafka's, but for those that the promises rest on. Values may be secrets: they are
+  // in no message.
+  std::vector<std::pair<std::string, std::string>> properties;
+  std::int32_t partitions = 8;  // of a topic that is made here; one that is there keeps its number
+
+  // Bounds on what waits for its delivery; above either, appends are refused with `too_many`.
+  std::size_t max_waiting_records = 65'536;
+  std::size_t max_waiting_bytes = std::size_t{64} << 20;
+
+  // From the append until its outcome is told, at most.
+  std::chrono::milliseconds delivery_timeout{10'000};
+  // For one question to the brokers: offsets, commits, topics.
+  std::chrono::milliseconds request_timeout{5'000};
+  // Between looks at the brokers' health.
+  std::chrono::milliseconds probe_interval{1'000};
+  // How long `stop` waits for the outcomes of what is in hand.
+  std::chrono::milliseconds stop_timeout{5'000};
+  // Finished records are deleted once this many have gathered, or after `prune_interval`.
+  std::int64_t prune_after_records = 8'192;
+  std::chrono::milliseconds prune_interval{60'000};
+
+  // Told what operators should know and no caller hears of; from any thread, must not block. Holds
+  // no secret. May be empty.
+  std::function<void(const std::string&)> report;
+};
+
+// The driver for Apache Kafka, on librdkafka. Thread-safe, but for open and destruction.
+//
+// An append is answered from its delivery report alone (idempotent producer, acks=all). A producer
+// that has failed for good is replaced: what certainly was not stored is sent again, what may have
+// been is `timed_out`. Appends are refused at once while the brokers are known to be away, or
+// before the topics have been checked.
+//
+// One consumer at a time, a static member of the group PREFIX: it has its share of the partitions.
+// What it can't read (README.md says how records are written) goes to PREFIX.deadletters, at least
+// once, and counts as finished then.
+//
+// Threads: one that serves the producer and calls back, one that looks after the brokers' health
+// and the topics, and librdkafka's own.
+class KafkaLog final : public Log {
+ public:
+  // Starts to connect, and does not wait for that: what is wrong with brokers or topics is in
+  // `health` and in every other call's error. Errors: `invalid_argument` (settings).
+  [[nodiscard]] static Result<std::unique_ptr<KafkaLog>> open(KafkaLogSettings settings);
+  ~KafkaLog() override;  // stops
+  KafkaLog(const KafkaLog&) = delete;
+  KafkaLog& operator=(const KafkaLog&) = delete;
+
+  void append(Record record, AppendCallback done) override;
+  // `conflict` also for topics whose settings would lose or disorder records; so has `ranges`.
+  // Both wait for the first look at the brokers, if there was none yet; a consumer may be had while
+  // they are away, once the topics have been checked.
+  [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
+  [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
+  // For a time when nobody consumes. Also takes over a changed number of partitions, provided that
+  // everything is finished; else `conflict`.
+  [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
+  [[nodiscard]] Result<void> health() override;
+  void stop() override;
+
+ private:
+  class Impl;
+  explicit KafkaLog(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace conversed::queue

@@ -1,0 +1,102 @@
+#include "store/append_keys.h"
+
+#include <memory>
+#include <utility>
+
+#include "store/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+std::optional<AppendKeyRow> find_row(Connection& connection, const std::string& scope,
+                                     const std::string& key, std::int64_t made_after_ms) {
+  auto row = connection.row<std::string, std::string, std::optional<std::int64_t>,
+                            std::optional<std::int64_t>, std::optional<std::int64_t>>(
+      "SELECT body_hash, event_id, epoch, log_partition, log_offset FROM append_keys"
+      " WHERE scope = :s AND idempotency_key = :k AND created_at > :c",
+      scope, key, made_after_ms);
+  if (!row) return std::nullopt;
+  auto& [hash, id, epoch, partition, offset] = *row;
+  AppendKeyRow found{std::move(hash), std::move(id), std::nullopt};
+  if (epoch && partition && offset) {
+    found.position = model::Position{*epoch, static_cast<std::int32_t>(*partition), *offset};
+  }
+  return found;
+}
+
+std::int64_t oldest_ms(model::Timestamp now) {
+  return model::to_unix_ms(now - append_key_lifetime);
+}
+
+}  // namespace
+
+void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)> done) {
+  auto reserved = std::make_shared<Reserved>();
+  auto work = [use = std::move(use), reserved](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const std::int64_t oldest = oldest_ms(writer.now());
+    connection.run("DELETE FROM append_keys WHERE created_at <= :c", oldest);
+    if (auto row = find_row(connection, use.scope, use.key, oldest);
+        row && (use.supersedes.empty() || use.supersedes != row->event_id)) {
+      *reserved = {std::move(*row), false};
+      return {};
+    }
+    connection.run(
+        "INSERT INTO append_keys (scope, idempotency_key, body_hash, event_id, created_at)"
+        " VALUES (:s, :k, :h, :e, :c) ON CONFLICT (scope, idempotency_key) DO UPDATE SET"
+        " body_hash = excluded.body_hash, event_id = excluded.event_id, epoch = NULL,"
+        " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at",
+        use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.now()));
+    *reserved = {{use.body_hash, use.event_id, std::nullopt}, true};
+    return {};
+  };
+  write(std::move(work), [reserved, done = std::move(done)](const Result<void>& written) {
+    if (!written) return done(fail(written.error()));
+    done(std::move(*reserved));
+  });
+}
+
+void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position,
+                        std::function<void(Result<void>)> done) {
+  auto work = [use, position](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "UPDATE append_keys SET epoch = :p, log_partition = :q, log_offset = :o, created_at = :c"
+        " WHERE scope = :s AND idempotency_key = :k AND event_id = :e",
+        position.epoch, position.partition, position.offset, model::to_unix_ms(writer.now()),
+        use.scope, use.key, use.event_id);
+    return {};
+  };
+  write(std::move(work), std::move(done));
+}
+
+void AppendKeys::release(const AppendKeyUse& use, std::function<void(Result<void>)> done) {
+  auto work = [use](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "DELETE FROM append_keys WHERE scope = :s AND idempotency_key = :k AND event_id = :e"
+        " AND log_offset IS NULL",
+        use.scope, use.key, use.event_id);
+    return {};
+  };
+  write(std::move(work), std::move(done));
+}
+
+Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
+                                                     const std::string& key,
+                                                     model::Timestamp now) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<AppendKeyRow>> {
+    return find_row(connection, scope, key, oldest_ms(now));
+  });
+}
+
+// A client that waits for a store to come back would wait for ever.
+void AppendKeys::write(Committer::Work work, std::function<void(Result<void>)> done) {
+  if (!committer_.healthy()) return done(fail(Errc::unavailable, "the store fails"));
+  committer_.write(std::move(work), std::move(done));
+}
+
+}  // namespace conversed::store

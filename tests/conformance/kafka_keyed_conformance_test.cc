@@ -1,0 +1,78 @@
+#include <atomic>
+#include <filesystem>
+
+#include "daemon/keyed_append.h"
+#include "store/store.h"
+#include "tests/conformance/kafka_test_settings.h"
+#include "tests/conformance/keyed_append_conformance.h"
+
+// The keys of a log that keeps none: rows of the store, beside Kafka.
+namespace conversed::test {
+namespace {
+
+class MovedClock final : public model::Clock {
+ public:
+  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(now_ms_); }
+  void advance(std::chrono::milliseconds by) { now_ms_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> now_ms_{1'700'000'000'000};
+};
+
+// The store, the log and what is between; ended in the order that they need.
+struct Opened {
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<queue::KafkaLog> log;
+  std::unique_ptr<daemon::StoredKeyedAppend> keyed;
+
+  ~Opened() {
+    if (log) log->stop();
+    keyed.reset();
+  }
+};
+
+class KafkaKeyedFixture final : public KeyedFixture {
+ public:
+  KafkaKeyedFixture() : settings_(fresh_kafka_topics()) {
+    std::string name = (std::filesystem::temp_directory_path() / "keyed-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    folder_ = name;
+  }
+  ~KafkaKeyedFixture() override { std::filesystem::remove_all(folder_); }
+  KafkaKeyedFixture(const KafkaKeyedFixture&) = delete;
+  KafkaKeyedFixture& operator=(const KafkaKeyedFixture&) = delete;
+
+  KeyedLog open() override {
+    store::StoreSettings store_settings;
+    store_settings.data_dir = folder_;
+    auto opened = std::make_shared<Opened>();
+    auto store = store::Store::open(store_settings, clock_);
+    if (!store) {
+      ADD_FAILURE() << store.error().message;
+      return {};
+    }
+    opened->store = std::move(*store);
+    opened->store->committer().start();
+    opened->log = open_kafka_log(settings_);
+    if (!opened->log) return {};
+    opened->keyed = std::make_unique<daemon::StoredKeyedAppend>(
+        *opened->log, opened->store->append_keys(), clock_,
+        [](queue::Record& record, const std::string& id) { record.id = id; });
+    return {std::shared_ptr<queue::Log>(opened, opened->log.get()),
+            std::shared_ptr<queue::KeyedAppend>(opened, opened->keyed.get())};
+  }
+  void advance(std::chrono::milliseconds by) override { clock_.advance(by); }
+
+ private:
+  const queue::KafkaLogSettings settings_;
+  std::filesystem::path folder_;
+  MovedClock clock_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kafka, KeyedAppendConformance,
+                         testing::Values(KeyedDriver{
+                             "kafka", [] { return std::make_unique<KafkaKeyedFixture>(); }}),
+                         [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace conversed::test

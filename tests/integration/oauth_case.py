@@ -1,0 +1,22 @@
+"""What the tests of OAuth clients share: a daemon with a user and a client of each type."""
+
+from case import ECHO, DaemonCase
+
+REDIRECT = "http://127.0.0.1:9/callback"
+ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
+
+
+class OauthCase(DaemonCase):
+    """`shop` is a confidential client that may use the password grant, `app` a public one."""
+
+    bundle = ECHO
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.url = f"http://127.0.0.1:{cls.daemon.ports['api']}"
+        cls.daemon.ctl("user", "add", ANN, "--roles", "conversationAdmin", "--project", "Tests",
+                       "--password-stdin", input=ANN_PASSWORD)
+        cls.shop = cls.daemon.ctl("oauth-client", "add", "--name", "Shop", "--redirect-uri", REDIRECT,
+                                  "--password-grant")
+        cls.app = cls.daemon.ctl("oauth-client", "add", "--name", "App", "--public", "--redirect-uri", REDIRECT)

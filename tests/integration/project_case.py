@@ -1,0 +1,44 @@
+"""What the tests of projects and their lists share: requests by several users, and bundles made on the way."""
+
+import json
+import pathlib
+import urllib.parse
+
+from case import DaemonCase
+
+
+class ProjectCase(DaemonCase):
+    """`keys` are API keys by user; "admin" has one from the start."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.keys = {"admin": cls.key}
+
+    @classmethod
+    def add_key(cls, name):
+        cls.keys[name] = cls.daemon.ctl("apikey", "create", "--name", name, "--user", f"{name}@example.com")["key"]
+
+    def ask(self, method, path, body=None, user="admin", query=None, **headers):
+        """(status, parsed body or text, headers)."""
+        if query:
+            path += "?" + urllib.parse.urlencode(query)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.daemon.request(method, path, body, {"X-API-Key": self.keys[user], **headers})
+
+    def get(self, path, user="admin", query=None, **headers):
+        status, body, answered = self.ask("GET", path, None, user, query, **headers)
+        self.assertEqual(status, 200, body)
+        return body, answered
+
+    def import_project(self, name, **parts):
+        """Imports a bundle of its own; its report."""
+        path = pathlib.Path(self.folder.name) / "own.json"
+        path.write_text(json.dumps({"conversed": 1, "project": {"name": name, "locales": ["en"]}, **parts}))
+        return self.daemon.ctl("import", str(path))
+
+    def import_chunks(self, name, chunks):
+        """Imports a source with these chunks; the path of their list."""
+        report = self.import_project(name, knowledgeStores=[{"name": "S", "sources": [{"name": "C", "chunks": chunks}]}])
+        store = report["knowledgeStores"][0]
+        return f"/v2.0/knowledgestores/{store['_id']}/sources/{store['sources'][0]['_id']}/chunks"

@@ -1,0 +1,186 @@
+"""A daemon whose log is Kafka: what is accepted has its effects once, whatever is killed, and what can't be is refused."""
+
+import concurrent.futures
+import http.client
+import signal
+import sys
+import threading
+import unittest
+
+from case import DaemonCase
+from kafka import SKIPPED, Broker, Unavailable
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - name: Echo
+    nodes:
+      - say: "{{input.text}}"
+  - name: Lookup
+    nodes:
+      - httpRequest: {method: POST, url: "UPSTREAM/orders", body: {id: "{{input.text}}"}, storeIn: context.order,
+                      timeout: 60s}
+      - say: "{{input.text}}: {{context.order.state}}"
+endpoints:
+  - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+  - {name: lookup, flow: Lookup}
+"""
+NO_ANSWER = (OSError, http.client.HTTPException)
+
+
+class KafkaCase(DaemonCase):
+    bundle = BUNDLE
+
+    @classmethod
+    def setUpClass(cls):
+        cls.broker = Broker()
+        cls.addClassCleanup(cls.broker.close)
+        cls.broker.start()
+        cls.settings = (f"queue: {{driver: kafka, kafka: {{bootstrap_servers: [{cls.broker.address}], "
+                        "delivery_timeout: 4s}}\n")
+        super().setUpClass()
+
+    def ready(self):
+        return self.daemon.get_status(self.daemon.ports["admin"], "/readyz") == 200
+
+    def wait_ready(self, wanted):
+        while self.ready() != wanted:
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+
+    def assert_once_and_in_order(self, session, accepted, maybe=()):
+        """All that was accepted is there once, in its order; of the rest at most what may be."""
+        self.daemon.wait_idle()
+        texts = self.texts("echo", session)
+        self.assertEqual(len(texts), len(set(texts)), "doubled")
+        self.assertEqual([text for text in texts if text in accepted], list(accepted))
+        self.assertLessEqual(set(texts), set(accepted) | set(maybe))
+
+    def inject_until_it_ends(self, session, accepted, maybe, enough):
+        """Injects one after the other; sets `enough` after some. Ends when there is no answer."""
+        connection = self.daemon.connect()
+        for number in range(100_000):
+            text = str(number)
+            try:
+                status, _, _ = self.inject("echo", session, connection=connection, text=text)
+            except NO_ANSWER:
+                maybe.append(text)
+                return
+            (accepted if status == 200 else maybe).append(text)
+            if number == 100:
+                enough.set()
+
+
+class TheMainJob(KafkaCase):
+    def test_an_inject_runs_through_the_flow_to_the_webhook(self):
+        self.assertEqual(self.inject("echo", "main", text="hello")[0], 200)
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == "hello" for _, _, body in all), 60))
+        self.assertEqual(self.say("echo", "main", "again")[1]["text"], "again")
+        self.assertEqual(self.texts("echo", "main"), ["hello", "again"])
+
+    def test_a_call_comes_back_through_the_log(self):
+        self.assertEqual(self.say("lookup", "call", "a")[1]["text"], "a: shipped")
+
+    def test_a_key_is_answered_alike_also_after_a_restart(self):
+        key = {"Idempotency-Key": "parcel-1"}
+        status, _, headers = self.inject("echo", "keyed", key, text="once")
+        self.assertEqual(status, 200)
+        for restart in (False, True):
+            if restart:
+                self.daemon.kill()
+                self.daemon.start()
+            again = self.inject("echo", "keyed", key, text="once")
+            self.assertEqual((again[0], again[2]["X-Inject-Id"]), (200, headers["X-Inject-Id"]))
+            self.assertEqual(self.inject("echo", "keyed", key, text="other")[0], 409)
+        self.assert_once_and_in_order("keyed", ["once"])
+
+    def test_a_clean_stop_leaves_nothing(self):
+        for number in range(50):
+            self.assertEqual(self.inject("echo", "clean", text=str(number))[0], 200)
+        self.assertEqual(self.daemon.terminate(), 0)
+        self.assertTrue(self.daemon.start())
+        self.assert_once_and_in_order("clean", [str(number) for number in range(50)])
+
+
+class Kills(KafkaCase):
+    def test_nothing_is_lost_or_doubled_when_the_daemon_is_killed(self):
+        for round in range(3):
+            sessions = [f"killed {round}.{number}" for number in range(4)]
+            results = {session: ([], []) for session in sessions}
+            events = [threading.Event() for _ in sessions]
+            with concurrent.futures.ThreadPoolExecutor(len(sessions)) as pool:
+                work = [pool.submit(self.inject_until_it_ends, session, *results[session], enough)
+                        for session, enough in zip(sessions, events)]
+                for enough in events:
+                    self.assertTrue(enough.wait(120))
+                self.daemon.kill()
+                for each in work:
+                    each.result()
+            self.assertTrue(self.daemon.start())
+            for session in sessions:
+                self.assert_once_and_in_order(session, *results[session])
+
+    def test_nothing_is_lost_or_doubled_when_the_broker_is_killed(self):
+        accepted, maybe = [], []
+        for round in range(2):
+            self.assertEqual(self.inject("echo", "broker", text=f"before {round}")[0], 200)
+            accepted.append(f"before {round}")
+            self.broker.kill()
+            statuses = set()
+            number = 0
+            while self.ready() or not number:  # until it has noticed
+                text = f"down {round}.{number}"
+                status, _, _ = self.inject("echo", "broker", text=text)
+                statuses.add(status)
+                (accepted if status == 200 else maybe).append(text)
+                number += 1
+            self.assertLessEqual(statuses, {503, 504}, "a false 2xx, or another refusal")
+            status, _, headers = self.inject("echo", "broker", text="refused")
+            self.assertEqual(status, 503, "nothing was done, and it is told at once")
+            self.assertIn("Retry-After", headers)
+            self.broker.start()
+            self.wait_ready(True)
+        self.assertEqual(self.inject("echo", "broker", text="after")[0], 200)
+        self.assert_once_and_in_order("broker", [*accepted, "after"], maybe)
+
+    def test_a_broker_that_hangs_is_a_504_and_the_key_keeps_the_effect_at_one(self):
+        key = {"Idempotency-Key": "hanging"}
+        self.wait_ready(True)
+        self.assertEqual(self.inject("echo", "hanging", text="first")[0], 200)
+        self.broker.signal(signal.SIGSTOP)
+        try:
+            self.assertEqual(self.inject("echo", "hanging", key, text="second")[0], 504)
+            self.wait_ready(False)
+        finally:
+            self.broker.signal(signal.SIGCONT)
+        self.wait_ready(True)
+        self.assertEqual(self.inject("echo", "hanging", key, text="second")[0], 200)
+        self.assertEqual(self.inject("echo", "hanging", key, text="second")[0], 200)
+        self.assert_once_and_in_order("hanging", ["first", "second"])
+
+    def test_a_daemon_that_starts_before_its_broker_listens_refuses_and_goes_on(self):
+        self.assertEqual(self.inject("echo", "early", text="before")[0], 200)
+        self.daemon.kill()
+        self.broker.kill()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            self.daemon.ports = {}
+            starting = pool.submit(self.daemon.start)
+            while not self.daemon.ports:
+                done, _ = concurrent.futures.wait([starting], 0.05)
+                self.assertFalse(done, "it is ready without a broker, or has ended")
+            self.assertEqual(self.inject("echo", "early", text="refused")[0], 503)
+            self.assertFalse(self.ready())
+            self.broker.start()
+            self.assertTrue(starting.result())
+        self.assertEqual(self.inject("echo", "early", text="after")[0], 200)
+        self.assert_once_and_in_order("early", ["before", "after"])
+
+
+if __name__ == "__main__":
+    try:
+        Broker().close()
+    except Unavailable as missing:
+        print(f"SKIPPED: no Kafka to test against: {missing} (tests/tools/fetch kafka)", file=sys.stderr)
+        sys.exit(SKIPPED)
+    unittest.main()

@@ -1,0 +1,142 @@
+"""schemathesis, which others wrote, holds the daemon against the OpenAPI document that it serves.
+
+All of its checks, in all of its phases: examples, coverage, fuzzing, stateful. CONVERSED_NIGHTLY=1 tries several
+thousand requests; CONVERSED_TEST_SEED repeats a run.
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOOLS = HERE.parents[1] / "build" / "tools" / "python" / "bin"
+if not (TOOLS / "schemathesis").exists():
+    print("skipped: schemathesis is not there; tests/tools/fetch python brings it", file=sys.stderr)
+    sys.exit(77)
+
+from case import DaemonCase  # noqa: E402
+from daemon_process import EMAIL, PASSWORD  # noqa: E402
+
+NIGHTLY = os.environ.get("CONVERSED_NIGHTLY") == "1"
+EXAMPLES = 200 if NIGHTLY else 15  # an operation, in each of the phases that make them up
+SEED = int(os.environ.get("CONVERSED_TEST_SEED") or (random.randrange(2**32) if NIGHTLY else 1))
+VICTIM = "victim@example.com"
+REDIRECT = "http://127.0.0.1:9/callback"
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en, de]}
+members: [{email: ann@example.com, name: Ann, roles: [conversationAdmin], allowedLocales: [en]}]
+connections: [{name: crm, type: httpBearer, fields: {token: "${CRM_TOKEN}"}}]
+lexicons:
+  - name: Cities
+    slots: [city]
+    entries:
+      - {mainKeyphrase: Paris, keyphrases: [paree, "city of light"], slots: [city], data: {country: FR}}
+      - {mainKeyphrase: Berlin, slots: [city]}
+knowledgeStores:
+  - name: Manual
+    sources:
+      - name: FAQ
+        chunks: [{text: "Returns take 14 days.", data: {page: 3}}, {text: Two}, {text: "=Three"}]
+flows:
+  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
+  - {name: Loop, nodes: [{id: again, addToContext: {count: 1}}, {goTo: again}]}
+endpoints:
+  - {name: echo, flow: Echo}
+  - {name: loop, flow: Loop}
+"""
+
+# How often a drawn value of a parameter is that of something there is.
+KNOWN = 0.6
+
+# Checks that an operation is spared, and why. `positive_data_acceptance` holds that what fits its schema is taken.
+SPARED = {
+    "oauthSignIn": ("positive_data_acceptance", "`request` is sealed: only the page has one that is taken"),
+    "importProject": ("positive_data_acceptance", "whether a bundle is whole is its loader's to say, with its places"),
+}
+
+
+class AgainstTheDocument(DaemonCase):
+    bundle = BUNDLE
+    # Most credentials that are tried are wrong, all from one address.
+    settings = "sign_in: {account_failures: 1000000, address_failures: 0}\n"
+
+    def known_values(self):
+        """Values of parameters, by their place and name, that lead to something."""
+        report = self.report
+        store = report["knowledgeStores"][0]
+        return {
+            "path.projectId": report["project"]["_id"],
+            "query.projectId": report["project"]["_id"],
+            "path.userId": report["members"][0]["_id"],
+            "path.connectionId": report["connections"][0]["_id"],
+            "path.lexiconId": report["lexicons"][0]["_id"],
+            "path.knowledgeStoreId": store["_id"],
+            "path.sourceId": store["sources"][0]["_id"],
+            "path.URLToken": report["endpoints"][0]["urlToken"],
+            "query.URLToken": report["endpoints"][0]["urlToken"],
+        }
+
+    def settings_of_schemathesis(self):
+        lines = [
+            f"seed = {SEED}",
+            'base-url = "http://127.0.0.1:%d/new"' % self.daemon.ports["api"],
+            "continue-on-failure = true",
+            "request-timeout = 60",
+            '[auth.openapi.APIKeyHeader]', f'api_key = "{self.key}"',
+            '[auth.openapi.BasicAuth]', f'username = "{EMAIL}"', f'password = "{PASSWORD}"',
+            # The others are no methods of this server at all: 501 (RFC 9110, 15.6.2).
+            "[phases.coverage]", 'unexpected-methods = ["GET", "PUT", "POST", "DELETE", "PATCH"]',
+            "[checks]", "enabled = true",
+            "[generation]", f"max-examples = {EXAMPLES}", 'database = "none"',
+        ]
+        known = self.known_values()
+        for name, value in known.items():
+            lines += [f'[dictionaries.{name.replace(".", "-")}]', f'values = ["{value}"]']
+        lines.append("[parameters]")
+        for name in known:
+            lines.append(f'"{name}" = {{dictionary = "{name.replace(".", "-")}", probability = {KNOWN}}}')
+        for operation, (check, _) in SPARED.items():
+            lines += ["[[operations]]", f'include-operation-id = "{operation}"', f"[operations.checks.{check}]",
+                      "enabled = false"]
+        return "\n".join(lines) + "\n"
+
+    def test_schemathesis_finds_nothing(self):
+        folder = pathlib.Path(self.folder.name) / "schemathesis"
+        folder.mkdir()
+        (folder / "schemathesis.toml").write_text(self.settings_of_schemathesis())
+        victim = self.daemon.ctl("user", "add", VICTIM, "--password-stdin", input="the victim's pass phrase")
+        users = {user["email"]: user["_id"] for user in self.daemon.ctl("user", "list")["items"]}
+        keys = self.daemon.ctl("apikey", "list")["items"]
+        client = self.daemon.ctl("oauth-client", "add", "--name", "Shop", "--redirect-uri", REDIRECT,
+                                 "--password-grant")
+        self.assertEqual(self.inject("loop", "s", text="a dead letter")[0], 200)
+        self.daemon.wait_idle()
+        known = {"key": keys[0]["_id"], "user": users[EMAIL], "email": EMAIL, "victim": VICTIM,
+                 "victimId": victim["_id"], "project": self.report["project"]["_id"],
+                 "locales": [each["_id"] for each in self.report["project"]["locales"]],
+                 "URLToken": self.tokens["echo"], "redirectUri": REDIRECT,
+                 "client": {"client_id": client["clientId"], "client_secret": client["clientSecret"]}}
+        print(f"schemathesis with seed {SEED}, {EXAMPLES} examples an operation and phase", file=sys.stderr)
+        done = subprocess.run(
+            [TOOLS / "schemathesis", "--no-color", "run", "--phases", "examples,coverage,fuzzing,stateful",
+             f"http://127.0.0.1:{self.daemon.ports['api']}/new/openapi.json"],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "KNOWN": json.dumps(known), "PYTHONPATH": str(HERE),
+                 "PYTHONDONTWRITEBYTECODE": "1", "SCHEMATHESIS_HOOKS": "openapi_hooks"})
+        print(done.stdout, file=sys.stderr)
+        self.assertEqual(done.returncode, 0, "schemathesis found something; its report is above")
+        self.assertFalse(self.daemon.wait_end(0), "the daemon ended")
+        tested = re.search(r"(\d+) generated", done.stdout)
+        self.assertIsNotNone(tested, "schemathesis did not say how much it tried")
+        self.assertGreater(int(tested.group(1)), EXAMPLES * 40)
+
+
+if __name__ == "__main__":
+    unittest.main()

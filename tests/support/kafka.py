@@ -1,0 +1,155 @@
+"""Runs an Apache Kafka broker for tests: one KRaft node on free ports, its data in a temporary folder.
+
+As a program: kafka.py [--jars FOLDER] COMMAND... runs the command with CONVERSED_TEST_KAFKA=host:port of a broker of
+its own, and ends with the command's exit code; 77 where Java or the broker's jars can't be had.
+"""
+
+import os
+import pathlib
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+JARS = pathlib.Path(__file__).resolve().parents[2] / "build" / "tools" / "kafka" / "jars"
+# Its `CLUSTER_ID` is any 16 bytes in URL-safe base 64.
+CLUSTER_ID = "Y29udmVyc2VkLXRlc3RzMA"
+HEAP = "-Xmx384m"
+
+
+class Unavailable(Exception):
+    """This machine has no Java, or no jars of the broker."""
+
+
+class Failed(Exception):
+    """The broker did not come up."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Broker:
+    """One broker; may be killed, stopped, paused and started again with the same data and address."""
+
+    def __init__(self, jars=None, settings=None):
+        self.jars = pathlib.Path(jars or os.environ.get("CONVERSED_TEST_KAFKA_JARS") or JARS)
+        self.java = shutil.which("java")
+        if not self.java or not any(self.jars.glob("kafka_2.13-*.jar")):
+            raise Unavailable("there is no Java" if not self.java else f"there are no jars in {self.jars}")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conversed-kafka-"))
+        self.port, controller = free_port(), free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.process = None
+        properties = {
+            "process.roles": "broker,controller", "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": self.folder / "data",
+            "offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 1,
+            "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1,
+            "group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false",
+            "log.cleaner.dedupe.buffer.size": 2097152,
+            **(settings or {})}
+        self.config = self.folder / "server.properties"
+        self.config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        try:
+            self.run_java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self.config))
+        except BaseException:
+            self.close()
+            raise
+
+    def command(self, name, *arguments):
+        log4j = self.folder / "log4j.properties"
+        if not log4j.exists():
+            log4j.write_text("log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
+                             "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
+                             "log4j.appender.out.layout.ConversionPattern=%d %p %m (%c)%n\n")
+        return [self.java, HEAP, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j.configuration=file:{log4j}",
+                "-cp", f"{self.jars}/*", name, *arguments]
+
+    def run_java(self, name, *arguments):
+        done = subprocess.run(self.command(name, *arguments), capture_output=True, text=True, timeout=120)
+        if done.returncode != 0:
+            raise Failed(f"{name}: {done.stdout}{done.stderr}")
+
+    def start(self, timeout=120):
+        """Starts it and waits until it answers requests."""
+        self.log = open(self.folder / "broker.log", "ab")
+        self.process = subprocess.Popen(self.command("kafka.Kafka", str(self.config)), stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log)
+        self.ended = os.pidfd_open(self.process.pid)
+        deadline = time.monotonic() + timeout
+        while not self.answers():
+            if select.select([self.ended], [], [], 0.05)[0] or time.monotonic() > deadline:
+                raise Failed((self.folder / "broker.log").read_text()[-4000:])
+        return self
+
+    def answers(self):
+        """Whether a Metadata request (version 0, no topic) is answered with a broker that serves."""
+        body = struct.pack(">hhih4si", 3, 0, 1, 4, b"test", 0)
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                connection.sendall(struct.pack(">i", len(body)) + body)
+                size = struct.unpack(">i", self.read(connection, 4))[0]
+                _, brokers = struct.unpack(">ii", self.read(connection, size)[:8])
+                return brokers > 0
+        except OSError:
+            return False
+
+    @staticmethod
+    def read(connection, size):
+        data = b""
+        while len(data) < size:
+            some = connection.recv(size - len(data))
+            if not some:
+                raise ConnectionError("closed")
+            data += some
+        return data
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        """At once, as a crash does; its data stay."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()
+            os.close(self.ended)
+            self.log.close()
+            self.process = None
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main(arguments):
+    jars = None
+    if arguments[:1] == ["--jars"]:
+        jars, arguments = arguments[1], arguments[2:]
+    try:
+        broker = Broker(jars)
+    except Unavailable as missing:
+        print(f"SKIPPED: no Kafka to test against: {missing} (tests/tools/fetch kafka)", file=sys.stderr)
+        return SKIPPED
+    try:
+        broker.start()
+        return subprocess.run(arguments, env={**os.environ, "CONVERSED_TEST_KAFKA": broker.address}).returncode
+    finally:
+        broker.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,189 @@
+#include "tests/unit/api/authorization_samples.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "store/model/ids.h"
+
+namespace conversed::api::test {
+namespace {
+
+using nlohmann::json;
+
+std::string id(const Objects& objects, std::string_view parameter) {
+  return objects.ids.find(parameter)->second;
+}
+
+json message(const Objects& objects) {
+  return {{"URLToken", id(objects, "URLToken")},
+          {"userId", "u"},
+          {"sessionId", "s"},
+          {"text", "hello"}};
+}
+std::string message_body(const Objects& objects) {
+  return message(objects).dump();
+}
+std::string session_body(const Objects& objects) {
+  auto body = message(objects);
+  body.erase("text");
+  return body.dump();
+}
+HeaderList session_query(const Objects& objects) {
+  return {{"URLToken", id(objects, "URLToken")}, {"userId", "u"}, {"sessionId", "s"}};
+}
+HeaderList project_query(const Objects& objects) {
+  return {{"projectId", id(objects, "projectId")}};
+}
+std::string unique_email() {
+  return model::new_id() + "@new.example";
+}
+
+std::string no_body(const Objects& /*objects*/) {
+  return {};
+}
+HeaderList no_query(const Objects& /*objects*/) {
+  return {};
+}
+
+struct Extra {
+  std::string_view operation;
+  std::string (*body)(const Objects&) = no_body;
+  HeaderList (*query)(const Objects&) = no_query;
+  std::optional<Scope> scope = std::nullopt;
+};
+
+const std::array extras{
+    Extra{"inject", message_body},
+    Extra{"notify", message_body},
+    Extra{"managementInject", message_body},
+    Extra{"injectByToken", message_body},
+    Extra{"notifyByToken", message_body},
+    Extra{"createToken", [](const Objects&) { return std::string("{}"); }},
+    Extra{"updateMember",
+          [](const Objects&) {
+            return json{{"allowedLocales", json::array()}}.dump();
+          }},
+    Extra{"setUpProactive"},
+    Extra{"getChunkCount", no_body, no_query, Scope::membership},
+    Extra{"listTasks", no_body, project_query},
+    Extra{"cancelTask"},
+    Extra{"manageTasks", no_body, project_query, Scope::project},
+    Extra{"manageTask", no_body, no_query, Scope::project},
+    Extra{"manageCancelTask"},
+    Extra{"deprecatePassword",
+          [](const Objects& objects) {
+            return json{{"userId", id(objects, "userId")}}.dump();
+          }},
+    Extra{"importProject",
+          [](const Objects& objects) {
+            return json{{"text", "conversed: 1\nproject: {name: " + objects.project_name +
+                                     ", locales: [en]}\n"}}
+                .dump();
+          },
+          [](const Objects&) {
+            return HeaderList{{"dryRun", "true"}};
+          },
+          Scope::named},
+    Extra{"createApiKey",
+          [](const Objects& objects) {
+            return json{{"name", "k"}, {"user", objects.email}}.dump();
+          }},
+    // The same password again: whoever signs in by it goes on doing so.
+    Extra{"setPassword",
+          [](const Objects& objects) {
+            return json{{"user", objects.email}, {"password", "secret secret"}}.dump();
+          }},
+    Extra{"createUser",
+          [](const Objects&) {
+            return json{{"email", unique_email()}}.dump();
+          }},
+    Extra{"createOauthClient",
+          [](const Objects&) {
+            return json{{"name", "App"}, {"passwordGrant", true}}.dump();
+          }},
+    Extra{"createOrganisation",
+          [](const Objects&) {
+            return json{
+                {"name", model::new_id()}, {"admin", unique_email()}, {"password", "secret secret"}}
+                .dump();
+          }},
+    Extra{"listSessions", no_body, project_query},
+    Extra{"showSession", no_body, session_query},
+    Extra{"resetSession", session_body},
+    Extra{"listDeadLetters", no_body, project_query},
+    Extra{"replayDeadLetter"},
+    Extra{"discardDeadLetter"},
+    // Open ones, asked for what they refuse without credentials, too: nobody is in the way of it.
+    Extra{"message", [](const Objects&) { return std::string("{}"); }},
+    Extra{"outputs", no_body, session_query},
+    Extra{"oauthSignIn", [](const Objects&) { return std::string("request=none"); }},
+    Extra{"oauthToken",
+          [](const Objects& objects) {
+            return "grant_type=refresh_token&refresh_token=unknown&client_id=" +
+                   id(objects, "clientId");
+          }},
+    Extra{"oauthRevoke",
+          [](const Objects& objects) {
+            return "token=unknown&client_id=" + id(objects, "clientId");
+          }},
+};
+
+const Extra* find_extra(std::string_view operation) {
+  for (const Extra& each : extras) {
+    if (each.operation == operation) return &each;
+  }
+  return nullptr;
+}
+
+Scope scope_of(const Operation& operation) {
+  if (operation.credential == Credential::open) return Scope::open;
+  if (operation.role == Role::platform_admin) return Scope::installation;
+  if (operation.role == Role::user_admin) return Scope::organisation;
+  const bool is_management = operation.credential == Credential::basic;
+  if (is_management && operation.role == Role::member) return Scope::account;
+  return Scope::project;
+}
+
+// Nothing if the path names what no Objects have.
+std::optional<std::string> fill_in(std::string_view path, const Objects& objects) {
+  std::string filled;
+  while (true) {
+    const auto begin = path.find('{');
+    filled += path.substr(0, begin);
+    if (begin == std::string_view::npos) return filled;
+    const auto end = path.find('}', begin);
+    const auto value = objects.ids.find(path.substr(begin + 1, end - begin - 1));
+    if (value == objects.ids.end()) return std::nullopt;
+    filled += value->second;
+    path.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::optional<SampleRequest> sample_request(const Operation& operation, const Objects& objects) {
+  const Extra* extra = find_extra(operation.id);
+  const bool needs_body = operation.method != Method::get && operation.method != Method::delete_;
+  auto path = fill_in(operation.path, objects);
+  if (!path || (needs_body && extra == nullptr)) return std::nullopt;
+  SampleRequest sample;
+  sample.sent.method = operation.method;
+  sample.sent.path = *std::move(path);
+  sample.scope = scope_of(operation);
+  if (extra != nullptr) {
+    sample.sent.body = extra->body(objects);
+    sample.sent.query = extra->query(objects);
+    sample.scope = extra->scope.value_or(sample.scope);
+  }
+  const bool is_management = operation.credential == Credential::basic;
+  // The one operation whose every refusal of its object is documented as 400.
+  if (operation.id == "deprecatePassword") sample.hidden_status = 400;
+  // By a name, which can be guessed, or by what only its administrators are to see.
+  const bool by_id = operation.path.find('{') != std::string_view::npos;
+  sample.refused_unseen = sample.scope == Scope::named ||
+                          (is_management && (sample.scope == Scope::organisation ||
+                                             (sample.scope == Scope::account && !by_id)));
+  return sample;
+}
+
+}  // namespace conversed::api::test

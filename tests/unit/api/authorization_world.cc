@@ -1,0 +1,325 @@
+#include "tests/unit/api/authorization_world.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "store/model/bundle.h"
+#include "store/model/ids.h"
+#include "tests/unit/api/hmac_token.h"
+
+namespace conversed::api::test {
+namespace {
+
+using nlohmann::json;
+
+const std::string shared_secret = "a secret of at least 32 bytes, shared";
+constexpr const char* job_type = "matrix";
+constexpr std::string_view dead_user = "u of dead letters";
+
+template <typename T>
+T must(model::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+WorldSettings settings() {
+  WorldSettings settings;
+  settings.contact_center.secret = config::Secret(shared_secret);
+  return settings;
+}
+
+model::Bundle bundle_of(const std::string& project, char endpoint) {
+  model::Bundle bundle;
+  bundle.project_name = project;
+  bundle.locales = {"en"};
+  bundle.flows.push_back(
+      {"Main", {{"name", "Main"}, {"nodes", json::array({{{"say", "Hello."}}})}}});
+  model::BundleEndpoint web;
+  web.name = std::string("endpoint ") + endpoint;
+  web.flow = "Main";
+  web.url_token = token(endpoint);
+  bundle.endpoints = {web};
+  bundle.connections = {{"crm", "httpBearer", {{"token", "t"}}, {{"token", "${T}"}}}};
+  bundle.lexicons = {{"Cities", {"city"}, {{"Paris", {}, {"city"}, nullptr}}}};
+  bundle.knowledge_stores = {{"Manual", {{"FAQ", {{"Returns take 14 days.", nullptr}}}}}};
+  return bundle;
+}
+
+model::SessionKey key_in(const World& world, const Objects& objects, std::string_view user) {
+  const auto endpoint = must(world.store->assets().endpoint_by_token(objects.ids.at("URLToken")));
+  return {endpoint->project_id, endpoint->id, std::string(user), "s"};
+}
+
+std::int64_t number(sqlite3* database, const char* sql) {
+  std::int64_t value = 0;
+  const auto take = [](void* into, int, char** texts, char**) {
+    *static_cast<std::int64_t*>(into) = std::stoll(texts[0]);
+    return 0;
+  };
+  if (sqlite3_exec(database, sql, take, &value, nullptr) != SQLITE_OK) {
+    throw std::runtime_error(sqlite3_errmsg(database));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::vector<Role> all_roles() {
+  std::vector<Role> roles;
+  for (int value = 0; value <= 255; ++value) {
+    const auto role = static_cast<Role>(value);
+    if (!to_string(role).empty()) roles.push_back(role);
+  }
+  return roles;
+}
+
+bool is_project_role(Role role) {
+  return role != Role::user_admin && role != Role::platform_admin;
+}
+
+AuthorizationWorld::AuthorizationWorld() : world(settings()), reader_(nullptr, sqlite3_close) {
+  sqlite3* reader = nullptr;
+  const auto file = (world.folder / "store.db").string();
+  const int opened = sqlite3_open_v2(file.c_str(), &reader, SQLITE_OPEN_READONLY, nullptr);
+  reader_.reset(reader);
+  if (opened != SQLITE_OK) throw std::runtime_error("the store's file can't be opened");
+  sqlite3_db_config(reader, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  add_organisations();
+  own_ = import_objects("own", acme, "Shop", 'a', "eve@acme.example");
+  sibling_ = import_objects("sibling", acme, "Side", 'd', "sid@acme.example");
+  foreign_ = import_objects("foreign", other, "Abroad", 'e', "far@other.example");
+  missing_ = {"missing", "", "", "Nowhere", "nobody@acme.example"};
+  for (const auto& [name, id] : own_.ids) {
+    missing_.ids[name] = name == "URLToken" ? token('f') : std::string(model::id_length, 'z');
+  }
+  add_actors();
+}
+
+AuthorizationWorld::~AuthorizationWorld() = default;
+
+void AuthorizationWorld::add_organisations() {
+  const auto organisations = must(world.store->accounts().organisations());
+  for (const auto& each : organisations) (each.name == "Acme" ? acme : other) = each.id;
+  for (const auto& organisation : {acme, other}) {
+    auto made = must(world.store->oauth().create_client({.id = "",
+                                                         .organisation_id = organisation,
+                                                         .name = "App",
+                                                         .redirect_uris = {"https://a.example/"},
+                                                         .password_grant = true}));
+    if (organisation == acme) client_secret = made.secret;
+    clients_[organisation] = made.client.id;
+  }
+}
+
+Objects AuthorizationWorld::import_objects(const std::string& label,
+                                           const std::string& organisation,
+                                           const std::string& project, char endpoint,
+                                           const std::string& email) {
+  const auto report =
+      must(world.store->assets().import_bundle(organisation, bundle_of(project, endpoint)));
+  Objects objects{label, organisation, report["project"]["_id"], project, email};
+  objects.ids = {{"projectId", objects.project},
+                 {"connectionId", report["connections"][0]["_id"]},
+                 {"lexiconId", report["lexicons"][0]["_id"]},
+                 {"knowledgeStoreId", report["knowledgeStores"][0]["_id"]},
+                 {"sourceId", report["knowledgeStores"][0]["sources"][0]["_id"]},
+                 {"URLToken", token(endpoint)}};
+  add_member(objects, email);
+  objects.ids["userId"] = world.id_of(email);
+  objects.ids["taskId"] = model::new_id();
+  must(world.store->jobs().create({.id = objects.ids["taskId"],
+                                   .project_id = objects.project,
+                                   .type = job_type,
+                                   .name = "A job",
+                                   .total_steps = 1,
+                                   .fail_reason = {},
+                                   .data = nullptr,
+                                   .created_at = world.clock.now(),
+                                   .changed_at = world.clock.now()}));
+  put_session(objects);
+  objects.ids["deadLetterId"] = put_dead_letter(objects);
+  auto& accounts = world.store->accounts();
+  objects.ids["keyId"] =
+      must(accounts.create_api_key(organisation, objects.ids["userId"], "a key")).key.id;
+  objects.ids["clientId"] = clients_.at(organisation);
+  return objects;
+}
+
+void AuthorizationWorld::add_member(const Objects& objects, const std::string& email) {
+  auto& accounts = world.store->accounts();
+  const auto user =
+      must(accounts.create_user(objects.organisation, {.email = email, .name = email}));
+  must(accounts.set_member(objects.project, user.id, {}));
+}
+
+void AuthorizationWorld::put_session(const Objects& objects) {
+  store::Unit unit;
+  unit.key = key_in(world, objects, "u");
+  unit.after.key = unit.key;
+  unit.after.position = {1, 0, 0};
+  world.commit(std::move(unit));
+}
+
+std::string AuthorizationWorld::put_dead_letter(const Objects& objects) {
+  model::Event event;
+  event.id = model::new_id();
+  event.type = model::EventType::inject;
+  event.session = key_in(world, objects, dead_user);
+  event.accepted_at = world.clock.now();
+  event.text = "lost";
+  const auto session = must(world.store->sessions().load(event.session));
+  store::Unit unit;
+  unit.key = event.session;
+  unit.expected_version = session ? session->version : 0;
+  unit.after.key = unit.key;
+  unit.after.position = {1, 0, unit.expected_version};
+  auto id = model::new_id();
+  unit.dead_letters = {
+      {id, {event.id, "inject", std::string(32, '7'), model::encode_value(event)}, "a reason"}};
+  world.commit(std::move(unit));
+  return id;
+}
+
+Actor& AuthorizationWorld::add_actor(const std::string& organisation, const std::string& email,
+                                     const std::set<Role>& roles) {
+  std::vector<std::string> names;
+  for (const Role role : roles) names.emplace_back(to_string(role));
+  const auto user = must(world.store->accounts().create_user(
+      organisation, {.email = email, .name = email, .roles = names}));
+  actors_.push_back(
+      {.email = email, .id = user.id, .organisation = organisation, .organisation_roles = roles});
+  return actors_.back();
+}
+
+void AuthorizationWorld::add_actors() {
+  const auto in_project = [&](Actor& actor, const Objects& where, const std::set<Role>& roles) {
+    std::vector<std::string> names;
+    for (const Role role : roles) names.emplace_back(to_string(role));
+    must(world.store->accounts().set_member(where.project, actor.id, names));
+    actor.project_roles[where.project] = roles;
+  };
+  for (const Role role : all_roles()) {
+    const std::string name(to_string(role));
+    add_actor(acme, "organisation-" + name + "@acme.example", {role});
+    if (!is_project_role(role)) continue;
+    in_project(add_actor(acme, "shop-" + name + "@acme.example", {}), own_, {role});
+  }
+  in_project(add_actor(acme, "member@acme.example", {}), own_, {});
+  in_project(add_actor(acme, "sideways@acme.example", {}), sibling_, {Role::project_admin});
+  add_actor(acme, "newcomer@acme.example", {});
+  const std::set<Role> all{Role::project_admin, Role::user_admin, Role::platform_admin};
+  add_actor(acme, "everything@acme.example", all);
+  add_actor(acme, "retired@acme.example", all);
+  add_actor(other, "stranger@other.example", all);
+  for (Actor& each : actors_) finish(each);
+}
+
+void AuthorizationWorld::finish(Actor& actor) {
+  (void)world.sign_in(actor.email);  // gives a password
+  actor.key = world.key_of(actor.email);
+  actor.access_token = sign_in(actor).access;
+}
+
+const Actor& AuthorizationWorld::actor(std::string_view email) const {
+  const auto found = std::find_if(actors_.begin(), actors_.end(),
+                                  [&](const Actor& each) { return each.email == email; });
+  if (found == actors_.end()) throw std::runtime_error("no such actor");
+  return *found;
+}
+
+Objects AuthorizationWorld::account_of(const Actor& actor) const {
+  Objects account = own_;
+  account.organisation = actor.organisation;
+  account.email = actor.email;
+  account.ids["userId"] = actor.id;
+  return account;
+}
+
+void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
+  if (operation.method == Method::get || !objects.exist()) return;
+  const std::string suffix = " " + std::to_string(++made_);
+  const auto names = [&](std::string_view parameter) {
+    return operation.path.find("{" + std::string(parameter) + "}") != std::string_view::npos;
+  };
+  if (names("connectionId")) {
+    model::Bundle bundle;
+    bundle.project_name = objects.project_name;
+    bundle.locales = {"en"};
+    bundle.connections = {{"crm" + suffix, "httpBearer", {{"token", "t"}}, {{"token", "${T}"}}}};
+    const auto report = must(world.store->assets().import_bundle(objects.organisation, bundle));
+    objects.ids["connectionId"] = report["connections"][0]["_id"];
+  }
+  if (names("deadLetterId")) objects.ids["deadLetterId"] = put_dead_letter(objects);
+  if (names("keyId")) {
+    objects.ids["keyId"] = must(world.store->accounts().create_api_key(
+                                    objects.organisation, objects.ids["userId"], "a key"))
+                               .key.id;
+  }
+  if (names("clientId")) {
+    objects.ids["clientId"] =
+        must(world.store->oauth().create_client({.id = "",
+                                                 .organisation_id = objects.organisation,
+                                                 .name = "App" + suffix,
+                                                 .password_grant = true}))
+            .client.id;
+  }
+  if (names("projectId")) {  // one job of a type a project
+    store::PageRequest all{.now = world.clock.now()};
+    all.limit = 100;
+    const auto jobs = must(world.store->jobs().list({.project_ids = {objects.project}}, all));
+    for (const auto& job : jobs.items) {
+      if (!model::is_final(job.state) && job.type != job_type) {
+        must(world.store->jobs().cancel(job.id));
+      }
+    }
+  }
+}
+
+Shown AuthorizationWorld::show(Means means, const Actor& actor) {
+  switch (means) {
+    case Means::key_header:
+      return {{{"x-api-key", actor.key}}, {}};
+    case Means::key_query:
+      return {{}, {{"api_key", actor.key}}};
+    case Means::contact_center:
+      return {{{"x-contactcenter-authorization",
+                "Bearer " + contact_center_token(claims_of(actor.id))}},
+              {}};
+    case Means::access_token:
+      return {{{"authorization", "Bearer " + actor.access_token}}, {}};
+    case Means::basic:
+      return {{{"authorization", world.sign_in(actor.email)}}, {}};
+  }
+  return {};
+}
+
+std::string AuthorizationWorld::contact_center_token(const json& claims,
+                                                     const std::string& secret) const {
+  return hs256(claims, secret.empty() ? shared_secret : secret);
+}
+
+json AuthorizationWorld::claims_of(std::string_view subject) const {
+  return {{"sub", subject}, {"exp", model::to_unix_ms(world.clock.now()) / 1000 + 600}};
+}
+
+store::IssuedTokens AuthorizationWorld::sign_in(const Actor& actor,
+                                                std::chrono::milliseconds lifetime) {
+  const auto checked = must(world.store->accounts().authenticate(actor.email, test::password));
+  return must(world.store->oauth().grant(clients_.at(actor.organisation), checked.sign_in,
+                                         {.access = lifetime, .refresh = lifetime}));
+}
+
+const std::string& AuthorizationWorld::client_of(const std::string& organisation) const {
+  return clients_.at(organisation);
+}
+
+std::string AuthorizationWorld::fingerprint() {
+  // SQLite counts what other connections have committed; the log only grows.
+  std::string text = std::to_string(number(reader_.get(), "PRAGMA data_version"));
+  for (const auto& range : must(world.log->ranges())) text += ' ' + std::to_string(range.end);
+  return text;
+}
+
+}  // namespace conversed::api::test

@@ -1,0 +1,203 @@
+#include "tests/unit/api/documented.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "api/openapi/document.h"
+#include "api/operations.h"
+
+namespace conversed::api::test {
+namespace {
+
+using nlohmann::json;
+using Problems = std::vector<std::string>;
+
+const json& document() {
+  static const json parsed = json::parse(openapi::document(all_operations(), "").dump());
+  return parsed;
+}
+
+const json& resolved(const json& node) {
+  const auto reference = node.find("$ref");
+  if (reference == node.end()) return node;
+  return document().at(json::json_pointer(reference->get<std::string>().substr(1)));
+}
+
+// ---- Schemas: the part of JSON Schema that the document uses
+
+bool is_of_type(const json& value, const std::string& type) {
+  if (type == "object") return value.is_object();
+  if (type == "array") return value.is_array();
+  if (type == "string") return value.is_string();
+  if (type == "integer") return value.is_number_integer();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "null") return value.is_null();
+  return false;
+}
+
+bool is_of_some_type(const json& value, const json& types) {
+  if (types.is_string()) return is_of_type(value, types);
+  return std::any_of(types.begin(), types.end(),
+                     [&](const json& type) { return is_of_type(value, type); });
+}
+
+// Whether members that the schema does not name are wrong, or named by another part of an allOf.
+enum class Others : std::uint8_t { wrong, allowed };
+
+class Checker {
+ public:
+  void check(const json& value, const json& given, const std::string& at, Others others) {
+    const json& schema = resolved(given);
+    if (schema.contains("type") && !is_of_some_type(value, schema["type"])) {
+      return add(at, "has the wrong type");
+    }
+    if (schema.contains("const") && value != schema["const"]) add(at, "is another constant");
+    if (schema.contains("enum") && !contains(schema["enum"], value)) add(at, "is of no such value");
+    for (const json& part : schema.value("allOf", json::array())) {
+      check(value, part, at, Others::allowed);
+    }
+    if (schema.contains("anyOf")) check_any(value, schema["anyOf"], at);
+    if (value.is_string()) check_text(value.get<std::string>(), schema, at);
+    if (value.is_number_integer()) check_number(value.get<std::int64_t>(), schema, at);
+    if (value.is_array()) check_items(value, schema, at);
+    if (value.is_object()) check_members(value, schema, at, others);
+  }
+  [[nodiscard]] Problems take() { return std::move(problems_); }
+
+ private:
+  void add(const std::string& at, const std::string& what) { problems_.push_back(at + " " + what); }
+
+  static bool contains(const json& list, const json& value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  }
+
+  void check_any(const json& value, const json& choices, const std::string& at) {
+    Problems all;
+    for (const json& choice : choices) {
+      Checker inner;
+      inner.check(value, choice, at, Others::wrong);
+      const auto problems = inner.take();
+      if (problems.empty()) return;
+      all.insert(all.end(), problems.begin(), problems.end());
+    }
+    problems_.insert(problems_.end(), all.begin(), all.end());
+  }
+
+  void check_text(const std::string& text, const json& schema, const std::string& at) {
+    if (text.size() < schema.value("minLength", std::size_t{0})) add(at, "is too short");
+    const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c > 0; });
+    if (plain && schema.contains("pattern") &&
+        !std::regex_search(text, std::regex(schema["pattern"].get<std::string>()))) {
+      add(at, "does not fit its pattern");
+    }
+  }
+
+  void check_number(std::int64_t number, const json& schema, const std::string& at) {
+    if (schema.contains("minimum") && number < schema["minimum"]) add(at, "is too small");
+    if (schema.contains("maximum") && number > schema["maximum"]) add(at, "is too large");
+  }
+
+  void check_items(const json& list, const json& schema, const std::string& at) {
+    if (schema.contains("maxItems") && list.size() > schema["maxItems"]) add(at, "is too long");
+    if (!schema.contains("items")) return;
+    for (const json& item : list) check(item, schema["items"], at + "/", Others::wrong);
+  }
+
+  void check_members(const json& object, const json& schema, const std::string& at, Others others) {
+    for (const json& name : schema.value("required", json::array())) {
+      if (!object.contains(name.get<std::string>()))
+        add(at + "/" + name.get<std::string>(), "is missing");
+    }
+    if (!schema.contains("properties")) return;
+    for (const auto& [name, member] : object.items()) {
+      const auto known = schema["properties"].find(name);
+      if (known != schema["properties"].end()) {
+        check(member, *known, at + "/" + name, Others::wrong);
+      } else if (others == Others::wrong) {
+        add(at + "/" + name, "is not documented");
+      }
+    }
+  }
+
+  Problems problems_;
+};
+
+// ---- Operations
+
+std::vector<std::string_view> segments_of(std::string_view path) {
+  std::vector<std::string_view> segments;
+  while (true) {
+    const auto end = path.find('/');
+    segments.push_back(path.substr(0, end));
+    if (end == std::string_view::npos) return segments;
+    path.remove_prefix(end + 1);
+  }
+}
+
+bool fits(std::string_view pattern, std::string_view path) {
+  const auto wanted = segments_of(pattern);
+  const auto given = segments_of(path);
+  return std::equal(wanted.begin(), wanted.end(), given.begin(), given.end(),
+                    [](auto a, auto b) { return a == b || (a.starts_with('{') && !b.empty()); });
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Null if there is none. Literal paths go before those with names.
+const json* find_operation(Method method, std::string_view path) {
+  constexpr std::string_view base = "/new";
+  if (path.starts_with(std::string(base) + "/")) path.remove_prefix(base.size());
+  const auto name = lower(method_name(method == Method::head ? Method::get : method));
+  const json* found = nullptr;
+  for (const auto& [pattern, item] : document()["paths"].items()) {
+    if (!item.contains(name) || !fits(pattern, path)) continue;
+    if (pattern == path) return &item[name];
+    found = &item[name];
+  }
+  return found;
+}
+
+Problems check_body(const json& content, const Response& response) {
+  const auto type = response.content_type.substr(0, response.content_type.find(';'));
+  const auto schema = content.find(type);
+  if (schema == content.end()) return {"the media type " + type + " is not documented"};
+  const json body =
+      type.ends_with("json") ? json::parse(response.body, nullptr, false) : json(response.body);
+  if (body.is_discarded()) return {"the body is no JSON"};
+  // XML and CSV are held against their data by the tests of representations.
+  if (!type.ends_with("json") && !type.starts_with("text/plain")) return {};
+  Checker checker;
+  checker.check(body, (*schema)["schema"], "", Others::wrong);
+  return checker.take();
+}
+
+}  // namespace
+
+Problems undocumented(Method method, std::string_view path, const Response& response) {
+  if (method == Method::options) return {};
+  const json* operation = find_operation(method, path);
+  if (operation == nullptr) {
+    if (response.status == 404 || response.status == 405) return {};
+    return {"there is no such operation"};
+  }
+  // To what a path of names fits that the router does not take for them.
+  const auto& responses = (*operation)["responses"];
+  const auto documented = responses.find(std::to_string(response.status));
+  if (documented == responses.end()) {
+    if (response.status == 404 && path.find('/', 1) == std::string_view::npos) return {};
+    return {"the status " + std::to_string(response.status) + " is not documented"};
+  }
+  const json& answer = resolved(*documented);
+  if (!answer.contains("content")) {
+    return response.body.empty() ? Problems{} : Problems{"a body is not documented"};
+  }
+  return check_body(answer["content"], response);
+}
+
+}  // namespace conversed::api::test

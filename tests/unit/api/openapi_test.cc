@@ -1,0 +1,251 @@
+// The OpenAPI document: whole, true to the table and the router, and served.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "api/openapi/document.h"
+#include "tests/unit/api/api_world.h"
+#include "tests/unit/api/documented.h"
+
+namespace conversed::api {
+namespace {
+
+using nlohmann::json;
+using test::World;
+
+json document() {
+  return json::parse(openapi::document(all_operations(), "").dump());
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Calls `visit` for each operation: its path, its method, and what the document has of it.
+template <typename Visit>
+void each_operation(const json& whole, const Visit& visit) {
+  for (const auto& [path, item] : whole["paths"].items()) {
+    for (const auto& [method, operation] : item.items()) visit(path, method, operation);
+  }
+}
+
+std::set<std::string> names_in(const std::string& path) {
+  static const std::regex name("\\{([^}]+)\\}");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(path.begin(), path.end(), name), end; at != end; ++at) {
+    names.insert((*at)[1]);
+  }
+  return names;
+}
+
+TEST(OpenApi, HasEveryOperationOfTheTableAndNoOther) {
+  const json whole = document();
+  std::set<std::string> ids;
+  for (const Operation* operation : all_operations()) {
+    const json& item = whole["paths"][std::string(operation->path)];
+    const auto method = lower(method_name(operation->method));
+    ASSERT_TRUE(item.contains(method)) << operation->id;
+    EXPECT_EQ(item[method]["operationId"], operation->id);
+    EXPECT_TRUE(ids.insert(std::string(operation->id)).second) << operation->id;
+  }
+  std::size_t count = 0;
+  each_operation(whole, [&](const auto&, const auto&, const json&) { ++count; });
+  EXPECT_EQ(count, ids.size());
+}
+
+void expect_resolved(const json& whole, const json& node, const std::string& at) {
+  if (node.is_object() && node.contains("$ref")) {
+    const auto target = node["$ref"].get<std::string>();
+    ASSERT_TRUE(target.starts_with("#/")) << at;
+    EXPECT_TRUE(whole.contains(json::json_pointer(target.substr(1)))) << at << " " << target;
+  }
+  if (!node.is_structured()) return;
+  for (const auto& [name, member] : node.items()) expect_resolved(whole, member, at + "/" + name);
+}
+
+TEST(OpenApi, AllReferencesResolve) {
+  const json whole = document();
+  expect_resolved(whole, whole, "");
+  EXPECT_EQ(whole.dump().find(openapi::component_mark), std::string::npos);
+  EXPECT_EQ(whole["openapi"], "3.1.0");
+  EXPECT_EQ(whole["info"]["version"], "2026.16.0");
+}
+
+TEST(OpenApi, PathsDeclareTheirParameters) {
+  each_operation(document(), [](const auto& path, const auto& method, const json& operation) {
+    std::set<std::string> declared;
+    std::set<std::string> all;
+    for (const json& parameter : operation.value("parameters", json::array())) {
+      const std::string name = parameter["name"];
+      const std::string in = parameter["in"];
+      EXPECT_TRUE(all.insert(in + " " + name).second) << path << " " << name;
+      EXPECT_TRUE(parameter.contains("schema")) << path << " " << name;
+      if (in != "path") continue;
+      EXPECT_EQ(parameter["required"], true) << path << " " << name;
+      declared.insert(name);
+    }
+    EXPECT_EQ(declared, names_in(path)) << method;
+  });
+}
+
+TEST(OpenApi, EveryOperationSaysWhatItIsAndAnswers) {
+  const json whole = document();
+  std::set<std::string> tags;
+  for (const json& tag : whole["tags"]) tags.insert(tag["name"].get<std::string>());
+  each_operation(whole, [&](const auto& path, const auto&, const json& operation) {
+    EXPECT_FALSE(operation["summary"].get<std::string>().empty()) << path;
+    EXPECT_TRUE(tags.contains(operation["tags"][0].get<std::string>())) << path;
+    EXPECT_TRUE(operation["responses"].begin().key().starts_with("2")) << path;
+    for (const char* status : {"400", "413", "429", "500", "503"}) {
+      EXPECT_TRUE(operation["responses"].contains(status)) << path << " " << status;
+    }
+  });
+}
+
+TEST(OpenApi, LinksLeadToParameters) {
+  const json whole = document();
+  std::map<std::string, std::set<std::string>> parameters;
+  each_operation(whole, [&](const auto&, const auto&, const json& operation) {
+    for (const json& each : operation.value("parameters", json::array())) {
+      parameters[operation["operationId"]].insert(each["name"].get<std::string>());
+    }
+  });
+  int links = 0;
+  each_operation(whole, [&](const auto& path, const auto&, const json& operation) {
+    for (const auto& [status, response] : operation["responses"].items()) {
+      const json followed = response.value("links", json::object());
+      for (const auto& [name, link] : followed.items()) {
+        ++links;
+        for (const auto& [parameter, value] : link["parameters"].items()) {
+          EXPECT_TRUE(parameters[link["operationId"]].contains(parameter)) << path << " " << name;
+        }
+      }
+    }
+  });
+  EXPECT_GT(links, 0);
+}
+
+TEST(OpenApi, SecurityIsThatOfTheTable) {
+  const json whole = document();
+  for (const Operation* operation : all_operations()) {
+    const json& security = whole["paths"][std::string(operation->path)]
+                                [lower(method_name(operation->method))]["security"];
+    std::set<std::string> schemes;
+    for (const json& choice : security) {
+      const std::string name = choice.items().begin().key();
+      EXPECT_TRUE(whole["components"]["securitySchemes"].contains(name)) << name;
+      schemes.insert(name);
+    }
+    switch (operation->credential) {
+      case Credential::open:
+        EXPECT_TRUE(security.is_array() && security.empty()) << operation->id;
+        break;
+      case Credential::basic:
+        EXPECT_EQ(schemes, std::set<std::string>{"BasicAuth"}) << operation->id;
+        break;
+      case Credential::client:
+        EXPECT_EQ(schemes, (std::set<std::string>{"APIKeyHeader", "APIKeyQueryParam",
+                                                  "ContactCenterTokenHeader", "OAuth2"}))
+            << operation->id;
+        break;
+    }
+  }
+}
+
+// A path as a client has it.
+std::string filled(const std::string& path) {
+  static const std::regex token("\\{URLToken\\}");
+  static const std::regex name("\\{[^}]+\\}");
+  return std::regex_replace(std::regex_replace(path, token, test::token('a')), name,
+                            std::string(24, 'x'));
+}
+
+TEST(OpenApi, TheRouterAnswersTheMethodsThatAreDocumented) {
+  World world;
+  const json whole = document();
+  for (const auto& [path, item] : whole["paths"].items()) {
+    std::set<std::string> documented{"OPTIONS"};
+    for (const auto& [method, operation] : item.items()) {
+      documented.insert(method == "delete" ? "DELETE" : [&] {
+        std::string upper = method;
+        for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        return upper;
+      }());
+    }
+    if (documented.contains("GET")) documented.insert("HEAD");
+    for (const char* base : {"", "/new"}) {
+      const auto answer = world.call({Method::options, base + filled(path), {}, "", {}});
+      const auto allowed = test::header(answer, "Access-Control-Allow-Methods");
+      static const std::regex word("[A-Z]+");
+      const std::set<std::string> answered(
+          std::sregex_token_iterator(allowed.begin(), allowed.end(), word),
+          std::sregex_token_iterator());
+      EXPECT_EQ(answered, documented) << path;
+    }
+  }
+}
+
+TEST(OpenApi, IsServedForTheBaseThatTheClientCameBy) {
+  World world;
+  for (const auto& [base, server] : {std::pair{"", "/"}, std::pair{"/new", "/new"}}) {
+    const auto answer = world.call({Method::get, std::string(base) + "/openapi.json", {}, "", {}});
+    ASSERT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.content_type, "application/json; charset=utf-8");
+    const json whole = json::parse(answer.body);
+    EXPECT_EQ(whole["servers"][0]["url"], server);
+    const json& flows = whole["components"]["securitySchemes"]["OAuth2"]["flows"];
+    EXPECT_EQ(flows["password"]["tokenUrl"], std::string(base) + "/auth/oauth2/token");
+    EXPECT_EQ(flows["authorizationCode"]["scopes"], json::object());
+  }
+}
+
+TEST(OpenApi, IsServedAsYaml) {
+  World world;
+  const auto answer = world.call({Method::get, "/openapi.yaml", {}, "", {}});
+  ASSERT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.content_type, "application/yaml; charset=utf-8");
+  EXPECT_TRUE(answer.body.starts_with("openapi: \"3.1.0\"\ninfo:\n  title: \"conversed\"\n"));
+}
+
+TEST(OpenApi, YamlKeepsNamesThatItWouldReadOtherwise) {
+  const Value value{{"on", "yes"},
+                    {"200", {{"empty", Value::object()}}},
+                    {"list", Value::array({1, {{"a", nullptr}}})}};
+  EXPECT_EQ(openapi::to_yaml(value),
+            "\"on\": \"yes\"\n"
+            "\"200\":\n"
+            "  empty: {}\n"
+            "list:\n"
+            "  - 1\n"
+            "  -\n"
+            "    a: null\n");
+}
+
+// What all tests of operations rely on.
+TEST(OpenApi, AnswersThatItDoesNotHaveAreFound) {
+  const std::string count = "/v2.0/organisations/chunkcount";
+  const auto found = [&](int status, std::string type, std::string body) {
+    return !test::undocumented(
+                Method::get, count,
+                {.status = status, .content_type = std::move(type), .headers = {}, .body = body})
+                .empty();
+  };
+  EXPECT_FALSE(found(200, "application/json; charset=utf-8", R"({"chunkCount":3})"));
+  EXPECT_TRUE(found(206, "application/json", R"({"chunkCount":3})")) << "status";
+  EXPECT_TRUE(found(200, "text/html", R"({"chunkCount":3})")) << "media type";
+  EXPECT_TRUE(found(200, "application/json", R"({"chunkCount":"3"})")) << "type";
+  EXPECT_TRUE(found(200, "application/json", R"({"chunkCount":-1})")) << "range";
+  EXPECT_TRUE(found(200, "application/json", R"({})")) << "required";
+  EXPECT_TRUE(found(200, "application/json", R"({"chunkCount":3,"more":1})")) << "member";
+  EXPECT_TRUE(found(404, "application/problem+json", "{}")) << "error";
+  const Response ok{.status = 200, .content_type = "text/plain", .headers = {}, .body = "ok"};
+  EXPECT_FALSE(test::undocumented(Method::get, "/hidden", ok).empty()) << "route";
+}
+
+}  // namespace
+}  // namespace conversed::api

@@ -1,0 +1,140 @@
+#include "daemon/keyed_append.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+
+#include "store/model/ids.h"
+#include "tests/unit/store/fixture.h"
+
+// What a use of a key leaves behind when the append under it fails. What every driver does alike is
+// in tests/conformance/keyed_append_conformance.cc.
+namespace conversed::daemon {
+namespace {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+// Keeps records in memory, and fails as it is told, at once or only with the answer.
+class FailingLog final : public queue::Log {
+ public:
+  struct Failure {
+    Errc code;
+    bool stored;
+  };
+  void append(queue::Record record, queue::AppendCallback done) override {
+    const std::lock_guard lock(mutex_);
+    const auto failure = failures.empty() ? std::nullopt : std::optional(failures.front());
+    if (failure) failures.pop_front();
+    const model::Position position{1, 0, static_cast<std::int64_t>(records.size())};
+    if (!failure || failure->stored) records.push_back(std::move(record));
+    if (failure) return done(fail(failure->code, "as told"));
+    done(queue::Appended{position});
+  }
+  Result<std::unique_ptr<queue::Consumer>> subscribe(queue::Listener& /*listener*/) override {
+    return fail(Errc::unavailable, "nobody reads it");
+  }
+  Result<std::vector<queue::PartitionRange>> ranges() override {
+    return std::vector<queue::PartitionRange>{};
+  }
+  Result<std::int64_t> new_epoch(std::int64_t above) override { return above + 1; }
+  Result<void> health() override { return {}; }
+  void stop() override {}
+
+  std::deque<Failure> failures;
+  std::vector<queue::Record> records;
+
+ private:
+  std::mutex mutex_;
+};
+
+class KeyedAppendTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    store::StoreSettings settings;
+    settings.data_dir = folder_.path();
+    auto opened = store::Store::open(settings, clock_);
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    store_ = std::move(*opened);
+    store_->committer().start();
+    keyed_.emplace(log_, store_->append_keys(), clock_, rename_event);
+  }
+  void TearDown() override { store_->committer().stop(); }
+
+  Result<queue::KeyedAppended> append(const model::Event& event, std::uint8_t body) {
+    queue::AppendKey key{"scope", "key", {}, ""};
+    key.body_hash.fill(body);
+    std::promise<Result<queue::KeyedAppended>> done;
+    keyed_->append({event.session.encode(), event.id, "inject", "", model::encode_value(event)},
+                   std::move(key), [&](auto outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get();
+  }
+  static model::Event event() {
+    model::Event made;
+    made.id = model::new_id();
+    made.session = {"project", "endpoint", "user", "session"};
+    made.text = "hello";
+    made.claim = model::Claim{model::Claim::Kind::keyed_event, made.id};
+    return made;
+  }
+
+  store::TempFolder folder_;
+  store::ManualClock clock_;
+  std::unique_ptr<store::Store> store_;
+  FailingLog log_;
+  std::optional<StoredKeyedAppend> keyed_;
+};
+
+TEST_F(KeyedAppendTest, AfterAnUnknownOutcomeTheNextUseRunsUnderTheFirstId) {
+  for (const bool stored : {true, false}) {
+    log_.failures.push_back({Errc::timed_out, stored});
+  }
+  const model::Event first = event();
+  EXPECT_EQ(append(first, 1).error().code, Errc::timed_out);
+  EXPECT_EQ(append(event(), 1).error().code, Errc::timed_out);
+  const auto third = append(event(), 1);
+  ASSERT_TRUE(third.has_value()) << third.error().message;
+  EXPECT_EQ(third->id, first.id);
+  ASSERT_EQ(log_.records.size(), 2U);
+  for (const auto& record : log_.records) {
+    EXPECT_EQ(record.id, first.id);
+    const auto read = model::decode_event(record.key, record.id, record.type, "", record.value);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->claim->id, first.id) << "both records have one claim";
+  }
+  EXPECT_TRUE(append(event(), 1)->repeated);
+  EXPECT_EQ(log_.records.size(), 2U);
+}
+
+TEST_F(KeyedAppendTest, AfterAnUnknownOutcomeAnotherBodyIsAConflict) {
+  log_.failures.push_back({Errc::timed_out, true});
+  EXPECT_EQ(append(event(), 1).error().code, Errc::timed_out);
+  EXPECT_EQ(append(event(), 2).error().code, Errc::conflict);
+}
+
+TEST_F(KeyedAppendTest, WhatCertainlyWasNotDoneFreesItsKey) {
+  for (const Errc code : {Errc::unavailable, Errc::too_many, Errc::bad_upstream}) {
+    log_.failures.push_back({code, false});
+    EXPECT_EQ(append(event(), 1).error().code, code);
+    log_.failures.push_back({code, false});
+    EXPECT_EQ(append(event(), 2).error().code, code) << "the key was free for another body";
+  }
+  const model::Event last = event();
+  EXPECT_EQ(append(last, 3)->id, last.id);
+}
+
+TEST_F(KeyedAppendTest, ARefusalAfterAnUnknownOutcomeDoesNotFreeTheKey) {
+  log_.failures.push_back({Errc::timed_out, true});
+  log_.failures.push_back({Errc::unavailable, false});
+  const model::Event first = event();
+  EXPECT_EQ(append(first, 1).error().code, Errc::timed_out);
+  EXPECT_EQ(append(event(), 1).error().code, Errc::unavailable);
+  EXPECT_EQ(append(event(), 1)->id, first.id);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

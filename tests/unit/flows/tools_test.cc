@@ -1,0 +1,190 @@
+// What designers have: checking, drawing and testing Flows.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "flows/tools/check.h"
+#include "flows/tools/flow_test.h"
+#include "flows/tools/graph.h"
+#include "flows/tools/match.h"
+#include "tests/unit/flows/conversation.h"
+
+namespace conversed::flows {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* header = "conversed: 1\nproject: {name: P}\n";
+
+Texts check(const std::string& text) {
+  Texts lines;
+  for (const auto& finding : tools::check_bundle(header + text, "p.yaml", {})) {
+    lines.push_back(to_string(finding));
+  }
+  return lines;
+}
+
+TEST(FlowCheck, SaysNothingOfAGoodBundle) {
+  EXPECT_EQ(check("flows:\n- {name: F, nodes: [{say: \"{{input.text}}\"}]}\n"), (Texts{}));
+}
+
+TEST(FlowCheck, GivesTheLoadersProblemsWithPlaceAndHint) {
+  EXPECT_EQ(check("flows:\n- {name: F, nodes: [{sya: Hi}, {if: \"a +\"}]}\n").size(), 2U);
+  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - executeFlow: Ordres\n"
+                  "- {name: Orders, nodes: []}\n"),
+            (Texts{"p.yaml:6:18: error: flows[0].nodes[0].executeFlow: there is no Flow 'Ordres'; "
+                   "did you mean 'Orders'?"}));
+}
+
+TEST(FlowCheck, FindsNodesThatNothingLeadsTo) {
+  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - if: input.text\n    then: [{stop: true}]\n"
+                  "    else: [{stop: true}]\n  - say: never\n  - say: neither\n"),
+            (Texts{"p.yaml:9:5: warning: Flow 'F', nodes[1]: nothing leads to this Node"}));
+}
+
+TEST(FlowCheck, FindsCirclesWithoutAWayOut) {
+  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - {id: a, say: x}\n  - goTo: a\n").size(), 1U);
+  EXPECT_EQ(
+      check("flows:\n- name: F\n  nodes:\n  - {id: a, say: x}\n  - wait: true\n  - goTo: a\n"),
+      (Texts{}));
+  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - {id: a, say: x}\n"
+                  "  - {if: input.text, then: [{goTo: a}]}\n"),
+            (Texts{}));
+}
+
+TEST(FlowCheck, FindsNamesThatNothingWrites) {
+  const auto found = check(
+      "flows:\n- name: F\n  nodes:\n  - addToContext: {count: \"{{input.txt}}\"}\n"
+      "  - question: {text: \"{{context.conut}}\", storeIn: context.answer.first}\n"
+      "  - if: context.answer.first > context.count\n");
+  EXPECT_EQ(found, (Texts{"p.yaml:6:27: warning: Flow 'F', nodes[0]: 'input.txt' is no part of an "
+                          "input; did you mean 'text'?",
+                          "p.yaml:7:22: warning: Flow 'F', nodes[1]: 'context.conut' is read, but "
+                          "nothing writes it; did you mean 'count'?"}));
+}
+
+TEST(FlowCheck, FindsWhatNothingUsesAndSlotsThatNothingFills) {
+  const auto found = check(
+      "connections: [{name: crm, type: llm}]\n"
+      "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
+      "flows:\n- name: F\n  nodes:\n  - question: {text: q, type: keyphrase, slot: city}\n"
+      "- {name: G, nodes: []}\nendpoints: [{name: e, flow: F}]\n");
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_NE(found[0].find("nothing uses the Connection 'crm'"), std::string::npos);
+  EXPECT_NE(found[1].find("nothing uses the lexicon 'Cities'"), std::string::npos);
+  EXPECT_NE(found[2].find("no lexicon of this Flow fills the slot 'city'"), std::string::npos);
+  EXPECT_NE(found[3].find("nothing uses the Flow 'G'"), std::string::npos);
+}
+
+TEST(FlowGraph, DrawsNodesAndWays) {
+  const auto flow = flow_of(
+      "- {id: ask, question: \"Is \\\"this\\\" right?\"}\n- if: input.text\n"
+      "  then: [{goTo: ask}]\n");
+  EXPECT_EQ(tools::mermaid_of(*flow),
+            "flowchart TD\n"
+            "  start([Main])\n"
+            "  n0[\"question id ask<br/>Is  this  right?\"]\n"
+            "  n1[\"if<br/>input.text\"]\n"
+            "  n2[\"goTo\"]\n"
+            "  done([end])\n"
+            "  start --> n0\n"
+            "  n0 -.-> n1\n"
+            "  n1 -->|\"then\"| n2\n"
+            "  n1 -->|\"else\"| done\n"
+            "  n2 --> n0\n");
+  const auto dot = tools::dot_of(*flow);
+  EXPECT_NE(dot.find("n1 -> done [label=\"else\"];"), std::string::npos);
+  EXPECT_EQ(dot.find("\"this\""), std::string::npos) << "quotes would end the label";
+}
+
+TEST(Match, ComparesWhatIsNamed) {
+  EXPECT_FALSE(tools::difference({{"a", 1}, {"b", 2}}, {{"a", 1}, {"c", nullptr}}));
+  EXPECT_EQ(tools::difference({{"a", {1, 2}}}, json{{"a", {1, 3}}}),
+            "a[1]: expected 3, there is 2");
+  EXPECT_FALSE(tools::difference({"order A-17"}, {"/A-[0-9]+/"}));
+  EXPECT_EQ(tools::difference(json::array(), {"x"}), "expected 1 items, there are 0: []");
+  EXPECT_EQ(tools::difference("a", "b"), "expected \"b\", there is \"a\"");
+}
+
+tools::SuiteResult run(const std::string& nodes, const std::string& tests) {
+  const std::string bundle = std::string(header) + "flows:\n- name: F\n  nodes:\n" + nodes;
+  return tools::run_flow_tests("bundle: b.yaml\n" + tests, "t.yaml", [&](const std::string& name) {
+    EXPECT_EQ(name, "b.yaml");
+    return std::optional(bundle);
+  });
+}
+
+Texts failures(const tools::SuiteResult& suite) {
+  Texts list;
+  if (!suite.problems.empty()) list.push_back(to_string(suite.problems));
+  for (const auto& test : suite.tests) {
+    for (const auto& failure : test.failures) {
+      list.push_back(std::to_string(failure.place.line) + ": " + failure.message);
+    }
+  }
+  return list;
+}
+
+TEST(FlowTest, SaysWhichExpectationIsNotMet) {
+  const auto suite = run("  - say: \"Hi {{input.text}}\"\n",
+                         "tests:\n- name: good\n  steps:\n"
+                         "  - {user: Ann, expect: {text: Hi Ann, node: \"\"}}\n"
+                         "- name: bad\n  steps:\n  - user: Bob\n    expect: {text: [Hi Ann]}\n"
+                         "  - {user: not run, expect: {text: x}}\n");
+  EXPECT_FALSE(suite.passed());
+  EXPECT_EQ(failures(suite), (Texts{"9: text: [0]: expected \"Hi Ann\", there is \"Hi Bob\""}));
+}
+
+TEST(FlowTest, FailsForCallsWithoutAStubAndTurnsThatFail) {
+  EXPECT_EQ(failures(run("  - httpRequest: {url: \"http://e.example/\"}\n",
+                         "tests:\n- {name: a, steps: [{user: x}]}\n")),
+            (Texts{"3: no stub under 'calls' fits GET http://e.example/"}));
+  const std::string endless = "  - {id: a, say: x}\n  - goTo: a\n";
+  EXPECT_EQ(failures(run(endless, "tests:\n- {name: a, steps: [{user: x}]}\n")).size(), 1U);
+  EXPECT_EQ(failures(run(endless,
+                         "tests:\n- {name: a, steps: [{user: x, expect: {error: 100 times}}]}\n")),
+            (Texts{}));
+}
+
+TEST(FlowTest, SaysWhatIsWrongWithItsFile) {
+  EXPECT_EQ(failures(run("  - say: x\n", "tests:\n- {name: a, stesp: []}\n")),
+            (Texts{"t.yaml:3:3: tests[0]: 'steps' is missing\n"
+                   "t.yaml:3:13: tests[0].stesp: unknown key 'stesp'; did you mean 'steps'?"}));
+}
+
+TEST(FlowTest, WritesJUnit) {
+  const auto suite = run("  - say: a\n",
+                         "tests:\n- name: \"<one>\"\n  steps:\n"
+                         "  - {user: x, expect: {text: b}}\n");
+  const auto xml = tools::junit_of({suite});
+  EXPECT_NE(xml.find("tests=\"1\" failures=\"1\" errors=\"0\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("name=\"&lt;one&gt;\""), std::string::npos);
+  EXPECT_NE(xml.find("t.yaml:5: text: [0]: expected &quot;b&quot;"), std::string::npos);
+}
+
+TEST(FlowTest, RunsTheConversationsOfRealFlows) {
+  const std::filesystem::path folder(CONVERSED_SOURCE_DIR "/tests/flows");
+  const auto read = [](const std::filesystem::path& path) -> std::optional<std::string> {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return std::nullopt;
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  };
+  std::size_t suites = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (!name.ends_with(".test.yaml")) continue;
+    ++suites;
+    const auto suite =
+        tools::run_flow_tests(read(entry.path()).value_or(""), name,
+                              [&](const std::string& file) { return read(folder / file); });
+    EXPECT_TRUE(suite.passed()) << name << "\n" << testing::PrintToString(failures(suite));
+  }
+  EXPECT_GE(suites, 10U);
+}
+
+}  // namespace
+}  // namespace conversed::flows

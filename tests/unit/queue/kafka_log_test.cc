@@ -1,0 +1,373 @@
+#include "queue/kafka_log.h"
+
+#include <gtest/gtest.h>
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "queue/kafka_epochs.h"
+
+// Against librdkafka's own mock of a cluster, for what a broker doesn't do on demand. The suite
+// that every driver passes runs against a real one.
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int32_t partitions = 4;
+constexpr std::int16_t produce_request = 0;  // its number in Kafka's protocol
+
+Record record(const std::string& key, const std::string& id) {
+  return {key, id, "inject", "0af7651916cd43dd8448eb211c80319c", "v"};
+}
+
+class Ignoring final : public Listener {
+ public:
+  void on_assigned(std::span<const PartitionRange> ranges) override { assigned = ranges.size(); }
+  void on_revoked(std::span<const std::int32_t> /*lost*/) override {}
+  std::size_t assigned = 0;
+};
+
+class KafkaLogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    client_ = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), nullptr, 0);
+    cluster_ = rd_kafka_mock_cluster_new(client_, 1);
+    rd_kafka_mock_topic_create(cluster_, "p.events", partitions, 1);
+    rd_kafka_mock_topic_create(cluster_, "p.deadletters", 1, 1);
+    rd_kafka_mock_topic_create(cluster_, "p.epochs", 1, 1);
+    settings_.bootstrap_servers = {rd_kafka_mock_cluster_bootstraps(cluster_)};
+    settings_.topic_prefix = "p";
+    settings_.instance_id = "reader";
+    settings_.partitions = partitions;
+    // The mock doesn't answer a question for the topics' settings, so each log waits for it.
+    settings_.request_timeout = 3s;
+    settings_.delivery_timeout = 30s;
+    settings_.report = [this](const std::string& what) {
+      const std::lock_guard lock(mutex_);
+      reports_ += what + "\n";
+    };
+  }
+  void TearDown() override {
+    log_.reset();
+    rd_kafka_mock_cluster_destroy(cluster_);
+    rd_kafka_destroy(client_);
+  }
+
+  void open() {
+    auto opened = KafkaLog::open(settings_);
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    log_ = std::move(*opened);
+    const auto ranges = log_->ranges();
+    ASSERT_TRUE(ranges.has_value()) << ranges.error().message;
+  }
+  Result<Appended> append(const Record& appended) {
+    std::promise<Result<Appended>> done;
+    log_->append(appended, [&](Result<Appended> outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get();
+  }
+  std::string reports() {
+    const std::lock_guard lock(mutex_);
+    return reports_;
+  }
+  // What any other program can do.
+  void write_epochs(const std::string& value) { produce(0, "epochs", {}, "p.epochs", value); }
+  void produce(std::int32_t partition, const char* key,
+               const std::map<std::string, std::string>& all, const char* topic = "p.events",
+               std::string value = "v") {
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    rd_kafka_conf_set(conf, "bootstrap.servers", settings_.bootstrap_servers.front().c_str(),
+                      nullptr, 0);
+    rd_kafka_t* other = rd_kafka_new(RD_KAFKA_PRODUCER, conf, nullptr, 0);
+    const std::size_t key_size = key == nullptr ? 0 : std::string(key).size();
+    rd_kafka_headers_t* headers = rd_kafka_headers_new(all.size());
+    for (const auto& [name, text] : all) {
+      rd_kafka_header_add(headers, name.c_str(), -1, text.data(),
+                          static_cast<ssize_t>(text.size()));
+    }
+    ASSERT_EQ(rd_kafka_producev(other, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
+                                RD_KAFKA_V_KEY(key, key_size),
+                                RD_KAFKA_V_VALUE(value.data(), value.size()),
+                                RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END),
+              RD_KAFKA_RESP_ERR_NO_ERROR);
+    EXPECT_EQ(rd_kafka_flush(other, 30'000), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_destroy(other);
+  }
+  // How many records the topic's partition has.
+  std::int64_t end_of(const char* topic, std::int32_t partition) {
+    std::int64_t first = 0;
+    std::int64_t end = -1;
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    rd_kafka_conf_set(conf, "bootstrap.servers", settings_.bootstrap_servers.front().c_str(),
+                      nullptr, 0);
+    rd_kafka_t* other = rd_kafka_new(RD_KAFKA_PRODUCER, conf, nullptr, 0);
+    EXPECT_EQ(rd_kafka_query_watermark_offsets(other, topic, partition, &first, &end, 30'000),
+              RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_destroy(other);
+    return end;
+  }
+  std::vector<LogRecord> poll(Consumer& consumer, std::size_t count) {
+    std::vector<LogRecord> all;
+    const auto deadline = std::chrono::steady_clock::now() + 1min;
+    while (all.size() < count && std::chrono::steady_clock::now() < deadline) {
+      auto some = consumer.poll(count - all.size(), 1s);
+      EXPECT_TRUE(some.has_value()) << some.error().message;
+      if (!some) break;
+      all.insert(all.end(), some->begin(), some->end());
+    }
+    EXPECT_EQ(all.size(), count);
+    return all;
+  }
+
+  rd_kafka_t* client_ = nullptr;
+  rd_kafka_mock_cluster_t* cluster_ = nullptr;
+  KafkaLogSettings settings_;
+  std::unique_ptr<KafkaLog> log_;
+  std::mutex mutex_;
+  std::string reports_;
+};
+
+TEST_F(KafkaLogTest, AProducerThatHasFailedForGoodIsReplaced) {
+  open();
+  ASSERT_TRUE(append(record("k", "before")).has_value());
+  rd_kafka_mock_push_request_errors(cluster_, produce_request, 1,
+                                    RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+  std::vector<std::promise<Result<Appended>>> done(200);
+  for (std::size_t n = 0; n < done.size(); ++n) {
+    log_->append(record("k", std::to_string(n)),
+                 [&, n](Result<Appended> outcome) { done[n].set_value(std::move(outcome)); });
+  }
+  std::set<std::string> stored{"before"};
+  std::size_t answered = 0;
+  for (auto& each : done) {
+    const auto outcome = each.get_future().get();
+    const std::string id = std::to_string(answered++);
+    if (outcome) {
+      stored.insert(id);
+    } else {
+      EXPECT_EQ(outcome.error().code, Errc::timed_out) << outcome.error().message;
+    }
+  }
+  EXPECT_NE(reports().find("is replaced"), std::string::npos) << reports();
+  EXPECT_TRUE(append(record("k", "after")).has_value());
+  stored.insert("after");
+  // All that was told to be stored is there once, and in order.
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);  // the trouble of a moment ago is not in its way
+  ASSERT_TRUE(consumer.has_value()) << consumer.error().message;
+  const auto there = static_cast<std::size_t>(end_of("p.events", partition_of("k", partitions)));
+  std::multiset<std::string> read;
+  int last = -1;
+  for (const auto& each : poll(**consumer, there)) {
+    read.insert(each.record.id);
+    if (each.record.id == "before" || each.record.id == "after") continue;
+    EXPECT_GT(std::stoi(each.record.id), last);
+    last = std::stoi(each.record.id);
+  }
+  for (const auto& id : stored) EXPECT_EQ(read.count(id), 1U) << id;
+}
+
+TEST_F(KafkaLogTest, WhatTheBrokerRefusesIsToldApart) {
+  open();
+  const std::map<rd_kafka_resp_err_t, Errc> refusals{
+      {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, Errc::too_large},
+      {RD_KAFKA_RESP_ERR_INVALID_RECORD, Errc::bad_upstream}};
+  for (const auto& [refusal, code] : refusals) {
+    rd_kafka_mock_push_request_errors(cluster_, produce_request, 1, refusal);
+    const auto outcome = append(record("k", "refused"));
+    ASSERT_FALSE(outcome.has_value());
+    EXPECT_EQ(outcome.error().code, code) << outcome.error().message;
+  }
+  EXPECT_TRUE(append(record("k", "taken")).has_value());
+}
+
+TEST_F(KafkaLogTest, ARecordAboveTheClientsLimitIsTooLarge) {
+  open();
+  Record large = record("k", "large");
+  large.value.assign(17'000'000, 'x');
+  EXPECT_EQ(append(large).error().code, Errc::too_large);
+}
+
+TEST_F(KafkaLogTest, AFullBufferRefuses) {
+  settings_.max_waiting_bytes = 10;
+  open();
+  Record record_of_some_size = record("k", "id");
+  record_of_some_size.value.assign(100, 'x');
+  EXPECT_EQ(append(record_of_some_size).error().code, Errc::too_many);
+}
+
+TEST_F(KafkaLogTest, WhatCannotBeReadIsADeadLetterAndHoldsNothingUp) {
+  open();
+  const std::string key = "k";
+  const std::int32_t right = partition_of(key, partitions);
+  const std::map<std::string, std::string> good{{"v", "1"}, {"id", "x"}, {"type", "inject"}};
+  ASSERT_NO_FATAL_FAILURE(produce(right, nullptr, good));
+  ASSERT_NO_FATAL_FAILURE(produce(right, "k", {{"v", "1"}, {"type", "inject"}}));
+  ASSERT_NO_FATAL_FAILURE(produce(right, "k", {{"v", "2"}, {"id", "x"}, {"type", "inject"}}));
+  ASSERT_NO_FATAL_FAILURE(produce((right + 1) % partitions, "k", good));
+  ASSERT_NO_FATAL_FAILURE(produce(right, "k", {{"id", "foreign"}, {"type", "inject"}}));
+  ASSERT_TRUE(append(record(key, "own")).has_value());
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  ASSERT_TRUE(consumer.has_value());
+  const auto all = poll(**consumer, 2);
+  EXPECT_EQ(all.front().record.id, "foreign");
+  EXPECT_EQ(all.back().record.id, "own");
+  while (end_of("p.deadletters", 0) < 4) {
+    ASSERT_TRUE((*consumer)->poll(1, 10ms).has_value());
+  }
+  EXPECT_EQ(end_of("p.deadletters", 0), 4);
+  const std::vector<Position> finished{all.back().position};
+  ASSERT_TRUE((*consumer)->commit(finished).has_value());
+  const auto ranges = log_->ranges();
+  ASSERT_TRUE(ranges.has_value());
+  for (const auto& range : *ranges) EXPECT_EQ(range.committed, range.end) << range.partition;
+}
+
+TEST_F(KafkaLogTest, ADeadLetterAtTheEndIsCommittedWithWhatIsBeforeIt) {
+  open();
+  const std::int32_t right = partition_of("k", partitions);
+  ASSERT_TRUE(append(record("k", "own")).has_value());
+  ASSERT_NO_FATAL_FAILURE(produce(right, "k", {}));
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  const auto all = poll(**consumer, 1);
+  while (end_of("p.deadletters", 0) < 1) ASSERT_TRUE((*consumer)->poll(1, 10ms).has_value());
+  const auto at = static_cast<std::size_t>(right);
+  EXPECT_EQ(log_->ranges().value()[at].committed, 0) << "what is before it is not finished";
+  const std::vector<Position> finished{all.front().position};
+  ASSERT_TRUE((*consumer)->commit(finished).has_value());
+  EXPECT_EQ(log_->ranges().value()[at].committed, 2);
+}
+
+TEST_F(KafkaLogTest, PollsOfNoneKeepWhatTheyTook) {
+  open();
+  for (int n = 0; n < 20; ++n) ASSERT_TRUE(append(record("k", std::to_string(n))).has_value());
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  // As long as it takes to be assigned and to feel the pressure; less would make this test weaker,
+  // and not fail.
+  const auto deadline = std::chrono::steady_clock::now() + 3s;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto none = (*consumer)->poll(0, 0ms);
+    ASSERT_TRUE(none.has_value());
+    ASSERT_TRUE(none->empty());
+  }
+  int expected = 0;
+  for (const auto& each : poll(**consumer, 20)) {
+    EXPECT_EQ(each.record.id, std::to_string(expected++));
+  }
+}
+
+TEST_F(KafkaLogTest, AChangedNumberOfPartitionsIsRefusedUntilANewEpoch) {
+  // The log of a topic that had two partitions, and has four.
+  write_epochs(KafkaEpochs::initial(2).to_value());
+  auto opened = KafkaLog::open(settings_);
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_EQ((*opened)->ranges().error().code, Errc::conflict);
+  const auto epoch = (*opened)->new_epoch(5);
+  ASSERT_TRUE(epoch.has_value()) << epoch.error().message;
+  EXPECT_EQ(*epoch, 6);
+  opened->reset();
+  open();
+  EXPECT_EQ(append(record("k", "1"))->position.epoch, 6);
+}
+
+TEST_F(KafkaLogTest, ANewEpochDoesNotTakeOverPartitionsThatAreNotFinished) {
+  ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
+  write_epochs(KafkaEpochs::initial(2).to_value());
+  auto opened = KafkaLog::open(settings_);
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_EQ((*opened)->new_epoch(0).error().code, Errc::conflict);
+}
+
+TEST_F(KafkaLogTest, OneConsumerAtATime) {
+  open();
+  Ignoring listener;
+  auto first = log_->subscribe(listener);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(log_->subscribe(listener).error().code, Errc::conflict);
+  first->reset();
+  EXPECT_TRUE(log_->subscribe(listener).has_value());
+}
+
+TEST(KafkaLogSettings, PropertiesThatThePromisesRestOnAreRefused) {
+  KafkaLogSettings settings;
+  settings.bootstrap_servers = {"127.0.0.1:1"};
+  settings.instance_id = "reader";
+  for (const char* name : {"acks", "enable.idempotence", "group.id", "partitioner"}) {
+    settings.properties = {{name, "hunter2"}};
+    const auto opened = KafkaLog::open(settings);
+    ASSERT_FALSE(opened.has_value()) << name;
+    EXPECT_EQ(opened.error().code, Errc::invalid_argument);
+  }
+}
+
+TEST(KafkaLogSettings, AValueIsInNoMessage) {
+  KafkaLogSettings settings;
+  settings.bootstrap_servers = {"127.0.0.1:1"};
+  settings.instance_id = "reader";
+  for (const char* name : {"no.such.property", "socket.timeout.ms", "security.protocol"}) {
+    settings.properties = {{name, "hunter2"}};
+    const auto opened = KafkaLog::open(settings);
+    ASSERT_FALSE(opened.has_value()) << name;
+    EXPECT_EQ(opened.error().message.find("hunter2"), std::string::npos);
+    EXPECT_NE(opened.error().message.find(name), std::string::npos);
+  }
+}
+
+TEST(KafkaLogAway, AppendsAreRefusedAtOnceAndNothingBlocks) {
+  KafkaLogSettings settings;
+  settings.bootstrap_servers = {"127.0.0.1:1"};
+  settings.instance_id = "reader";
+  settings.request_timeout = 200ms;
+  auto log = KafkaLog::open(settings);
+  ASSERT_TRUE(log.has_value());
+  const auto ranges = (*log)->ranges();
+  ASSERT_FALSE(ranges.has_value());
+  EXPECT_EQ(ranges.error().code, Errc::unavailable) << ranges.error().message;
+  std::optional<Result<Appended>> outcome;
+  (*log)->append(record("k", "id"), [&](Result<Appended> told) { outcome = std::move(told); });
+  ASSERT_TRUE(outcome.has_value()) << "refused inside the call";
+  EXPECT_EQ(outcome->error().code, Errc::unavailable);
+  EXPECT_FALSE((*log)->health().has_value());
+}
+
+TEST(KafkaEpochs, TellWhichRecordBelongsToWhich) {
+  const auto epochs = KafkaEpochs::initial(2).with(4, {10, 0}).with(7, {10, 5});
+  EXPECT_EQ(epochs.at(0, 9).epoch, 1);
+  EXPECT_EQ(epochs.at(0, 10).epoch, 7);
+  EXPECT_EQ(epochs.at(1, 4).epoch, 4);
+  EXPECT_EQ(epochs.at(1, 5).epoch, 7);
+  EXPECT_EQ(epochs.newest(), 7);
+  const auto again = KafkaEpochs::parse(epochs.to_value());
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_EQ(again->to_value(), epochs.to_value());
+}
+
+TEST(KafkaEpochs, APositionOfALostLogDoesNotSkipTheNewOne) {
+  // The topic was made again and had three records when the second epoch was opened.
+  const auto epochs = KafkaEpochs::initial(1).with(2, {3});
+  EXPECT_EQ(epochs.resume_at(0, 100, 1), 3);
+  EXPECT_EQ(epochs.resume_at(0, 2, 1), 2);
+  EXPECT_EQ(epochs.resume_at(0, 100, 2), 100);
+}
+
+TEST(KafkaEpochs, WhatIsNoRecordOfThemIsAnError) {
+  for (const char* wrong :
+       {"", "[]", "{}", R"({"v":2,"epochs":[{"epoch":1,"first":[0]}]})", R"({"v":1,"epochs":[]})",
+        R"({"v":1,"epochs":[{"epoch":0,"first":[0]}]})", R"({"v":1,"epochs":[{"epoch":1}]})",
+        R"({"v":1,"epochs":[{"epoch":1,"first":[]}]})",
+        R"({"v":1,"epochs":[{"epoch":2,"first":[0]},{"epoch":2,"first":[0]}]})"}) {
+    EXPECT_FALSE(KafkaEpochs::parse(wrong).has_value()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace conversed::queue

@@ -1,0 +1,120 @@
+// What a page of a long list costs, in steps of SQLite's virtual machine: work, not time.
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+constexpr int chunk_count = 100'000;
+constexpr std::size_t page_size = 25;
+
+std::atomic<std::int64_t> steps{0};
+
+int count_steps(unsigned /*event*/, void* /*context*/, void* statement, void* /*nanoseconds*/) {
+  steps += sqlite3_stmt_status(static_cast<sqlite3_stmt*>(statement), SQLITE_STMTSTATUS_VM_STEP, 1);
+  return 0;
+}
+
+// SQLite calls it for every connection that is opened.
+int watch_connection(sqlite3* connection, char** /*error*/, const void* /*api*/) {
+  return sqlite3_trace_v2(connection, SQLITE_TRACE_PROFILE, count_steps, nullptr);
+}
+
+class PagingCostTest : public StoreTest {
+ protected:
+  PagingCostTest() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(watch_connection)); }
+  ~PagingCostTest() override { sqlite3_reset_auto_extension(); }
+
+  void SetUp() override {
+    StoreTest::SetUp();
+    const auto organisation =
+        store_->accounts().create_first_organisation("Acme", {.email = "root@example.com"});
+    ASSERT_TRUE(organisation);
+    model::Bundle bundle;
+    bundle.project_name = "Shop";
+    bundle.locales = {"en"};
+    model::BundleSource source{"FAQ", {}};
+    for (int n = 0; n < chunk_count; ++n) {
+      source.chunks.push_back({"chunk " + std::to_string(n), nullptr});
+    }
+    bundle.knowledge_stores = {{"Manual", {std::move(source)}}};
+    const auto report = store_->assets().import_bundle(organisation->id, bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    source_ = report->at("knowledgeStores")[0]["sources"][0]["_id"];
+  }
+
+  [[nodiscard]] PageRequest request(const std::vector<SortKey>& sort) const {
+    PageRequest asked;
+    asked.limit = page_size;
+    asked.now = clock_.now();
+    asked.sort = sort;
+    return asked;
+  }
+  Page<KnowledgeChunk> get(const PageRequest& asked) {
+    auto page = store_->assets().chunks(source_, asked);
+    EXPECT_TRUE(page) << page.error().message;
+    return page ? *std::move(page) : Page<KnowledgeChunk>();
+  }
+  // The steps of a page and, if wanted, the page.
+  std::int64_t cost(const PageRequest& asked, Page<KnowledgeChunk>* into = nullptr) {
+    steps = 0;
+    auto page = get(asked);
+    const auto taken = steps.load();
+    EXPECT_EQ(page.items.size(), page_size);
+    EXPECT_EQ(page.total, chunk_count);
+    if (into != nullptr) *into = std::move(page);
+    return taken;
+  }
+  // Of the pages by cursor around a place of the list: the next one, and the one before that.
+  std::pair<std::int64_t, std::int64_t> costs_at(const std::vector<SortKey>& sort, int depth) {
+    auto there = request(sort);
+    there.skip = depth;
+    auto onwards = request({});
+    onwards.next = get(there).next;
+    Page<KnowledgeChunk> next;
+    const auto forward = cost(onwards, &next);
+    auto back = request({});
+    back.previous = next.previous;
+    return {forward, cost(back)};
+  }
+
+  std::string source_;
+};
+
+TEST_F(PagingCostTest, ByIdAndOrderAnyPageByCursorCostsTheSameAtAnyDepth) {
+  const std::vector<std::vector<SortKey>> sorts{{},
+                                                {{"order", Order::ascending}},
+                                                {{"order", Order::descending}},
+                                                {{"_id", Order::ascending}},
+                                                {{"_id", Order::descending}}};
+  for (const auto& sort : sorts) {
+    std::vector<std::int64_t> forward;
+    std::vector<std::int64_t> backward;
+    for (const int depth : {25, 1'000, 10'000, 50'000, chunk_count - 75}) {
+      const auto [next, previous] = costs_at(sort, depth);
+      forward.push_back(next);
+      backward.push_back(previous);
+    }
+    for (const auto& costs : {forward, backward}) {
+      const auto [least, most] = std::minmax_element(costs.begin(), costs.end());
+      EXPECT_GT(*least, static_cast<std::int64_t>(page_size)) << "nothing was counted";
+      // The same statements over the same number of rows; what the Committer does around them may
+      // fall to one page or to the next.
+      EXPECT_LE(*most, *least + *least / 10) << testing::PrintToString(costs);
+      EXPECT_LT(*most, 10'000) << "as if there were no more than a page";
+    }
+  }
+}
+
+// Without an index there is no way around the list: the count would tell.
+TEST_F(PagingCostTest, ByTextThePageCostsTheList) {
+  EXPECT_GT(cost(request({{"text", Order::ascending}})), chunk_count);
+}
+
+}  // namespace
+}  // namespace conversed::store
