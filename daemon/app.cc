@@ -58,14 +58,6 @@ constexpr std::size_t management_queue = 256;
 constexpr std::size_t sign_in_threads = 1;
 constexpr std::size_t sign_in_queue = 64;
 
-void log_key_file(api::KeyFileNews news, std::string_view message) {
-  if (news == api::KeyFileNews::unusable) {
-    log::error("keys of contact-center tokens can't be read", {{"error", message}});
-  } else {
-    log::info("keys of contact-center tokens have changed", {{"message", message}});
-  }
-}
-
 }  // namespace
 
 // All parts, in the order of what needs what: destruction goes the other way round.
@@ -187,6 +179,7 @@ ChainContext App::Parts::chain_context() {
           .dead_letters = store->dead_letters(),
           .attempts = store->attempts(),
           .follow_ups = store->follow_ups(),
+          .schedules = store->schedules(),
           .usage = store->usage(),
           .assets = assets,
           .waiters = waiters,
@@ -205,6 +198,7 @@ TurnPorts App::Parts::ports() {
           .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
           .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
           .follow_up = [this](model::FollowUp waits) { scheduler.offer(std::move(waits)); },
+          .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
           .counted = [this](const std::string& organisation_id,
                             std::int64_t injects) { quota.committed(organisation_id, injects); },
           .fatal = [this](const model::Error& error) { die(error); },
@@ -295,6 +289,7 @@ Result<void> App::Parts::start_listening() {
             if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
           },
       .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+      .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
       .on_inject_answered =
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);

@@ -104,6 +104,7 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
   if (!*claimed) return {};  // it has had its effects, or what it answers is gone
+  if (is_too_late(*event)) return {};
   count_use(*event);
   if (event->type == EventType::user_message) cancel_follow_ups();
   // What is only said waits for no execution.
@@ -162,6 +163,8 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
     }
     case Claim::Kind::follow_up:
       return follow_up_waits(claim.id);
+    case Claim::Kind::schedule:
+      return take_schedule(event);
   }
   chain_.unit.claims.push_back(claim);
   return true;

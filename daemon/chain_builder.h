@@ -83,6 +83,9 @@ class ChainBuilder {
   model::Result<bool> is_within_quota(const model::Endpoint& endpoint,
                                       const model::ProjectAssets& assets) const;
   void cancel_follow_ups();
+  // Scheduled injects: chain_schedules.cc.
+  model::Result<bool> take_schedule(const model::Event& event);
+  bool is_too_late(const model::Event& event);
   void to_inbox(const queue::Record& record);
   void count_use(const model::Event& event);
   void close();

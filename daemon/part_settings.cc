@@ -30,6 +30,14 @@ std::string instance_of(const std::filesystem::path& data_dir) {
 
 }  // namespace
 
+void log_key_file(api::KeyFileNews news, std::string_view message) {
+  if (news == api::KeyFileNews::unusable) {
+    log::error("keys of contact-center tokens can't be read", {{"error", message}});
+  } else {
+    log::info("keys of contact-center tokens have changed", {{"message", message}});
+  }
+}
+
 api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
   api::ApiOptions options;
   options.api = settings.api;

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
+#include "api/auth/jwks_file.h"
 #include "api/auth/lockout.h"
 #include "api/http_server.h"
 #include "api/services.h"
@@ -24,6 +26,8 @@ namespace conversed::daemon {
                                           model::Timestamp started_at);
 // Of the API's listener; what calls back is left to the caller.
 [[nodiscard]] api::HttpSettings http_settings(const config::Settings& settings);
+// What becomes of the file of contact-center keys, to the log of this process.
+void log_key_file(api::KeyFileNews news, std::string_view message);
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
 [[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);

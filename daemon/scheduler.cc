@@ -17,13 +17,16 @@
 #include "daemon/metrics.h"
 #include "daemon/service_thread.h"
 #include "store/model/fault_points.h"
+#include "store/model/ids.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
 namespace {
 
+using model::Claim;
 using model::FollowUp;
 using model::PendingCall;
+using model::Schedule;
 using model::Timestamp;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
@@ -40,28 +43,47 @@ struct Place {
   auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// A timer of either kind.
+// What is appended when its time has come; its claim is the timer's id.
 struct Timer {
-  std::string id;
-  model::SessionKey session;
-  std::string trace_id;
   Timestamp due{};
-  std::optional<FollowUp> follow_up;  // its text, data and plan; none: of an execution
+  model::Event event;
+
+  [[nodiscard]] const std::string& id() const { return event.claim->id; }
 };
 
+model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
+  model::Event event;
+  event.id = claim.id + "-t";
+  event.type = type;
+  event.session = std::move(session);
+  event.claim = std::move(claim);
+  return event;
+}
+
 Timer timer_of(PendingCall call) {
-  return {.id = std::move(call.id),
-          .session = std::move(call.session),
-          .trace_id = std::move(call.trace_id),
-          .due = *call.due_at,
-          .follow_up = std::nullopt};
+  Timer timer{*call.due_at, event_of(model::EventType::timer, {Claim::Kind::timer, call.id},
+                                     std::move(call.session))};
+  timer.event.trace_id = std::move(call.trace_id);
+  return timer;
 }
 Timer timer_of(FollowUp follow_up) {
-  return {.id = follow_up.id,
-          .session = follow_up.session,
-          .trace_id = follow_up.trace_id,
-          .due = follow_up.due_at,
-          .follow_up = std::move(follow_up)};
+  Timer timer{follow_up.due_at,
+              event_of(model::EventType::follow_up, {Claim::Kind::follow_up, follow_up.id},
+                       std::move(follow_up.session))};
+  timer.event.trace_id = std::move(follow_up.trace_id);
+  timer.event.text = std::move(follow_up.text);
+  timer.event.data = std::move(follow_up.data);
+  timer.event.follow_up = std::move(follow_up.plan);
+  return timer;
+}
+Timer timer_of(Schedule schedule) {
+  Timer timer{schedule.due_at,
+              event_of(model::EventType::inject, {Claim::Kind::schedule, schedule.claim()},
+                       std::move(schedule.session))};
+  timer.event.trace_id = model::new_trace_id();
+  timer.event.text = std::move(schedule.text);
+  timer.event.data = std::move(schedule.data);
+  return timer;
 }
 
 struct Letters {
@@ -104,7 +126,7 @@ class Scheduler::Engine {
   [[nodiscard]] bool read_page(std::vector<Timer>& page);
   [[nodiscard]] bool was_cancelled(const Timer& timer) const;
   void fire_due();
-  void append(const Timer& timer);
+  void append(Timer& timer);
   void appended(const AppendEnd& append);
 
   const SchedulerSettings settings_;
@@ -172,32 +194,36 @@ void Scheduler::Engine::load() {
   }
   all_known_ = page.empty();
   for (auto& timer : page) {
-    known_ = {timer.due, timer.id};
+    known_ = {timer.due, timer.id()};
     take(std::move(timer));
   }
 }
 
-// The timers of both kinds that come next, in their common order.
+// The timers of all kinds that come next, in their common order.
 bool Scheduler::Engine::read_page(std::vector<Timer>& page) {
-  auto calls = store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page);
-  auto follow_ups = store_.follow_ups().by_due(known_.due, known_.id, timers_a_page);
-  if (!calls || !follow_ups) {
-    const auto& error = calls ? follow_ups.error() : calls.error();
-    log::warn("timers can't be read", {{"error", error.message}});
+  const auto add = [&page](auto&& read) {
+    if (!read) {
+      log::warn("timers can't be read", {{"error", read.error().message}});
+      return false;
+    }
+    for (auto& waits : *read) page.push_back(timer_of(std::move(waits)));
+    return true;
+  };
+  if (!add(store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page)) ||
+      !add(store_.follow_ups().by_due(known_.due, known_.id, timers_a_page)) ||
+      !add(store_.schedules().by_due(known_.due, known_.id, timers_a_page))) {
     return false;
   }
-  for (auto& call : *calls) page.push_back(timer_of(std::move(call)));
-  for (auto& follow_up : *follow_ups) page.push_back(timer_of(std::move(follow_up)));
-  std::ranges::sort(page, {}, [](const Timer& timer) { return Place{timer.due, timer.id}; });
-  // What is behind a full page of its kind is unread, so nothing of the other kind may be known.
+  std::ranges::sort(page, {}, [](const Timer& timer) { return Place{timer.due, timer.id()}; });
+  // What is behind a full page of its kind is unread, so nothing of another kind may be known.
   if (page.size() > timers_a_page) page.resize(timers_a_page);
   return true;
 }
 
 void Scheduler::Engine::take(Timer timer) {
-  Place place{timer.due, timer.id};
+  Place place{timer.due, timer.id()};
   if (!all_known_ && known_ < place) return;  // read when its time comes nearer
-  if (appending_.contains(timer.id)) return;
+  if (appending_.contains(timer.id())) return;
   timers_.try_emplace(std::move(place), std::move(timer));
   if (timers_.size() <= std::max<std::size_t>(1, settings_.max_timers)) return;
   // The furthest one stays in the store alone.
@@ -222,29 +248,17 @@ void Scheduler::Engine::fire_due() {
 
 // Spares the log an event without effect; the claim decides in any case.
 bool Scheduler::Engine::was_cancelled(const Timer& timer) const {
-  if (!timer.follow_up) return false;
-  const auto waits = store_.follow_ups().waits(timer.id);
+  model::Result<bool> waits = true;
+  const auto kind = timer.event.claim->kind;
+  if (kind == Claim::Kind::follow_up) waits = store_.follow_ups().waits(timer.id());
+  if (kind == Claim::Kind::schedule) waits = store_.schedules().waits(timer.id());
   return waits && !*waits;
 }
 
-void Scheduler::Engine::append(const Timer& timer) {
+void Scheduler::Engine::append(Timer& timer) {
   model::fault_point("timer.before_append");
-  model::Event event;
-  event.id = timer.id + "-t";
-  event.session = timer.session;
-  event.accepted_at = clock_.now();
-  event.trace_id = timer.trace_id;
-  if (timer.follow_up) {
-    event.type = model::EventType::follow_up;
-    event.claim = model::Claim{model::Claim::Kind::follow_up, timer.id};
-    event.text = timer.follow_up->text;
-    event.data = timer.follow_up->data;
-    event.follow_up = timer.follow_up->plan;
-  } else {
-    event.type = model::EventType::timer;
-    event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
-  }
-  append_(std::move(event), letter_at_end(thread_.mailbox(), timer.id));
+  timer.event.accepted_at = clock_.now();
+  append_(timer.event, letter_at_end(thread_.mailbox(), timer.id()));
 }
 
 void Scheduler::Engine::appended(const AppendEnd& append) {
@@ -289,6 +303,11 @@ void Scheduler::offer(PendingCall timer) {
 void Scheduler::offer(FollowUp follow_up) {
   engine_->mailbox().put(
       [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(follow_up))); });
+}
+
+void Scheduler::offer(Schedule schedule) {
+  engine_->mailbox().put(
+      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(schedule))); });
 }
 
 void Scheduler::wake() {

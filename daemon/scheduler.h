@@ -8,6 +8,7 @@
 #include "daemon/service.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
+#include "store/model/schedule.h"
 
 namespace conversed::store {
 class Store;
@@ -26,10 +27,10 @@ struct SchedulerSettings {
 };
 
 // Appends an Event for each timer that falls due, `timer` for one of an execution, `follow_up` for
-// a follow-up: id "<timer id>-t", claim {timer or follow_up, timer id}, accepted at the time of
-// firing, in the order of due times. A timer's row is deleted by the Turn that takes the Event, so
-// a crash, or an append of unknown outcome, may append it twice: the second one has no claim and no
-// effect. A follow-up that was cancelled meanwhile is not appended.
+// a follow-up, `inject` for a schedule: id "<claim's id>-t", accepted at the time of firing, in the
+// order of due times. The claim is consumed by the Turn that takes the Event, so a crash, or an
+// append of unknown outcome, may append it twice: the second one has no claim and no effect. What
+// was cancelled meanwhile is not appended.
 //
 // The store is the truth; memory has the timers that fall due first. Sleeps until the next one:
 // nothing is polled but the clock.
@@ -50,6 +51,7 @@ class Scheduler final : public Service {
   // A timer that has just been committed, with `due_at` set.
   void offer(model::PendingCall timer);
   void offer(model::FollowUp follow_up);
+  void offer(model::Schedule schedule);
 
   // Looks at the clock again: it jumped.
   void wake();

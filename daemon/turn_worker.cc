@@ -211,6 +211,7 @@ void TurnWorker::let_out(Task& task) {
     (call.http ? ports_.call : ports_.timer)(std::move(call));
   }
   for (auto& follow_up : chain.unit.follow_ups) ports_.follow_up(std::move(follow_up));
+  for (auto& schedule : chain.schedules) ports_.schedule(std::move(schedule));
   std::erase_if(chain.unit.outputs, [](const model::Output& output) {
     return output.delivery != model::Delivery::pending;
   });

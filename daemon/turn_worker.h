@@ -34,6 +34,7 @@ struct TurnPorts {
   std::function<void(model::PendingCall)> call;    // an HTTP call to be made
   std::function<void(model::PendingCall)> timer;   // a timer to wait for
   std::function<void(model::FollowUp)> follow_up;  // likewise
+  std::function<void(model::Schedule)> schedule;   // likewise
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop

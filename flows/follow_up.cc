@@ -1,12 +1,10 @@
 #include "flows/follow_up.h"
 
-#include <unicode/timezone.h>
-
 #include <algorithm>
-#include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
+
+#include "flows/time_zone.h"
 
 namespace conversed::flows {
 namespace {
@@ -14,34 +12,6 @@ namespace {
 using model::QuietHours;
 using model::Timestamp;
 using nlohmann::json;
-
-constexpr std::int64_t minute_ms = 60'000;
-constexpr std::int64_t day_ms = 24 * 60 * minute_ms;
-
-// Making one takes longer than a Turn; each thread keeps its own, since using one is not const.
-const icu::TimeZone* zone_named(const std::string& name) {
-  constexpr std::size_t max_kept = 64;
-  thread_local std::unordered_map<std::string, std::unique_ptr<icu::TimeZone>> kept;
-  if (const auto found = kept.find(name); found != kept.end()) return found->second.get();
-  if (kept.size() >= max_kept) kept.clear();
-  std::unique_ptr<icu::TimeZone> zone(
-      icu::TimeZone::createTimeZone(icu::UnicodeString::fromUTF8(name)));
-  if (zone && *zone == icu::TimeZone::getUnknown()) zone.reset();
-  return kept.emplace(name, std::move(zone)).first->second.get();
-}
-
-enum class Given { utc, local };
-std::int64_t offset_at(const icu::TimeZone& zone, std::int64_t time, Given given) {
-  std::int32_t raw = 0;
-  std::int32_t saving = 0;
-  UErrorCode status = U_ZERO_ERROR;
-  zone.getOffset(static_cast<UDate>(time), given == Given::local, raw, saving, status);
-  return U_SUCCESS(status) ? std::int64_t{raw} + saving : 0;
-}
-
-std::int64_t floor_day(std::int64_t local_ms) {
-  return (local_ms >= 0 ? local_ms : local_ms - day_ms + 1) / day_ms;
-}
 
 bool is_quiet(const QuietHours& quiet, std::int64_t minute) {
   if (quiet.from < quiet.to) return minute >= quiet.from && minute < quiet.to;
@@ -51,24 +21,24 @@ bool is_quiet(const QuietHours& quiet, std::int64_t minute) {
 }  // namespace
 
 Timestamp past_quiet_hours(const std::optional<QuietHours>& quiet, Timestamp time) {
-  const icu::TimeZone* zone = quiet ? zone_named(quiet->timezone) : nullptr;
-  if (zone == nullptr) return time;
-  const std::int64_t utc = model::to_unix_ms(time);
-  const std::int64_t local = utc + offset_at(*zone, utc, Given::utc);
-  const std::int64_t day = floor_day(local);
+  const auto zone = quiet ? TimeZone::find(quiet->timezone) : std::nullopt;
+  if (!zone) return time;
+  const std::int64_t local = zone->local(time);
+  const std::int64_t day = day_of_local(local);
   const std::int64_t minute = (local - day * day_ms) / minute_ms;
   if (!is_quiet(*quiet, minute)) return time;
   std::int64_t end = day * day_ms + quiet->to * minute_ms;
   if (end <= local) end += day_ms;
-  const std::int64_t end_utc = end - offset_at(*zone, end, Given::local);
-  // Where a clock is put back within quiet hours, their end by the clock may lie behind us.
-  return std::max(time, model::from_unix_ms(end_utc));
+  // Where a clock is put back, it shows their end twice, and the first time may lie behind us.
+  for (const auto shown : zone->when(end)) {
+    if (shown >= time) return shown;
+  }
+  return std::max(time, zone->first(end));
 }
 
 std::int64_t day_of(const std::optional<QuietHours>& quiet, Timestamp time) {
-  const std::int64_t utc = model::to_unix_ms(time);
-  const icu::TimeZone* zone = quiet ? zone_named(quiet->timezone) : nullptr;
-  return floor_day(zone == nullptr ? utc : utc + offset_at(*zone, utc, Given::utc));
+  const auto zone = quiet ? TimeZone::find(quiet->timezone) : std::nullopt;
+  return day_of_local(zone ? zone->local(time) : model::to_unix_ms(time));
 }
 
 bool FollowUpCounts::allow(const model::Journey& journey, Timestamp time) const {

@@ -21,6 +21,7 @@ struct Store::Impl {
         outbox(*database, committer),
         calls(*database),
         follow_ups(*database, committer),
+        schedules(*database, committer),
         dead_letters(*database, committer),
         append_keys(*database, committer),
         attempts(*database, committer),
@@ -39,6 +40,7 @@ struct Store::Impl {
   Outbox outbox;
   Calls calls;
   FollowUps follow_ups;
+  Schedules schedules;
   DeadLetters dead_letters;
   AppendKeys append_keys;
   Attempts attempts;
@@ -136,6 +138,9 @@ Calls& Store::calls() {
 }
 FollowUps& Store::follow_ups() {
   return impl_->follow_ups;
+}
+Schedules& Store::schedules() {
+  return impl_->schedules;
 }
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;

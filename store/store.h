@@ -18,6 +18,7 @@
 #include "store/oauth.h"
 #include "store/outbox.h"
 #include "store/proactive.h"
+#include "store/schedules.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
 #include "store/usage.h"
@@ -59,6 +60,7 @@ class Store {
   [[nodiscard]] Outbox& outbox();
   [[nodiscard]] Calls& calls();
   [[nodiscard]] FollowUps& follow_ups();
+  [[nodiscard]] Schedules& schedules();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();

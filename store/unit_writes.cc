@@ -50,6 +50,9 @@ bool claim_available(Connection& connection, const Claim& claim, std::int64_t se
           .value<std::int64_t>("SELECT 1 FROM follow_ups WHERE id = :i AND session = :s", claim.id,
                                session)
           .has_value();
+    case Claim::Kind::schedule:
+      return connection.value<std::int64_t>("SELECT 1 FROM schedules WHERE claim = :c", claim.id)
+          .has_value();
   }
   return false;
 }
@@ -79,7 +82,20 @@ void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
     case Claim::Kind::follow_up:
       connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
       break;
+    case Claim::Kind::schedule:
+      break;  // move_schedule knows where it goes on
   }
+}
+
+void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
+  if (!fired.next) {
+    connection.run("DELETE FROM schedules WHERE claim = :c", fired.claim);
+    return;
+  }
+  connection.run(
+      "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
+      " fired = fired + 1 WHERE claim = :c",
+      to_unix_ms(*fired.next), fired.claim);
 }
 
 std::int64_t write_session(Connection& connection, const EncodedUnit& encoded,
@@ -325,6 +341,7 @@ Outcome apply(Connection& connection, const EncodedUnit& encoded, model::Timesta
   const std::int64_t session = write_session(connection, encoded, stored);
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : unit.claims) consume(connection, claim, now);
+  for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
   if (unit.execution_abandoned) abandon_execution(connection, session, now);
   // Before this Unit's own outputs and follow-ups: they are younger.
   if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session);

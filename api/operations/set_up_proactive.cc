@@ -28,16 +28,6 @@ struct Wanted {
   store::Jobs::Creation creation;
 };
 
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const auto byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
-  return text;
-}
-
 Result<Wanted> read_wanted(const Call& call, Services& services) {
   auto id = id_of(call, "projectId");
   if (!id) return model::fail(id.error());
@@ -61,8 +51,7 @@ Result<Wanted> read_wanted(const Call& call, Services& services) {
   wanted.creation.organisation_id = project->organisation_id;
   wanted.creation.max_per_month = static_cast<std::int64_t>(services.options.quota.jobs_per_month);
   if (*key) {
-    wanted.creation.keyed =
-        store::KeyedAnswer{{(*key)->scope, (*key)->key, hex((*key)->body_hash)}, {}};
+    wanted.creation.keyed = store::KeyedAnswer{answer_key(**key), {}};
   }
   return wanted;
 }

@@ -3,7 +3,9 @@
 
 The demo starts a daemon on the embedded default, a webhook receiver and a slow order desk, shows the transcript as it
 happens, kills the daemon with -9 in the middle, and then counts: exit 0 only if nothing was lost, doubled or out of
-order. In the end the customer falls silent, and is followed up. With --serve it leaves a daemon up with the same project and prints the curl lines to try.
+order. In the end proactive follow-up is set up, with its progress shown; the customer falls silent, is followed up, and
+cancels the next follow-up by an answer. With --serve it leaves a daemon up with the same project and prints the curl lines
+to try.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from webhook_receiver import Receiver  # noqa: E402
 
 SECRET = "whsec_dGhlIHNob3AncyBzZWNyZXQgb2YgdGhlIGRlbW8="
 CRM_TOKEN = "crm-token-of-the-demo"
+PROVISIONING_TOKEN = "provisioning-token-of-the-demo"
 CRM_IN_BUNDLE = "http://127.0.0.1:9101"
 USER, SESSION = "ann", "ann-1"
 FOLLOW_UP = "Is there anything else that I can do for you?"
@@ -50,7 +53,7 @@ class Screen:
 
 
 class OrderDesk:
-    """The upstream that the Flow asks: checks its bearer token and takes a second and a half for an answer."""
+    """The upstreams: the one that the Flow asks takes a second and a half for an answer, provisioning a second."""
 
     def __init__(self):
         desk = self
@@ -68,6 +71,15 @@ class OrderDesk:
                 self.end_headers()
                 self.wfile.write(body)
 
+            def do_POST(self):
+                """The service that the tenants of proactive follow-up are announced to."""
+                self.rfile.read(int(self.headers["Content-Length"]))
+                desk.waiting.wait(1)
+                known = self.headers["Authorization"] == f"Bearer {PROVISIONING_TOKEN}"
+                self.send_response(201 if known else 401)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
             def log_message(self, *_):
                 pass
 
@@ -84,7 +96,8 @@ class Shop:
         self.screen = screen
         self.desk = OrderDesk()
         self.receiver = Receiver(SECRET)
-        self.daemon = Daemon(binaries, folder, port=port, environment={
+        provisioning = f'{{url: "{self.desk.url}/tenants", token: "{PROVISIONING_TOKEN}"}}'
+        self.daemon = Daemon(binaries, folder, f"proactive: {{provisioning: {provisioning}}}\n", port=port, environment={
             "CRM_TOKEN": CRM_TOKEN, "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET})
         self.accepted = []
         self.answers = []

@@ -20,12 +20,13 @@ constexpr std::array<std::pair<EventType, std::string_view>, 6> event_types{{
     {EventType::notify, "notify"},
 }};
 
-constexpr std::array<std::pair<Claim::Kind, std::string_view>, 5> claim_kinds{{
+constexpr std::array<std::pair<Claim::Kind, std::string_view>, 6> claim_kinds{{
     {Claim::Kind::keyed_event, "keyedEvent"},
     {Claim::Kind::pending_call, "pendingCall"},
     {Claim::Kind::timer, "timer"},
     {Claim::Kind::dead_letter, "deadLetter"},
     {Claim::Kind::follow_up, "followUp"},
+    {Claim::Kind::schedule, "schedule"},
 }};
 
 nlohmann::json encode_claim(const Claim& claim) {

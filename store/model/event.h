@@ -58,6 +58,7 @@ struct Claim {
     timer,         // consumed by deleting the timer's row
     dead_letter,   // a replay; consumed by setting the dead letter to `replayed`
     follow_up,     // consumed by deleting the follow-up's row when it runs, not before
+    schedule,      // of a scheduled inject; its row goes on to its next time, or is deleted
   };
   Kind kind = Kind::keyed_event;
   std::string id;

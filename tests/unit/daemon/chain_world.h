@@ -116,6 +116,7 @@ class ChainTest : public testing::Test {
             .dead_letters = store_->dead_letters(),
             .attempts = store_->attempts(),
             .follow_ups = store_->follow_ups(),
+            .schedules = store_->schedules(),
             .usage = store_->usage(),
             .assets = *cache_,
             .waiters = waiters_,

@@ -143,6 +143,19 @@ TEST_F(FollowUps, AQuestionOfTheFollowUpFlowGetsTheAnswer) {
   EXPECT_EQ(texts().back(), "Hello Ann") << "the Endpoint's Flow waited meanwhile";
 }
 
+TEST_F(FollowUps, AQuestionOfAFlowThatTheFollowUpFlowEntersGetsTheAnswer) {
+  run({message("ask")});
+  write("UPDATE sessions SET context = '{\"deep\": true, \"survey\": true}'");
+  pass(20min);
+  EXPECT_EQ(texts().back(), "How deep?");
+  run({message("very")});
+  EXPECT_EQ(texts().back(), "How was it?") << "it comes back to the Flow that entered it";
+  run({message("fine")});
+  EXPECT_EQ(texts().back(), "Noted: fine");
+  run({message("Ann")});
+  EXPECT_EQ(texts().back(), "Hello Ann") << "the Endpoint's Flow waited meanwhile";
+}
+
 TEST_F(FollowUps, MonthlyQuotaOfTheTenantDropsWhatIsBeyondIt) {
   write("UPDATE proactive_tenants SET follow_ups_per_month = 1");
   store_->assets().bump_generation();

@@ -33,10 +33,15 @@ flows:
   - name: Nudge
     nodes:
       - say: "Still there?"
+      - if: context.deep
+        then: [{executeFlow: Deep}]
       - if: context.survey
         then:
           - question: {text: "How was it?", storeIn: context.mood}
           - say: "Noted: {{context.mood}}"
+  - name: Deep
+    nodes:
+      - question: {text: "How deep?", storeIn: context.depth}
 endpoints:
   - {name: quiet, flow: Talk, sessionExpiry: 30m}
   - {name: hooked, flow: Talk, output: {webhook: {url: "https://example.com/hook"}}}
