@@ -25,6 +25,9 @@ extern const Operation knowledge_chunks_operation;
 extern const Operation list_tasks_operation;
 extern const Operation show_task_operation;
 extern const Operation cancel_task_operation;
+extern const Operation manage_tasks_operation;
+extern const Operation manage_task_operation;
+extern const Operation manage_cancel_task_operation;
 
 extern const Operation deprecate_password_operation;
 
@@ -62,6 +65,11 @@ extern const Operation show_dead_letter_operation;
 extern const Operation replay_dead_letter_operation;
 extern const Operation discard_dead_letter_operation;
 extern const Operation management_inject_operation;
+extern const Operation create_schedule_operation;
+extern const Operation list_schedules_operation;
+extern const Operation show_schedule_operation;
+extern const Operation cancel_schedule_operation;
+extern const Operation reschedule_operation;
 extern const Operation status_operation;
 
 extern const Operation openapi_json_operation;

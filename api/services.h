@@ -10,6 +10,7 @@
 #include "store/model/clock.h"
 #include "store/model/event.h"
 #include "store/model/live.h"
+#include "store/model/schedule.h"
 
 namespace conversed::store {
 class Store;
@@ -81,6 +82,9 @@ struct Services {
   // Has outputs delivered that have become pending in the store (Deliverer::offer_from_store).
   // Called on the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};
+
+  // Has the scheduler know of a schedule whose next time has just been stored.
+  std::function<void(const model::Schedule&)> schedule = {};
 
   // For metrics: told of the answer of each inject that had a route, refused ones included.
   AnswerObserver on_inject_answered = {};

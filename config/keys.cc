@@ -122,6 +122,9 @@ constexpr Key table[] = {
         {0, no_limit},
         "What language models may count, in their tokens, for one organisation in a calendar month "
         "(UTC); beyond it llmPrompt and aiAgent fail with quota_exhausted. 0: unlimited."),
+    whole("quota.follow_ups_per_month", CONVERSED_FIELD(quota.follow_ups_per_month), {0, no_limit},
+          "Follow-ups that a project set up from now on sends in a calendar month (UTC); what is "
+          "due beyond it is dropped. 0: unlimited."),
 
     duration("oauth.access_token_lifetime", CONVERSED_FIELD(oauth.access_token_lifetime),
              {minute, 30 * day}, "How long an OAuth access token is good for."),
@@ -158,6 +161,22 @@ constexpr Key table[] = {
 
     flag("proactive.enabled", CONVERSED_FIELD(proactive.enabled),
          "Whether proactive set-up is offered; if not, it answers 501."),
+    text("proactive.provisioning.url", CONVERSED_FIELD(proactive.provisioning.url),
+         "Where set-up announces each project's tenant by POST, and withdraws it by DELETE of "
+         "URL/{tenant id}. Nothing: the tenant is kept here alone."),
+    secret("proactive.provisioning.token", CONVERSED_FIELD(proactive.provisioning.token),
+           "Sent to the provisioning service as a bearer token. Prefer the environment variable; "
+           "it is never printed."),
+    duration("proactive.provisioning.timeout", CONVERSED_FIELD(proactive.provisioning.timeout),
+             {100, 10 * minute}, "How long one request to the provisioning service may take."),
+    duration("proactive.provisioning.retry_for", CONVERSED_FIELD(proactive.provisioning.retry_for),
+             {0, day},
+             "How long a provisioning service that fails is tried again before the set-up ends in "
+             "error."),
+
+    duration("jobs.retention", CONVERSED_FIELD(jobs.retention), {minute, 3650 * day},
+             "How long jobs that were cancelled or failed are shown; done set-ups stay for as long "
+             "as their project is set up."),
 
     reloads(networks(
         "egress.allow", CONVERSED_FIELD(egress.allow),

@@ -350,6 +350,10 @@ void Loader::check_together() {
           "this build has no postgres driver; it supports sqlite");
   require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",
           "is required by store.driver postgres");
+  const std::string& provisioning = s.proactive.provisioning.url;
+  require(provisioning.empty() || provisioning.starts_with("http://") ||
+              provisioning.starts_with("https://"),
+          "proactive.provisioning.url", "must begin with http:// or https://");
   require(s.contact_center.secret.empty() || s.contact_center.secret_file.empty(),
           "contact_center.secret_file", "is given besides contact_center.secret; give one of them");
   require(s.listen.port == 0 || s.listen.port != s.admin.port, "admin.port",

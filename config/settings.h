@@ -116,6 +116,7 @@ struct QuotaSettings {
   std::uint64_t jobs_per_month = 0;
   std::uint64_t tokens = 0;
   std::uint64_t model_tokens_per_month = 0;
+  std::uint64_t follow_ups_per_month = 0;  // of one project
   bool operator==(const QuotaSettings&) const = default;
 };
 
@@ -143,9 +144,24 @@ struct ContactCenterSettings {
   bool operator==(const ContactCenterSettings&) const = default;
 };
 
+// The service that is told of each tenant; without a URL there is none.
+struct ProvisioningSettings {
+  std::string url;
+  Secret token;
+  Duration timeout = std::chrono::seconds(10);
+  Duration retry_for = std::chrono::minutes(2);
+  bool operator==(const ProvisioningSettings&) const = default;
+};
+
 struct ProactiveSettings {
   bool enabled = true;
+  ProvisioningSettings provisioning;
   bool operator==(const ProactiveSettings&) const = default;
+};
+
+struct JobSettings {
+  Duration retention = std::chrono::days(30);
+  bool operator==(const JobSettings&) const = default;
 };
 
 struct EgressSettings {
@@ -205,6 +221,7 @@ struct Settings {
   SignInSettings sign_in;
   ContactCenterSettings contact_center;
   ProactiveSettings proactive;
+  JobSettings jobs;
   EgressSettings egress;
   DeliverySettings delivery;
   CallSettings calls;

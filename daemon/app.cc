@@ -29,10 +29,12 @@
 #include "daemon/egress.h"
 #include "daemon/embedded.h"
 #include "daemon/http_client.h"
+#include "daemon/job_worker.h"
 #include "daemon/late_log.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/part_settings.h"
+#include "daemon/proactive_setup.h"
 #include "daemon/recovery.h"
 #include "daemon/reload.h"
 #include "daemon/scheduler.h"
@@ -103,7 +105,7 @@ struct App::Parts {
   api::BusySessions busy;
   api::AnswerWaiters waiters;
   api::OutputWatch watch;
-  api::JobWatch job_watch;
+  api::KeyWatch job_watch;
   api::BlockingPool pool;
   api::BlockingPool sign_ins;
 
@@ -112,6 +114,8 @@ struct App::Parts {
   Deliverer deliverer;
   Caller caller;
   Scheduler scheduler;
+  ProactiveSetup setup;
+  JobWorker job_worker;
 
   Recovery recovery;
   bool recovery_begun = false;  // from then on the store says that a daemon runs
@@ -154,10 +158,16 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
       caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
       scheduler({.heartbeats = &heartbeats}, *store, append_event(), time, metrics),
+      setup(proactive_setup_settings(all), *store, upstreams),
+      job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
+                 JobWorker::Others::none),
       recovery(*store, time),
       supervisor(ServiceManager(), heartbeats, [this] { return progress(); }) {
   metrics.add_source([this] { update_metrics(); });
-  store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
+  store->jobs().on_change([this](const std::string& id) {
+    job_watch.notify(id);
+    job_worker.offer(id);
+  });
 }
 
 AppendEvent App::Parts::append_event() {
@@ -172,6 +182,9 @@ ChainContext App::Parts::chain_context() {
           .answers = store->answers(),
           .dead_letters = store->dead_letters(),
           .attempts = store->attempts(),
+          .follow_ups = store->follow_ups(),
+          .schedules = store->schedules(),
+          .usage = store->usage(),
           .assets = assets,
           .waiters = waiters,
           .clock = clock,
@@ -188,6 +201,8 @@ TurnPorts App::Parts::ports() {
               [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
           .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
           .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
+          .follow_up = [this](model::FollowUp waits) { scheduler.offer(std::move(waits)); },
+          .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
           .counted = [this](const std::string& organisation_id,
                             std::int64_t injects) { quota.committed(organisation_id, injects); },
           .fatal = [this](const model::Error& error) { die(error); },
@@ -226,8 +241,8 @@ Result<void> App::Parts::start() {
   store->committer().start();
   if (!ranges) events.hold();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
-  for (Service* service :
-       std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer, &caller, &scheduler}) {
+  for (Service* service : std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer,
+                                                          &caller, &scheduler, &job_worker}) {
     if (auto started = service->start(); !started) return fail(started.error());
   }
   if (ranges) return start_consuming(*ranges);
@@ -263,6 +278,7 @@ Result<void> App::Parts::start_listening() {
             if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
           },
       .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+      .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
       .on_inject_answered =
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);
@@ -369,9 +385,12 @@ void App::Parts::update_metrics() {
   }
   metrics.events_appended.raise_to(events.appended());
   if (consuming.load()) {  // before, there is no worker
-    metrics.turns.raise_to(worker->counts().turns.load());
-    metrics.turn_conflicts.raise_to(worker->counts().conflicts.load());
-    metrics.dead_letters.raise_to(worker->counts().dead_letters.load());
+    const auto& counts = worker->counts();
+    metrics.turns.raise_to(counts.turns.load());
+    metrics.turn_conflicts.raise_to(counts.conflicts.load());
+    metrics.follow_ups_sent.raise_to(counts.follow_ups_sent.load());
+    metrics.follow_ups_dropped.raise_to(counts.follow_ups_dropped.load());
+    metrics.dead_letters.raise_to(counts.dead_letters.load());
   }
   metrics.commits.raise_to(store->committer().transactions());
   metrics.committed_units.raise_to(store->committer().units());
@@ -414,6 +433,7 @@ void App::Parts::stop(milliseconds limit) {
   // requests, marks of deliveries.
   store->committer().stop_retrying();
   if (!finished) store->committer().stop();
+  job_worker.stop();
   // Not before: a Turn in hand may hold an answer that goes to nobody else.
   waiters.stop();
   if (server) {

@@ -111,7 +111,9 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged) {
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
   if (!*claimed) return {};  // it has had its effects, or what it answers is gone
+  if (is_too_late(*event)) return {};
   count_use(*event);
+  if (event->type == EventType::user_message) cancel_follow_ups();
   // What is only said waits for no execution.
   const bool waits = is_input(event->type) ? must_wait() : is_notify(event->type) && !may_start();
   if (waits) {
@@ -173,6 +175,10 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
       if (!letter || letter->state != store::DeadLetterState::fresh) return false;
       break;
     }
+    case Claim::Kind::follow_up:
+      return follow_up_waits(claim.id);
+    case Claim::Kind::schedule:
+      return take_schedule(event);
   }
   chain_.unit.claims.push_back(claim);
   return true;
@@ -181,6 +187,14 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
 // Runs an event that nothing holds back, unless it is known to fail. `at`: none from the inbox.
 Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts,
                                  const std::optional<model::Position>& at) {
+  if (event.claim && event.claim->kind == Claim::Kind::follow_up) {
+    // Not before it runs: what the user said while it waited has taken it back.
+    auto waits = follow_up_waits(event.claim->id);
+    if (!waits) return fail(waits.error());
+    if (!*waits) return {};
+    chain_.unit.claims.push_back(*event.claim);
+  }
+  if (event.type == EventType::user_message) cancel_follow_ups();
   if (chain_.first_started.empty()) chain_.first_started = event.id;
   if (!damage_.empty()) return bury_damaged(event, parts);
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
@@ -200,8 +214,18 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
   return run(event);
 }
 
-Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint& endpoint) {
-  if (is_input(event.type)) return context_.assets.newest_flow(endpoint.flow_id);
+Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint& endpoint,
+                                       const model::ProjectAssets& assets) {
+  if (event.follow_up && !event.follow_up->flow_id.empty()) {
+    return context_.assets.newest_flow(event.follow_up->flow_id);
+  }
+  if (is_input(event.type)) {
+    const bool afresh = flows::starts_afresh(session_, endpoint, event.accepted_at);
+    const auto follow_up =
+        assets.flow_ids.find(afresh ? std::string() : flows::follow_up_flow_of(session_));
+    return context_.assets.newest_flow(follow_up != assets.flow_ids.end() ? follow_up->second
+                                                                          : endpoint.flow_id);
+  }
   return context_.assets.flow(session_.execution->flow_id, session_.execution->flow_version);
 }
 
@@ -218,18 +242,26 @@ Result<void> ChainBuilder::run(const Event& event) {
     return refuse("its Endpoint is gone");
   }
   if (is_notify(event.type)) return say(event, *endpoint);
-  auto flow = flow_for(event, **endpoint);
-  if (!flow) {
-    if (is_store_failure(flow.error())) return fail(flow.error());
-    return refuse("its Flow can't run: " + flow.error().message);
-  }
   auto assets = context_.assets.project(input_.key.project_id);
   if (!assets) {
     if (is_store_failure(assets.error())) return fail(assets.error());
     return refuse("its project can't be read: " + assets.error().message);
   }
+  if (event.type == EventType::follow_up && event.follow_up) {
+    auto taken = take_up(event, *endpoint, **assets);
+    if (!taken) return fail(taken.error());
+    if (*taken == FollowUp::settled) return {};
+  }
+  auto flow = flow_for(event, **endpoint, **assets);
+  if (!flow) {
+    if (is_store_failure(flow.error())) return fail(flow.error());
+    return refuse("its Flow can't run: " + flow.error().message);
+  }
   ++chain_.turns;
   running_ = session_.execution.value_or(model::Execution{});
+  const bool is_other = (*flow)->version.flow_id != (*endpoint)->flow_id;
+  const bool is_follow_up =
+      event.type == EventType::follow_up || !flows::follow_up_flow_of(session_).empty();
   const ProjectLibrary library(context_.assets, **assets);
   try {
     auto effects = flows::run_turn({.flow = *(*flow)->flow,
@@ -241,7 +273,8 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .now = context_.clock.now(),
                                     .limits = context_.limits,
                                     .flow_version = (*flow)->version.version,
-                                    .library = &library});
+                                    .library = &library,
+                                    .is_follow_up_flow = is_other && is_follow_up});
     // Looking for another Flow or a lexicon can meet a store that is down.
     if (!effects && is_store_failure(effects.error())) return fail(effects.error());
     if (!effects) return refuse(effects.error().message);
@@ -294,6 +327,9 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
     profile_.data = std::move(effects.profile->data);
     chain_.unit.profile = store::ProfileWrite{profile_.data};
   }
+  if (effects.follow_ups_cancelled) cancel_follow_ups();
+  std::move(effects.follow_ups.begin(), effects.follow_ups.end(),
+            std::back_inserter(chain_.unit.follow_ups));
   if (effects.call) chain_.unit.calls_started.push_back(std::move(*effects.call));
   std::move(effects.log.begin(), effects.log.end(), std::back_inserter(chain_.log_lines));
   chain_.changes = true;
@@ -348,6 +384,7 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
   }
   for (auto& output : outputs) {
     output.delivery = delivery;
+    output.withdrawable = execution.source == EventType::follow_up && delivery == Delivery::pending;
     chain_.unit.outputs.push_back(std::move(output));
   }
   return {};

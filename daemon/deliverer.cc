@@ -44,14 +44,20 @@ struct Completion {
   DeliveryQueue::Session* session;  // stays while it is in flight
   HttpOutcome outcome;
 };
+// Whether a follow-up's delivery may begin.
+struct Begun {
+  DeliveryQueue::Session* session;  // stays while it is in flight
+  model::Result<void> allowed;
+};
 struct Letters {
   std::vector<Offer> offers;
+  std::vector<Begun> begun;
   std::vector<Completion> completions;
   std::optional<bool> barrier;  // passed, or the store stopped
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
-    return offers.empty() && completions.empty() && !barrier && !wake && !stop;
+    return offers.empty() && completions.empty() && begun.empty() && !barrier && !wake && !stop;
   }
 };
 
@@ -118,6 +124,8 @@ class Deliverer::Engine {
   void give_up(DeliveryQueue::Session& session, const std::string& reason);
   void send_ready();
   void prepare(DeliveryQueue::Session& session, std::vector<HttpClient::Exchange>& batch);
+  void ask_to_begin(DeliveryQueue::Session& session);
+  void begin(const Begun& begun, std::vector<HttpClient::Exchange>& batch);
   [[nodiscard]] model::Result<const Target*> target_of(const std::string& endpoint_id);
   void sweep_on();
   void plan_sweep(SteadyClock::time_point now);
@@ -198,6 +206,9 @@ void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
     }
   }
   for (auto& completion : letters.completions) finish(*completion.session, completion.outcome);
+  std::vector<HttpClient::Exchange> batch;
+  for (const auto& begun : letters.begun) begin(begun, batch);
+  http_.send(std::move(batch));
   // After the offers: that all of them have come is what the barrier says.
   if (letters.barrier) barrier_ = letters.barrier;
 }
@@ -287,6 +298,7 @@ void Deliverer::Engine::send_ready() {
 void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
                                 std::vector<HttpClient::Exchange>& batch) {
   const auto& output = session.outputs.front();
+  if (output.withdrawable) return ask_to_begin(session);
   const auto target = target_of(session.key.endpoint_id);
   if (!target) {
     queue_.retry(session, clock_.now() + store_retry);
@@ -314,6 +326,31 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
            letters.completions.push_back({&session, std::move(outcome)});
          });
        }});
+}
+
+// What a follow-up says is taken back by the user's next message until its delivery begins; which
+// of the two comes first is for the store to decide.
+void Deliverer::Engine::ask_to_begin(DeliveryQueue::Session& session) {
+  store_.follow_ups().begin_delivery(
+      session.key, session.outputs.front().seq,
+      [mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
+        mailbox->put([&](Letters& letters) { letters.begun.push_back({&session, done}); });
+      });
+}
+
+void Deliverer::Engine::begin(const Begun& begun, std::vector<HttpClient::Exchange>& batch) {
+  DeliveryQueue::Session& session = *begun.session;
+  if (!begun.allowed && begun.allowed.error().code == model::Errc::not_found) {
+    metrics_.deliveries(DeliveryOutcome::dropped).add();
+    queue_.done(session);
+    return;
+  }
+  if (stop_ || !begun.allowed) {
+    queue_.retry(session, clock_.now() + store_retry);
+    return;
+  }
+  session.outputs.front().withdrawable = false;
+  prepare(session, batch);
 }
 
 model::Result<const Target*> Deliverer::Engine::target_of(const std::string& endpoint_id) {

@@ -49,7 +49,7 @@ model::Result<std::unique_ptr<store::Store>> open_embedded_store(const config::S
   store.master_key = settings.master_key;
   // One for each worker, reactor thread, management thread and the sign-in thread, and some for
   // the services, so that none waits.
-  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 10);
+  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 12);
   return store::Store::open(store, clock);
 }
 

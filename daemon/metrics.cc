@@ -141,6 +141,10 @@ Metrics::Metrics()
       model_completion_tokens(
           impl_->counter("conversed_model_completion_tokens_total",
                          "Tokens of answers, as language models counted them.")),
+      follow_ups_sent(
+          impl_->counter("conversed_follow_ups_sent_total", "Follow-ups of silent users.")),
+      follow_ups_dropped(impl_->counter("conversed_follow_ups_dropped_total",
+                                        "Follow-ups that came too late, or were too many.")),
       accept_seconds(impl_->histogram("conversed_accept_seconds",
                                       "From an inject's whole request to its durable accept.",
                                       latency_buckets())),

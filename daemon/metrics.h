@@ -88,6 +88,8 @@ class Metrics {
   Counter timers_fired;
   Counter model_prompt_tokens;      // as language models count them
   Counter model_completion_tokens;  // likewise
+  Counter follow_ups_sent;
+  Counter follow_ups_dropped;
   Histogram accept_seconds;         // from an inject's whole request to its durable accept
   Histogram turn_seconds;           // of one chain of Turns, its reads included
   Histogram delivery_seconds;       // of one POST to a webhook

@@ -152,4 +152,22 @@ CallerSettings caller_settings(const config::Settings& all, model::Heartbeats& h
   return caller;
 }
 
+ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings) {
+  const config::ProvisioningSettings& provisioning = settings.proactive.provisioning;
+  ProactiveSetupSettings setup;
+  setup.follow_ups_per_month = static_cast<std::int64_t>(settings.quota.follow_ups_per_month);
+  setup.provisioning_url = provisioning.url;
+  while (setup.provisioning_url.ends_with('/')) setup.provisioning_url.pop_back();
+  setup.provisioning_token = provisioning.token.reveal();
+  setup.timeout = provisioning.timeout;
+  setup.retry_for = provisioning.retry_for;
+  return setup;
+}
+
+JobWorkerSettings job_worker_settings(const config::JobSettings& settings) {
+  JobWorkerSettings worker;
+  worker.retention = settings.retention;
+  return worker;
+}
+
 }  // namespace conversed::daemon

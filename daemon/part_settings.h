@@ -13,6 +13,8 @@
 #include "daemon/caller.h"
 #include "daemon/deliverer.h"
 #include "daemon/http_client.h"
+#include "daemon/job_worker.h"
+#include "daemon/proactive_setup.h"
 #include "flows/turn.h"
 #include "queue/kafka_log.h"
 #include "queue/lanes.h"
@@ -47,5 +49,7 @@ void report_key_file(api::KeyFileNews news, std::string_view message);
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::Settings& all,
                                              model::Heartbeats& heartbeats);
+[[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
+[[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings);
 
 }  // namespace conversed::daemon

@@ -122,6 +122,7 @@ void TurnWorker::attempt(const TaskPtr& task) {
   task->chain.unit.key = unit.key;
   task->chain.unit.outputs = unit.outputs;
   task->chain.unit.calls_started = unit.calls_started;
+  task->chain.unit.follow_ups = unit.follow_ups;
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
@@ -175,6 +176,8 @@ void TurnWorker::let_out(Task& task) {
   const auto& key = chain.unit.key;
   counts_.turns += chain.turns;
   counts_.dead_letters += chain.unit.dead_letters.size();
+  counts_.follow_ups_sent += chain.follow_ups_sent;
+  counts_.follow_ups_dropped += chain.follow_ups_dropped;
   for (const auto& line : chain.log_lines) {
     log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
   }
@@ -208,6 +211,8 @@ void TurnWorker::let_out(Task& task) {
   for (auto& call : chain.unit.calls_started) {
     (call.due_at ? ports_.timer : ports_.call)(std::move(call));
   }
+  for (auto& follow_up : chain.unit.follow_ups) ports_.follow_up(std::move(follow_up));
+  for (auto& schedule : chain.schedules) ports_.schedule(std::move(schedule));
   std::erase_if(chain.unit.outputs, [](const model::Output& output) {
     return output.delivery != model::Delivery::pending;
   });

@@ -57,7 +57,7 @@ class BundleReader {
   void read_endpoint(const View& view);
   void read_output(const View& view, model::BundleEndpoint& endpoint);
   void read_proactive(const Fields& top);
-  static void read_journey(const View& view);
+  void read_journey(const View& view);
 
   const View root_;
   const Environment& environment_;

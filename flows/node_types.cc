@@ -7,12 +7,14 @@ namespace conversed::flows {
 namespace {
 
 // By name: find_node_type searches by halves.
-constexpr std::array<const NodeType*, 29> all{
+constexpr std::array<const NodeType*, 31> all{
     &add_lexicon_keyphrase_node,
     &add_to_context_node,
     &ai_agent_node,
+    &cancel_follow_up_node,
     &copy_slots_to_context_node,
     &execute_flow_node,
+    &follow_up_node,
     &go_to_node,
     &handover_node,
     &http_request_node,

@@ -163,7 +163,7 @@ void Turn::set_input_error(std::string_view code, std::string_view message, int 
 
 Result<nlohmann::json*> Turn::memory() {
   // Two Flows may have Nodes of one address. Names of Flows hold no line feed.
-  const bool own = flow().name() == input_.flow.name();
+  const bool own = !input_.is_follow_up_flow && flow().name() == input_.flow.name();
   const std::string key = own ? here().address : flow().name() + '\n' + here().address;
   const auto found = memory_.find(key);
   if (found != memory_.end()) return &*found;
@@ -351,6 +351,43 @@ void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
   if (takes_hit(slot.size() + json_size(hit, input_.limits.slot_bytes))) {
     put_hit(input_object_["slots"], slot, std::move(hit));
   }
+}
+
+Result<void> Turn::follow_up(FollowUpWish wish) {
+  constexpr std::int64_t most = 20;
+  if (++follow_ups_made_ > most) {
+    return failure(model::Errc::too_large,
+                   "more than " + std::to_string(most) + " follow-ups in one execution");
+  }
+  if (wish.text.size() + json_size(wish.data, input_.limits.output_bytes) >
+      input_.limits.output_bytes) {
+    return failure(
+        model::Errc::too_large,
+        "a follow-up of more than " + std::to_string(input_.limits.output_bytes) + " bytes");
+  }
+  if (!nests_within(wish.data, input_.limits.value_depth)) {
+    return failure(model::Errc::too_large, "the data of a follow-up is nested too deeply");
+  }
+  follow_ups_settled_ = true;
+  const auto& journey = input_.assets.journey;
+  model::FollowUp made;
+  made.id = execution_.input_id + "-f" + std::to_string(follow_ups_made_);
+  made.session = effects_.session.key;
+  made.trace_id = execution_.trace_id;
+  made.due_at = input_.event.accepted_at + wish.after;
+  if (journey) made.due_at = past_quiet_hours(journey->quiet_hours, made.due_at);
+  if (wish.expires_after) made.plan.expires_at = input_.event.accepted_at + *wish.expires_after;
+  made.plan.flow_id = std::move(wish.flow_id);
+  made.text = std::move(wish.text);
+  made.data = std::move(wish.data);
+  effects_.follow_ups.push_back(std::move(made));
+  return {};
+}
+
+void Turn::cancel_follow_ups() {
+  follow_ups_settled_ = true;
+  effects_.follow_ups_cancelled = true;
+  effects_.follow_ups.clear();
 }
 
 std::size_t Turn::random_below(std::size_t bound) {

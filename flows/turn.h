@@ -13,6 +13,7 @@
 #include "flows/expression/path.h"
 #include "flows/expression/scope.h"
 #include "flows/flow.h"
+#include "flows/follow_up.h"
 #include "flows/library.h"
 #include "store/model/assets.h"
 #include "store/model/effects.h"
@@ -56,6 +57,8 @@ struct TurnInput {
   const Limits& limits;
   std::int64_t flow_version = 0;     // of `flow`: an execution that begins is pinned to it
   const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
+  // `flow` is not the Endpoint's own: a follow-up has begun it, or `follow_up_flow_of` names it.
+  bool is_follow_up_flow = false;
 };
 
 // Runs a Flow until it waits, ends or needs something from outside.
@@ -64,7 +67,10 @@ struct TurnInput {
 //   last activity is longer ago than the Endpoint's `session_expiry` (by accept times), starts
 //   afresh: context and Flow state are empty, outputs are numbered on. If the Flow waits at a Node,
 //   that Node gets the input, else the Flow starts at its beginning.
+// - `follow_up` comes to a session as it is, expired or not. Its Flow has no part in where the
+//   Endpoint's Flow waits.
 // - `call_result` and `timer` go on with the session's execution.
+// - The last Turn of a user's message arms the project's journey, unless a Node had a say.
 //
 // A pure function: the same TurnInput gives equal Effects, whenever and wherever it runs.
 // Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
@@ -91,6 +97,15 @@ struct TurnInput {
 // neither activity nor the beginning of a conversation. Pure; thread-safe.
 [[nodiscard]] model::Effects notify_effects(model::Session session, const model::Event& event,
                                             model::Timestamp now);
+
+// What a Node asks for: a message to the user, should he say nothing for a while.
+struct FollowUpWish {
+  std::chrono::milliseconds after{};
+  std::optional<std::chrono::milliseconds> expires_after;  // both from the event's accept time
+  std::string text{};
+  std::string flow_id{};  // empty: the text is said as it stands
+  nlohmann::json data{};
+};
 
 // The running Turn as its Nodes see it: what they may read, and what they may ask for. One thread.
 class Turn {
@@ -138,6 +153,11 @@ class Turn {
   void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1); the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
+  // Has the user followed up, in place of the journey of the project. `too_large` if one execution
+  // asks too often.
+  [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
+  // Nobody is followed up: neither by what waits, nor after the silence that begins now.
+  void cancel_follow_ups();
   // A line for the daemon's log.
   void log(std::string line);
 
@@ -199,6 +219,8 @@ class Turn {
   std::int64_t outputs_made_ = 0;
   std::int64_t calls_made_ = 0;
   std::int64_t turns_ = 1;
+  std::int64_t follow_ups_made_ = 0;
+  bool follow_ups_settled_ = false;  // by a Node: the journey has no say any more
 
   // The session's; they go into its Flow state.
   std::int64_t executions_ = 0;
@@ -207,6 +229,9 @@ class Turn {
   std::string state_;                                     // empty: the default one
   bool waits_ = false;  // at the frames below; else the Flow starts at its beginning
   nlohmann::json node_state_;
+  FollowUpCounts follow_up_counts_;
+  // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.
+  nlohmann::json behind_;
 
   Frame frame_;  // of the Node that runs
   NodeIndex came_from_ = end_of_flow;

@@ -13,12 +13,16 @@ Result<model::Effects> TurnRunner::run() {
   auto step = is_input(event().type) ? begin() : resume();
   if (!step) return model::fail(step.error());
   if (auto done = advance(std::move(*step)); !done) return model::fail(done.error());
+  arm_journey();
+  arm_journey();
   save_flow_state();
   return std::move(turn_.effects_);
 }
 
 Result<Step> TurnRunner::begin() {
-  if (starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
+  // A follow-up belongs to the conversation that fell silent, however long ago.
+  const bool goes_on = event().type == EventType::follow_up && !session().busy();
+  if (!goes_on && starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
     reset_session(session(), event().accepted_at);
   } else if (session().busy()) {
     return model::fail(Errc::conflict, "the session has an execution that is not over");
@@ -36,6 +40,7 @@ Result<Step> TurnRunner::begin() {
   execution.flow_version = turn_.input_.flow_version;
   execution.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
   make_input_object();
+  count_follow_up();
   if (!waiting_.is_null()) return enter_waiting_node();
   if (auto found = turn_.find_slots({&turn_.flow()}); !found) return model::fail(found.error());
   return Jump{turn_.flow().start()};
@@ -245,6 +250,36 @@ Result<void> TurnRunner::suspend(model::PendingCall call) {
   turn_.effects_.call = std::move(call);
   session().execution = std::move(execution);
   return {};
+}
+
+// One of the journey's that begins: it counts, whatever comes of it.
+void TurnRunner::count_follow_up() {
+  const auto& journey = turn_.input_.assets.journey;
+  if (!event().follow_up || !event().follow_up->of_journey || !journey) return;
+  turn_.follow_up_counts_.count(*journey, turn_.input_.now);
+}
+
+// The user has had his answer: from now on his silence counts.
+void TurnRunner::arm_journey() {
+  const auto& input = turn_.input_;
+  const auto& journey = input.assets.journey;
+  if (!turn_.effects_.execution_ended || turn_.execution_.source != EventType::user_message ||
+      turn_.follow_ups_settled_ || !journey || input.endpoint.follow_up_flow_id.empty()) {
+    return;
+  }
+  model::FollowUp made;
+  made.due_at = past_quiet_hours(journey->quiet_hours, event().accepted_at + journey->after);
+  if (!turn_.follow_up_counts_.allow(*journey, made.due_at)) return;
+  made.id = turn_.execution_.input_id + "-f0";
+  made.session = session().key;
+  made.trace_id = turn_.execution_.trace_id;
+  if (journey->expires_after) {
+    made.plan.expires_at = event().accepted_at + *journey->expires_after;
+    if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
+  }
+  made.plan.flow_id = input.endpoint.follow_up_flow_id;
+  made.plan.of_journey = true;
+  turn_.effects_.follow_ups.push_back(std::move(made));
 }
 
 Result<model::Effects> run_turn(TurnInput input) {

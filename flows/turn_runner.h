@@ -44,10 +44,13 @@ class TurnRunner {
   // Ends the Turn with what it asks for: one of `http`, `search` and `due_at` of `call` is set.
   Result<void> suspend(model::PendingCall call);
   Result<void> check_call(const model::HttpCall& call) const;
+  void count_follow_up();
+  void arm_journey();
 
   // turn_state.cc
   Result<void> restore_flow_state();
   Result<void> restore_memories(nlohmann::json& state);
+  Result<void> restore_waiting(nlohmann::json& state);
   // Takes the frames of a stored state up; false: one of its Flows or Nodes is not there. Versions
   // are those of the state, or, of an input, the newest.
   Result<bool> restore_frames(const nlohmann::json& state, bool pinned);

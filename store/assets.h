@@ -233,11 +233,12 @@ class Assets {
   // Of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
- private:
-  // The generations grow once what is written here is durable.
+  // The generations grow once what the Writer's transaction does is durable: for whoever changes
+  // what conversations read by other means than the functions above.
   enum class Lexicons : std::uint8_t { stay, may_change };
   void grow(Writer& writer, Lexicons lexicons);
 
+ private:
   Database& database_;
   Committer& committer_;
   const Sealer& sealer_;

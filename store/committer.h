@@ -14,6 +14,7 @@
 #include "store/model/effects.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
+#include "store/model/schedule.h"
 #include "store/model/session.h"
 
 namespace conversed::store {
@@ -91,6 +92,14 @@ struct Unit {
   // What the session waited for is over, whatever that was: before anything else is written, all
   // its calls and timers lose their claim, and all its `held` outputs become `pending`.
   bool execution_abandoned = false;
+
+  // All follow-ups of the session that waited are gone, and so is what such a one said as long as
+  // its delivery has not begun; before `follow_ups` are added.
+  bool follow_ups_cancelled = false;
+  std::vector<model::FollowUp> follow_ups;
+
+  // One for each claim of a schedule.
+  std::vector<model::ScheduleFired> schedules_fired;
 
   std::vector<InboxEvent> inbox_added;  // behind what is there, in this order
   std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added

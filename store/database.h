@@ -20,7 +20,7 @@ struct DatabaseSettings {
 
 // The version of the schema that this program makes, and the oldest program that may still read
 // the store (migrations are expand-only within a major version).
-inline constexpr std::int64_t schema_version = 9;
+inline constexpr std::int64_t schema_version = 11;
 
 // One SQLite file in WAL mode with `synchronous=FULL`: one connection that writes and alone
 // checkpoints, and a few that read. SQLite 3.40 can corrupt a WAL file if two connections write or

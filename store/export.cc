@@ -2,6 +2,7 @@
 #include "store/assets.h"
 #include "store/people.h"
 #include "store/read.h"
+#include "store/sealer.h"
 
 namespace conversed::store {
 

@@ -50,6 +50,7 @@ class Import {
   void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks);
   void take_flows();
   Result<void> take_endpoints();
+  void follow_up_new_endpoints();
   Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id);
 
   // The id of what has the name, or a new one.
@@ -400,7 +401,22 @@ Result<void> Import::take_endpoints() {
             : sealer_.seal("endpoints/webhook_secret_source/" + id, webhook.secret_source));
     report.push_back({{"_id", id}, {"name", endpoint.name}, {"urlToken", *token}});
   }
+  follow_up_new_endpoints();
   return {};
+}
+
+// In a project that is set up, the users of a new Endpoint are followed up as all others are.
+void Import::follow_up_new_endpoints() {
+  const auto journey = connection_.value<std::string>(
+      "SELECT definition FROM journeys WHERE project_id = :p", project_);
+  if (!journey || stored_json(*journey).contains("endpoint")) return;
+  const auto flow = connection_.value<std::string>(
+      "SELECT MIN(follow_up_flow_id) FROM endpoints WHERE project_id = :p", project_);
+  if (!flow) return;
+  connection_.run(
+      "UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p"
+      " AND follow_up_flow_id IS NULL",
+      *flow, project_);
 }
 
 }  // namespace

@@ -206,6 +206,7 @@ Result<void> Sessions::reset(const model::SessionKey& key,
         "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"
         " execution = NULL WHERE key = :k RETURNING id",
         key.encode());
+    connection.run("DELETE FROM follow_ups WHERE session = :s", session);
     WasReset was{.ended_input = {},
                  .outputs_released = abandon_execution(connection, session, writer.now())};
     if (before->execution) {

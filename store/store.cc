@@ -20,11 +20,14 @@ struct Store::Impl {
         sessions(*database, committer),
         outbox(*database, committer),
         calls(*database),
+        follow_ups(*database, committer),
+        schedules(*database, committer),
         dead_letters(*database, committer),
         append_keys(*database, committer),
         attempts(*database, committer),
         answers(*database, committer),
         jobs(*database, committer),
+        proactive(*database, sealer),
         assets(*database, committer, sealer),
         knowledge(make_knowledge_search(*database)),
         accounts(*database, committer),
@@ -37,11 +40,14 @@ struct Store::Impl {
   Sessions sessions;
   Outbox outbox;
   Calls calls;
+  FollowUps follow_ups;
+  Schedules schedules;
   DeadLetters dead_letters;
   AppendKeys append_keys;
   Attempts attempts;
   Answers answers;
   Jobs jobs;
+  Proactive proactive;
   Assets assets;
   std::unique_ptr<KnowledgeSearch> knowledge;
   Accounts accounts;
@@ -174,6 +180,12 @@ Outbox& Store::outbox() {
 Calls& Store::calls() {
   return impl_->calls;
 }
+FollowUps& Store::follow_ups() {
+  return impl_->follow_ups;
+}
+Schedules& Store::schedules() {
+  return impl_->schedules;
+}
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;
 }
@@ -188,6 +200,9 @@ Answers& Store::answers() {
 }
 Jobs& Store::jobs() {
   return impl_->jobs;
+}
+Proactive& Store::proactive() {
+  return impl_->proactive;
 }
 Assets& Store::assets() {
   return impl_->assets;

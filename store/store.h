@@ -12,11 +12,14 @@
 #include "store/committer.h"
 #include "store/database.h"
 #include "store/dead_letters.h"
+#include "store/follow_ups.h"
 #include "store/jobs.h"
 #include "store/knowledge.h"
 #include "store/model/clock.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
+#include "store/proactive.h"
+#include "store/schedules.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
 #include "store/usage.h"
@@ -60,11 +63,14 @@ class Store {
   [[nodiscard]] Sessions& sessions();
   [[nodiscard]] Outbox& outbox();
   [[nodiscard]] Calls& calls();
+  [[nodiscard]] FollowUps& follow_ups();
+  [[nodiscard]] Schedules& schedules();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();
   [[nodiscard]] Answers& answers();
   [[nodiscard]] Jobs& jobs();
+  [[nodiscard]] Proactive& proactive();
   [[nodiscard]] Assets& assets();
   [[nodiscard]] KnowledgeSearch& knowledge();
   [[nodiscard]] Accounts& accounts();

@@ -45,6 +45,14 @@ bool claim_available(Connection& connection, const Claim& claim, std::int64_t se
           .value<std::int64_t>("SELECT 1 FROM dead_letters WHERE id = :i AND state = 'new'",
                                claim.id)
           .has_value();
+    case Claim::Kind::follow_up:
+      return connection
+          .value<std::int64_t>("SELECT 1 FROM follow_ups WHERE id = :i AND session = :s", claim.id,
+                               session)
+          .has_value();
+    case Claim::Kind::schedule:
+      return connection.value<std::int64_t>("SELECT 1 FROM schedules WHERE claim = :c", claim.id)
+          .has_value();
   }
   return false;
 }
@@ -71,7 +79,23 @@ void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
     case Claim::Kind::dead_letter:
       connection.run("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
       break;
+    case Claim::Kind::follow_up:
+      connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
+      break;
+    case Claim::Kind::schedule:
+      break;  // move_schedule knows where it goes on
   }
+}
+
+void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
+  if (!fired.next) {
+    connection.run("DELETE FROM schedules WHERE claim = :c", fired.claim);
+    return;
+  }
+  connection.run(
+      "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
+      " fired = fired + 1 WHERE claim = :c",
+      to_unix_ms(*fired.next), fired.claim);
 }
 
 std::int64_t write_session(Connection& connection, const EncodedUnit& encoded,
@@ -208,7 +232,8 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
         output.trace_id, output.source, to_unix_ms(output.created_at), static_cast<int>(delivery));
     if (delivery != model::Delivery::pending) continue;
     pending = true;
-    connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", session, output.seq);
+    connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
+                   session, output.seq, output.withdrawable);
   }
   if (pending) wake_outbox(connection, session, now);
 }
@@ -225,6 +250,33 @@ void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_
   }
   for (const auto& id : encoded.unit.calls_cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
+  }
+}
+
+void cancel_follow_ups(Connection& connection, std::int64_t session) {
+  connection.run("DELETE FROM follow_ups WHERE session = :s", session);
+  if (!connection.value<std::int64_t>(
+          "SELECT 1 FROM deliveries WHERE session = :s AND withdrawable = 1", session)) {
+    return;
+  }
+  connection.run(
+      "DELETE FROM outputs WHERE session = :s AND seq IN"
+      " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
+      session, session);
+  connection.run("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
+  connection.run(
+      "DELETE FROM outbox WHERE session = :s"
+      " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE session = :t)",
+      session, session);
+}
+
+void write_follow_ups(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+  for (std::size_t i = 0; i < encoded.unit.follow_ups.size(); ++i) {
+    const auto& follow_up = encoded.unit.follow_ups[i];
+    connection.run(
+        "INSERT INTO follow_ups (id, session, trace_id, due_at, value) VALUES (:i, :s, :t, :d, :v)",
+        follow_up.id, session, follow_up.trace_id, to_unix_ms(follow_up.due_at),
+        encoded.follow_ups[i]);
   }
 }
 
@@ -269,6 +321,12 @@ EncodedUnit encode(Unit unit) {
     call.http.reset();
     call.search.reset();
   }
+  encoded.follow_ups.reserve(unit.follow_ups.size());
+  for (auto& follow_up : unit.follow_ups) {
+    encoded.follow_ups.push_back(text_of({{"text", std::move(follow_up.text)},
+                                          {"data", std::move(follow_up.data)},
+                                          {"plan", model::to_json(follow_up.plan)}}));
+  }
   unit.after.context = nullptr;
   unit.after.flow_state = nullptr;
   unit.after.execution.reset();
@@ -292,10 +350,14 @@ Outcome apply(Connection& connection, const EncodedUnit& encoded, model::Timesta
   const std::int64_t session = write_session(connection, encoded, stored);
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : unit.claims) consume(connection, claim, now);
+  for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
   if (unit.execution_abandoned) abandon_execution(connection, session, now);
+  // Before this Unit's own outputs and follow-ups: they are younger.
+  if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session);
   write_inbox(connection, unit, session);
   write_outputs(connection, encoded, session, now);
   write_calls(connection, encoded, session);
+  write_follow_ups(connection, encoded, session);
   for (const auto& letter : unit.dead_letters) {
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
   }

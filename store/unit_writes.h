@@ -23,6 +23,7 @@ struct EncodedUnit {
   std::optional<std::string> profile;
   std::vector<std::optional<std::string>> output_data;    // beside unit.outputs
   std::vector<std::optional<std::string>> call_requests;  // beside unit.calls_started
+  std::vector<std::string> follow_ups;                    // beside unit.follow_ups
 };
 
 [[nodiscard]] EncodedUnit encode(Unit unit);

@@ -55,13 +55,6 @@ Result<Source> read_source(const Request& request) {
   return source;
 }
 
-// A word that is neither of the two must not be taken for an import that is meant.
-Result<bool> read_dry_run(const Request& request) {
-  const auto text = request.parameter("dryRun").value_or("false");
-  if (text == "true" || text == "false") return text == "true";
-  return model::fail(Errc::invalid_argument, "dryRun must be true or false");
-}
-
 // The values of the environment come from whoever imports: the daemon's own is none of a project's
 // business.
 flows::Checked<model::Bundle> load(const Source& source) {

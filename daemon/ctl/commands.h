@@ -23,7 +23,22 @@ void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
 void add_flow_commands(CLI::App& app, Action& action);          // flow check, graph, test
 void add_version_commands(CLI::App& flow, Action& action);      // flow versions, diff, rollback
 void add_connection_commands(CLI::App& app, Action& action);    // connections
+void add_job_commands(CLI::App& app, Action& action);           // jobs
+void add_schedule_commands(CLI::App& app, Action& action);      // schedules
 void add_status_command(CLI::App& app, Action& action);         // status
+
+// When something is to be injected that is not to come at once.
+struct Times {
+  std::string at;  // at most one of the first three
+  std::string in;
+  std::string cron;
+  std::string timezone;
+  bool preview = false;
+  [[nodiscard]] bool later() const { return !at.empty() || !in.empty() || !cron.empty(); }
+};
+// `times` must outlive the parse.
+void add_time_options(CLI::App& command, Times& times);
+int inject_later(Client& client, const nlohmann::json& message, const Times& times);
 
 // `conversectl chat`: a conversation in the terminal. Everything the Flow says is shown as it
 // comes, what injects and follow-ups say, too. Ends with the input.

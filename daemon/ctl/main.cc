@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   add_dead_letter_commands(app, action);
   add_flow_commands(app, action);
   add_connection_commands(app, action);
+  add_job_commands(app, action);
+  add_schedule_commands(app, action);
   add_status_command(app, action);
   try {
     app.parse(argc, argv);

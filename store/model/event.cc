@@ -22,11 +22,13 @@ constexpr std::array<std::pair<EventType, std::string_view>, 6> event_types{{
     {EventType::notify, "notify"},
 }};
 
-constexpr std::array<std::pair<Claim::Kind, std::string_view>, 4> claim_kinds{{
+constexpr std::array<std::pair<Claim::Kind, std::string_view>, 6> claim_kinds{{
     {Claim::Kind::keyed_event, "keyedEvent"},
     {Claim::Kind::pending_call, "pendingCall"},
     {Claim::Kind::timer, "timer"},
     {Claim::Kind::dead_letter, "deadLetter"},
+    {Claim::Kind::follow_up, "followUp"},
+    {Claim::Kind::schedule, "schedule"},
 }};
 
 nlohmann::json encode_claim(const Claim& claim) {
@@ -90,6 +92,11 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
   if (auto result = value.find("result"); result != value.end()) {
     event.result = decode_result(*result);
   }
+  if (auto plan = value.find("followUp"); plan != value.end()) {
+    auto read = follow_up_plan_from(*plan);
+    if (!read) return fail(Errc::invalid_argument, "event " + event.id + ": a bad follow-up");
+    event.follow_up = *std::move(read);
+  }
   return event;
 }
 
@@ -143,7 +150,28 @@ std::string encode_value(const Event& event) {
   if (!event.data.is_null()) value["data"] = event.data;
   if (event.claim) value["claim"] = encode_claim(*event.claim);
   if (event.result) value["result"] = encode_result(*event.result);
+  if (event.follow_up) value["followUp"] = to_json(*event.follow_up);
   return value.dump();
+}
+
+nlohmann::json to_json(const FollowUpPlan& plan) {
+  nlohmann::json value{{"flowId", plan.flow_id}, {"ofJourney", plan.of_journey}};
+  if (plan.expires_at) value["expiresAt"] = to_unix_ms(*plan.expires_at);
+  return value;
+}
+
+Result<FollowUpPlan> follow_up_plan_from(const nlohmann::json& value) {
+  try {
+    FollowUpPlan plan;
+    plan.flow_id = value.at("flowId").get<std::string>();
+    plan.of_journey = value.at("ofJourney").get<bool>();
+    if (value.contains("expiresAt")) {
+      plan.expires_at = from_unix_ms(value.at("expiresAt").get<std::int64_t>());
+    }
+    return plan;
+  } catch (const nlohmann::json::exception&) {
+    return fail(Errc::internal, "a stored follow-up can't be read");
+  }
 }
 
 Result<Event> decode_event(std::string_view key, std::string_view id, std::string_view type,

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "store/model/clock.h"
+#include "store/model/follow_up.h"
 #include "store/model/result.h"
 
 namespace conversed::model {
@@ -56,6 +57,8 @@ struct Claim {
     pending_call,  // consumed by deleting the call's row
     timer,         // consumed by deleting the timer's row
     dead_letter,   // a replay; consumed by setting the dead letter to `replayed`
+    follow_up,     // consumed by deleting the follow-up's row when it runs, not before
+    schedule,      // of a scheduled inject; its row goes on to its next time, or is deleted
   };
   Kind kind = Kind::keyed_event;
   std::string id;
@@ -87,7 +90,8 @@ struct Event {
   std::optional<std::string> text;  // of user_message, inject, follow_up, notify
   nlohmann::json data;              // null when none was sent
   std::optional<Claim> claim;
-  std::optional<CallResult> result;  // of call_result
+  std::optional<CallResult> result;                      // of call_result
+  std::optional<FollowUpPlan> follow_up = std::nullopt;  // of follow_up
 };
 
 // The value of the event's log record: JSON, format version 1. Id, type, trace and key travel

@@ -59,6 +59,8 @@ KNOWN = 0.6
 # Checks that an operation is spared, and why. `positive_data_acceptance` holds that what fits its schema is taken.
 SPARED = {
     "oauthSignIn": ("positive_data_acceptance", "`request` is sealed: only the page has one that is taken"),
+    "createSchedule": ("positive_data_acceptance", "whether there is such a time, time zone or rule is not a schema's"),
+    "reschedule": ("positive_data_acceptance", "likewise"),
     "importProject": ("positive_data_acceptance", "whether a bundle is whole is its loader's to say, with its places"),
 }
 

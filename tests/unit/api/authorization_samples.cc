@@ -56,6 +56,17 @@ const std::array extras{
     Extra{"inject", message_body},
     Extra{"notify", message_body},
     Extra{"managementInject", message_body},
+    Extra{"createSchedule",
+          [](const Objects& objects) {
+            auto body = message(objects);
+            body["in"] = "1h";
+            return body.dump();
+          }},
+    Extra{"listSchedules", no_body, project_query},
+    Extra{"reschedule",
+          [](const Objects&) {
+            return json{{"in", "2h"}}.dump();
+          }},
     Extra{"injectByToken", message_body},
     Extra{"notifyByToken", message_body},
     Extra{"createToken", [](const Objects&) { return std::string("{}"); }},
@@ -67,6 +78,9 @@ const std::array extras{
     Extra{"getChunkCount", no_body, no_query, Scope::membership},
     Extra{"listTasks", no_body, project_query},
     Extra{"cancelTask"},
+    Extra{"manageTasks", no_body, project_query, Scope::project},
+    Extra{"manageTask", no_body, no_query, Scope::project},
+    Extra{"manageCancelTask"},
     Extra{"deprecatePassword",
           [](const Objects& objects) {
             return json{{"userId", id(objects, "userId")}}.dump();
