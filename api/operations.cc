@@ -48,6 +48,10 @@ constexpr std::array operations{
     &discard_dead_letter_operation,
     &management_inject_operation,
     &status_operation,
+    &back_up_operation,
+    &rotate_key_operation,
+    &export_user_data_operation,
+    &erase_user_data_operation,
     &openapi_json_operation,
     &openapi_yaml_operation,
 };

@@ -54,6 +54,10 @@ extern const Operation replay_dead_letter_operation;
 extern const Operation discard_dead_letter_operation;
 extern const Operation management_inject_operation;
 extern const Operation status_operation;
+extern const Operation back_up_operation;
+extern const Operation rotate_key_operation;
+extern const Operation export_user_data_operation;
+extern const Operation erase_user_data_operation;
 
 extern const Operation openapi_json_operation;
 extern const Operation openapi_yaml_operation;

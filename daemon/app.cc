@@ -22,17 +22,20 @@
 #include "api/services.h"
 #include "api/waiters.h"
 #include "daemon/admin.h"
+#include "daemon/backup.h"
 #include "daemon/caller.h"
 #include "daemon/data_folder.h"
 #include "daemon/deliverer.h"
 #include "daemon/egress.h"
 #include "daemon/embedded.h"
+#include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
 #include "daemon/late_log.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/part_settings.h"
 #include "daemon/recovery.h"
+#include "daemon/reports.h"
 #include "daemon/scheduler.h"
 #include "daemon/turn_worker.h"
 #include "daemon/version.h"
@@ -55,14 +58,6 @@ constexpr std::size_t management_queue = 256;
 // One core's worth at most for whoever guesses passwords.
 constexpr std::size_t sign_in_threads = 1;
 constexpr std::size_t sign_in_queue = 64;
-
-void log_key_file(api::KeyFileNews news, std::string_view message) {
-  if (news == api::KeyFileNews::unusable) {
-    log::error("keys of contact-center tokens can't be read", {{"error", message}});
-  } else {
-    log::info("keys of contact-center tokens have changed", {{"message", message}});
-  }
-}
 
 }  // namespace
 
@@ -97,6 +92,7 @@ struct App::Parts {
   std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
   queue::KeyedAppend& keyed;
   std::unique_ptr<queue::Log> log;
+  BackupMaker backups;
   Metrics metrics;
   const api::ApiOptions options;
 
@@ -117,6 +113,7 @@ struct App::Parts {
   Deliverer deliverer;
   Caller caller;
   Scheduler scheduler;
+  Housekeeper housekeeper;
 
   Recovery recovery;
   bool recovery_begun = false;  // from then on the store says that a daemon runs
@@ -145,10 +142,12 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       stored_keys(std::move(opened_log.stored_keys)),
       keyed(*opened_log.keyed),
       log(std::move(opened_log.log)),
+      backups(all, time, opened_log.embedded),
       options(api_options(all, time.now())),
       events(*log, keyed),
       assets(store->assets()),
-      authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center)),
+      authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center),
+                    log_lockout),
       rate_limiter(
           {.requests_per_second = all.limits.requests_per_second, .burst = all.limits.burst}),
       quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
@@ -159,6 +158,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       deliverer(deliverer_settings(all.delivery), *store, webhooks, time, metrics),
       caller(caller_settings(all.calls), *store, upstreams, append_event(), time, metrics),
       scheduler({}, *store, append_event(), time, metrics),
+      housekeeper(housekeeper_settings(all), *store, time),
       recovery(*store, time) {
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
@@ -248,8 +248,8 @@ Result<void> App::Parts::start() {
   worker.emplace(chain_context(), store->committer(), watch, busy, ports());
   if (!ranges) events.hold();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
-  for (Service* service :
-       std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer, &caller, &scheduler}) {
+  for (Service* service : std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer,
+                                                          &caller, &scheduler, &housekeeper}) {
     if (auto started = service->start(); !started) return fail(started.error());
   }
   if (ranges) return start_consuming(*ranges);
@@ -285,6 +285,7 @@ Result<void> App::Parts::start_listening() {
             if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
           },
       .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+      .back_up = [this](const std::string& name) { return back_up(backups, name); },
       .on_inject_answered =
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);
@@ -403,6 +404,7 @@ void App::Parts::stop(milliseconds limit) {
     return std::max(rest - keep_back, milliseconds(100));
   };
   late_log.stop();
+  backups.stop();
   const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
   bool answered = true;
   if (server) {
@@ -417,6 +419,7 @@ void App::Parts::stop(milliseconds limit) {
   // requests, marks of deliveries.
   store->committer().stop_retrying();
   if (!finished) store->committer().stop();
+  housekeeper.stop();
   // Not before: a Turn in hand may hold an answer that goes to nobody else.
   waiters.stop();
   if (server) {

@@ -86,12 +86,13 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
   auto seen = has_had_effects(record.position);
   if (!seen) return fail(seen.error());
   if (*seen) return {};
+  const auto so_far = session_.version == 0 && !chain_.changes ? Traces::none : Traces::some;
   session_.position = record.position;
   chain_.changes = true;
-  return take_new(record.record);
+  return take_new(record.record, so_far);
 }
 
-Result<void> ChainBuilder::take_new(const queue::Record& record) {
+Result<void> ChainBuilder::take_new(const queue::Record& record, Traces so_far) {
   auto event =
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
   if (!event) {
@@ -103,7 +104,11 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
     return bury_damaged(*event, parts_of(record));
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
-  if (!*claimed) return {};  // it has had its effects, or what it answers is gone
+  if (!*claimed) {  // it has had its effects, or what it answers is gone
+    // If the session is, too, it is not made again for the sake of a position.
+    if (so_far == Traces::none) chain_.changes = false;
+    return {};
+  }
   count_use(*event);
   // What is only said waits for no execution.
   const bool waits = is_input(event->type) ? must_wait() : is_notify(event->type) && !may_start();

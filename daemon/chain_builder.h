@@ -51,7 +51,9 @@ class ChainBuilder {
   model::Result<void> load();
   model::Result<bool> has_had_effects(const model::Position& at) const;
   model::Result<void> take(const queue::LogRecord& record);
-  model::Result<void> take_new(const queue::Record& record);
+  // Whether the chain has made, or found, anything of the session before a record.
+  enum class Traces : std::uint8_t { none, some };
+  model::Result<void> take_new(const queue::Record& record, Traces so_far);
   model::Result<void> drain();
   model::Result<bool> holds_claim(const model::Event& event);
   model::Result<void> start(const model::Event& event, const store::InboxEvent& parts);

@@ -47,6 +47,11 @@ api::HttpSettings http_settings(const config::Settings& settings) {
   http.address = settings.listen.address;
   http.port = settings.listen.port;
   http.threads = settings.api.threads;
+  for (const auto& proxy : settings.trusted_proxies) {
+    if (const auto range = config::AddressRange::parse(proxy)) {
+      http.trusted_proxies.push_back(*range);
+    }
+  }
   http.max_header = settings.api.max_header_bytes;
   http.max_body = settings.api.max_body_bytes;
   http.max_large_bodies = settings.limits.large_bodies_bytes;
@@ -87,6 +92,7 @@ DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
   deliverer.timeout = settings.timeout;
   deliverer.retry_for = settings.retry_for;
   deliverer.connections = settings.connections;
+  deliverer.secret_overlap = settings.secret_overlap;
   deliverer.drain_timeout = std::min<milliseconds>(settings.timeout, milliseconds(3'000));
   return deliverer;
 }
@@ -104,6 +110,15 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   log.delivery_timeout = kafka.delivery_timeout;
   log.report = [](const std::string& what) { log::warn("kafka", {{"message", what}}); };
   return log;
+}
+
+HousekeeperSettings housekeeper_settings(const config::Settings& settings) {
+  HousekeeperSettings housekeeper;
+  housekeeper.transcripts = settings.retention.transcripts;
+  housekeeper.dead_letters = settings.retention.dead_letters;
+  housekeeper.jobs = settings.retention.jobs;
+  housekeeper.secret_overlap = settings.delivery.secret_overlap;
+  return housekeeper;
 }
 
 CallerSettings caller_settings(const config::CallSettings& settings) {

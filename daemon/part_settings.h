@@ -9,6 +9,7 @@
 #include "config/settings.h"
 #include "daemon/caller.h"
 #include "daemon/deliverer.h"
+#include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
 #include "flows/turn.h"
 #include "queue/kafka_log.h"
@@ -27,6 +28,7 @@ namespace conversed::daemon {
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
+[[nodiscard]] HousekeeperSettings housekeeper_settings(const config::Settings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
 
 }  // namespace conversed::daemon

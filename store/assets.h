@@ -86,6 +86,13 @@ struct ConnectionSecrets {
   std::string fields;  // JSON text
 };
 
+// What signs the deliveries to an Endpoint's webhook, in clear: for the code that signs alone.
+struct WebhookSecrets {
+  std::optional<std::string> current;   // none: they are not signed
+  std::optional<std::string> previous;  // the one before, which an import has replaced
+  model::Timestamp changed_at{};        // when it did
+};
+
 // Projects and what belongs to them. Thread-safe; blocks on the disk. Errors: `not_found` (what is
 // another organisation's or project's is just as missing), `conflict`, `unavailable`, `internal`.
 class Assets {
@@ -114,9 +121,7 @@ class Assets {
   [[nodiscard]] model::Result<std::optional<Lexicon>> lexicon(const std::string& project_id,
                                                               const std::string& name) const;
   [[nodiscard]] model::Result<ConnectionSecrets> connection_secrets(const std::string& id) const;
-  // None if the Endpoint has no webhook or its webhook no secret.
-  [[nodiscard]] model::Result<std::optional<std::string>> webhook_secret(
-      const std::string& endpoint_id) const;
+  [[nodiscard]] model::Result<WebhookSecrets> webhook_secrets(const std::string& endpoint_id) const;
   // Chunks of a knowledge store by the store's name, in order; all sources.
   [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> knowledge(
       const std::string& project_id, const std::string& store_name) const;
@@ -126,7 +131,8 @@ class Assets {
   // bundle's values; what is new gets an id; what the bundle does not name stays as it is, because
   // a bundle may be one part of a project and running sessions hold on to Endpoints and Flows. Of
   // a lexicon or knowledge source that is named, entries and chunks that are gone are removed. A
-  // Flow whose definition is the same keeps its version.
+  // Flow whose definition is the same keeps its version. A webhook's secret that is replaced by
+  // another one is kept as its previous one.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
   // or a member's address belongs to somebody else; `quota_exhausted` if it adds Tokens beyond the
@@ -149,6 +155,9 @@ class Assets {
     lexicon_generation_.fetch_add(1);
     generation_.fetch_add(1);
   }
+
+  // Removes the previous secrets of webhooks that were replaced before then: how many.
+  [[nodiscard]] model::Result<std::int64_t> forget_previous_secrets(model::Timestamp before);
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(

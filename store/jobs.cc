@@ -292,4 +292,17 @@ Result<Job> Jobs::cancel(const std::string& id) {
   return job;
 }
 
+Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    deleted = writer.connection().run(
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
+        " AND changed_at < :b LIMIT :l)",
+        model::to_unix_ms(before), limit);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return deleted;
+}
+
 }  // namespace conversed::store

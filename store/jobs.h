@@ -86,6 +86,10 @@ class Jobs {
   // otherwise is `conflict`.
   [[nodiscard]] model::Result<model::Job> cancel(const std::string& id);
 
+  // Deletes up to `limit` jobs that were cancelled or ended in error before then; one that was done
+  // stays, since it says that its project is set up. How many.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+
   // Called with a job's id after each committed change of it but those within a Writer, whose
   // transaction is its owner's: after its commit the owner calls `changed`. On the thread of the
   // change; to be set before there are any.

@@ -28,7 +28,9 @@ struct Store::Impl {
         assets(*database, committer, sealer),
         accounts(*database, committer),
         oauth(*database, committer, sealer),
-        usage(*database) {}
+        usage(*database),
+        key_rotation(*database, committer, sealer),
+        user_data(*database, committer) {}
 
   Sealer sealer;
   std::unique_ptr<Database> database;
@@ -45,6 +47,8 @@ struct Store::Impl {
   Accounts accounts;
   Oauth oauth;
   Usage usage;
+  KeyRotation key_rotation;
+  UserData user_data;
   bool was_clean = true;
 };
 
@@ -56,14 +60,16 @@ Store::~Store() {
 Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
                                            const model::Clock& clock) {
   const auto file = settings.data_dir / "store.db";
-  const auto key_file = settings.data_dir / "master.key";
+  const auto key_file =
+      settings.key_file.empty() ? settings.data_dir / "master.key" : settings.key_file;
   std::error_code ignored;
   // A store without its key is an operator's mistake; a new key would hide it.
-  if (!std::filesystem::exists(file, ignored) && !std::filesystem::exists(key_file, ignored)) {
+  if (settings.key_file_is == Sealer::KeyFile::own && !std::filesystem::exists(file, ignored) &&
+      !std::filesystem::exists(key_file, ignored)) {
     auto created = Sealer::create_key_file(key_file);
     if (!created) return fail(created.error());
   }
-  auto sealer = Sealer::open(key_file);
+  auto sealer = Sealer::open(key_file, settings.key_file_is);
   if (!sealer) return fail(sealer.error());
   auto database = Database::open(
       {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});
@@ -77,6 +83,12 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   });
   if (!clean) return fail(clean.error());
   impl->was_clean = *clean;
+  const auto secrets = impl->key_rotation.check();
+  if (!secrets) return fail(secrets.error());
+  if (secrets->unreadable > 0 && secrets->opened == 0) {
+    return fail(Errc::conflict, "the master key " + key_file.string() +
+                                    " is not the one that this store's secrets are sealed with");
+  }
   impl->committer.start();
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
@@ -156,6 +168,12 @@ Oauth& Store::oauth() {
 }
 Usage& Store::usage() {
   return impl_->usage;
+}
+KeyRotation& Store::key_rotation() {
+  return impl_->key_rotation;
+}
+UserData& Store::user_data() {
+  return impl_->user_data;
 }
 
 }  // namespace conversed::store

@@ -13,17 +13,21 @@
 #include "store/database.h"
 #include "store/dead_letters.h"
 #include "store/jobs.h"
+#include "store/key_rotation.h"
 #include "store/model/clock.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
 #include "store/usage.h"
+#include "store/user_data.h"
 
 namespace conversed::store {
 
 struct StoreSettings {
-  std::filesystem::path data_dir;  // must exist; `store.db` and `master.key` are in it
+  std::filesystem::path data_dir;    // must exist; `store.db` is in it
+  std::filesystem::path key_file{};  // empty: `master.key` in data_dir, made with a new store
+  Sealer::KeyFile key_file_is = Sealer::KeyFile::own;
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
@@ -36,7 +40,8 @@ class Store {
  public:
   // Opens the store, or makes it with a new master key if the folder has neither. Refused, with the
   // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
-  // key is missing. `clock` must outlive the Store.
+  // key is missing; `conflict`, a store none of whose secrets the key opens. `clock` must outlive
+  // the Store.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
@@ -65,6 +70,8 @@ class Store {
   [[nodiscard]] Accounts& accounts();
   [[nodiscard]] Oauth& oauth();
   [[nodiscard]] Usage& usage();
+  [[nodiscard]] KeyRotation& key_rotation();
+  [[nodiscard]] UserData& user_data();
 
  private:
   struct Impl;

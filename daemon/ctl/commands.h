@@ -20,8 +20,9 @@ void add_project_commands(CLI::App& app, Action& action);       // import, apike
 void add_account_commands(CLI::App& app, Action& action);       // user, oauth-client, organisation
 void add_conversation_commands(CLI::App& app, Action& action);  // inject, chat, sessions
 void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
-void add_flow_commands(CLI::App& app, Action& action);          // flow check, graph, test
-void add_status_command(CLI::App& app, Action& action);         // status
+void add_data_commands(CLI::App& app, Action& action);   // backup, restore, rotate-key, users-data
+void add_flow_commands(CLI::App& app, Action& action);   // flow check, graph, test
+void add_status_command(CLI::App& app, Action& action);  // status
 
 // `conversectl chat`: a conversation in the terminal. Everything the Flow says is shown as it
 // comes, what injects and follow-ups say, too. Ends with the input.
