@@ -165,7 +165,7 @@ class UsersData(DataCase):
         for endpoint, text in (("echo", f"words-{mark}"), ("sleeper", f"words-{mark}")):
             body = {"userId": user, "sessionId": f"{user}-{endpoint}", "text": text}
             status, answer, _ = self.daemon.request("POST", f"/{self.tokens[endpoint]}", body,
-                                                    {"Idempotency-Key": f"{endpoint}{len(user)}"})
+                                                    {"Idempotency-Key": f"{endpoint}-{mark[:3]}"})
             if endpoint == "echo":
                 self.assertEqual(status, 200, answer)
         for session in ("sleeper", "loop"):  # one waits behind the sleep, one is a dead letter
