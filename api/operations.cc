@@ -65,6 +65,10 @@ constexpr std::array operations{
     &manage_task_operation,
     &manage_cancel_task_operation,
     &status_operation,
+    &back_up_operation,
+    &rotate_key_operation,
+    &export_user_data_operation,
+    &erase_user_data_operation,
     &openapi_json_operation,
     &openapi_yaml_operation,
 };

@@ -283,5 +283,9 @@ template <typename Field>
 constexpr Key networks(std::string_view name, Field, std::string_view doc) {
   return list_key<Field>(name, Form::networks, doc);
 }
+template <typename Field>
+constexpr Key ranges(std::string_view name, Field, std::string_view doc) {
+  return list_key<Field>(name, Form::ranges, doc);
+}
 
 }  // namespace conversed::config

@@ -38,6 +38,11 @@ constexpr Key table[] = {
     whole("listen.port", CONVERSED_FIELD(listen.port), {0, 65535},
           "0 lets the system pick one; data_dir/run/ports.json then says which."),
 
+    ranges("trusted_proxies", CONVERSED_FIELD(trusted_proxies),
+           "Proxies in front of the API. Of a request that comes from one, X-Forwarded-For says "
+           "whose it is: the last address in it that is no such proxy. From anybody else that "
+           "header is ignored. What limits and lock-outs count is the address found so."),
+
     host("admin.address", CONVERSED_FIELD(admin.address),
          "Where /healthz, /readyz and /metrics are served; they ask for no credentials."),
     whole("admin.port", CONVERSED_FIELD(admin.port), {0, 65535}, "0 lets the system pick one."),
@@ -135,8 +140,8 @@ constexpr Key table[] = {
     whole("sign_in.account_failures", CONVERSED_FIELD(sign_in.account_failures), {1, 1'000'000},
           "Wrong passwords for one account, by HTTP Basic and OAuth alike, that lock it out."),
     whole("sign_in.address_failures", CONVERSED_FIELD(sign_in.address_failures), {0, 1'000'000},
-          "Wrong passwords from one address that lock it out. 0: addresses are not counted, which "
-          "is needed behind a proxy, whose address all clients then have."),
+          "Wrong passwords from one address that lock it out. 0: addresses are not counted. "
+          "Behind a proxy, name it in trusted_proxies, or all clients have its address."),
     duration("sign_in.lockout", CONVERSED_FIELD(sign_in.lockout), {second, day},
              "How long an account or address stays locked out after its last wrong password, and "
              "how long wrong passwords are remembered."),
@@ -190,6 +195,9 @@ constexpr Key table[] = {
              "How long one try to deliver may take."),
     whole("delivery.connections", CONVERSED_FIELD(delivery.connections), {1, 10'000},
           "Open connections to webhooks."),
+    duration("delivery.secret_overlap", CONVERSED_FIELD(delivery.secret_overlap), {0, 365 * day},
+             "How long a webhook's secret that an import has replaced signs deliveries beside the "
+             "new one, so that the receiver can follow. 0: not at all, as after a leak."),
 
     duration("calls.timeout", CONVERSED_FIELD(calls.timeout), {100, hour},
              "How long a call of a Node may take, unless the Node says otherwise."),
@@ -212,6 +220,17 @@ constexpr Key table[] = {
          "The largest output, text and data together; beyond it the Turn fails."),
     size("flows.max_call", CONVERSED_FIELD(flows.max_call_bytes), {kib, 16 * mib},
          "The largest request of a Node: URL, headers and body; beyond it the Turn fails."),
+
+    duration("retention.transcripts", CONVERSED_FIELD(retention.transcripts), {0, 3650 * day},
+             "How long what was said is kept, and sessions in which nothing happens. What is still "
+             "to be delivered stays. 0: for ever."),
+    duration("retention.dead_letters", CONVERSED_FIELD(retention.dead_letters), {0, 3650 * day},
+             "How long dead letters are kept, whatever became of them. 0: for ever."),
+
+    path("backup.dir", CONVERSED_FIELD(backup.dir),
+         "The folder of backups: those that `conversectl backup` asks for, and the one that is "
+         "made before a new version changes the store. Empty: backups in data_dir; another disk "
+         "is better."),
 
     reloads(word("log.level", CONVERSED_FIELD(log.level), log_level_words,
                  "The least important line that is logged.")),

@@ -30,6 +30,7 @@ enum class Form : std::uint8_t {
   servers,    // a list of host:port
   pairs,      // a list of name=value; secret
   networks,   // a list of CIDR ranges, IP addresses and host names
+  ranges,     // a list of CIDR ranges and IP addresses
   url,        // of a PostgreSQL database, or empty; secret
   file,       // the path of a file, or empty
   text,       // one line of any characters, or empty

@@ -53,6 +53,19 @@ struct ListenSettings {
   bool operator==(const ListenSettings&) const = default;
 };
 
+// Where the copies of log and store go that an operator asks for, or a migration makes.
+struct BackupSettings {
+  std::filesystem::path dir;  // empty: `backups` in data_dir
+  bool operator==(const BackupSettings&) const = default;
+};
+
+// How long things are kept; 0: for ever.
+struct RetentionSettings {
+  Duration transcripts{0};
+  Duration dead_letters{0};
+  bool operator==(const RetentionSettings&) const = default;
+};
+
 // Where /healthz, /readyz and /metrics are served.
 struct AdminSettings {
   std::string address = "127.0.0.1";
@@ -174,6 +187,7 @@ struct DeliverySettings {
   Duration retry_for = std::chrono::hours(24);
   Duration timeout = std::chrono::seconds(10);
   std::uint32_t connections = 32;
+  Duration secret_overlap = std::chrono::hours(24);  // 0: a replaced secret signs no more
   bool operator==(const DeliverySettings&) const = default;
 };
 
@@ -211,6 +225,7 @@ struct Settings {
   std::vector<Role> roles{Role::api, Role::worker, Role::scheduler, Role::deliverer};
   Duration shutdown_timeout = std::chrono::seconds(20);
   ListenSettings listen;
+  std::vector<std::string> trusted_proxies;  // CIDR ranges and addresses, each checked
   AdminSettings admin;
   QueueSettings queue;
   StoreSettings store;
@@ -226,6 +241,8 @@ struct Settings {
   DeliverySettings delivery;
   CallSettings calls;
   FlowSettings flows;
+  RetentionSettings retention;
+  BackupSettings backup;
   LogSettings log;
   bool operator==(const Settings&) const = default;
 };

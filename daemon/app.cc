@@ -3,45 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
-#include <cstdint>
-#include <optional>
 #include <utility>
 
-#include "api/assets_cache.h"
-#include "api/auth/authenticator.h"
-#include "api/blocking_pool.h"
-#include "api/busy_sessions.h"
-#include "api/events.h"
-#include "api/http_server.h"
-#include "api/inject_quota.h"
-#include "api/operations.h"
-#include "api/rate_limiter.h"
-#include "api/router.h"
-#include "api/services.h"
-#include "api/waiters.h"
-#include "daemon/admin.h"
-#include "daemon/backlog.h"
-#include "daemon/caller.h"
-#include "daemon/data_folder.h"
-#include "daemon/deliverer.h"
-#include "daemon/egress.h"
-#include "daemon/embedded.h"
-#include "daemon/http_client.h"
-#include "daemon/job_worker.h"
-#include "daemon/late_log.h"
+#include "daemon/app_parts.h"
 #include "daemon/logging.h"
-#include "daemon/metrics.h"
 #include "daemon/part_settings.h"
-#include "daemon/proactive_setup.h"
-#include "daemon/recovery.h"
 #include "daemon/reload.h"
-#include "daemon/scheduler.h"
-#include "daemon/supervisor.h"
-#include "daemon/turn_worker.h"
-#include "daemon/version.h"
-#include "queue/pump.h"
+#include "daemon/reports.h"
 
 namespace conversed::daemon {
 
@@ -54,163 +23,8 @@ namespace {
 // Of the time for a stop, what is kept back for the steps after the answers: Turns in hand,
 // deliveries, the store.
 constexpr milliseconds reserved_for_commits{6'000};
-// They mostly wait for the disk; what waits for them holds a request with its body.
-constexpr std::size_t management_threads = 4;
-constexpr std::size_t management_queue = 256;
-// One core's worth at most for whoever guesses passwords.
-constexpr std::size_t sign_in_threads = 1;
-constexpr std::size_t sign_in_queue = 64;
 
 }  // namespace
-
-// All parts, in the order of what needs what: destruction goes the other way round.
-struct App::Parts {
-  Parts(const config::Settings& all, const model::Clock& time, DataFolder locked, Egress policy,
-        api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
-        OpenedLog opened_log);
-
-  Result<void> start();
-  void stop(milliseconds limit);
-
-  Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
-  Result<void> start_listening();
-  Result<void> drain_inboxes();
-  TurnPorts ports();
-  ChainContext chain_context();
-  AppendEvent append_event();
-  void on_store_health(bool healthy);
-  void die(const model::Error& error);
-  void update_metrics();
-  [[nodiscard]] bool ready();
-  [[nodiscard]] Progress progress();
-  enum class Consumed : std::uint8_t { yes, nothing };
-  [[nodiscard]] bool left_nothing(Consumed consumed) const;
-
-  const config::Settings& settings;
-  const model::Clock& clock;
-  model::Heartbeats heartbeats;
-  DataFolder folder;
-  std::unique_ptr<store::Store> store;
-  std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
-  queue::KeyedAppend& keyed;
-  std::unique_ptr<queue::Log> log;
-  Metrics metrics;
-  const api::ApiOptions options;
-
-  api::Events events;
-  api::AssetsCache assets;
-  api::Authenticator authenticator;
-  api::RateLimiter rate_limiter;
-  api::InjectQuota quota;
-  api::BusySessions busy;
-  api::AnswerWaiters waiters;
-  api::OutputWatch watch;
-  api::KeyWatch job_watch;
-  api::BlockingPool pool;
-  api::BlockingPool sign_ins;
-
-  HttpClient webhooks;
-  HttpClient upstreams;
-  Deliverer deliverer;
-  Caller caller;
-  Scheduler scheduler;
-  ProactiveSetup setup;
-  JobWorker job_worker;
-
-  Recovery recovery;
-  bool recovery_begun = false;  // from then on the store says that a daemon runs
-  std::atomic<bool> consuming{false};
-  std::atomic<bool> failed{false};
-  std::atomic<queue::Pump*> pump_to_hold{nullptr};
-  std::optional<TurnWorker> worker;
-  std::unique_ptr<queue::Lanes> lanes;
-  std::atomic<queue::Lanes*> lanes_to_touch{nullptr};
-  std::unique_ptr<queue::Pump> pump;
-
-  std::optional<api::Services> services;
-  std::optional<api::Router> router;
-  std::unique_ptr<api::HttpServer> server;
-  std::unique_ptr<api::HttpServer> admin;
-  LateLog late_log;
-  Supervisor supervisor;
-};
-
-App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
-                  Egress policy, api::JwtVerifier contact_center,
-                  std::unique_ptr<store::Store> opened_store, OpenedLog opened_log)
-    : settings(all),
-      clock(time),
-      folder(std::move(locked)),
-      store(std::move(opened_store)),
-      stored_keys(std::move(opened_log.stored_keys)),
-      keyed(*opened_log.keyed),
-      log(std::move(opened_log.log)),
-      options(api_options(all, time.now())),
-      events(*log, keyed),
-      assets(store->assets()),
-      authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center)),
-      rate_limiter(rate_limits(all.limits)),
-      quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
-      pool(management_threads, management_queue),
-      sign_ins(sign_in_threads, sign_in_queue),
-      webhooks(client_settings("webhooks", all.delivery.connections), policy),
-      upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
-      deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
-      caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
-      scheduler({.heartbeats = &heartbeats}, *store, append_event(), time, metrics),
-      setup(proactive_setup_settings(all), *store, upstreams),
-      job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
-                 JobWorker::Others::none),
-      recovery(*store, time),
-      supervisor(ServiceManager(), heartbeats, [this] { return progress(); }) {
-  metrics.add_source([this] { update_metrics(); });
-  store->jobs().on_change([this](const std::string& id) {
-    job_watch.notify(id);
-    job_worker.offer(id);
-  });
-}
-
-AppendEvent App::Parts::append_event() {
-  return [this](const model::Event& event, std::function<void(Result<queue::Appended>)> done) {
-    events.append(event, std::move(done));
-  };
-}
-
-ChainContext App::Parts::chain_context() {
-  return {.sessions = store->sessions(),
-          .outbox = store->outbox(),
-          .answers = store->answers(),
-          .dead_letters = store->dead_letters(),
-          .attempts = store->attempts(),
-          .follow_ups = store->follow_ups(),
-          .schedules = store->schedules(),
-          .usage = store->usage(),
-          .assets = assets,
-          .waiters = waiters,
-          .clock = clock,
-          .limits = flow_limits(settings.flows, settings.calls),
-          .suspect_before = recovery.suspect_before()};
-}
-
-TurnPorts App::Parts::ports() {
-  return {.deliver =
-              [this](const model::SessionKey& key, std::vector<model::Output> outputs) {
-                deliverer.offer(key, std::move(outputs));
-              },
-          .deliver_from_store =
-              [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
-          .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
-          .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
-          .follow_up = [this](model::FollowUp waits) { scheduler.offer(std::move(waits)); },
-          .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
-          .counted = [this](const std::string& organisation_id,
-                            std::int64_t injects) { quota.committed(organisation_id, injects); },
-          .fatal = [this](const model::Error& error) { die(error); },
-          .ran =
-              [this](std::chrono::steady_clock::duration took) {
-                metrics.turn_seconds.observe(std::chrono::duration<double>(took).count());
-              }};
-}
 
 // The log can't be consumed as it is: nothing may be dropped, so the daemon ends.
 void App::Parts::die(const model::Error& error) {
@@ -241,8 +55,8 @@ Result<void> App::Parts::start() {
   store->committer().start();
   if (!ranges) events.hold();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
-  for (Service* service : std::initializer_list<Service*>{&webhooks, &upstreams, &deliverer,
-                                                          &caller, &scheduler, &job_worker}) {
+  for (Service* service : std::initializer_list<Service*>{
+           &webhooks, &upstreams, &deliverer, &caller, &scheduler, &job_worker, &housekeeper}) {
     if (auto started = service->start(); !started) return fail(started.error());
   }
   if (ranges) return start_consuming(*ranges);
@@ -253,63 +67,6 @@ Result<void> App::Parts::start() {
                    if (!begun) die(begun.error());
                  });
   return {};
-}
-
-Result<void> App::Parts::start_listening() {
-  services.emplace(api::Services{
-      .options = options,
-      .clock = clock,
-      .store = *store,
-      .log = *log,
-      .events = events,
-      .assets = assets,
-      .authenticator = authenticator,
-      .rate_limiter = rate_limiter,
-      .quota = quota,
-      .busy = busy,
-      .waiters = waiters,
-      .watch = watch,
-      .job_watch = job_watch,
-      .pool = pool,
-      .sign_ins = sign_ins,
-      .touch =
-          [this](const model::SessionKey& key) {
-            // Without lanes: all that waits is drained when there are some.
-            if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
-          },
-      .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
-      .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
-      .on_inject_answered =
-          [this](int status, std::chrono::steady_clock::duration took) {
-            metrics.inject_answered(status, took);
-          }});
-  router.emplace(api::all_operations(), *services);
-
-  api::HttpSettings http = http_settings(settings);
-  http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
-  http.clock = &clock;
-  http.name = "api";
-  http.heartbeats = &heartbeats;
-  http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
-  auto opened =
-      api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
-        router->handle(std::move(request), std::move(reply));
-      });
-  if (!opened) return fail(opened.error());
-  server = std::move(*opened);
-  auto opened_admin = open_admin_server(
-      settings.admin,
-      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
-      heartbeats);
-  if (!opened_admin) return fail(opened_admin.error());
-  admin = std::move(*opened_admin);
-  if (auto started = admin->start(); !started) return fail(started.error());
-  if (auto started = server->start(); !started) return fail(started.error());
-  log::info("listening", {{"address", settings.listen.address},
-                          {"port", server->port()},
-                          {"adminPort", admin->port()},
-                          {"version", version}});
-  return folder.write_ports(server->port(), admin->port());
 }
 
 Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> ranges) {
@@ -379,28 +136,6 @@ Progress App::Parts::progress() {
   return now;
 }
 
-void App::Parts::update_metrics() {
-  for (const auto& [status, count] : server->answer_counts()) {
-    metrics.requests(status).raise_to(count);
-  }
-  metrics.events_appended.raise_to(events.appended());
-  if (consuming.load()) {  // before, there is no worker
-    const auto& counts = worker->counts();
-    metrics.turns.raise_to(counts.turns.load());
-    metrics.turn_conflicts.raise_to(counts.conflicts.load());
-    metrics.follow_ups_sent.raise_to(counts.follow_ups_sent.load());
-    metrics.follow_ups_dropped.raise_to(counts.follow_ups_dropped.load());
-    metrics.dead_letters.raise_to(counts.dead_letters.load());
-  }
-  metrics.commits.raise_to(store->committer().transactions());
-  metrics.committed_units.raise_to(store->committer().units());
-  metrics.calls_in_flight.set(static_cast<double>(upstreams.in_flight()));
-  metrics.store_healthy.set(store->committer().healthy() ? 1 : 0);
-  metrics.log_healthy.set(log->health() ? 1 : 0);
-  metrics.ready.set(ready() ? 1 : 0);
-  update_backlog(metrics, *log, *store);
-}
-
 // Whether nothing is left that the next start would have to be careful with, provided that the runs
 // in hand are finished. A start that failed before the log was consumed has changed nothing about
 // what the stop before it left.
@@ -419,6 +154,7 @@ void App::Parts::stop(milliseconds limit) {
   supervisor.stopping(limit);
   supervisor.stop();
   late_log.stop();
+  backups.stop();
   const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
   bool answered = true;
   if (server) {
@@ -434,6 +170,7 @@ void App::Parts::stop(milliseconds limit) {
   store->committer().stop_retrying();
   if (!finished) store->committer().stop();
   job_worker.stop();
+  housekeeper.stop();
   // Not before: a Turn in hand may hold an answer that goes to nobody else.
   waiters.stop();
   if (server) {
@@ -474,7 +211,7 @@ Result<void> App::start() {
   if (!folder) return fail(folder.error());
   auto egress = Egress::create(settings_.egress.allow);
   if (!egress) return fail(egress.error());
-  auto contact_center = api::JwtVerifier::open(settings_.contact_center, report_key_file);
+  auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
   auto store = open_embedded_store(settings_, clock_);
   if (!store) return fail(store.error());

@@ -87,12 +87,13 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
   auto seen = has_had_effects(record.position);
   if (!seen) return fail(seen.error());
   if (*seen) return {};
+  const auto so_far = session_.version == 0 && !chain_.changes ? Traces::none : Traces::some;
   session_.position = record.position;
   chain_.changes = true;
-  return take_new(record);
+  return take_new(record, so_far);
 }
 
-Result<void> ChainBuilder::take_new(const queue::LogRecord& logged) {
+Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_far) {
   const queue::Record& record = logged.record;
   auto event =
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
@@ -110,7 +111,11 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged) {
     return bury_damaged(*event, parts_of(record));
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
-  if (!*claimed) return {};  // it has had its effects, or what it answers is gone
+  if (!*claimed) {  // it has had its effects, or what it answers is gone
+    // If the session is, too, it is not made again for the sake of a position.
+    if (so_far == Traces::none) chain_.changes = false;
+    return {};
+  }
   if (is_too_late(*event)) return {};
   count_use(*event);
   if (event->type == EventType::user_message) cancel_follow_ups();

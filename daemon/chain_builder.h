@@ -51,7 +51,9 @@ class ChainBuilder {
   model::Result<void> load();
   model::Result<bool> has_had_effects(const model::Position& at) const;
   model::Result<void> take(const queue::LogRecord& record);
-  model::Result<void> take_new(const queue::LogRecord& logged);
+  // Whether the chain has made, or found, anything of the session before a record.
+  enum class Traces : std::uint8_t { none, some };
+  model::Result<void> take_new(const queue::LogRecord& logged, Traces so_far);
   model::Result<void> drain();
   bool is_of_the_future(const model::Event& event) const;
   model::Result<bool> holds_claim(const model::Event& event);

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "daemon/delivery_queue.h"
 #include "daemon/logging.h"
@@ -63,8 +65,14 @@ struct Letters {
 
 // Where an Endpoint's outputs go.
 struct Target {
-  std::string url;  // empty: nowhere
-  std::optional<WebhookKey> key;
+  std::string url;               // empty: nowhere
+  std::vector<WebhookKey> keys;  // none, one, or with its predecessor
+  Timestamp previous_until{};    // from then on the first one signs alone
+
+  [[nodiscard]] std::span<const WebhookKey> keys_at(Timestamp now) const {
+    return std::span(keys).first(now < previous_until ? keys.size()
+                                                      : std::min<std::size_t>(keys.size(), 1));
+  }
 };
 
 bool delivered(const HttpOutcome& outcome) {
@@ -316,8 +324,8 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
   request.method = "POST";
   request.url = (*target)->url;
   request.body = webhook_body(session.key, output);
-  const auto& key = (*target)->key;
-  request.headers = webhook_headers(output, key ? &*key : nullptr, clock_.now(), request.body);
+  const auto now = clock_.now();
+  request.headers = webhook_headers(output, (*target)->keys_at(now), now, request.body);
   request.timeout = settings_.timeout;
   batch.push_back(
       {std::move(request), [mailbox = thread_.mailbox(), &session](HttpOutcome outcome) {
@@ -365,14 +373,18 @@ model::Result<const Target*> Deliverer::Engine::target_of(const std::string& end
   if (!endpoint) return model::fail(endpoint.error());
   Target target;
   if (*endpoint && !(*endpoint)->webhook_url.empty()) {
-    auto secret = store_.assets().webhook_secret(endpoint_id);
-    if (!secret) {
+    auto secrets = store_.assets().webhook_secrets(endpoint_id);
+    if (!secrets) {
       log::error("webhook secret can't be read",
-                 {{"endpointId", endpoint_id}, {"error", secret.error().message}});
-      return model::fail(secret.error());
+                 {{"endpointId", endpoint_id}, {"error", secrets.error().message}});
+      return model::fail(secrets.error());
     }
     target.url = (*endpoint)->webhook_url;
-    if (*secret) target.key.emplace(**secret);
+    if (secrets->current) target.keys.emplace_back(*secrets->current);
+    if (secrets->current && secrets->previous) {
+      target.keys.emplace_back(*secrets->previous);
+      target.previous_until = secrets->changed_at + settings_.secret_overlap;
+    }
   }
   return &targets_.emplace(endpoint_id, std::move(target)).first->second;
 }

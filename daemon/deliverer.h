@@ -25,6 +25,8 @@ struct DelivererSettings {
   std::chrono::milliseconds timeout{10'000};           // of one POST
   std::chrono::milliseconds retry_for{24 * 3600'000};  // from an output's creation
   std::size_t connections = 32;                        // POSTs at once
+  // How long a secret that was replaced signs beside the new one.
+  std::chrono::milliseconds secret_overlap{24 * 3600'000};
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
   std::size_t max_sessions = 100'000;  // that are known at once; others wait in the store

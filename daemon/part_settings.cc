@@ -54,6 +54,11 @@ api::HttpSettings http_settings(const config::Settings& settings) {
   http.address = settings.listen.address;
   http.port = settings.listen.port;
   http.threads = settings.api.threads;
+  for (const auto& proxy : settings.trusted_proxies) {
+    if (const auto range = config::AddressRange::parse(proxy)) {
+      http.trusted_proxies.push_back(*range);
+    }
+  }
   http.max_header = settings.api.max_header_bytes;
   http.max_body = settings.api.max_body_bytes;
   http.max_large_bodies = settings.limits.large_bodies_bytes;
@@ -101,14 +106,6 @@ queue::LanesSettings lanes_settings(const config::Settings& settings, const Reco
   return lanes;
 }
 
-void report_key_file(api::KeyFileNews news, std::string_view message) {
-  if (news == api::KeyFileNews::unusable) {
-    log::error("keys of contact-center tokens can't be read", {{"error", message}});
-  } else {
-    log::info("keys of contact-center tokens have changed", {{"message", message}});
-  }
-}
-
 api::RateLimits rate_limits(const config::LimitSettings& settings) {
   return {.requests_per_second = settings.requests_per_second, .burst = settings.burst};
 }
@@ -120,6 +117,7 @@ DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
   deliverer.timeout = settings.timeout;
   deliverer.retry_for = settings.retry_for;
   deliverer.connections = settings.connections;
+  deliverer.secret_overlap = settings.secret_overlap;
   deliverer.drain_timeout = std::min<milliseconds>(settings.timeout, milliseconds(3'000));
   return deliverer;
 }
@@ -139,6 +137,14 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   log.delivery_timeout = kafka.delivery_timeout;
   log.report = [](const std::string& what) { log::warn("kafka", {{"message", what}}); };
   return log;
+}
+
+HousekeeperSettings housekeeper_settings(const config::Settings& settings) {
+  HousekeeperSettings housekeeper;
+  housekeeper.transcripts = settings.retention.transcripts;
+  housekeeper.dead_letters = settings.retention.dead_letters;
+  housekeeper.secret_overlap = settings.delivery.secret_overlap;
+  return housekeeper;
 }
 
 CallerSettings caller_settings(const config::Settings& all, model::Heartbeats& heartbeats) {

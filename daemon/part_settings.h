@@ -12,6 +12,7 @@
 #include "config/settings.h"
 #include "daemon/caller.h"
 #include "daemon/deliverer.h"
+#include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
 #include "daemon/job_worker.h"
 #include "daemon/proactive_setup.h"
@@ -38,8 +39,6 @@ class Recovery;
 [[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
                                                   const Recovery& recovery,
                                                   model::Heartbeats& heartbeats);
-// Logs what became of the keys of contact-center tokens.
-void report_key_file(api::KeyFileNews news, std::string_view message);
 [[nodiscard]] api::RateLimits rate_limits(const config::LimitSettings& settings);
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
                                                    model::Heartbeats& heartbeats);
@@ -51,5 +50,6 @@ void report_key_file(api::KeyFileNews news, std::string_view message);
                                              model::Heartbeats& heartbeats);
 [[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
 [[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings);
+[[nodiscard]] HousekeeperSettings housekeeper_settings(const config::Settings& settings);
 
 }  // namespace conversed::daemon

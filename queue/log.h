@@ -134,6 +134,22 @@ class Log {
   // one ran into. A driver finds out by itself when it is well again. Cheap.
   [[nodiscard]] virtual Result<void> health() = 0;
 
+  // How many records whose keys are from `from` up to, but without, `to` are not finished yet
+  // (below no committed position). May read the whole log. `not_supported` by drivers that can't
+  // look.
+  [[nodiscard]] virtual Result<std::int64_t> unfinished(std::string_view from,
+                                                        std::string_view to) {
+    (void)from, (void)to;
+    return model::fail(Errc::not_supported, "this log's records can't be searched");
+  }
+
+  // Removes what finished records held from wherever this driver keeps it, now. Appends may wait
+  // for it. `not_supported` by drivers that can't: theirs goes when their servers delete it.
+  // `conflict` while finished records are held for a backup; `unavailable`.
+  [[nodiscard]] virtual Result<void> purge() {
+    return model::fail(Errc::not_supported, "this log deletes its records in its own time");
+  }
+
   // Refuses new appends, completes those in hand, calls back for each, and ends the log's threads.
   // Not to be called from a callback. Calling it again does nothing.
   virtual void stop() = 0;

@@ -145,16 +145,43 @@ Result<ConnectionSecrets> Assets::connection_secrets(const std::string& id) cons
   });
 }
 
-Result<std::optional<std::string>> Assets::webhook_secret(const std::string& endpoint_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<std::string>> {
-    const auto sealed = connection.value<std::string>(
-        "SELECT webhook_secret FROM endpoints WHERE id = :i", endpoint_id);
-    if (!sealed) return fail(Errc::not_found, "there is no such Endpoint");
-    if (sealed->empty()) return std::nullopt;
-    auto secret = sealer_.open_sealed("endpoints/webhook_secret/" + endpoint_id, *sealed);
-    if (!secret) return fail(secret.error());
-    return *std::move(secret);
+Result<WebhookSecrets> Assets::webhook_secrets(const std::string& endpoint_id) const {
+  return read(database_, [&](Connection& connection) -> Result<WebhookSecrets> {
+    auto row = connection.row<std::string, std::string, std::int64_t>(
+        "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
+        " WHERE id = :i",
+        endpoint_id);
+    if (!row) return fail(Errc::not_found, "there is no such Endpoint");
+    WebhookSecrets secrets;
+    const auto open = [&](const char* column, const std::string& sealed,
+                          std::optional<std::string>& secret) -> Result<void> {
+      if (sealed.empty()) return {};
+      auto opened = sealer_.open_sealed(std::string(column) + endpoint_id, sealed);
+      if (!opened) return fail(opened.error());
+      secret = *std::move(opened);
+      return {};
+    };
+    auto opened = open("endpoints/webhook_secret/", std::get<0>(*row), secrets.current);
+    if (opened) {
+      opened = open("endpoints/previous_webhook_secret/", std::get<1>(*row), secrets.previous);
+    }
+    if (!opened) return fail(opened.error());
+    secrets.changed_at = model::from_unix_ms(std::get<2>(*row));
+    return secrets;
   });
+}
+
+Result<std::int64_t> Assets::forget_previous_secrets(model::Timestamp before) {
+  std::int64_t forgotten = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    forgotten = writer.connection().run(
+        "UPDATE endpoints SET previous_webhook_secret = '' WHERE previous_webhook_secret <> ''"
+        " AND webhook_secret_changed_at < :b",
+        model::to_unix_ms(before));
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return forgotten;
 }
 
 Result<std::vector<KnowledgeChunk>> Assets::knowledge(const std::string& project_id,

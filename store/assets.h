@@ -105,6 +105,13 @@ struct ConnectionSecrets {
   std::string fields;  // JSON text
 };
 
+// What signs the deliveries to an Endpoint's webhook, in clear: for the code that signs alone.
+struct WebhookSecrets {
+  std::optional<std::string> current;   // none: they are not signed
+  std::optional<std::string> previous;  // the one before, which an import has replaced
+  model::Timestamp changed_at{};        // when it did
+};
+
 // Projects and what belongs to them. Thread-safe; blocks on the disk. Errors: `not_found` (what is
 // another organisation's or project's is just as missing), `conflict`, `unavailable`, `internal`.
 class Assets {
@@ -133,9 +140,7 @@ class Assets {
   [[nodiscard]] model::Result<std::optional<Lexicon>> lexicon(const std::string& project_id,
                                                               const std::string& name) const;
   [[nodiscard]] model::Result<ConnectionSecrets> connection_secrets(const std::string& id) const;
-  // None if the Endpoint has no webhook or its webhook no secret.
-  [[nodiscard]] model::Result<std::optional<std::string>> webhook_secret(
-      const std::string& endpoint_id) const;
+  [[nodiscard]] model::Result<WebhookSecrets> webhook_secrets(const std::string& endpoint_id) const;
   // Chunks of a knowledge store by the store's name, in order; all sources.
   [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> knowledge(
       const std::string& project_id, const std::string& store_name) const;
@@ -146,6 +151,7 @@ class Assets {
   // a bundle may be one part of a project and running sessions hold on to Endpoints and Flows. Of
   // a lexicon or knowledge source that is named, entries and chunks that are gone are removed. A
   // Flow whose definition is the same keeps its version. `by` is the user whose doing it is.
+  // A webhook's secret that is replaced by another one is kept as its previous one.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
   // or a member's address belongs to somebody else; `quota_exhausted` if it adds Tokens beyond the
@@ -183,6 +189,9 @@ class Assets {
   [[nodiscard]] model::Result<model::FlowVersion> roll_back(const std::string& flow_id,
                                                             std::int64_t version,
                                                             const std::string& by);
+
+  // Removes the previous secrets of webhooks that were replaced before then: how many.
+  [[nodiscard]] model::Result<std::int64_t> forget_previous_secrets(model::Timestamp before);
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(

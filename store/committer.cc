@@ -37,6 +37,7 @@ struct WriteItem {
   Committer::Patience patience = Committer::Patience::until_it_works;
   Result<void> result;                           // of the last try
   std::vector<std::function<void()>> on_commit;  // of the last try
+  bool alone = false;  // outside of any transaction
 };
 struct DeliveredItem {
   std::string key;
@@ -55,6 +56,11 @@ struct Overloaded : F... {
 };
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;
+
+WriteItem* to_run_alone(Item& item) {
+  auto* write = std::get_if<WriteItem>(&item);
+  return write != nullptr && write->alone ? write : nullptr;
+}
 
 WriteItem* impatient(Item& item) {
   auto* write = std::get_if<WriteItem>(&item);
@@ -99,6 +105,18 @@ void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
     write.on_commit = writer.take_on_commit();
   } else {
     connection.rollback_to_savepoint();
+  }
+}
+
+Result<void> run_outside(Connection& connection, const Committer::Work& work,
+                         model::Timestamp now) {
+  try {
+    Writer writer(connection, now);
+    return work(writer);
+  } catch (const SqlError& error) {
+    return fail(to_error(error));
+  } catch (const std::exception&) {
+    return fail(Errc::internal, "the store could not do this");
   }
 }
 
@@ -201,14 +219,22 @@ void Committer::submit(Unit unit, Done done) {
 }
 
 void Committer::write(Work work, WriteDone done) {
-  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}, {}});
+  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}, {}, false});
 }
 
 Result<void> Committer::write_and_wait(Work work, Patience patience) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
   WriteDone done = [&](Result<void> written) { promise.set_value(std::move(written)); };
-  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}});
+  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}, false});
+  return result.get();
+}
+
+Result<void> Committer::run_alone(Work work) {
+  std::promise<Result<void>> promise;
+  auto result = promise.get_future();
+  WriteDone done = [&](Result<void> ran) { promise.set_value(std::move(ran)); };
+  impl_->push(WriteItem{std::move(work), std::move(done), Patience::none, {}, {}, true});
   return result.get();
 }
 
@@ -256,8 +282,11 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
   if (waiting.empty()) return false;
   const std::size_t count = std::min(waiting.size(), settings.max_batch);
   for (std::size_t i = 0; i < count; ++i) {
+    const bool alone = to_run_alone(waiting.front()) != nullptr;
+    if (alone && !batch.empty()) break;
     batch.push_back(std::move(waiting.front()));
     waiting.pop_front();
+    if (alone) break;
   }
   lock.unlock();
   drained.notify_all();
@@ -268,7 +297,11 @@ void Committer::Impl::loop() {
   std::vector<Item> batch;
   while (wait_for_batch(batch)) {
     in_hand = batch;
-    commit(batch);
+    if (WriteItem* alone = to_run_alone(batch.front()); alone != nullptr) {
+      end(*alone, run_outside(connection, alone->work, clock.now()));
+    } else {
+      commit(batch);
+    }
   }
 }
 

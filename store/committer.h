@@ -204,6 +204,10 @@ class Committer {
   // `timed_out`, its COMMIT failed in a way that does not tell whether it was done.
   [[nodiscard]] model::Result<void> write_and_wait(Work work, Patience patience = Patience::none);
 
+  // Runs `work` between two transactions, with none open, and waits: for what SQLite does outside
+  // of them, such as a checkpoint. All commits wait for it. Otherwise as `write_and_wait`.
+  [[nodiscard]] model::Result<void> run_alone(Work work);
+
   // The output reached its webhook. Missing is no error (it came twice).
   void delivered(const model::SessionKey& key, std::int64_t seq);
 

@@ -103,6 +103,22 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
   }
 }
 
+Result<std::int64_t> Database::stored_version(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return 0;
+  try {
+    const auto connection =
+        Connection::open(file, Connection::Role::reader, std::chrono::milliseconds(250));
+    const auto tables = connection->value<std::int64_t>(
+        "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'");
+    if (tables.value_or(0) == 0) return 0;
+    return connection->value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
+  } catch (const SqlError& error) {
+    return fail(Errc::unavailable,
+                "the store " + file.string() + " can't be opened: " + error.what());
+  }
+}
+
 Connection& Database::writer() {
   return *impl_->writer;
 }

@@ -20,7 +20,7 @@ struct DatabaseSettings {
 
 // The version of the schema that this program makes, and the oldest program that may still read
 // the store (migrations are expand-only within a major version).
-inline constexpr std::int64_t schema_version = 11;
+inline constexpr std::int64_t schema_version = 12;
 
 // One SQLite file in WAL mode with `synchronous=FULL`: one connection that writes and alone
 // checkpoints, and a few that read. SQLite 3.40 can corrupt a WAL file if two connections write or
@@ -32,6 +32,11 @@ class Database {
   // written.
   [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
       const DatabaseSettings& settings);
+
+  // The version of the schema that a file has, 0 if there is no file. Nobody may have the file
+  // open. `unavailable` if it can't be read.
+  [[nodiscard]] static model::Result<std::int64_t> stored_version(
+      const std::filesystem::path& file);
 
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -55,6 +55,10 @@ class DeadLetters {
   // How many are new; for metrics.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;
 
+  // Deletes up to `limit` of those from before then, the oldest first, whatever their state. How
+  // many.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+
  private:
   Database& database_;
   Committer& committer_;

@@ -52,6 +52,12 @@ class Import {
   Result<void> take_endpoints();
   void follow_up_new_endpoints();
   Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id);
+  struct SealedSecrets {
+    std::string current;   // empty: none
+    std::string previous;  // the same
+    std::int64_t changed_at = 0;
+  };
+  SealedSecrets webhook_secrets_for(const std::string& id, const std::string& secret);
 
   // The id of what has the name, or a new one.
   template <typename... In>
@@ -368,6 +374,24 @@ Result<std::string> Import::url_token_for(const model::BundleEndpoint& endpoint,
   return endpoint.url_token;
 }
 
+// The secret that another one replaces becomes the previous one; the same one again changes
+// nothing.
+Import::SealedSecrets Import::webhook_secrets_for(const std::string& id,
+                                                  const std::string& secret) {
+  if (secret.empty()) return {};
+  const auto place = "endpoints/webhook_secret/" + id;
+  auto row = connection_.row<std::string, std::string, std::int64_t>(
+      "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
+      " WHERE id = :i",
+      id);
+  if (!row || std::get<0>(*row).empty()) return {sealer_.seal(place, secret), "", now_};
+  auto& [current, previous, changed_at] = *row;
+  const auto before = sealer_.open_sealed(place, current);
+  if (before && *before == secret) return {std::move(current), std::move(previous), changed_at};
+  return {sealer_.seal(place, secret),
+          before ? sealer_.seal("endpoints/previous_webhook_secret/" + id, *before) : "", now_};
+}
+
 Result<void> Import::take_endpoints() {
   auto& report = report_["endpoints"] = json::array();
   for (const auto& endpoint : bundle_.endpoints) {
@@ -381,21 +405,24 @@ Result<void> Import::take_endpoints() {
     if (!token) return fail(token.error());
     model::BundleWebhook webhook;
     if (!endpoint.webhook.empty()) webhook = endpoint.webhook.front();
+    const auto secrets = webhook_secrets_for(id, webhook.secret);
     connection_.run(
         "INSERT INTO endpoints (id, project_id, name, flow_id, url_token, session_expiry_ms,"
         " active_only, error_text, webhook_url, webhook_url_source, webhook_secret,"
-        " webhook_secret_source)"
-        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :c) ON CONFLICT (id) DO UPDATE SET"
+        " previous_webhook_secret, webhook_secret_changed_at, webhook_secret_source)"
+        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :r, :h, :c)"
+        " ON CONFLICT (id) DO UPDATE SET"
         " flow_id = excluded.flow_id, url_token = excluded.url_token,"
         " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
         " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
         " webhook_url_source = excluded.webhook_url_source,"
         " webhook_secret = excluded.webhook_secret,"
+        " previous_webhook_secret = excluded.previous_webhook_secret,"
+        " webhook_secret_changed_at = excluded.webhook_secret_changed_at,"
         " webhook_secret_source = excluded.webhook_secret_source",
         id, project_, endpoint.name, flow->second, *token, endpoint.session_expiry.count(),
-        endpoint.active_only, endpoint.error_text, webhook.url, webhook.url_source,
-        webhook.secret.empty() ? std::string()
-                               : sealer_.seal("endpoints/webhook_secret/" + id, webhook.secret),
+        endpoint.active_only, endpoint.error_text, webhook.url, webhook.url_source, secrets.current,
+        secrets.previous, secrets.changed_at,
         webhook.secret_source.empty()
             ? std::string()
             : sealer_.seal("endpoints/webhook_secret_source/" + id, webhook.secret_source));

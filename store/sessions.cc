@@ -212,12 +212,47 @@ Result<void> Sessions::reset(const model::SessionKey& key,
     if (before->execution) {
       was.ended_input = before->execution->input_id;
       if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
-        insert_answer(connection, {was.ended_input, 500, "", writer.now() + answer_lifetime});
+        insert_answer(connection, key.encode(), {was.ended_input, 500, "", writer.now() + answer_lifetime});
       }
     }
     if (committed) writer.on_commit([committed, was = std::move(was)] { committed(was); });
     return {};
   });
+}
+
+Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t after_row,
+                                         std::size_t limit) {
+  struct Looked {
+    std::optional<std::int64_t> last;
+    bool found = false;
+  };
+  // Most pages have none: they cost the writer nothing.
+  auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
+    Looked page;
+    connection.rows<std::int64_t, std::int64_t>(
+        [&](std::int64_t id, std::int64_t active) {
+          page.last = id;
+          page.found = page.found || active < model::to_unix_ms(before);
+        },
+        "SELECT id, last_activity_at FROM sessions WHERE id > :a ORDER BY id LIMIT :l", after_row,
+        limit);
+    return page;
+  });
+  if (!looked) return fail(looked.error());
+  Pruned pruned{0, looked->last};
+  if (!looked->found) return pruned;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    pruned.removed = writer.connection().run(
+        "DELETE FROM sessions WHERE id > :a AND id <= :z AND last_activity_at < :b"
+        " AND execution IS NULL AND inbox_size = 0"
+        " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
+        after_row, *pruned.last_row, model::to_unix_ms(before));
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return pruned;
 }
 
 Result<std::int64_t> Sessions::in_inboxes() const {

@@ -95,6 +95,15 @@ class Sessions {
   [[nodiscard]] model::Result<void> reset(
       const model::SessionKey& key, const std::function<void(const WasReset&)>& committed = {});
 
+  // Looks at the `limit` sessions behind a row (0 begins) and deletes those in which nothing has
+  // happened since `before`, nothing runs or waits, and of which no output is kept.
+  struct Pruned {
+    std::int64_t removed = 0;
+    std::optional<std::int64_t> last_row;  // that was looked at; none: there are no more
+  };
+  [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
+                                            std::size_t limit);
+
   // Events that wait in inboxes; for operators.
   [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;
 

@@ -177,10 +177,11 @@ std::unique_ptr<Connection> Connection::open(const std::filesystem::path& file, 
   std::unique_ptr<Connection> connection(new Connection(std::move(impl)));
   if (role == Role::writer) {
     // Foreign keys are checked here alone, where rows change. A checkpoint each 4,000 pages (16
-    // MiB) keeps its share of a commit small.
+    // MiB) keeps its share of a commit small. What is deleted is overwritten: users have a right to
+    // it.
     connection->script(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-        "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY;");
+        "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;");
   } else {
     sqlite_api::sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     connection->script(

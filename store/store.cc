@@ -32,7 +32,9 @@ struct Store::Impl {
         knowledge(make_knowledge_search(*database)),
         accounts(*database, committer),
         oauth(*database, committer, sealer),
-        usage(*database) {}
+        usage(*database),
+        key_rotation(*database, committer, sealer),
+        user_data(*database, committer) {}
 
   Sealer sealer;
   std::unique_ptr<Database> database;
@@ -53,6 +55,8 @@ struct Store::Impl {
   Accounts accounts;
   Oauth oauth;
   Usage usage;
+  KeyRotation key_rotation;
+  UserData user_data;
   bool was_clean = true;
 };
 
@@ -127,6 +131,14 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   impl->was_clean = *clean;
   auto indexed = with_errors(impl->database->writer(), take_in_knowledge);
   if (!indexed) return fail(indexed.error());
+  const auto secrets = impl->key_rotation.check();
+  if (!secrets) return fail(secrets.error());
+  if (secrets->unreadable > 0 && secrets->opened == 0) {
+    const auto key =
+        settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
+    return fail(Errc::conflict, "the master key " + key.string() +
+                                    " is not the one that this store's secrets are sealed with");
+  }
   impl->committer.start();
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
@@ -218,6 +230,12 @@ Oauth& Store::oauth() {
 }
 Usage& Store::usage() {
   return impl_->usage;
+}
+KeyRotation& Store::key_rotation() {
+  return impl_->key_rotation;
+}
+UserData& Store::user_data() {
+  return impl_->user_data;
 }
 
 }  // namespace conversed::store

@@ -14,6 +14,7 @@
 #include "store/dead_letters.h"
 #include "store/follow_ups.h"
 #include "store/jobs.h"
+#include "store/key_rotation.h"
 #include "store/knowledge.h"
 #include "store/model/clock.h"
 #include "store/oauth.h"
@@ -23,6 +24,7 @@
 #include "store/sealer.h"
 #include "store/sessions.h"
 #include "store/usage.h"
+#include "store/user_data.h"
 
 namespace conversed::store {
 
@@ -42,8 +44,8 @@ class Store {
  public:
   // Opens the store, or makes it with a new master key if the folder has neither. Refused, with the
   // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
-  // key is missing, a `master_key` that lacks what the data folder's own key file has. `clock` must
-  // outlive the Store.
+  // key is missing, a `master_key` that lacks what the data folder's own key file has;
+  // `conflict`, a store none of whose secrets the key opens. `clock` must outlive the Store.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
@@ -76,6 +78,8 @@ class Store {
   [[nodiscard]] Accounts& accounts();
   [[nodiscard]] Oauth& oauth();
   [[nodiscard]] Usage& usage();
+  [[nodiscard]] KeyRotation& key_rotation();
+  [[nodiscard]] UserData& user_data();
 
  private:
   struct Impl;

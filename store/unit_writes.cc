@@ -361,7 +361,7 @@ Outcome apply(Connection& connection, const EncodedUnit& encoded, model::Timesta
   for (const auto& letter : unit.dead_letters) {
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
   }
-  for (const auto& answer : unit.answers) insert_answer(connection, answer);
+  for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
   add_totals(unit, totals);
   return Outcome::committed;
 }
@@ -395,12 +395,13 @@ void release_outputs(Connection& connection, const std::string& key, const std::
   }
 }
 
-void insert_answer(Connection& connection, const NewAnswer& answer) {
+void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
   connection.run(
-      "INSERT INTO answers (input_id, status, body, expires_at) VALUES (:i, :s, :b, :e)"
+      "INSERT INTO answers (input_id, status, body, expires_at, session_key)"
+      " VALUES (:i, :s, :b, :e, :k)"
       " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
       " expires_at = excluded.expires_at",
-      answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at));
+      answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,

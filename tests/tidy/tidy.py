@@ -26,7 +26,7 @@ THIRD_PARTY = {
     "pistache/": ["api/gate*.cc", "api/http_server*.cc"],
     "prometheus/": ["daemon/metrics.*"],
     "soci/": ["store/*.cc", "queue/sqlite_*"],
-    "sodium.h": ["store/*.cc", "api/auth/*.cc", "daemon/webhook.cc"],
+    "sodium.h": ["store/*.cc", "api/auth/*.cc", "daemon/backup.cc", "daemon/webhook.cc"],
     "spdlog/": ["daemon/logging.*"],
     "systemd/": ["daemon/service_manager.cc"],
     "sqlite3.h": ["store/*.cc", "queue/sqlite_*"],

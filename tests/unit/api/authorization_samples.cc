@@ -128,6 +128,17 @@ const std::array extras{
     Extra{"showSession", no_body, session_query},
     Extra{"resetSession", session_body},
     Extra{"listDeadLetters", no_body, project_query},
+    Extra{"backUp", [](const Objects&) { return std::string("{}"); }},
+    Extra{"rotateKey"},
+    Extra{"exportUserData", no_body,
+          [](const Objects& objects) {
+            return HeaderList{{"projectId", id(objects, "projectId")}, {"userId", "u"}};
+          }},
+    Extra{"eraseUserData",
+          [](const Objects&) {
+            return json{{"userId", "somebody"}}.dump();
+          },
+          project_query},
     Extra{"replayDeadLetter"},
     Extra{"discardDeadLetter"},
     // Open ones, asked for what they refuse without credentials, too: nobody is in the way of it.
