@@ -31,7 +31,7 @@ namespace conversed::store {
 struct StoreSettings {
   std::filesystem::path data_dir;  // must exist; `store.db` is in it
   // The key file, if somebody else keeps it; empty: `data_dir/master.key`, made with the store.
-  std::filesystem::path master_key;
+  std::filesystem::path master_key{};
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
