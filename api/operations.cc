@@ -65,6 +65,7 @@ constexpr std::array operations{
     &manage_task_operation,
     &manage_cancel_task_operation,
     &status_operation,
+    &console_operation,
     &back_up_operation,
     &rotate_key_operation,
     &export_user_data_operation,

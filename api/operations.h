@@ -71,6 +71,7 @@ extern const Operation show_schedule_operation;
 extern const Operation cancel_schedule_operation;
 extern const Operation reschedule_operation;
 extern const Operation status_operation;
+extern const Operation console_operation;
 extern const Operation back_up_operation;
 extern const Operation rotate_key_operation;
 extern const Operation export_user_data_operation;

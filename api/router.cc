@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/auth/authenticator.h"
+#include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/blocking_pool.h"
 #include "api/error_reply.h"
@@ -142,6 +143,10 @@ void sign_in(const std::shared_ptr<Pending>& pending) {
 }
 
 void start_management(const Operation& operation, Call&& call, Services& services, Reply reply) {
+  // A browser remembers the credentials that it was asked for, whoever sends it here.
+  if (operation.method != Method::get && !is_from_own_site(call.request)) {
+    return reply.fail({Errc::permission_denied, "a page of another site may not ask for this"});
+  }
   const auto authorization = call.request.header("authorization").value_or("");
   // What can't be right is told apart here: it costs no thread of a pool.
   if (!parse_basic(authorization)) {

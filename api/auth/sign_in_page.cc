@@ -1,13 +1,9 @@
 #include "api/auth/sign_in_page.h"
 
-#include <sodium.h>
-
-#include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <utility>
 
-#include "api/auth/base64.h"
+#include "api/auth/browser.h"
 
 namespace conversed::api {
 namespace {
@@ -20,17 +16,6 @@ constexpr std::string_view style =
     "border-radius:.25rem}button{margin-top:1.5rem;width:100%;font:inherit;padding:.6rem;border:0;"
     "border-radius:.25rem;background:#0b57d0;color:#fff}"
     "p[role=alert]{padding:.5rem;border-left:.25rem solid #b3261e;background:#fceeee}";
-
-// What a Content-Security-Policy knows the style by, so that it need not allow any.
-std::string style_source() {
-  std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
-  crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(style.data()),
-                     style.size());
-  return "'sha256-" +
-         encode_base64({reinterpret_cast<const char*>(hash.data()), hash.size()},
-                       Base64::standard) +
-         "'";
-}
 
 // For text and for values in double quotes.
 std::string escaped(std::string_view text) {
@@ -123,7 +108,7 @@ std::string body_of(const SignInPage& page) {
 
 // Browsers hold the redirect after a form to `form-action`, too.
 HeaderList page_headers(std::string_view form_action) {
-  static const std::string allowed_style = style_source();
+  static const std::string allowed_style = csp_source(style);
   return {{"Content-Security-Policy", "default-src 'none'; style-src " + allowed_style +
                                           "; form-action " + std::string(form_action) +
                                           "; frame-ancestors 'none'; base-uri 'none'"},
@@ -131,14 +116,6 @@ HeaderList page_headers(std::string_view form_action) {
           {"X-Content-Type-Options", "nosniff"},
           // Not `no-referrer`: browsers then send no Origin with the form.
           {"Referrer-Policy", "same-origin"}};
-}
-
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  const auto folded = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return folded(x) == folded(y); });
 }
 
 }  // namespace
@@ -158,15 +135,6 @@ Response error_page(Response error, std::string_view message, std::string_view t
   error.body =
       page_of(filled(error_text, {{"message", escaped(message)}, {"trace", escaped(trace_id)}}));
   return error;
-}
-
-bool is_own_form(const Request& request) {
-  if (const auto site = request.header("sec-fetch-site")) return *site == "same-origin";
-  const auto origin = request.header("origin");
-  if (!origin) return true;
-  const auto scheme_end = origin->find("://");
-  return scheme_end != std::string_view::npos &&
-         same_ignoring_case(origin->substr(scheme_end + 3), request.header("host").value_or(""));
 }
 
 }  // namespace conversed::api

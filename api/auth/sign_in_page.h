@@ -24,9 +24,4 @@ struct SignInPage {
 [[nodiscard]] Response error_page(Response error, std::string_view message,
                                   std::string_view trace_id);
 
-// Whether a form may be taken from this request as far as its browser tells where it came from:
-// not from a page of another site (`Sec-Fetch-Site`, or `Origin` and `Host` where that is not
-// sent). What is no browser, and so can't be led astray, tells nothing and may.
-[[nodiscard]] bool is_own_form(const Request& request);
-
 }  // namespace conversed::api

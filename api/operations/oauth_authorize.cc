@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/auth/authenticator.h"
+#include "api/auth/browser.h"
 #include "api/auth/pkce.h"
 #include "api/auth/redirect_uri.h"
 #include "api/auth/sign_in_page.h"
@@ -211,7 +212,7 @@ void sign_in(const std::shared_ptr<SignIn>& attempt) {
 }
 
 void take_form(Call call, Services& services, Reply reply) {
-  if (!is_own_form(call.request)) {
+  if (!is_from_own_site(call.request)) {
     return show_oauth_error(reply, services, call.request,
                             {403, "access_denied", "the form was sent from another site"});
   }

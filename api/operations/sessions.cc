@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/answer.h"
+#include "api/assets_cache.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
 #include "api/operations.h"
@@ -33,6 +34,9 @@ void list(Call call, Services& services, Reply reply) {
   json items = json::array();
   for (const store::SessionSummary& session : *sessions) {
     json item = session_names(session.key);
+    const auto endpoint = services.assets.endpoint(session.key.endpoint_id);
+    item["endpoint"] = endpoint ? json((*endpoint)->name) : json(nullptr);
+    item["URLToken"] = endpoint ? json((*endpoint)->url_token) : json(nullptr);
     item["state"] = session.busy ? "busy" : "idle";
     item["inboxSize"] = session.inbox_size;
     item["outputs"] = session.last_output_seq;
@@ -139,7 +143,9 @@ openapi::Description describe_list() {
   using namespace openapi;
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
-  const auto session = with_members(session_schema(), {{"outputs", integer(0)}});
+  const auto session = with_members(session_schema(), {{"endpoint", nullable(text(1))},
+                                                       {"URLToken", nullable(url_token())},
+                                                       {"outputs", integer(0)}});
   return {.tag = "Management",
           .summary = "List sessions",
           .parameters = std::move(parameters),

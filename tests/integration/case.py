@@ -8,6 +8,7 @@ import unittest
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import daemon_process  # noqa: E402
 from daemon_process import Daemon  # noqa: E402
 from webhook_receiver import Receiver  # noqa: E402
 

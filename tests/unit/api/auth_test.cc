@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "api/auth/base64.h"
+#include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/auth/lockout.h"
 #include "api/auth/pkce.h"
@@ -175,7 +176,7 @@ TEST(SignInPage, FormsOfOtherSitesAreNotOwn) {
   const auto is_own = [](HeaderList headers) {
     Request request;
     request.headers = std::move(headers);
-    return is_own_form(request);
+    return is_from_own_site(request);
   };
   EXPECT_TRUE(is_own({{"host", "a.example"}})) << "no browser";
   EXPECT_TRUE(is_own({{"host", "a.example"}, {"origin", "https://A.example"}}));
