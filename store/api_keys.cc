@@ -119,7 +119,7 @@ Result<std::vector<ApiKey>> Accounts::api_keys(const std::string& organisation_i
 Result<void> Accounts::revoke_api_key(const std::string& organisation_id,
                                       const std::string& key_id) {
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto deleted = writer.connection().run(
+    const auto deleted = writer.connection().run_counted(
         "DELETE FROM api_keys WHERE id = :i AND user_id IN"
         " (SELECT id FROM users WHERE organisation_id = :o)",
         key_id, organisation_id);

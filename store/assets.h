@@ -145,8 +145,10 @@ class Assets {
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  void bump_generation() {
-    lexicon_generation_.fetch_add(1);
+  // Also for what another daemon has changed.
+  enum class Changed : std::uint8_t { anything, no_lexicon };
+  void bump_generation(Changed changed = Changed::anything) {
+    if (changed == Changed::anything) lexicon_generation_.fetch_add(1);
     generation_.fetch_add(1);
   }
 

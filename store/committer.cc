@@ -84,17 +84,14 @@ Result<void> run_work(Connection& connection, const Committer::Work& work, model
   try {
     Writer writer(connection, now);
     result = work(writer);
+    if (result) connection.release_savepoint();
   } catch (const SqlError& error) {
     if (error.kind() == SqlError::Kind::failed) throw;
     result = fail(to_error(error));
   } catch (const std::exception&) {
     result = fail(Errc::internal, "a write could not be made");
   }
-  if (result) {
-    connection.release_savepoint();
-  } else {
-    connection.rollback_to_savepoint();
-  }
+  if (!result) connection.rollback_to_savepoint();
   return result;
 }
 
@@ -333,11 +330,15 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
 // outcome stays unknown, that can't be read now.
 Committer::Impl::Attempt Committer::Impl::look_up() {
   try {
+    // Alone: where the COMMIT's connection was lost, its server may be at it still.
+    connection.begin();
     const bool durable = connection.value<std::int64_t>("SELECT batch FROM writers WHERE id = :i",
                                                         writer_id) == batch_number;
+    connection.rollback();
     outcome_unknown = false;
     return durable ? Attempt::committed : Attempt::failed;
   } catch (const SqlError&) {
+    connection.rollback();
     return Attempt::failed;
   }
 }
@@ -373,13 +374,17 @@ void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
 void Committer::Impl::apply_all(std::span<Item> batch) {
   const model::Timestamp now = clock.now();
   BatchTotals totals;
+  UnitGroup units(connection, now, totals);
   for (Item& item : batch) {
     std::visit(
         Overloaded{
-            [&](UnitItem& unit) { unit.outcome = apply(connection, unit.unit, now, totals); },
+            [&](UnitItem& unit) { units.add(unit.unit, unit.outcome); },
             [&](WriteItem& write) {
-              if (write.work) write.result = run_work(connection, write.work, now);
+              if (!write.work) return;
+              units.flush();  // the work may look at what they have left
+              write.result = run_work(connection, write.work, now);
             },
+            // These concern outputs of earlier transactions: no Unit of this one minds.
             [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
             [&](RescheduleItem& mark) {
               mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
@@ -387,6 +392,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
         },
         item);
   }
+  units.flush();
   totals.flush(connection, now);
   connection.run(
       "INSERT INTO writers (id, batch) VALUES (:i, :b)"

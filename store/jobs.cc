@@ -63,7 +63,7 @@ Result<void> change_state(Connection& connection, const Job& job, JobState to,
   if (!model::can_become(job.state, to)) {
     return fail(Errc::conflict, "the job is " + std::string(model::to_string(job.state)));
   }
-  const auto changed = connection.run(
+  const auto changed = connection.run_counted(
       "UPDATE jobs SET state = :n, changed_at = :t WHERE id = :i AND state = :o",
       model::to_string(to), model::to_unix_ms(now), job.id, model::to_string(job.state));
   if (changed != 1) return fail(Errc::conflict, "the job changed meanwhile");

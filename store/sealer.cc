@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <vector>
 
@@ -97,6 +99,16 @@ const unsigned char* bytes(std::string_view text) {
 }
 
 }  // namespace
+
+std::int64_t Sealer::fingerprint() const {
+  const Key& oldest = keys_.begin()->second;
+  std::int64_t hash = 0;
+  // No less than 16 bytes are offered; the first 8 do.
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> bytes{};
+  crypto_generichash(bytes.data(), bytes.size(), oldest.data(), oldest.size(), nullptr, 0);
+  std::memcpy(&hash, bytes.data(), sizeof(hash));
+  return hash;
+}
 
 Result<void> Sealer::create_key_file(const std::filesystem::path& file) {
   ready();

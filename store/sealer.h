@@ -45,6 +45,10 @@ class Sealer {
   [[nodiscard]] model::Result<std::string> open_sealed(std::string_view place,
                                                        std::string_view sealed) const;
 
+  // Tells installations apart, and nothing about the keys: a hash of the oldest one, which no
+  // rotation changes.
+  [[nodiscard]] std::int64_t fingerprint() const;
+
  private:
   using Key = std::array<unsigned char, 32>;
   Sealer() = default;

@@ -177,7 +177,12 @@ Result<void> Sessions::reset(const model::SessionKey& key,
         " execution = NULL WHERE key = :k RETURNING id",
         key.encode());
     was = {};
-    was.outputs_released = abandon_execution(connection, session, writer.now());
+    was.outputs_released =
+        connection
+            .value<int>("SELECT 1 FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1",
+                        session)
+            .has_value();
+    abandon_execution(connection, session, writer.now());
     if (!before->execution) return {};
     was.ended_input = before->execution->input_id;
     if (before->execution->keyed && before->execution->source == model::EventType::user_message) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "store/accounts.h"
 #include "store/answers.h"
@@ -23,7 +24,8 @@
 namespace conversed::store {
 
 struct StoreSettings {
-  std::filesystem::path data_dir;  // must exist; `store.db` and `master.key` are in it
+  std::filesystem::path data_dir;  // must exist; `master.key` and SQLite's `store.db` are in it
+  std::optional<PostgresSettings> postgres{};  // instead of `store.db`
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
@@ -34,9 +36,9 @@ struct StoreSettings {
 // Opening and stopping belong to one thread; what the accessors give is thread-safe.
 class Store {
  public:
-  // Opens the store, or makes it with a new master key if the folder has neither. Refused, with the
+  // Opens the store, or makes it with a new master key if there is neither. Refused, with the
   // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
-  // key is missing. `clock` must outlive the Store.
+  // key is missing or, in PostgreSQL, another one (`conflict`). `clock` must outlive the Store.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
