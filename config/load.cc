@@ -314,6 +314,9 @@ void Loader::check_together() {
           "this build has no postgres driver; it supports sqlite");
   require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",
           "is required by store.driver postgres");
+  require(!postgres || kafka || bad_.contains("queue.driver"), "store.driver",
+          "postgres needs queue.driver kafka: the embedded log is one daemon's own, the store is "
+          "not");
   require(s.contact_center.secret.empty() || s.contact_center.secret_file.empty(),
           "contact_center.secret_file", "is given besides contact_center.secret; give one of them");
   require(s.listen.port == 0 || s.listen.port != s.admin.port, "admin.port",

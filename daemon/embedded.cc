@@ -1,6 +1,5 @@
 #include "daemon/embedded.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "daemon/keyed_append.h"
@@ -42,14 +41,9 @@ Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store
              : open_sqlite_log(settings, clock);
 }
 
-model::Result<std::unique_ptr<store::Store>> open_embedded_store(const config::Settings& settings,
-                                                                 const model::Clock& clock) {
-  store::StoreSettings store;
-  store.data_dir = settings.data_dir;
-  // One for each worker, reactor thread, management thread and the sign-in thread, and some for
-  // the services, so that none waits.
-  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 10);
-  return store::Store::open(store, clock);
+model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
+                                                        const model::Clock& clock) {
+  return store::Store::open(store_settings(settings), clock);
 }
 
 }  // namespace conversed::daemon

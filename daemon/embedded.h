@@ -23,8 +23,9 @@ struct OpenedLog {
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
                                                 store::Store& store, const model::Clock& clock);
 
-// The store as a file in the data folder, which the caller has locked. `clock` must outlive it.
-[[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_embedded_store(
+// The store that the settings name: a file in the data folder, which the caller has locked, or
+// PostgreSQL, which has to be there. `clock` must outlive it.
+[[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
     const config::Settings& settings, const model::Clock& clock);
 
 }  // namespace conversed::daemon

@@ -38,7 +38,7 @@ struct Options {
 std::optional<config::Settings> load_settings(const Options& options) {
   std::optional<std::filesystem::path> file;
   if (!options.config_file.empty()) file = options.config_file;
-  auto settings = config::load(config::inputs_of_process(file, {.kafka = true}));
+  auto settings = config::load(config::inputs_of_process(file, {.kafka = true, .postgres = true}));
   if (settings) return std::move(*settings);
   std::cerr << config::format_problems(settings.error());
   return std::nullopt;

@@ -13,6 +13,7 @@
 #include "flows/turn.h"
 #include "queue/kafka_log.h"
 #include "store/model/clock.h"
+#include "store/store.h"
 
 // From what an operator sets to what each part takes.
 namespace conversed::daemon {
@@ -27,6 +28,7 @@ namespace conversed::daemon {
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
+[[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
 
 }  // namespace conversed::daemon

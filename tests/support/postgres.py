@@ -94,7 +94,7 @@ class Server:
         return self
 
     def run_sql(self, sql):
-        done = subprocess.run([self.programs / "psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url],
+        done = subprocess.run([self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url],
                               capture_output=True, text=True)
         if done.returncode != 0:
             raise Failed(done.stderr)
@@ -107,10 +107,6 @@ class Server:
                 self.process.send_signal(signal.SIGQUIT)
             self.process.wait()
             self.process = None
-
-    def signal_backend(self, pid, number):
-        """To one of its sessions."""
-        os.kill(pid, number)
 
     def close(self):
         self.kill()
