@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/client_address.h"
 #include "api/error_reply.h"
 #include "api/keeper.h"
 #include "api/response_writer.h"
@@ -33,6 +34,7 @@ Gate::Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std
     : keeper_(std::move(keeper)),
       id_(id),
       peer_(std::move(peer)),
+      from_proxy_(is_trusted(peer_, keeper_->settings().trusted_proxies)),
       deadline_(never),
       descriptor_(descriptor),
       reader_({.max_header = keeper_->settings().max_header,
@@ -124,7 +126,9 @@ void Gate::dispatch(Lock& lock) {
   Request request = reader_.take();
   http_1_0_ = framing.http_1_0;
   begin_exchange(request, framing.keep_alive);
-  request.peer = peer_;
+  request.peer = from_proxy_
+                     ? forwarded_client(peer_, request.headers, keeper_->settings().trusted_proxies)
+                     : peer_;
   request.trace_id = context_.trace_id;
   in_flight_ = true;
   wait_for(Wait::nothing);

@@ -86,6 +86,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   const std::shared_ptr<Keeper> keeper_;
   const std::uint64_t id_;
   const std::string peer_;
+  const bool from_proxy_;  // that is trusted to say whose its requests are
   // Steady nanoseconds; read without the lock, so that the Keeper's round costs next to nothing.
   std::atomic<std::int64_t> deadline_;
 

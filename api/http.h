@@ -41,7 +41,7 @@ struct Request {
   HeaderList query;    // percent-decoded (and '+' as space) UTF-8 pairs, in order, repeats kept
   HeaderList headers;  // names in lower case, values trimmed, in order, repeats kept
   std::string body;    // de-chunked; at most HttpSettings::max_body bytes
-  std::string peer;    // the address of the other end, without its port
+  std::string peer;  // the client's address without its port: behind a trusted proxy, whom it names
   bool keep_alive = true;
   std::string trace_id;  // 32 hex digits: of a valid incoming traceparent, else a new one
   // What a large body takes of the server's memory (BodyShare): given back with the request.

@@ -7,17 +7,22 @@
 #include <pistache/listener.h>
 #include <pistache/peer.h>
 #include <pistache/tcp.h>
+#include <pistache/transport.h>
 #pragma GCC diagnostic pop
 
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/gate.h"
 #include "api/keeper.h"
+#include "store/model/fault_points.h"
 
 namespace conversed::api {
 namespace {
@@ -79,6 +84,70 @@ class InputHandler final : public Pistache::Tcp::Handler {
   std::vector<std::shared_ptr<Gate>> gates_;  // by descriptor
 };
 
+// One reactor thread's own: Pistache clones it for each, and `onReady` is where the thread comes by
+// with whatever has happened. A timer brings it there when nothing else does, so that a thread that
+// is idle can be told from one that hangs.
+class BeatingTransport final : public Pistache::Tcp::Transport {
+ public:
+  BeatingTransport(std::shared_ptr<Pistache::Tcp::Handler> handler, std::shared_ptr<Keeper> keeper)
+      : Transport(handler), handler_(std::move(handler)), keeper_(std::move(keeper)) {}
+  ~BeatingTransport() override {
+    if (timer_ >= 0) ::close(timer_);
+  }
+  BeatingTransport(const BeatingTransport&) = delete;
+  BeatingTransport& operator=(const BeatingTransport&) = delete;
+
+  std::shared_ptr<Pistache::Aio::Handler> clone() const override {
+    return std::make_shared<BeatingTransport>(handler_->clone(), keeper_);
+  }
+
+  // For clones alone: each is registered with the poller of the thread that it will run on.
+  void registerPoller(Pistache::Polling::Epoll& poller) override {
+    Transport::registerPoller(poller);
+    timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    constexpr auto seconds = std::chrono::seconds(1);
+    static_assert(seconds <= model::beat_interval);
+    const itimerspec every{.it_interval = {.tv_sec = seconds.count(), .tv_nsec = 0},
+                           .it_value = {.tv_sec = seconds.count(), .tv_nsec = 0}};
+    if (timer_ < 0 || ::timerfd_settime(timer_, 0, &every, nullptr) != 0) {
+      throw std::runtime_error("no descriptor is left for a timer");
+    }
+    using Pistache::Polling::NotifyOn;
+    poller.addFd(timer_, Pistache::Flags<NotifyOn>(NotifyOn::Read), tag());
+    heartbeat_ = keeper_->new_heartbeat();
+  }
+
+  void onReady(const Pistache::Aio::FdSet& ready) override {
+    model::fault_point("api.loop");
+    heartbeat_.beat();
+    // The base takes no tag that it has not made itself, so the timer's is taken out.
+    std::vector<Pistache::Polling::Event> others;
+    bool ticked = false;
+    for (const auto& entry : ready) ticked = ticked || entry.getTag() == tag();
+    if (!ticked) return Transport::onReady(ready);
+    std::uint64_t expirations = 0;
+    [[maybe_unused]] const auto taken = ::read(timer_, &expirations, sizeof expirations);
+    for (const auto& entry : ready) {
+      if (entry.getTag() == tag()) continue;
+      auto& event = others.emplace_back(entry.getTag());
+      if (entry.isReadable()) event.flags.setFlag(Pistache::Polling::NotifyOn::Read);
+      if (entry.isWritable()) event.flags.setFlag(Pistache::Polling::NotifyOn::Write);
+      if (entry.isHangup()) event.flags.setFlag(Pistache::Polling::NotifyOn::Hangup);
+    }
+    if (!others.empty()) Transport::onReady(Pistache::Aio::FdSet(std::move(others)));
+  }
+
+ private:
+  [[nodiscard]] Pistache::Polling::Tag tag() const {
+    return Pistache::Polling::Tag(static_cast<std::uint64_t>(timer_));
+  }
+
+  const std::shared_ptr<Pistache::Tcp::Handler> handler_;
+  const std::shared_ptr<Keeper> keeper_;
+  int timer_ = -1;
+  model::Heartbeat heartbeat_;
+};
+
 Pistache::Address address_of(const HttpSettings& settings) {
   const bool v6 = settings.address.find(':') != std::string::npos && settings.address[0] != '[';
   return {v6 ? "[" + settings.address + "]" : settings.address, Pistache::Port(settings.port)};
@@ -121,7 +190,11 @@ model::Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpSettings setting
         threads,
         Pistache::Flags<Options>(Options::ReuseAddr) | Options::NoDelay | Options::CloseOnExec,
         "http", backlog);
-    listener->setHandler(std::make_shared<InputHandler>(*keeper));
+    auto input = std::make_shared<InputHandler>(*keeper);
+    listener->setHandler(input);
+    listener->setTransportFactory([input, kept = *keeper] {
+      return std::make_shared<BeatingTransport>(input->clone(), kept);
+    });
     listener->bind(address);
     auto impl = std::make_unique<Impl>(std::move(*keeper), std::move(listener));
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));

@@ -12,7 +12,9 @@
 
 #include "api/body_budget.h"
 #include "api/http.h"
+#include "config/address.h"
 #include "store/model/clock.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::api {
 
@@ -40,6 +42,8 @@ struct HttpSettings {
   std::string address = "127.0.0.1";  // an IPv4 or IPv6 address
   std::uint16_t port = 0;             // 0 picks one
   std::size_t threads = 2;            // reactor threads, at least 1
+  // Whose X-Forwarded-For is believed (client_address.h).
+  std::vector<config::AddressRange> trusted_proxies = {};
 
   std::size_t max_header = 16 * 1024;  // bytes of the header section: else 414 or 431
   std::size_t max_body = 64 * 1024;    // bytes: else 413
@@ -65,6 +69,11 @@ struct HttpSettings {
   // any thread; must be thread-safe. Nothing secret, and nothing of the exception, is in the
   // message.
   std::function<void(std::string_view message)> on_defect = nullptr;
+
+  // Where each of the server's threads, but for the one that accepts, has a heartbeat under `name`;
+  // must outlive the server. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
+  std::string name = "http";
 };
 
 }  // namespace conversed::api

@@ -17,12 +17,18 @@ constexpr std::chrono::seconds max_age{1};
 }  // namespace
 
 InjectQuota::InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock)
-    : limits_(limits), usage_(usage), clock_(clock) {}
+    : injects_per_month_(limits.injects_per_month), usage_(usage), clock_(clock) {}
+
+void InjectQuota::set_limits(const QuotaLimits& limits) {
+  if (injects_per_month_.exchange(limits.injects_per_month) == limits.injects_per_month) return;
+  // While there was no quota nothing was counted.
+  counts_.with([](auto& counts) { counts.clear(); });
+}
 
 Result<void> InjectQuota::take(const std::string& organisation_id, TimePoint now) {
-  if (limits_.injects_per_month == 0) return {};
+  const auto limit = static_cast<std::int64_t>(injects_per_month_.load());
+  if (limit == 0) return {};
   const std::string month = store::month_of(clock_.now());
-  const auto limit = static_cast<std::int64_t>(limits_.injects_per_month);
   // Twice: what is known may be too old, or says that nothing is left, which has to be true now.
   for (const bool last_try : {false, true}) {
     enum class Answer : std::uint8_t { taken, ask_store, none_left };
@@ -46,7 +52,7 @@ Result<void> InjectQuota::take(const std::string& organisation_id, TimePoint now
 }
 
 void InjectQuota::give_back(const std::string& organisation_id) {
-  if (limits_.injects_per_month == 0) return;
+  if (injects_per_month_.load() == 0) return;
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
     count.in_flight = std::max<std::int64_t>(0, count.in_flight - 1);
@@ -54,7 +60,7 @@ void InjectQuota::give_back(const std::string& organisation_id) {
 }
 
 void InjectQuota::committed(const std::string& organisation_id, std::int64_t injects) {
-  if (limits_.injects_per_month == 0) return;
+  if (injects_per_month_.load() == 0) return;
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
     // Below zero it would be: these were accepted before a restart.

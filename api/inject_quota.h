@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -31,6 +32,9 @@ class InjectQuota {
   // Both must outlive this.
   InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock);
 
+  // From now on this quota holds. What is in flight at this moment is counted once it is committed.
+  void set_limits(const QuotaLimits& limits);
+
   // Takes one inject, which is in flight from now on. `quota_exhausted` when there is none left.
   // Reads the store when what it knows is older than a second, or says that nothing is left.
   [[nodiscard]] model::Result<void> take(const std::string& organisation_id, TimePoint now);
@@ -56,7 +60,7 @@ class InjectQuota {
   [[nodiscard]] model::Result<void> refresh(const std::string& organisation_id,
                                             const std::string& month, TimePoint now);
 
-  const QuotaLimits limits_;
+  std::atomic<std::uint64_t> injects_per_month_;
   store::Usage& usage_;
   const model::Clock& clock_;
   model::Guarded<std::map<std::string, Count, std::less<>>> counts_;

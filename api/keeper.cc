@@ -136,6 +136,11 @@ void Keeper::resume_later(std::shared_ptr<Gate> gate) {
   if (first) wake_up();
 }
 
+model::Heartbeat Keeper::new_heartbeat() {
+  return model::heartbeat_of(settings_.heartbeats,
+                             settings_.name + " " + std::to_string(reactors_.fetch_add(1) + 1));
+}
+
 void Keeper::count_answer(int status) {
   if (status < 100 || status > 599) status = 500;
   answers_[static_cast<std::size_t>(status - 100)].fetch_add(1, std::memory_order_relaxed);
@@ -187,7 +192,9 @@ std::vector<std::shared_ptr<Gate>> Keeper::all() const {
 void Keeper::run(const std::stop_token& stop) {
   std::array<epoll_event, 64> events{};
   auto next_round = std::chrono::steady_clock::now() + round_;
+  auto heartbeat = model::heartbeat_of(settings_.heartbeats, settings_.name + " keeper");
   while (!stop.stop_requested()) {
+    heartbeat.beat();
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(next_round - std::chrono::steady_clock::now());
     const int timeout = static_cast<int>(std::max<std::int64_t>(left.count(), 0));

@@ -19,6 +19,7 @@
 #include "api/gate.h"
 #include "api/http_settings.h"
 #include "store/model/guarded.h"
+#include "store/model/heartbeat.h"
 #include "store/model/result.h"
 
 namespace conversed::api {
@@ -63,6 +64,8 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   void defect(std::string_view message, std::string_view trace_id) const noexcept;
   [[nodiscard]] bool draining() const { return draining_.load(std::memory_order_relaxed); }
   [[nodiscard]] const HttpSettings& settings() const { return settings_; }
+  // For one more reactor thread.
+  [[nodiscard]] model::Heartbeat new_heartbeat();
   [[nodiscard]] const Handler& handler() const { return handler_; }
   [[nodiscard]] const model::Clock& clock() const { return *settings_.clock; }
   [[nodiscard]] const std::shared_ptr<BodyBudget>& large_bodies() const { return large_bodies_; }
@@ -88,6 +91,7 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   const int wake_;
   const std::shared_ptr<BodyBudget> large_bodies_;
   std::atomic<bool> draining_{false};
+  std::atomic<std::size_t> reactors_{0};                   // that have a heartbeat
   std::array<std::atomic<std::uint64_t>, 500> answers_{};  // by status, from 100 on
 
   mutable std::mutex mutex_;  // guards the next three

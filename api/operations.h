@@ -25,6 +25,9 @@ extern const Operation knowledge_chunks_operation;
 extern const Operation list_tasks_operation;
 extern const Operation show_task_operation;
 extern const Operation cancel_task_operation;
+extern const Operation manage_tasks_operation;
+extern const Operation manage_task_operation;
+extern const Operation manage_cancel_task_operation;
 
 extern const Operation deprecate_password_operation;
 
@@ -34,6 +37,15 @@ extern const Operation oauth_token_operation;
 extern const Operation oauth_revoke_operation;
 
 extern const Operation import_operation;
+extern const Operation list_projects_operation;
+extern const Operation export_operation;
+extern const Operation list_flows_operation;
+extern const Operation list_flow_versions_operation;
+extern const Operation show_flow_definition_operation;
+extern const Operation diff_flow_operation;
+extern const Operation roll_back_flow_operation;
+extern const Operation list_connections_operation;
+extern const Operation connection_usages_operation;
 extern const Operation create_api_key_operation;
 extern const Operation list_api_keys_operation;
 extern const Operation revoke_api_key_operation;
@@ -53,7 +65,16 @@ extern const Operation show_dead_letter_operation;
 extern const Operation replay_dead_letter_operation;
 extern const Operation discard_dead_letter_operation;
 extern const Operation management_inject_operation;
+extern const Operation create_schedule_operation;
+extern const Operation list_schedules_operation;
+extern const Operation show_schedule_operation;
+extern const Operation cancel_schedule_operation;
+extern const Operation reschedule_operation;
 extern const Operation status_operation;
+extern const Operation back_up_operation;
+extern const Operation rotate_key_operation;
+extern const Operation export_user_data_operation;
+extern const Operation erase_user_data_operation;
 
 extern const Operation openapi_json_operation;
 extern const Operation openapi_yaml_operation;

@@ -15,19 +15,26 @@ std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name
       bucket.tokens -= 1;
       return std::nullopt;
     }
-    const double seconds = (1 - bucket.tokens) / limits_.requests_per_second;
+    // It may have become unlimited meanwhile.
+    const double rate = std::max<std::uint32_t>(1, requests_per_second_.load());
+    const double seconds = (1 - bucket.tokens) / rate;
     return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
   });
 }
 
+void RateLimiter::set_limits(const RateLimits& limits) {
+  requests_per_second_ = limits.requests_per_second;
+  burst_ = limits.burst;
+}
+
 double RateLimiter::burst() const {
-  return std::max<double>(1, limits_.burst);
+  return std::max<double>(1, burst_.load());
 }
 
 double RateLimiter::tokens_at(const Bucket& bucket, TimePoint now) const {
   if (now <= bucket.at) return bucket.tokens;
   const double seconds = std::chrono::duration<double>(now - bucket.at).count();
-  return std::min(burst(), bucket.tokens + seconds * limits_.requests_per_second);
+  return std::min(burst(), bucket.tokens + seconds * requests_per_second_.load());
 }
 
 void RateLimiter::sweep(Shard& shard, TimePoint now) const {
@@ -44,7 +51,7 @@ RateLimiter::Bucket& RateLimiter::bucket_of(Shard& shard, std::string_view name,
   if (const auto known = shard.buckets.find(name); known != shard.buckets.end()) {
     return known->second;
   }
-  const std::size_t max_names = std::max<std::size_t>(1, limits_.max_names / shard_count);
+  const std::size_t max_names = std::max<std::size_t>(1, max_names_ / shard_count);
   if (shard.buckets.size() >= max_names) sweep(shard, now);
   const Bucket full{burst(), now};
   if (shard.buckets.size() >= max_names) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,13 +28,19 @@ class RateLimiter {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  explicit RateLimiter(const RateLimits& limits) : limits_(limits) {}
+  explicit RateLimiter(const RateLimits& limits)
+      : max_names_(limits.max_names),
+        requests_per_second_(limits.requests_per_second),
+        burst_(limits.burst) {}
+
+  // From now on these hold, for the names that are remembered, too; `max_names` stays.
+  void set_limits(const RateLimits& limits);
 
   // Takes one token. Without one: how long it takes until there is one, above zero.
   [[nodiscard]] std::optional<std::chrono::milliseconds> take(std::string_view name, TimePoint now);
 
   // Whether there is any limit; callers need not make a name up otherwise.
-  [[nodiscard]] bool active() const { return limits_.requests_per_second > 0; }
+  [[nodiscard]] bool active() const { return requests_per_second_.load() > 0; }
 
  private:
   struct Bucket {
@@ -55,7 +62,9 @@ class RateLimiter {
   Bucket& bucket_of(Shard& shard, std::string_view name, TimePoint now) const;
   [[nodiscard]] double burst() const;
 
-  const RateLimits limits_;
+  const std::size_t max_names_;
+  std::atomic<std::uint32_t> requests_per_second_;
+  std::atomic<std::uint32_t> burst_;
   std::array<model::Guarded<Shard>, shard_count> shards_;
 };
 

@@ -9,6 +9,9 @@
 #include "config/settings.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
+#include "store/model/live.h"
+#include "store/model/schedule.h"
+#include "store/model/result.h"
 
 namespace conversed::store {
 class Store;
@@ -34,7 +37,7 @@ class RateLimiter;
 struct ApiOptions {
   config::ApiSettings api;
   config::LimitSettings limits;
-  config::QuotaSettings quota;
+  model::Live<config::QuotaSettings> quota;
   config::ProactiveSettings proactive;
   config::OauthSettings oauth;
   std::string version;  // of the program, as `status` shows it
@@ -43,6 +46,14 @@ struct ApiOptions {
   std::function<std::chrono::steady_clock::time_point()> steady_now = [] {
     return std::chrono::steady_clock::now();
   };
+};
+
+// A backup that was made.
+struct BackUpAnswer {
+  std::string name;
+  std::string path;  // on the daemon's machine
+  std::int64_t bytes = 0;
+  model::Timestamp created_at{};
 };
 
 // What the operations work with. The daemon's App owns all of it; everything must outlive the last
@@ -80,6 +91,12 @@ struct Services {
   // Has outputs delivered that have become pending in the store (Deliverer::offer_from_store).
   // Called on the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};
+
+  // Has the scheduler know of a schedule whose next time has just been stored.
+  std::function<void(const model::Schedule&)> schedule = {};
+  // Makes a backup of log and store under the name, or one of its own choice if that is empty
+  // (daemon/backup.h). Takes as long as the disk does. Empty where there is nothing to back up.
+  std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};
 
   // For metrics: told of the answer of each inject that had a route, refused ones included.
   AnswerObserver on_inject_answered = {};

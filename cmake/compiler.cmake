@@ -28,6 +28,20 @@ if(CONVERSED_SANITIZE)
   target_compile_options(conversed_flags INTERFACE
     -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds -Wno-restrict)
 endif()
+# What Debian asks of its packages (hardening=+all), and shadow stacks where the processor has them;
+# tests/package looks for each in the binary. In what is shipped only: fortified functions need an
+# optimiser, and the sanitizers have checks of their own.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CONVERSED_SANITIZE)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES CXX)
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+    -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    add_compile_options(-fcf-protection)
+  endif()
+  add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endif()
 if(CONVERSED_COVERAGE)
   add_compile_options(--coverage)
   add_link_options(--coverage)

@@ -68,7 +68,7 @@ std::string default_file() {
     comment(out, key.doc, indent);
     std::string form = key.expected();
     if (form.front() >= 'a') form.front() = static_cast<char>(form.front() - 'a' + 'A');
-    comment(out, form + ".", indent);
+    comment(out, form + (key.reloads ? ". Reloaded by SIGHUP." : "."), indent);
     out += indent + std::string(key.path.substr(key.path.rfind('.') + 1)) + ": " +
            value_text(key, defaults) + "\n";
     previous = key.path;

@@ -66,6 +66,8 @@ bool is_of_form(const Key& key, std::string_view text) {
              consists_of(text.substr(0, text.find('=')), "._-");
     case Form::networks:
       return is_cidr(text) || is_ip_address(text) || is_host_name(text);
+    case Form::ranges:
+      return is_cidr(text) || is_ip_address(text);
     case Form::url:
       return text.empty() ||
              ((text.starts_with("postgresql://") || text.starts_with("postgres://")) &&
@@ -131,7 +133,7 @@ Problems check_text(const Key& key, const Items& items) {
 }
 
 Items normalised(const Key& key, Items items) {
-  if (key.form != Form::networks) return items;
+  if (key.form != Form::networks && key.form != Form::ranges) return items;
   for (std::string& item : items) {
     std::transform(item.begin(), item.end(), item.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -142,7 +144,7 @@ Items normalised(const Key& key, Items items) {
 
 bool Key::is_list() const {
   return form == Form::words || form == Form::servers || form == Form::pairs ||
-         form == Form::networks;
+         form == Form::networks || form == Form::ranges;
 }
 
 std::string Key::variable() const {
@@ -188,6 +190,8 @@ std::string Key::expected() const {
     case Form::networks:
       return "a list of CIDR ranges, IP addresses and host names, such as [10.0.0.0/8, "
              "crm.example.com]";
+    case Form::ranges:
+      return "a list of CIDR ranges and IP addresses, such as [10.0.0.0/8, 192.0.2.7]";
     case Form::url:
       return "a URL that begins with postgresql://, or nothing";
     case Form::file:

@@ -40,6 +40,12 @@ struct NumberText {
 // Texts that passed, as they are kept: names of hosts in lower case.
 [[nodiscard]] Items normalised(const Key& key, Items items);
 
+// Marks a row whose value a running daemon takes over: every place that uses it asks for it anew.
+constexpr Key reloads(Key key) {
+  key.reloads = true;
+  return key;
+}
+
 template <typename Field>
 constexpr Key number_key(std::string_view name, Form form, Range range, std::string_view doc) {
   using Value = std::remove_reference_t<std::invoke_result_t<Field, Settings&>>;
@@ -49,6 +55,7 @@ constexpr Key number_key(std::string_view name, Form form, Range range, std::str
           .max = range.max,
           .words = {},
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
             const NumberText read = read_number(key, items.front());
             if (!read.value) return read.complaint;
@@ -79,6 +86,7 @@ constexpr Key duration(std::string_view name, Field, Range range, std::string_vi
           .max = range.max,
           .words = {},
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
             const NumberText read = read_number(key, items.front());
             if (!read.value) return read.complaint;
@@ -98,6 +106,7 @@ constexpr Key flag(std::string_view name, Field, std::string_view doc) {
           .max = 0,
           .words = {},
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key&, const Items& items) -> Problems {
             if (items.front() != "true" && items.front() != "false") return "";
             Field{}(settings) = items.front() == "true";
@@ -118,6 +127,7 @@ constexpr Key word(std::string_view name, Field, std::span<const std::string_vie
           .max = 0,
           .words = choices,
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
             const auto index = word_index(key, items.front());
             if (!index) return "";
@@ -141,6 +151,7 @@ constexpr Key words(std::string_view name, Field, std::span<const std::string_vi
           .max = 0,
           .words = choices,
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
             if (Problems complaint = check_text(key, items)) return complaint;
             auto& chosen = Field{}(settings);
@@ -171,6 +182,7 @@ constexpr Key text_key(std::string_view name, Form form, std::string_view doc) {
           .max = 0,
           .words = {},
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
             if (Problems complaint = check_text(key, items)) return complaint;
             Field{}(settings) = Value(items.front());
@@ -226,6 +238,7 @@ constexpr Key list_key(std::string_view name, Form form, std::string_view doc) {
           .max = 0,
           .words = {},
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
             if (Problems complaint = check_text(key, items)) return complaint;
             Field{}(settings) = normalised(key, items);
@@ -247,6 +260,7 @@ constexpr Key pairs(std::string_view name, Field, std::string_view doc) {
           .max = 0,
           .words = {},
           .doc = doc,
+          .reloads = false,
           .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
             if (Problems complaint = check_text(key, items)) return complaint;
             auto& all = Field{}(settings);
@@ -268,6 +282,10 @@ constexpr Key pairs(std::string_view name, Field, std::string_view doc) {
 template <typename Field>
 constexpr Key networks(std::string_view name, Field, std::string_view doc) {
   return list_key<Field>(name, Form::networks, doc);
+}
+template <typename Field>
+constexpr Key ranges(std::string_view name, Field, std::string_view doc) {
+  return list_key<Field>(name, Form::ranges, doc);
 }
 
 }  // namespace conversed::config

@@ -21,7 +21,8 @@ constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();  //
 constexpr Key table[] = {
     path("data_dir", CONVERSED_FIELD(data_dir),
          "The folder of the embedded log and store, the key file and run/ports.json. Empty: "
-         "/var/lib/conversed for root, else $XDG_STATE_HOME/conversed, else "
+         "$STATE_DIRECTORY, which systemd sets, else /var/lib/conversed for root, else "
+         "$XDG_STATE_HOME/conversed, else "
          "~/.local/state/conversed."),
     whole("workers", CONVERSED_FIELD(workers), {1, 1024}, "Threads that run Turns and jobs."),
     words("roles", CONVERSED_FIELD(roles), role_words,
@@ -36,6 +37,11 @@ constexpr Key table[] = {
         "Where the API listens. Put a proxy that speaks TLS in front before opening it to others."),
     whole("listen.port", CONVERSED_FIELD(listen.port), {0, 65535},
           "0 lets the system pick one; data_dir/run/ports.json then says which."),
+
+    ranges("trusted_proxies", CONVERSED_FIELD(trusted_proxies),
+           "Proxies in front of the API. Of a request that comes from one, X-Forwarded-For says "
+           "whose it is: the last address in it that is no such proxy. From anybody else that "
+           "header is ignored. What limits and lock-outs count is the address found so."),
 
     host("admin.address", CONVERSED_FIELD(admin.address),
          "Where /healthz, /readyz and /metrics are served; they ask for no credentials."),
@@ -87,11 +93,13 @@ constexpr Key table[] = {
     size("api.max_header", CONVERSED_FIELD(api.max_header_bytes), {kib, mib},
          "The most bytes of request line and headers; beyond it 431."),
 
-    whole("limits.requests_per_second", CONVERSED_FIELD(limits.requests_per_second), {0, 1'000'000},
-          "Requests a second of one API key or, without one, of one address; beyond it 429. 0: no "
-          "limit."),
-    whole("limits.burst", CONVERSED_FIELD(limits.burst), {1, 1'000'000},
-          "Requests at once before limits.requests_per_second holds a key or address back."),
+    reloads(whole(
+        "limits.requests_per_second", CONVERSED_FIELD(limits.requests_per_second), {0, 1'000'000},
+        "Requests a second of one API key or, without one, of one address; beyond it 429. 0: no "
+        "limit.")),
+    reloads(
+        whole("limits.burst", CONVERSED_FIELD(limits.burst), {1, 1'000'000},
+              "Requests at once before limits.requests_per_second holds a key or address back.")),
     whole("limits.connections", CONVERSED_FIELD(limits.connections), {1, 1'000'000},
           "Open connections to the API; beyond it new ones are closed."),
     size("limits.large_bodies", CONVERSED_FIELD(limits.large_bodies_bytes),
@@ -106,12 +114,22 @@ constexpr Key table[] = {
           "Records taken from the log and not yet finished, of all sessions; beyond it reading "
           "pauses."),
 
-    whole("quota.injects_per_month", CONVERSED_FIELD(quota.injects_per_month), {0, no_limit},
-          "Injects of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited."),
-    whole("quota.jobs_per_month", CONVERSED_FIELD(quota.jobs_per_month), {0, no_limit},
-          "Jobs of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited."),
-    whole("quota.tokens", CONVERSED_FIELD(quota.tokens), {0, no_limit},
-          "Tokens of one organisation; beyond it 402. 0: unlimited."),
+    reloads(whole(
+        "quota.injects_per_month", CONVERSED_FIELD(quota.injects_per_month), {0, no_limit},
+        "Injects of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited.")),
+    reloads(
+        whole("quota.jobs_per_month", CONVERSED_FIELD(quota.jobs_per_month), {0, no_limit},
+              "Jobs of one organisation in a calendar month (UTC); beyond it 402. 0: unlimited.")),
+    reloads(whole("quota.tokens", CONVERSED_FIELD(quota.tokens), {0, no_limit},
+                  "Tokens of one organisation; beyond it 402. 0: unlimited.")),
+    whole(
+        "quota.model_tokens_per_month", CONVERSED_FIELD(quota.model_tokens_per_month),
+        {0, no_limit},
+        "What language models may count, in their tokens, for one organisation in a calendar month "
+        "(UTC); beyond it llmPrompt and aiAgent fail with quota_exhausted. 0: unlimited."),
+    whole("quota.follow_ups_per_month", CONVERSED_FIELD(quota.follow_ups_per_month), {0, no_limit},
+          "Follow-ups that a project set up from now on sends in a calendar month (UTC); what is "
+          "due beyond it is dropped. 0: unlimited."),
 
     duration("oauth.access_token_lifetime", CONVERSED_FIELD(oauth.access_token_lifetime),
              {minute, 30 * day}, "How long an OAuth access token is good for."),
@@ -122,8 +140,8 @@ constexpr Key table[] = {
     whole("sign_in.account_failures", CONVERSED_FIELD(sign_in.account_failures), {1, 1'000'000},
           "Wrong passwords for one account, by HTTP Basic and OAuth alike, that lock it out."),
     whole("sign_in.address_failures", CONVERSED_FIELD(sign_in.address_failures), {0, 1'000'000},
-          "Wrong passwords from one address that lock it out. 0: addresses are not counted, which "
-          "is needed behind a proxy, whose address all clients then have."),
+          "Wrong passwords from one address that lock it out. 0: addresses are not counted. "
+          "Behind a proxy, name it in trusted_proxies, or all clients have its address."),
     duration("sign_in.lockout", CONVERSED_FIELD(sign_in.lockout), {second, day},
              "How long an account or address stays locked out after its last wrong password, and "
              "how long wrong passwords are remembered."),
@@ -148,10 +166,27 @@ constexpr Key table[] = {
 
     flag("proactive.enabled", CONVERSED_FIELD(proactive.enabled),
          "Whether proactive set-up is offered; if not, it answers 501."),
+    text("proactive.provisioning.url", CONVERSED_FIELD(proactive.provisioning.url),
+         "Where set-up announces each project's tenant by POST, and withdraws it by DELETE of "
+         "URL/{tenant id}. Nothing: the tenant is kept here alone."),
+    secret("proactive.provisioning.token", CONVERSED_FIELD(proactive.provisioning.token),
+           "Sent to the provisioning service as a bearer token. Prefer the environment variable; "
+           "it is never printed."),
+    duration("proactive.provisioning.timeout", CONVERSED_FIELD(proactive.provisioning.timeout),
+             {100, 10 * minute}, "How long one request to the provisioning service may take."),
+    duration("proactive.provisioning.retry_for", CONVERSED_FIELD(proactive.provisioning.retry_for),
+             {0, day},
+             "How long a provisioning service that fails is tried again before the set-up ends in "
+             "error."),
 
-    networks("egress.allow", CONVERSED_FIELD(egress.allow),
-             "Addresses that Nodes, webhooks, provisioning and LLM calls may reach besides public "
-             "ones, such as those of your own network."),
+    duration("jobs.retention", CONVERSED_FIELD(jobs.retention), {minute, 3650 * day},
+             "How long jobs that were cancelled or failed are shown; done set-ups stay for as long "
+             "as their project is set up."),
+
+    reloads(networks(
+        "egress.allow", CONVERSED_FIELD(egress.allow),
+        "Addresses that Nodes, webhooks, provisioning and LLM calls may reach besides public "
+        "ones, such as those of your own network.")),
 
     duration("delivery.retry_for", CONVERSED_FIELD(delivery.retry_for), {0, 365 * day},
              "How long an output is offered to a webhook that fails; then it is a dead letter, and "
@@ -160,6 +195,9 @@ constexpr Key table[] = {
              "How long one try to deliver may take."),
     whole("delivery.connections", CONVERSED_FIELD(delivery.connections), {1, 10'000},
           "Open connections to webhooks."),
+    duration("delivery.secret_overlap", CONVERSED_FIELD(delivery.secret_overlap), {0, 365 * day},
+             "How long a webhook's secret that an import has replaced signs deliveries beside the "
+             "new one, so that the receiver can follow. 0: not at all, as after a leak."),
 
     duration("calls.timeout", CONVERSED_FIELD(calls.timeout), {100, hour},
              "How long a call of a Node may take, unless the Node says otherwise."),
@@ -183,20 +221,30 @@ constexpr Key table[] = {
     size("flows.max_call", CONVERSED_FIELD(flows.max_call_bytes), {kib, 16 * mib},
          "The largest request of a Node: URL, headers and body; beyond it the Turn fails."),
 
-    word("log.level", CONVERSED_FIELD(log.level), log_level_words,
-         "The least important line that is logged."),
-    word("log.format", CONVERSED_FIELD(log.format), log_format_words,
-         "json: one object a line, for machines. text: for people."),
+    duration("retention.transcripts", CONVERSED_FIELD(retention.transcripts), {0, 3650 * day},
+             "How long what was said is kept, and sessions in which nothing happens. What is still "
+             "to be delivered stays. 0: for ever."),
+    duration("retention.dead_letters", CONVERSED_FIELD(retention.dead_letters), {0, 3650 * day},
+             "How long dead letters are kept, whatever became of them. 0: for ever."),
+
+    path("backup.dir", CONVERSED_FIELD(backup.dir),
+         "The folder of backups: those that `conversectl backup` asks for, and the one that is "
+         "made before a new version changes the store. Empty: backups in data_dir; another disk "
+         "is better."),
+
+    reloads(word("log.level", CONVERSED_FIELD(log.level), log_level_words,
+                 "The least important line that is logged.")),
+    reloads(word("log.format", CONVERSED_FIELD(log.format), log_format_words,
+                 "json: one object a line, for machines. text: for people.")),
 };
 
 #undef CONVERSED_FIELD
 
 constexpr std::string_view reserved[] = {
-    "CONVERSED_CONFIG",       // the path of the settings file, for start scripts
-    "CONVERSED_CREDENTIALS",  // the folder of secrets that a service manager hands over
-    "CONVERSED_NIGHTLY",      // long test campaigns
-    "CONVERSED_TEST_",        // the tests' own
-    "CONVERSED_FAULT_",       // fault injection
+    "CONVERSED_CONFIG",   // the path of the settings file, for start scripts
+    "CONVERSED_NIGHTLY",  // long test campaigns
+    "CONVERSED_TEST_",    // the tests' own
+    "CONVERSED_FAULT_",   // fault injection
 };
 
 }  // namespace
@@ -215,6 +263,17 @@ std::vector<std::string_view> changed_keys(const Settings& before, const Setting
     if (key.show(before, key) != key.show(after, key)) paths.push_back(key.path);
   }
   return paths;
+}
+
+Reloaded reload(Settings& running, const Settings& wanted) {
+  Reloaded result;
+  for (const Key& key : table) {
+    const auto value = key.show(wanted, key);
+    if (key.show(running, key) == value) continue;
+    if (key.reloads) (void)key.assign(running, key, value);  // of its form, since it was loaded
+    (key.reloads ? result.applied : result.need_restart).push_back(key.path);
+  }
+  return result;
 }
 
 }  // namespace conversed::config

@@ -30,6 +30,7 @@ enum class Form : std::uint8_t {
   servers,    // a list of host:port
   pairs,      // a list of name=value; secret
   networks,   // a list of CIDR ranges, IP addresses and host names
+  ranges,     // a list of CIDR ranges and IP addresses
   url,        // of a PostgreSQL database, or empty; secret
   file,       // the path of a file, or empty
   text,       // one line of any characters, or empty
@@ -44,6 +45,7 @@ struct Key {
   std::uint64_t max;
   std::span<const std::string_view> words;  // of word and words
   std::string_view doc;                     // one or two sentences for operators
+  bool reloads;                             // whether SIGHUP does, or it takes a restart
 
   // Sets the value. nullopt: done; else what is wrong, where the expected form does not say it all
   // (it may be empty). `items` has one element unless the form is a list. On failure nothing is
@@ -78,5 +80,14 @@ struct Key {
 // The paths of what differs between two settings, in the table's order; never the values.
 [[nodiscard]] std::vector<std::string_view> changed_keys(const Settings& before,
                                                          const Settings& after);
+
+// What a reload came to, as paths in the table's order.
+struct Reloaded {
+  std::vector<std::string_view> applied;
+  std::vector<std::string_view> need_restart;
+};
+
+// Takes over from `wanted` what can be changed while the daemon runs, and nothing else.
+[[nodiscard]] Reloaded reload(Settings& running, const Settings& wanted);
 
 }  // namespace conversed::config

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "config/document.h"
 #include "config/keys.h"
@@ -82,6 +83,7 @@ class Loader {
 
   tl::expected<Settings, std::vector<Problem>> run() {
     if (inputs_.file) read_file(*inputs_.file);
+    read_credentials();
     read_environment();
     fill_data_dir();
     check_together();
@@ -102,6 +104,7 @@ class Loader {
   void take_map(const YamlNode& map, const std::string& prefix);
   void take_child(const YamlNode& value, const std::string& path);
   void take_key(const YamlNode& value, const Key& key, const Place& place);
+  void read_credentials();
   void read_environment();
   void take_variable(const std::string& name, const std::string& value);
   void assign(const Key& key, const Place& place, const std::vector<std::string>& items,
@@ -227,6 +230,30 @@ void Loader::take_key(const YamlNode& value, const Key& key, const Place& place)
   assign(key, place, items, in_quotes(shown));
 }
 
+// One file a secret, named like its key, and the key file itself, which is only pointed to. Other
+// files may be there for others.
+void Loader::read_credentials() {
+  if (inputs_.credentials.empty()) return;
+  std::error_code ignored;
+  if (auto file = inputs_.credentials / "master.key"; std::filesystem::exists(file, ignored)) {
+    settings_.master_key = std::move(file);
+  }
+  for (const Key& key : keys()) {
+    if (!key.is_secret() || key.is_list()) continue;
+    const auto file = inputs_.credentials / key.path;
+    if (!std::filesystem::exists(file, ignored)) continue;
+    const Place place{.file = file.string(), .path = std::string(key.path)};
+    auto text = read_text(file);
+    if (!text) {
+      bad_.insert(key.path);
+      problem(place, text.error());
+      continue;
+    }
+    if (text->ends_with('\n')) text->pop_back();
+    assign(key, place, {*text}, "");
+  }
+}
+
 void Loader::read_environment() {
   for (const auto& [name, value] : inputs_.environment) {
     if (name.starts_with("CONVERSED_")) take_variable(name, value);
@@ -273,12 +300,16 @@ const std::string* Loader::variable(std::string_view name) const {
   return nullptr;
 }
 
-// XDG Base Directory Specification: a relative $XDG_STATE_HOME is to be ignored.
+// A service manager's StateDirectory= comes first; it may name several, the first is ours. XDG Base
+// Directory Specification: a relative $XDG_STATE_HOME is to be ignored.
 void Loader::fill_data_dir() {
   if (!settings_.data_dir.empty() || bad_.contains("data_dir")) return;
   const std::string* state = variable("XDG_STATE_HOME");
   const std::string* home = variable("HOME");
-  if (inputs_.root) {
+  const std::string* service = variable("STATE_DIRECTORY");
+  if (service != nullptr && service->starts_with('/')) {
+    settings_.data_dir = service->substr(0, service->find(':'));
+  } else if (inputs_.root) {
     settings_.data_dir = "/var/lib/conversed";
   } else if (state != nullptr && state->starts_with('/')) {
     settings_.data_dir = std::filesystem::path(*state) / "conversed";
@@ -310,6 +341,11 @@ void Loader::check_together() {
   require(!kafka || !s.queue.kafka.bootstrap_servers.empty() ||
               bad_.contains("queue.kafka.bootstrap_servers"),
           "queue.kafka.bootstrap_servers", "is required by queue.driver kafka");
+  if (kafka && inputs_.drivers.kafka_problems) {
+    for (const auto& what : inputs_.drivers.kafka_problems(s.queue.kafka)) {
+      require(false, "queue.kafka.properties", what);
+    }
+  }
   require(!postgres || inputs_.drivers.postgres, "store.driver",
           "this build has no postgres driver; it supports sqlite");
   require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",
@@ -317,6 +353,10 @@ void Loader::check_together() {
   require(!postgres || kafka || bad_.contains("queue.driver"), "store.driver",
           "postgres needs queue.driver kafka: the embedded log is one daemon's own, the store is "
           "not");
+  const std::string& provisioning = s.proactive.provisioning.url;
+  require(provisioning.empty() || provisioning.starts_with("http://") ||
+              provisioning.starts_with("https://"),
+          "proactive.provisioning.url", "must begin with http:// or https://");
   require(s.contact_center.secret.empty() || s.contact_center.secret_file.empty(),
           "contact_center.secret_file", "is given besides contact_center.secret; give one of them");
   require(s.listen.port == 0 || s.listen.port != s.admin.port, "admin.port",
@@ -334,13 +374,18 @@ void Loader::check_together() {
 }  // namespace
 
 Inputs inputs_of_process(std::optional<std::filesystem::path> file, Drivers drivers) {
-  Inputs inputs{
-      .file = std::move(file), .environment = {}, .root = ::geteuid() == 0, .drivers = drivers};
+  Inputs inputs{.file = std::move(file),
+                .environment = {},
+                .root = ::geteuid() == 0,
+                .drivers = std::move(drivers)};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     inputs.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    if (text.substr(0, equals) == "CREDENTIALS_DIRECTORY") {
+      inputs.credentials = text.substr(equals + 1);
+    }
   }
   return inputs;
 }

@@ -53,6 +53,19 @@ struct ListenSettings {
   bool operator==(const ListenSettings&) const = default;
 };
 
+// Where the copies of log and store go that an operator asks for, or a migration makes.
+struct BackupSettings {
+  std::filesystem::path dir;  // empty: `backups` in data_dir
+  bool operator==(const BackupSettings&) const = default;
+};
+
+// How long things are kept; 0: for ever.
+struct RetentionSettings {
+  Duration transcripts{0};
+  Duration dead_letters{0};
+  bool operator==(const RetentionSettings&) const = default;
+};
+
 // Where /healthz, /readyz and /metrics are served.
 struct AdminSettings {
   std::string address = "127.0.0.1";
@@ -115,6 +128,8 @@ struct QuotaSettings {
   std::uint64_t injects_per_month = 0;
   std::uint64_t jobs_per_month = 0;
   std::uint64_t tokens = 0;
+  std::uint64_t model_tokens_per_month = 0;
+  std::uint64_t follow_ups_per_month = 0;  // of one project
   bool operator==(const QuotaSettings&) const = default;
 };
 
@@ -142,9 +157,24 @@ struct ContactCenterSettings {
   bool operator==(const ContactCenterSettings&) const = default;
 };
 
+// The service that is told of each tenant; without a URL there is none.
+struct ProvisioningSettings {
+  std::string url;
+  Secret token;
+  Duration timeout = std::chrono::seconds(10);
+  Duration retry_for = std::chrono::minutes(2);
+  bool operator==(const ProvisioningSettings&) const = default;
+};
+
 struct ProactiveSettings {
   bool enabled = true;
+  ProvisioningSettings provisioning;
   bool operator==(const ProactiveSettings&) const = default;
+};
+
+struct JobSettings {
+  Duration retention = std::chrono::days(30);
+  bool operator==(const JobSettings&) const = default;
 };
 
 struct EgressSettings {
@@ -157,6 +187,7 @@ struct DeliverySettings {
   Duration retry_for = std::chrono::hours(24);
   Duration timeout = std::chrono::seconds(10);
   std::uint32_t connections = 32;
+  Duration secret_overlap = std::chrono::hours(24);  // 0: a replaced secret signs no more
   bool operator==(const DeliverySettings&) const = default;
 };
 
@@ -187,10 +218,14 @@ struct LogSettings {
 struct Settings {
   // Empty stands for the default place, which depends on the user; `load` fills it in.
   std::filesystem::path data_dir;
+  // Where the keys are that secrets are sealed with. Empty: data_dir/master.key, which is made with
+  // the store. Not a key of the file: a service manager hands it over among the credentials.
+  std::filesystem::path master_key;
   std::uint32_t workers = 4;
   std::vector<Role> roles{Role::api, Role::worker, Role::scheduler, Role::deliverer};
   Duration shutdown_timeout = std::chrono::seconds(20);
   ListenSettings listen;
+  std::vector<std::string> trusted_proxies;  // CIDR ranges and addresses, each checked
   AdminSettings admin;
   QueueSettings queue;
   StoreSettings store;
@@ -201,10 +236,13 @@ struct Settings {
   SignInSettings sign_in;
   ContactCenterSettings contact_center;
   ProactiveSettings proactive;
+  JobSettings jobs;
   EgressSettings egress;
   DeliverySettings delivery;
   CallSettings calls;
   FlowSettings flows;
+  RetentionSettings retention;
+  BackupSettings backup;
   LogSettings log;
   bool operator==(const Settings&) const = default;
 };

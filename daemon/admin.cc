@@ -31,13 +31,15 @@ void answer(const AdminSources& sources, const api::Request& request, api::Reply
 }  // namespace
 
 model::Result<std::unique_ptr<api::HttpServer>> open_admin_server(
-    const config::AdminSettings& settings, AdminSources sources) {
+    const config::AdminSettings& settings, AdminSources sources, model::Heartbeats& heartbeats) {
   api::HttpSettings http;
   http.address = settings.address;
   http.port = settings.port;
   http.threads = 1;
   http.max_body = 0;
   http.max_connections = 100;
+  http.name = "admin";
+  http.heartbeats = &heartbeats;
   return api::HttpServer::open(
       http, [sources = std::move(sources)](api::Request&& request, api::Reply reply) {
         answer(sources, request, std::move(reply));

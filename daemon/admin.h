@@ -19,7 +19,8 @@ struct AdminSources {
 
 // `/healthz` (200 while the process serves), `/readyz` (200 or 503) and `/metrics`, on a listener
 // of their own.
+// Its threads have heartbeats among these, which must outlive it.
 [[nodiscard]] model::Result<std::unique_ptr<api::HttpServer>> open_admin_server(
-    const config::AdminSettings& settings, AdminSources sources);
+    const config::AdminSettings& settings, AdminSources sources, model::Heartbeats& heartbeats);
 
 }  // namespace conversed::daemon

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "config/settings.h"
 #include "store/model/clock.h"
@@ -23,6 +25,11 @@ class App {
   // At most once.
   [[nodiscard]] model::Result<void> start();
 
+  // Takes over from new settings what can be changed while it runs, and logs which those are and
+  // which need a restart. `read` gives them, or nothing if they are refused, with its own lines in
+  // the log; then everything stays as it is. After `start`.
+  void reload(const std::function<std::optional<config::Settings>()>& read);
+
   // Drains: takes no new requests, answers accepted ones, commits Turns in hand, sends what is on
   // its way; all of it within `shutdown_timeout`. What is left then is in log and store. Tolerates
   // double stop and stop without start.
@@ -34,7 +41,7 @@ class App {
 
  private:
   struct Parts;
-  const config::Settings settings_;
+  config::Settings settings_;  // `reload` changes what can be
   const model::Clock& clock_;
   std::unique_ptr<Parts> parts_;
   bool failed_ = false;

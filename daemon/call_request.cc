@@ -44,6 +44,26 @@ std::optional<Header> header_from(const std::string& type, const nlohmann::json&
   return std::nullopt;
 }
 
+// Where a language model is, and what it is told of itself: `baseUrl`, and maybe `apiKey` and
+// `model`.
+bool address_model(const nlohmann::json& fields, HttpRequest& request) {
+  auto url = text_member(fields, "baseUrl");
+  if (!url) return false;
+  while (url->ends_with('/')) url->pop_back();
+  request.url = *url + request.url;
+  if (const auto key = text_member(fields, "apiKey"); key && !key->empty()) {
+    request.headers.emplace_back("Authorization", "Bearer " + *key);
+  }
+  const auto model = text_member(fields, "model");
+  if (!model || model->empty()) return true;
+  auto body = nlohmann::json::parse(request.body, nullptr, false);
+  if (body.is_object() && !body.contains("model")) {
+    body["model"] = *model;
+    request.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  return true;
+}
+
 // Names of header fields are compared without case (RFC 9110 §5.1).
 bool same_name(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
@@ -92,10 +112,14 @@ Result<HttpRequest> call_request(const model::PendingCall& call,
   request.max_response_bytes = max_response_bytes;
   if (connection != nullptr) {
     const auto fields = nlohmann::json::parse(connection->fields, nullptr, false);
+    const bool is_model = connection->type == "llm" && fields.is_object();
+    if (call.http->to_model && !(is_model && address_model(fields, request))) {
+      return fail(Errc::permission_denied, "the Connection is not one to a language model");
+    }
     auto header = fields.is_object() ? header_from(connection->type, fields) : std::nullopt;
-    if (!header)
+    if (!header && !call.http->to_model)
       return fail(Errc::permission_denied, "the Connection is not one for HTTP requests");
-    put_header(request.headers, std::move(*header));
+    if (header) put_header(request.headers, std::move(*header));
   }
   if (!call.http->idempotency_key.empty()) {
     put_header(request.headers, {"Idempotency-Key", call.http->idempotency_key});
@@ -130,6 +154,46 @@ CallResult call_result(const std::string& call_id, const HttpOutcome& outcome) {
     result.error_message = "the upstream answered " + std::to_string(outcome.status);
   }
   return result;
+}
+
+CallResult search_result(const std::string& call_id, const std::vector<store::KnowledgeHit>& hits,
+                         std::size_t max_bytes) {
+  constexpr double ppm = 1e6;
+  CallResult result;
+  result.call_id = call_id;
+  result.status = 200;
+  auto list = nlohmann::json::array();
+  std::size_t bytes = 0;
+  for (const auto& hit : hits) {
+    bytes += hit.text.size() + hit.data.size() + hit.source.size();
+    if (bytes > max_bytes) break;
+    auto data = nlohmann::json::parse(hit.data, nullptr, false);
+    list.push_back({{"id", hit.chunk_id},
+                    {"source", hit.source},
+                    {"text", hit.text},
+                    {"data", data.is_discarded() ? nlohmann::json() : std::move(data)},
+                    {"score", static_cast<double>(hit.score_ppm) / ppm}});
+  }
+  result.body = {{"hits", std::move(list)}};
+  return result;
+}
+
+ModelUsage model_usage(const nlohmann::json& body) {
+  constexpr std::int64_t most = 1'000'000'000;
+  const auto count = [&](const nlohmann::json& usage, const char* name) -> std::int64_t {
+    const auto found = usage.find(name);
+    if (found == usage.end() || !found->is_number()) return 0;
+    return static_cast<std::int64_t>(
+        std::clamp(found->get<double>(), 0.0, static_cast<double>(most)));
+  };
+  if (!body.is_object()) return {};
+  const auto usage = body.find("usage");
+  if (usage == body.end() || !usage->is_object()) return {};
+  ModelUsage used{.prompt = count(*usage, "prompt_tokens"),
+                  .completion = count(*usage, "completion_tokens")};
+  // Some name the sum only.
+  if (used.prompt + used.completion == 0) used.prompt = count(*usage, "total_tokens");
+  return used;
 }
 
 CallResult failed_call(const std::string& call_id, std::string_view code,

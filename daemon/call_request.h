@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/http_client.h"
 #include "store/assets.h"
+#include "store/knowledge.h"
 #include "store/model/effects.h"
 #include "store/model/result.h"
 
@@ -14,7 +17,9 @@ namespace conversed::daemon {
 
 // The request of a call. `connection` has the Connection's fields in clear, null if the call names
 // none. Its headers replace those of the same name that the Node wrote, and so do Idempotency-Key
-// and traceparent. `permission_denied`: the Connection's type or fields don't make a header.
+// and traceparent. A call to a language model gets its base URL, key and model from there; no other
+// call does: such a key goes nowhere else. `permission_denied`: the Connection's type or fields are
+// not those of the call.
 [[nodiscard]] model::Result<HttpRequest> call_request(const model::PendingCall& call,
                                                       const store::ConnectionSecrets* connection,
                                                       std::size_t max_response_bytes);
@@ -26,6 +31,20 @@ namespace conversed::daemon {
 // The result of the last attempt. A body that is JSON (of a depth that an Event can hold) is
 // parsed, any other is text, in which invalid UTF-8 is replaced.
 [[nodiscard]] model::CallResult call_result(const std::string& call_id, const HttpOutcome& outcome);
+
+// The result of a search: `{"hits": [...]}`, as model::KnowledgeQuery says; hits are left out from
+// where their texts and data would come to more than `max_bytes`.
+[[nodiscard]] model::CallResult search_result(const std::string& call_id,
+                                              const std::vector<store::KnowledgeHit>& hits,
+                                              std::size_t max_bytes);
+
+// What a language model's answer says of the tokens that it took: none is negative or above a
+// thousand million, whatever it says.
+struct ModelUsage {
+  std::int64_t prompt = 0;
+  std::int64_t completion = 0;
+};
+[[nodiscard]] ModelUsage model_usage(const nlohmann::json& body);
 
 // A result without an answer. `message` is a constant: no URL, header or body.
 [[nodiscard]] model::CallResult failed_call(const std::string& call_id, std::string_view code,

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/blocking_pool.h"
 #include "daemon/call_request.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
@@ -39,16 +40,31 @@ struct Completion {
   std::string id;
   HttpOutcome outcome;
 };
+struct Searched {
+  std::string id;
+  model::Result<std::vector<store::KnowledgeHit>> hits;
+  std::chrono::duration<double> took{};
+};
 struct Letters {
   std::vector<model::PendingCall> offers;
   std::vector<Completion> completions;
+  std::vector<Searched> searches;
   std::vector<AppendEnd> appends;
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
-    return offers.empty() && completions.empty() && appends.empty() && !wake && !stop;
+    return offers.empty() && completions.empty() && searches.empty() && appends.empty() && !wake &&
+           !stop;
   }
 };
+
+// Whom a call goes to, as far as calls to one of them hold each other up. No host begins with a
+// blank.
+std::string upstream_of(const model::PendingCall& call) {
+  if (call.search) return " knowledge";
+  if (call.http->to_model) return " model " + call.http->connection_id;
+  return authority_of(call.http->url);
+}
 
 }  // namespace
 
@@ -61,15 +77,19 @@ class Caller::Engine {
         http_(http),
         append_(std::move(append)),
         clock_(clock),
-        metrics_(metrics) {}
+        metrics_(metrics),
+        searches_(1, settings.max_per_upstream) {}
   ~Engine() { stop(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    return thread_.start("caller", [this] { run(); });
+    return thread_.start("caller", settings_.heartbeats, [this] { run(); });
   }
-  void stop() { thread_.stop(); }
+  void stop() {
+    thread_.stop();
+    searches_.stop();
+  }
 
   [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
 
@@ -98,7 +118,10 @@ class Caller::Engine {
   void forget(const std::string& id);
   void send_ready();
   void send(Call& call);
+  [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
+  void search(Call& call);
   void finish(const Completion& completion);
+  void finish(const Searched& searched);
   void settle(Call& call, model::CallResult result);
   void append(Call& call);
   void appended(AppendEnd append);
@@ -126,7 +149,8 @@ class Caller::Engine {
   std::string scanned_;      // calls up to this id have been looked at
   SteadyClock::time_point next_scan_{};
   bool stop_ = false;
-  ServiceThread<Letters> thread_;  // last: it uses all others
+  ServiceThread<Letters> thread_;  // it uses all others
+  api::BlockingPool searches_;     // uses the store, and the thread's mailbox
 };
 
 void Caller::Engine::run() {
@@ -152,11 +176,12 @@ SteadyClock::time_point Caller::Engine::next_look() const {
 }
 
 void Caller::Engine::read_letters() {
-  auto letters = thread_.mailbox()->take(next_look());
+  auto letters = thread_.take(next_look());
   stop_ = stop_ || letters.stop;
   if (stop_) return;
   for (auto& append : letters.appends) appended(std::move(append));
-  for (auto& completion : letters.completions) finish(std::move(completion));
+  for (const auto& completion : letters.completions) finish(completion);
+  for (const auto& searched : letters.searches) finish(searched);
   for (auto& offer : letters.offers) take(std::move(offer));
 }
 
@@ -183,7 +208,8 @@ void Caller::Engine::load() {
 }
 
 void Caller::Engine::take(model::PendingCall call) {
-  if (!call.http || calls_.contains(call.id) || answered_.contains(call.id)) return;
+  if ((!call.http && !call.search) || calls_.contains(call.id) || answered_.contains(call.id))
+    return;
   if (calls_.size() >= settings_.max_calls) {
     // A scan that goes on may have passed it.
     (scanning_ ? scan_again_ : scanning_) = true;
@@ -192,7 +218,7 @@ void Caller::Engine::take(model::PendingCall call) {
   auto id = call.id;
   auto& known = calls_[id];
   known.pending = std::move(call);
-  known.upstream = &upstreams_[authority_of(known.pending.http->url)];
+  known.upstream = &upstreams_[upstream_of(known.pending)];
   ++known.upstream->calls;
   make_ready(known);
 }
@@ -206,7 +232,7 @@ void Caller::Engine::forget(const std::string& id) {
   const auto call = calls_.find(id);
   if (--call->second.upstream->calls == 0) {
     with_ready_.erase(call->second.upstream);
-    upstreams_.erase(authority_of(call->second.pending.http->url));
+    upstreams_.erase(upstream_of(call->second.pending));
   }
   calls_.erase(call);
 }
@@ -244,7 +270,59 @@ void Caller::Engine::send_ready() {
   http_.send(std::exchange(batch_, {}));
 }
 
+// Whether the organisation may ask language models at all.
+model::Result<bool> Caller::Engine::quota_left(const std::string& project_id) const {
+  if (settings_.model_tokens_per_month == 0) return true;
+  auto project = store_.assets().project(project_id);
+  if (!project) return model::fail(project.error());
+  auto used = store_.usage().used(project->organisation_id, store::model_tokens_counter,
+                                  store::month_of(clock_.now()));
+  if (!used) return model::fail(used.error());
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(*used, 0)) <
+         settings_.model_tokens_per_month;
+}
+
+// Goes to the other thread, which reads the store and nothing else of this.
+void Caller::Engine::search(Call& call) {
+  const std::string id = call.pending.id;
+  const bool posted =
+      searches_.post([&store = store_, mailbox = thread_.mailbox(), id,
+                      project = call.pending.session.project_id, query = *call.pending.search] {
+        const auto begun = SteadyClock::now();
+        auto hits = store.knowledge().search(project, query);
+        const auto took = SteadyClock::now() - begun;
+        mailbox->put([&](Letters& letters) {
+          letters.searches.push_back({id, std::move(hits), took});
+        });
+      });
+  if (posted) {
+    ++call.upstream->in_flight;
+  } else {
+    wait(id, store_retry);
+  }
+}
+
+void Caller::Engine::finish(const Searched& searched) {
+  auto& call = calls_.at(searched.id);
+  --call.upstream->in_flight;
+  metrics_.search_seconds.observe(searched.took.count());
+  if (searched.hits) {
+    return settle(call, search_result(searched.id, *searched.hits, settings_.max_response_bytes));
+  }
+  switch (searched.hits.error().code) {
+    case Errc::not_found:
+      return settle(call, failed_call(searched.id, "knowledge_deleted",
+                                      "the knowledge store does not exist any more"));
+    case Errc::internal:
+      return settle(
+          call, failed_call(searched.id, "knowledge_damaged", "the knowledge store can't be read"));
+    default:
+      return wait(searched.id, store_retry);
+  }
+}
+
 void Caller::Engine::send(Call& call) {
+  if (call.pending.search) return search(call);
   const auto& http = *call.pending.http;
   const std::string& id = call.pending.id;
   std::optional<store::ConnectionSecrets> connection;
@@ -259,6 +337,15 @@ void Caller::Engine::send(Call& call) {
       return;
     }
     connection = std::move(*found);
+  }
+  if (http.to_model) {
+    const auto left = quota_left(call.pending.session.project_id);
+    if (!left) return wait(id, store_retry);
+    if (!*left) {
+      return settle(call, failed_call(id, "quota_exhausted",
+                                      "the plan's quota of language models' tokens is used up for "
+                                      "this month"));
+    }
   }
   auto request =
       call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
@@ -291,7 +378,14 @@ void Caller::Engine::finish(const Completion& completion) {
     wait(completion.id, backoff(settings_.backoff, call.attempts, outcome.retry_after, random_()));
     return;
   }
-  settle(call, call_result(completion.id, outcome));
+  auto result = call_result(completion.id, outcome);
+  if (call.pending.http->to_model) {
+    const auto used = model_usage(result.body);
+    result.model_tokens = used.prompt + used.completion;
+    metrics_.model_prompt_tokens.add(static_cast<std::uint64_t>(used.prompt));
+    metrics_.model_completion_tokens.add(static_cast<std::uint64_t>(used.completion));
+  }
+  settle(call, std::move(result));
 }
 
 void Caller::Engine::settle(Call& call, model::CallResult result) {
@@ -320,8 +414,9 @@ void Caller::Engine::appended(AppendEnd append) {
   auto& call = calls_.at(append.id);
   if (append.error) {
     if (append.error->code == Errc::too_large && call.result->result->error_code != "too_large") {
-      call.result->result =
-          failed_call(append.id, "too_large", "the upstream's answer is too large");
+      auto failed = failed_call(append.id, "too_large", "the upstream's answer is too large");
+      failed.model_tokens = call.result->result->model_tokens;
+      call.result->result = std::move(failed);
       this->append(call);
       return;
     }

@@ -10,6 +10,7 @@
 #include "daemon/service.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::store {
 class Store;
@@ -24,6 +25,8 @@ struct CallerSettings {
   std::size_t max_calls = 4096;       // in memory at once; others wait in the store
   std::size_t max_per_upstream = 16;  // attempts at once to one host and port
   int max_retries = 10;               // whatever a call asks for
+  // What language models may count for an organisation in a calendar month (UTC); 0: no limit.
+  std::uint64_t model_tokens_per_month = 0;
   BackoffSettings backoff{.first = std::chrono::milliseconds(250),
                           .max = std::chrono::milliseconds(5'000),
                           .max_asked = std::chrono::milliseconds(30'000)};
@@ -31,11 +34,13 @@ struct CallerSettings {
   BackoffSettings append_backoff{.first = std::chrono::milliseconds(50),
                                  .max = std::chrono::milliseconds(2'000),
                                  .max_asked = std::chrono::milliseconds(0)};
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
-// Makes the HTTP calls that executions wait for and appends what they came to as `call_result`
-// Events: id "<call id>-r", claim {pending_call, call id}. The secret fields of a Connection are
-// read and added when a request is sent, and are nowhere else.
+// Makes the calls that executions wait for, HTTP requests and searches in knowledge, and appends
+// what they came to as `call_result` Events: id "<call id>-r", claim {pending_call, call id}. The
+// secret fields of a Connection are read and added when a request is sent, and are nowhere else.
 //
 // Up to 1 + retries attempts, after time-outs, broken or refused connections, 408, 425, 429 and
 // 5xx. Each carries the same `Idempotency-Key`, as does the attempt after a restart: a call that
@@ -45,10 +50,13 @@ struct CallerSettings {
 // The result has the last answer's status and body; a status of 400 and above is `error_code`
 // "status". Other codes: "timeout", "refused" (also for a request that can't be sent as it is),
 // "egress_refused", "too_large" (also for the log), "connection_deleted" (the Connection is gone,
-// is of a type that has no place in a request, or can't be read: at once, without a request).
+// is of a type that has no place in a request, or can't be read: at once, without a request),
+// "knowledge_deleted" (likewise the knowledge store), "quota_exhausted" (of the tokens of language
+// models: likewise).
 //
 // `offer`, `wake` and `idle` are thread-safe and never block; they do nothing once stopped. One
-// thread of its own does all the work; it alone reads the store.
+// thread of its own does all the work, but for searches, which have another one: what is asked of
+// much knowledge must not hold up requests.
 class Caller final : public Service {
  public:
   // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
@@ -63,7 +71,7 @@ class Caller final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // A call that has just been committed, with `http` set.
+  // A call that has just been committed, with `http` or `search` set.
   void offer(model::PendingCall call);
 
   // Looks at the clock again: it jumped.

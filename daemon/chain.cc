@@ -17,6 +17,7 @@
 #include "store/model/ids.h"
 #include "store/model/planted_faults.h"
 #include "store/outbox.h"
+#include "store/usage.h"
 
 namespace conversed::daemon {
 namespace {
@@ -86,16 +87,23 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
   auto seen = has_had_effects(record.position);
   if (!seen) return fail(seen.error());
   if (*seen) return {};
+  const auto so_far = session_.version == 0 && !chain_.changes ? Traces::none : Traces::some;
   session_.position = record.position;
   chain_.changes = true;
-  return take_new(record.record);
+  return take_new(record, so_far);
 }
 
-Result<void> ChainBuilder::take_new(const queue::Record& record) {
+Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_far) {
+  const queue::Record& record = logged.record;
   auto event =
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
   if (!event) {
     bury_unreadable(parts_of(record), event.error().message);
+    return {};
+  }
+  if (is_of_the_future(*event)) {
+    bury_unreadable(parts_of(record),
+                    "event " + event->id + ": its member at is more than a day ahead");
     return {};
   }
   // Whether its claim is there can't be told, but that nobody will take it: it goes with the rest.
@@ -103,8 +111,14 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
     return bury_damaged(*event, parts_of(record));
   auto claimed = holds_claim(*event);
   if (!claimed) return fail(claimed.error());
-  if (!*claimed) return {};  // it has had its effects, or what it answers is gone
+  if (!*claimed) {  // it has had its effects, or what it answers is gone
+    // If the session is, too, it is not made again for the sake of a position.
+    if (so_far == Traces::none) chain_.changes = false;
+    return {};
+  }
+  if (is_too_late(*event)) return {};
   count_use(*event);
+  if (event->type == EventType::user_message) cancel_follow_ups();
   // What is only said waits for no execution.
   const bool waits = is_input(event->type) ? must_wait() : is_notify(event->type) && !may_start();
   if (waits) {
@@ -114,7 +128,14 @@ Result<void> ChainBuilder::take_new(const queue::Record& record) {
     to_inbox(record);
     return {};
   }
-  return start(*event, parts_of(record));
+  return start(*event, parts_of(record), logged.position);
+}
+
+// Written by another program whose clock is wrong: the session would not expire before that time.
+// What carries a claim is the daemon's own.
+bool ChainBuilder::is_of_the_future(const Event& event) const {
+  return !event.claim && (is_input(event.type) || is_notify(event.type)) &&
+         event.accepted_at > context_.clock.now() + std::chrono::days(1);
 }
 
 // Runs what waited, oldest first, for as long as the session is not busy.
@@ -131,7 +152,7 @@ Result<void> ChainBuilder::drain() {
       continue;
     }
     // Its claim was consumed when it came to the inbox.
-    if (auto started = start(*event, parts); !started) return fail(started.error());
+    if (auto started = start(*event, parts, std::nullopt); !started) return fail(started.error());
   }
   return {};
 }
@@ -159,13 +180,26 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
       if (!letter || letter->state != store::DeadLetterState::fresh) return false;
       break;
     }
+    case Claim::Kind::follow_up:
+      return follow_up_waits(claim.id);
+    case Claim::Kind::schedule:
+      return take_schedule(event);
   }
   chain_.unit.claims.push_back(claim);
   return true;
 }
 
-// Runs an event that nothing holds back, unless it is known to fail.
-Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts) {
+// Runs an event that nothing holds back, unless it is known to fail. `at`: none from the inbox.
+Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts,
+                                 const std::optional<model::Position>& at) {
+  if (event.claim && event.claim->kind == Claim::Kind::follow_up) {
+    // Not before it runs: what the user said while it waited has taken it back.
+    auto waits = follow_up_waits(event.claim->id);
+    if (!waits) return fail(waits.error());
+    if (!*waits) return {};
+    chain_.unit.claims.push_back(*event.claim);
+  }
+  if (event.type == EventType::user_message) cancel_follow_ups();
   if (chain_.first_started.empty()) chain_.first_started = event.id;
   if (!damage_.empty()) return bury_damaged(event, parts);
   if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
@@ -173,7 +207,7 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
   }
   if (input_.care == Care::record_attempts && !input_.attempted->contains(event.id)) {
     const bool suspect = context_.suspect_before && event.accepted_at < *context_.suspect_before;
-    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0);
+    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0, at);
     if (!attempts) return fail(attempts.error());
     input_.attempted->insert(event.id);
     if (*attempts > context_.max_attempts) {
@@ -185,8 +219,18 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
   return run(event);
 }
 
-Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint& endpoint) {
-  if (is_input(event.type)) return context_.assets.newest_flow(endpoint.flow_id);
+Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint& endpoint,
+                                       const model::ProjectAssets& assets) {
+  if (event.follow_up && !event.follow_up->flow_id.empty()) {
+    return context_.assets.newest_flow(event.follow_up->flow_id);
+  }
+  if (is_input(event.type)) {
+    const bool afresh = flows::starts_afresh(session_, endpoint, event.accepted_at);
+    const auto follow_up =
+        assets.flow_ids.find(afresh ? std::string() : flows::follow_up_flow_of(session_));
+    return context_.assets.newest_flow(follow_up != assets.flow_ids.end() ? follow_up->second
+                                                                          : endpoint.flow_id);
+  }
   return context_.assets.flow(session_.execution->flow_id, session_.execution->flow_version);
 }
 
@@ -203,18 +247,26 @@ Result<void> ChainBuilder::run(const Event& event) {
     return refuse("its Endpoint is gone");
   }
   if (is_notify(event.type)) return say(event, *endpoint);
-  auto flow = flow_for(event, **endpoint);
-  if (!flow) {
-    if (is_store_failure(flow.error())) return fail(flow.error());
-    return refuse("its Flow can't run: " + flow.error().message);
-  }
   auto assets = context_.assets.project(input_.key.project_id);
   if (!assets) {
     if (is_store_failure(assets.error())) return fail(assets.error());
     return refuse("its project can't be read: " + assets.error().message);
   }
+  if (event.type == EventType::follow_up && event.follow_up) {
+    auto taken = take_up(event, *endpoint, **assets);
+    if (!taken) return fail(taken.error());
+    if (*taken == FollowUp::settled) return {};
+  }
+  auto flow = flow_for(event, **endpoint, **assets);
+  if (!flow) {
+    if (is_store_failure(flow.error())) return fail(flow.error());
+    return refuse("its Flow can't run: " + flow.error().message);
+  }
   ++chain_.turns;
   running_ = session_.execution.value_or(model::Execution{});
+  const bool is_other = (*flow)->version.flow_id != (*endpoint)->flow_id;
+  const bool is_follow_up =
+      event.type == EventType::follow_up || !flows::follow_up_flow_of(session_).empty();
   const ProjectLibrary library(context_.assets, **assets);
   try {
     auto effects = flows::run_turn({.flow = *(*flow)->flow,
@@ -226,7 +278,8 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .now = context_.clock.now(),
                                     .limits = context_.limits,
                                     .flow_version = (*flow)->version.version,
-                                    .library = &library});
+                                    .library = &library,
+                                    .is_follow_up_flow = is_other && is_follow_up});
     // Looking for another Flow or a lexicon can meet a store that is down.
     if (!effects && is_store_failure(effects.error())) return fail(effects.error());
     if (!effects) return refuse(effects.error().message);
@@ -279,6 +332,9 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
     profile_.data = std::move(effects.profile->data);
     chain_.unit.profile = store::ProfileWrite{profile_.data};
   }
+  if (effects.follow_ups_cancelled) cancel_follow_ups();
+  std::move(effects.follow_ups.begin(), effects.follow_ups.end(),
+            std::back_inserter(chain_.unit.follow_ups));
   if (effects.call) chain_.unit.calls_started.push_back(std::move(*effects.call));
   std::move(effects.log.begin(), effects.log.end(), std::back_inserter(chain_.log_lines));
   chain_.changes = true;
@@ -333,6 +389,7 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
   }
   for (auto& output : outputs) {
     output.delivery = delivery;
+    output.withdrawable = execution.source == EventType::follow_up && delivery == Delivery::pending;
     chain_.unit.outputs.push_back(std::move(output));
   }
   return {};
@@ -387,10 +444,16 @@ void ChainBuilder::to_inbox(const queue::Record& record) {
   chain_.inbox_changed = true;
 }
 
+// What language models took is used, whatever becomes of the Turn.
 void ChainBuilder::count_use(const Event& event) {
-  if (event.type != EventType::inject) return;
+  const bool inject = event.type == EventType::inject;
+  const std::int64_t tokens = event.result ? event.result->model_tokens : 0;
+  if (!inject && tokens <= 0) return;
   auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
-  if (endpoint) chain_.unit.quota.push_back({(*endpoint)->organisation_id, "injects", 1});
+  if (!endpoint) return;
+  const std::string& organisation = (*endpoint)->organisation_id;
+  if (inject) chain_.unit.quota.push_back({organisation, store::injects_counter, 1});
+  if (tokens > 0) chain_.unit.quota.push_back({organisation, store::model_tokens_counter, tokens});
 }
 
 void ChainBuilder::close() {

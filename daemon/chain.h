@@ -23,8 +23,11 @@ namespace conversed::store {
 class Answers;
 class Attempts;
 class DeadLetters;
+class FollowUps;
 class Outbox;
+class Schedules;
 class Sessions;
+class Usage;
 }  // namespace conversed::store
 
 namespace conversed::daemon {
@@ -36,6 +39,9 @@ struct ChainContext {
   store::Answers& answers;
   store::DeadLetters& dead_letters;
   store::Attempts& attempts;
+  store::FollowUps& follow_ups;
+  store::Schedules& schedules;
+  store::Usage& usage;
   api::AssetsCache& assets;
   api::AnswerWaiters& waiters;
   const model::Clock& clock;
@@ -72,13 +78,16 @@ struct Chain {
   };
 
   store::Unit unit;
-  bool changes = false;            // false: there is nothing to commit
-  std::vector<Answered> answered;  // claimed from the waiters: owed after the commit
-  bool outputs_released = false;   // outputs of earlier Turns are due: they are in the store
-  bool drain_more = false;         // the inbox holds events that can run now
+  bool changes = false;                    // false: there is nothing to commit
+  std::vector<Answered> answered;          // claimed from the waiters: owed after the commit
+  std::vector<model::Schedule> schedules;  // that wait for their next time from now on
+  bool outputs_released = false;  // outputs of earlier Turns are due: they are in the store
+  bool drain_more = false;        // the inbox holds events that can run now
   bool inbox_changed = false;
   std::string first_started;  // id of the first event that was started; empty: none
   std::size_t turns = 0;
+  std::size_t follow_ups_sent = 0;
+  std::size_t follow_ups_dropped = 0;  // too late, or too many
   std::vector<std::string> log_lines;  // what Flows have to say to the operator
 };
 

@@ -51,13 +51,18 @@ class ChainBuilder {
   model::Result<void> load();
   model::Result<bool> has_had_effects(const model::Position& at) const;
   model::Result<void> take(const queue::LogRecord& record);
-  model::Result<void> take_new(const queue::Record& record);
+  // Whether the chain has made, or found, anything of the session before a record.
+  enum class Traces : std::uint8_t { none, some };
+  model::Result<void> take_new(const queue::LogRecord& logged, Traces so_far);
   model::Result<void> drain();
+  bool is_of_the_future(const model::Event& event) const;
   model::Result<bool> holds_claim(const model::Event& event);
-  model::Result<void> start(const model::Event& event, const store::InboxEvent& parts);
+  model::Result<void> start(const model::Event& event, const store::InboxEvent& parts,
+                            const std::optional<model::Position>& at);
   model::Result<void> run(const model::Event& event);
   model::Result<void> say(const model::Event& event, const EndpointPtr& endpoint);
-  model::Result<FlowPtr> flow_for(const model::Event& event, const model::Endpoint& endpoint);
+  model::Result<FlowPtr> flow_for(const model::Event& event, const model::Endpoint& endpoint,
+                                  const model::ProjectAssets& assets);
   model::Result<void> apply(const model::Event& event, model::Effects effects,
                             const EndpointPtr& endpoint, const FlowPtr& flow);
   model::Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
@@ -74,6 +79,17 @@ class ChainBuilder {
   model::Result<void> bury_damaged(const model::Event& event, const store::InboxEvent& parts);
   model::Result<void> settle_failure(const model::Execution& execution, bool resumed);
   void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
+  // Follow-ups: chain_follow_ups.cc.
+  enum class FollowUp : std::uint8_t { runs, settled };
+  model::Result<bool> follow_up_waits(const std::string& id) const;
+  model::Result<FollowUp> take_up(const model::Event& event, const EndpointPtr& endpoint,
+                                  const model::ProjectAssets& assets);
+  model::Result<bool> is_within_quota(const model::Endpoint& endpoint,
+                                      const model::ProjectAssets& assets) const;
+  void cancel_follow_ups();
+  // Scheduled injects: chain_schedules.cc.
+  model::Result<bool> take_schedule(const model::Event& event);
+  bool is_too_late(const model::Event& event);
   void to_inbox(const queue::Record& record);
   void count_use(const model::Event& event);
   void close();

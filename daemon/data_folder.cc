@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "daemon/backup.h"
+
 namespace conversed::daemon {
 
 namespace fs = std::filesystem;
@@ -16,7 +18,16 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-Result<DataFolder> DataFolder::open(const fs::path& path) {
+namespace {
+
+// There while a restore is at work, or was when its process ended.
+fs::path restore_mark(const fs::path& folder) {
+  return folder / "restoring";
+}
+
+}  // namespace
+
+Result<DataFolder> DataFolder::open(const fs::path& path, Use use) {
   std::error_code error;
   const bool made = fs::create_directories(path, error);
   if (error) {
@@ -35,7 +46,34 @@ Result<DataFolder> DataFolder::open(const fs::path& path) {
     return fail(Errc::conflict,
                 path.string() + " is in use by another conversed; stop that one first");
   }
-  return DataFolder(path, lock);
+  DataFolder folder(path, lock);
+  if (use == Use::run && folder.is_being_restored()) {
+    return fail(Errc::conflict, "a restore into " + path.string() +
+                                    " was not finished; run `conversectl restore` again");
+  }
+  return folder;
+}
+
+bool DataFolder::is_being_restored() const {
+  std::error_code ignored;
+  return fs::exists(restore_mark(path_), ignored);
+}
+
+Result<void> DataFolder::begin_restore() const {
+  std::ofstream out(restore_mark(path_), std::ios::trunc);
+  if (!out.flush()) return fail(Errc::unavailable, path_.string() + " can't be written to");
+  out.close();
+  return sync_folder(path_);
+}
+
+Result<void> DataFolder::end_restore() const {
+  std::error_code error;
+  fs::remove(restore_mark(path_), error);
+  if (error) {
+    return fail(Errc::unavailable,
+                restore_mark(path_).string() + " can't be removed: " + error.message());
+  }
+  return sync_folder(path_);
 }
 
 DataFolder::DataFolder(DataFolder&& other) noexcept

@@ -11,9 +11,13 @@ namespace conversed::daemon {
 // gives the lock up when the process ends, however it ends. Movable; one thread.
 class DataFolder {
  public:
-  // Makes the folder (mode 0700) if it is missing. `conflict` if another process holds it,
-  // `unavailable` if it can't be made or opened.
-  [[nodiscard]] static model::Result<DataFolder> open(const std::filesystem::path& path);
+  enum class Use : std::uint8_t { run, restore };
+
+  // Makes the folder (mode 0700) if it is missing. `conflict` if another process holds it, or,
+  // unless that is what it is opened for, if a restore into it was not finished; `unavailable` if
+  // it can't be made or opened.
+  [[nodiscard]] static model::Result<DataFolder> open(const std::filesystem::path& path,
+                                                      Use use = Use::run);
 
   DataFolder(DataFolder&& other) noexcept;
   DataFolder& operator=(DataFolder&&) = delete;
@@ -25,6 +29,11 @@ class DataFolder {
   // new one.
   [[nodiscard]] model::Result<void> write_ports(std::uint16_t api, std::uint16_t admin) const;
   void remove_ports() const;
+
+  // Between the two, durably, nobody but a restore takes the folder.
+  [[nodiscard]] bool is_being_restored() const;
+  [[nodiscard]] model::Result<void> begin_restore() const;
+  [[nodiscard]] model::Result<void> end_restore() const;
 
  private:
   DataFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "daemon/delivery_queue.h"
 #include "daemon/logging.h"
@@ -44,21 +46,33 @@ struct Completion {
   DeliveryQueue::Session* session;  // stays while it is in flight
   HttpOutcome outcome;
 };
+// Whether a follow-up's delivery may begin.
+struct Begun {
+  DeliveryQueue::Session* session;  // stays while it is in flight
+  model::Result<void> allowed;
+};
 struct Letters {
   std::vector<Offer> offers;
+  std::vector<Begun> begun;
   std::vector<Completion> completions;
   std::optional<bool> barrier;  // passed, or the store stopped
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
-    return offers.empty() && completions.empty() && !barrier && !wake && !stop;
+    return offers.empty() && completions.empty() && begun.empty() && !barrier && !wake && !stop;
   }
 };
 
 // Where an Endpoint's outputs go.
 struct Target {
-  std::string url;  // empty: nowhere
-  std::optional<WebhookKey> key;
+  std::string url;               // empty: nowhere
+  std::vector<WebhookKey> keys;  // none, one, or with its predecessor
+  Timestamp previous_until{};    // from then on the first one signs alone
+
+  [[nodiscard]] std::span<const WebhookKey> keys_at(Timestamp now) const {
+    return std::span(keys).first(now < previous_until ? keys.size()
+                                                      : std::min<std::size_t>(keys.size(), 1));
+  }
 };
 
 bool delivered(const HttpOutcome& outcome) {
@@ -100,7 +114,7 @@ class Deliverer::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    return thread_.start("deliverer", [this] { run(); });
+    return thread_.start("deliverer", settings_.heartbeats, [this] { run(); });
   }
   void stop() { thread_.stop(); }
 
@@ -118,6 +132,8 @@ class Deliverer::Engine {
   void give_up(DeliveryQueue::Session& session, const std::string& reason);
   void send_ready();
   void prepare(DeliveryQueue::Session& session, std::vector<HttpClient::Exchange>& batch);
+  void ask_to_begin(DeliveryQueue::Session& session);
+  void begin(const Begun& begun, std::vector<HttpClient::Exchange>& batch);
   [[nodiscard]] model::Result<const Target*> target_of(const std::string& endpoint_id);
   void sweep_on();
   void plan_sweep(SteadyClock::time_point now);
@@ -188,7 +204,7 @@ SteadyClock::time_point Deliverer::Engine::next_look() const {
 }
 
 void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
-  auto letters = thread_.mailbox()->take(until);
+  auto letters = thread_.take(until);
   stop_ = stop_ || letters.stop;
   for (auto& offer : letters.offers) {
     if (offer.outputs.empty()) {
@@ -198,6 +214,9 @@ void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
     }
   }
   for (auto& completion : letters.completions) finish(*completion.session, completion.outcome);
+  std::vector<HttpClient::Exchange> batch;
+  for (const auto& begun : letters.begun) begin(begun, batch);
+  http_.send(std::move(batch));
   // After the offers: that all of them have come is what the barrier says.
   if (letters.barrier) barrier_ = letters.barrier;
 }
@@ -287,6 +306,7 @@ void Deliverer::Engine::send_ready() {
 void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
                                 std::vector<HttpClient::Exchange>& batch) {
   const auto& output = session.outputs.front();
+  if (output.withdrawable) return ask_to_begin(session);
   const auto target = target_of(session.key.endpoint_id);
   if (!target) {
     queue_.retry(session, clock_.now() + store_retry);
@@ -304,8 +324,8 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
   request.method = "POST";
   request.url = (*target)->url;
   request.body = webhook_body(session.key, output);
-  const auto& key = (*target)->key;
-  request.headers = webhook_headers(output, key ? &*key : nullptr, clock_.now(), request.body);
+  const auto now = clock_.now();
+  request.headers = webhook_headers(output, (*target)->keys_at(now), now, request.body);
   request.timeout = settings_.timeout;
   batch.push_back(
       {std::move(request), [mailbox = thread_.mailbox(), &session](HttpOutcome outcome) {
@@ -314,6 +334,31 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
            letters.completions.push_back({&session, std::move(outcome)});
          });
        }});
+}
+
+// What a follow-up says is taken back by the user's next message until its delivery begins; which
+// of the two comes first is for the store to decide.
+void Deliverer::Engine::ask_to_begin(DeliveryQueue::Session& session) {
+  store_.follow_ups().begin_delivery(
+      session.key, session.outputs.front().seq,
+      [mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
+        mailbox->put([&](Letters& letters) { letters.begun.push_back({&session, done}); });
+      });
+}
+
+void Deliverer::Engine::begin(const Begun& begun, std::vector<HttpClient::Exchange>& batch) {
+  DeliveryQueue::Session& session = *begun.session;
+  if (!begun.allowed && begun.allowed.error().code == model::Errc::not_found) {
+    metrics_.deliveries(DeliveryOutcome::dropped).add();
+    queue_.done(session);
+    return;
+  }
+  if (stop_ || !begun.allowed) {
+    queue_.retry(session, clock_.now() + store_retry);
+    return;
+  }
+  session.outputs.front().withdrawable = false;
+  prepare(session, batch);
 }
 
 model::Result<const Target*> Deliverer::Engine::target_of(const std::string& endpoint_id) {
@@ -328,14 +373,18 @@ model::Result<const Target*> Deliverer::Engine::target_of(const std::string& end
   if (!endpoint) return model::fail(endpoint.error());
   Target target;
   if (*endpoint && !(*endpoint)->webhook_url.empty()) {
-    auto secret = store_.assets().webhook_secret(endpoint_id);
-    if (!secret) {
+    auto secrets = store_.assets().webhook_secrets(endpoint_id);
+    if (!secrets) {
       log::error("webhook secret can't be read",
-                 {{"endpointId", endpoint_id}, {"error", secret.error().message}});
-      return model::fail(secret.error());
+                 {{"endpointId", endpoint_id}, {"error", secrets.error().message}});
+      return model::fail(secrets.error());
     }
     target.url = (*endpoint)->webhook_url;
-    if (*secret) target.key.emplace(**secret);
+    if (secrets->current) target.keys.emplace_back(*secrets->current);
+    if (secrets->current && secrets->previous) {
+      target.keys.emplace_back(*secrets->previous);
+      target.previous_until = secrets->changed_at + settings_.secret_overlap;
+    }
   }
   return &targets_.emplace(endpoint_id, std::move(target)).first->second;
 }

@@ -11,6 +11,7 @@
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::store {
 class Store;
@@ -24,11 +25,15 @@ struct DelivererSettings {
   std::chrono::milliseconds timeout{10'000};           // of one POST
   std::chrono::milliseconds retry_for{24 * 3600'000};  // from an output's creation
   std::size_t connections = 32;                        // POSTs at once
+  // How long a secret that was replaced signs beside the new one.
+  std::chrono::milliseconds secret_overlap{24 * 3600'000};
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
   std::size_t max_sessions = 100'000;  // that are known at once; others wait in the store
   std::size_t max_outputs = 20'000;    // in memory; others wait in the store
   std::size_t max_outputs_each = 64;   // of one session in memory
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Sends pending outputs to their Endpoints' webhooks: of one session in order and one at a time, of

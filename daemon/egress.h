@@ -1,12 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/address.h"
 #include "store/model/result.h"
 
 struct sockaddr;
@@ -35,17 +35,10 @@ class Egress {
   [[nodiscard]] bool allows(std::string_view host, const std::string& address) const;
 
  private:
-  // IPv4 addresses are kept in their mapped form, ::ffff:a.b.c.d.
-  using Address = std::array<std::uint8_t, 16>;
-  struct Range {
-    Address base{};
-    int bits = 0;
-  };
-
   Egress() = default;
-  [[nodiscard]] bool open(std::string_view host, const Address& address) const;
+  [[nodiscard]] bool open(std::string_view host, const config::Address& address) const;
 
-  std::vector<Range> ranges_;
+  std::vector<config::AddressRange> ranges_;
   std::set<std::string, std::less<>> hosts_;
 };
 

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "daemon/backup.h"
 #include "daemon/keyed_append.h"
+#include "daemon/logging.h"
 #include "daemon/part_settings.h"
 #include "queue/kafka_log.h"
 #include "queue/sqlite_log.h"
@@ -19,8 +21,8 @@ Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model:
   log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
   auto opened = queue::SqliteLog::open(std::move(log), clock);
   if (!opened) return fail(opened.error());
-  queue::SqliteLog& keyed = **opened;
-  return OpenedLog{std::move(*opened), nullptr, &keyed};
+  queue::SqliteLog& embedded = **opened;
+  return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded};
 }
 
 Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store& store,
@@ -29,10 +31,34 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   if (!log) return fail(log.error());
   auto keys = std::make_unique<StoredKeyedAppend>(**log, store.append_keys(), clock, rename_event);
   queue::KeyedAppend& keyed = *keys;
-  return OpenedLog{std::move(*log), std::move(keys), &keyed};
+  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr};
+}
+
+// A new version changes the store for good: what it was before has to be there to go back to. That
+// of a database is its administrator's to keep.
+Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock) {
+  if (settings.store.driver == config::StoreDriver::postgres) return {};
+  auto stored = store::Database::stored_version(settings.data_dir / "store.db");
+  if (!stored) return fail(stored.error());
+  if (*stored == 0 || *stored >= store::schema_version) return {};
+  BackupMaker backups(settings, clock, nullptr);
+  auto made = backups.make_before_migration(*stored);
+  if (!made) {
+    return fail(made.error().code, "the store has to be migrated, and can't be backed up to " +
+                                       backups.folder().string() +
+                                       " before that: " + made.error().message);
+  }
+  log::info("store backed up before it is migrated", {{"path", made->path.string()},
+                                                      {"fromSchema", *stored},
+                                                      {"toSchema", store::schema_version}});
+  return {};
 }
 
 }  // namespace
+
+std::filesystem::path master_key(const config::Settings& settings) {
+  return settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
+}
 
 Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store,
                            const model::Clock& clock) {
@@ -43,6 +69,7 @@ Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store
 
 model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
                                                         const model::Clock& clock) {
+  if (auto safe = back_up_before_migration(settings, clock); !safe) return fail(safe.error());
   return store::Store::open(store_settings(settings), clock);
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 
 #include "config/settings.h"
 #include "queue/keyed_append.h"
 #include "queue/log.h"
+#include "queue/sqlite_log.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 #include "store/store.h"
@@ -16,6 +18,7 @@ struct OpenedLog {
   std::unique_ptr<queue::Log> log;
   std::unique_ptr<queue::KeyedAppend> stored_keys;  // null where the log keeps them
   queue::KeyedAppend* keyed = nullptr;
+  queue::SqliteLog* embedded = nullptr;  // the log itself, if it is a file
 };
 
 // The log that the settings name: a file in the data folder, which the caller has locked, or Kafka.
@@ -23,8 +26,13 @@ struct OpenedLog {
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
                                                 store::Store& store, const model::Clock& clock);
 
+// Where the master key is: the credential that the service manager hands over, or a file in the data
+// folder.
+[[nodiscard]] std::filesystem::path master_key(const config::Settings& settings);
+
 // The store that the settings name: a file in the data folder, which the caller has locked, or
-// PostgreSQL, which has to be there. `clock` must outlive it.
+// PostgreSQL, which has to be there. `clock` must outlive it. One of an older version is migrated;
+// before that a file is backed up, with its log: without that nothing is changed.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
     const config::Settings& settings, const model::Clock& clock);
 

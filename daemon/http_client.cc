@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/http_transfer.h"
+#include "store/model/live.h"
 
 namespace conversed::daemon {
 namespace {
@@ -64,7 +65,8 @@ std::string_view to_string(HttpError error) {
 class HttpClient::Loop {
  public:
   Loop(HttpClientSettings settings, Egress egress)
-      : settings_(std::move(settings)), egress_(std::move(egress)) {}
+      : settings_(std::move(settings)),
+        egress_({std::make_shared<const Egress>(std::move(egress)), std::nullopt}) {}
   ~Loop() { stop(); }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -72,6 +74,9 @@ class HttpClient::Loop {
   [[nodiscard]] model::Result<void> start();
   void stop();
   void send(std::vector<Exchange> exchanges);
+  void set_egress(Egress egress) {
+    egress_.set({std::make_shared<const Egress>(std::move(egress)), SteadyClock::now()});
+  }
   [[nodiscard]] const std::string& name() const { return settings_.name; }
   [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
 
@@ -94,7 +99,7 @@ class HttpClient::Loop {
   void watch(int fd, std::uint32_t events);
 
   const HttpClientSettings settings_;
-  const Egress egress_;
+  const model::Live<EgressInForce> egress_;
 
   std::mutex mutex_;
   std::vector<Exchange> inbox_;  // under the mutex, like the next one
@@ -223,7 +228,7 @@ void HttpClient::Loop::begin_waiting() {
 void HttpClient::Loop::begin(Exchange exchange) {
   std::unique_ptr<HttpTransfer> transfer;
   if (pool_.empty()) {
-    transfer = std::make_unique<HttpTransfer>(egress_, settings_.user_agent, &Loop::on_close, this);
+    transfer = std::make_unique<HttpTransfer>(settings_.user_agent, &Loop::on_close, this);
   } else {
     transfer = std::move(pool_.back());
     pool_.pop_back();
@@ -231,7 +236,7 @@ void HttpClient::Loop::begin(Exchange exchange) {
   HttpTransfer* const raw = transfer.release();
   active_.push_back(raw);
   in_flight_.store(active_.size(), std::memory_order_relaxed);
-  if (!raw->prepare(std::move(exchange)) ||
+  if (!raw->prepare(std::move(exchange), egress_.get()) ||
       curl_multi_add_handle(multi_, raw->easy()) != CURLM_OK) {
     end(raw, failed(HttpError::invalid));
   }
@@ -385,6 +390,10 @@ void HttpClient::send(HttpRequest request, Callback callback) {
 
 void HttpClient::send(std::vector<Exchange> exchanges) {
   loop_->send(std::move(exchanges));
+}
+
+void HttpClient::set_egress(Egress egress) {
+  loop_->set_egress(std::move(egress));
 }
 
 std::size_t HttpClient::in_flight() const {

@@ -84,6 +84,10 @@ class HttpClient final : public Service {
   // Hands over many at the price of one; they begin in order.
   void send(std::vector<Exchange> exchanges);
 
+  // From now on this policy holds. Connections that were made under the one before are not used
+  // for further requests. Thread-safe.
+  void set_egress(Egress egress);
+
   // Begun and not ended; for metrics.
   [[nodiscard]] std::size_t in_flight() const;
 

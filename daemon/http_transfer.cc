@@ -68,9 +68,9 @@ std::string host_of(const std::string& url) {
 
 }  // namespace
 
-HttpTransfer::HttpTransfer(const Egress& egress, const std::string& user_agent,
-                           curl_closesocket_callback close_socket, void* close_data)
-    : egress_(egress), easy_(curl_easy_init()) {
+HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callback close_socket,
+                           void* close_data)
+    : easy_(curl_easy_init()) {
   if (easy_ == nullptr) throw std::bad_alloc();
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
@@ -99,8 +99,9 @@ HttpTransfer::~HttpTransfer() {
   curl_slist_free_all(headers_);
 }
 
-bool HttpTransfer::prepare(HttpClient::Exchange exchange) {
+bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) {
   exchange_ = std::move(exchange);
+  egress_ = std::move(egress);
   const auto& request = exchange_.request;
   const bool method_known = is_token(request.method) && request.method != "CONNECT";
   if (!method_known || request.url.find('\0') != std::string::npos || !set_headers() ||
@@ -108,11 +109,23 @@ bool HttpTransfer::prepare(HttpClient::Exchange exchange) {
     return false;
   }
   set_method();
+  set_connections();
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
   const auto timeout = std::max<long>(1, static_cast<long>(request.timeout.count()));
   curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, timeout);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, std::min(timeout, connect_timeout_ms));
   return true;
+}
+
+// The policy is asked when a connection is made, so none may be used again that was made under an
+// earlier one. libcurl counts their age in whole seconds; a younger one may go with them.
+void HttpTransfer::set_connections() {
+  if (!egress_.since) return;
+  using std::chrono::seconds;
+  const auto age =
+      std::chrono::floor<seconds>(std::chrono::steady_clock::now() - *egress_.since).count();
+  curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, age < 2 ? 1L : 0L);
+  curl_easy_setopt(easy_, CURLOPT_MAXLIFETIME_CONN, std::max<long>(1, age - 1));
 }
 
 bool HttpTransfer::set_headers() {
@@ -225,7 +238,7 @@ std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t coun
 curl_socket_t HttpTransfer::on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) {
   auto& transfer = *static_cast<HttpTransfer*>(self);
   if (purpose != CURLSOCKTYPE_IPCXN ||
-      !transfer.egress_.allows(host_of(transfer.exchange_.request.url), &address->addr)) {
+      !transfer.egress_.policy->allows(host_of(transfer.exchange_.request.url), &address->addr)) {
     transfer.egress_refused_ = true;
     return CURL_SOCKET_BAD;
   }

@@ -10,20 +10,26 @@
 
 namespace conversed::daemon {
 
+// The policy that holds, and since when if another one held before it.
+struct EgressInForce {
+  std::shared_ptr<const Egress> policy;
+  std::optional<std::chrono::steady_clock::time_point> since;
+};
+
 // One exchange on one of libcurl's easy handles, which is used again for the next exchange. Part of
 // http_client.cc: no other file includes this. One thread.
 class HttpTransfer {
  public:
-  // `egress` must outlive it. `close_socket` and `close_data` are called when a connection ends.
-  HttpTransfer(const Egress& egress, const std::string& user_agent,
-               curl_closesocket_callback close_socket, void* close_data);
+  // `close_socket` and `close_data` are called when a connection ends.
+  HttpTransfer(const std::string& user_agent, curl_closesocket_callback close_socket,
+               void* close_data);
   ~HttpTransfer();
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
   // Takes the exchange and makes the handle ready for it. False if the request can't be sent as it
   // is (`invalid`); `take` then hands the exchange back all the same.
-  [[nodiscard]] bool prepare(HttpClient::Exchange exchange);
+  [[nodiscard]] bool prepare(HttpClient::Exchange exchange, EgressInForce egress);
 
   // What came of it; `code` is libcurl's.
   [[nodiscard]] HttpOutcome outcome(CURLcode code);
@@ -38,9 +44,10 @@ class HttpTransfer {
   static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
   [[nodiscard]] bool set_headers();
   void set_method();
+  void set_connections();
   [[nodiscard]] HttpError error_of(CURLcode code) const;
 
-  const Egress& egress_;
+  EgressInForce egress_;
   CURL* const easy_;
   curl_slist* headers_ = nullptr;
   HttpClient::Exchange exchange_;

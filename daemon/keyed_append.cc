@@ -53,11 +53,11 @@ void StoredKeyedAppend::begin(Use use) {
   auto shared = std::make_shared<Use>(std::move(use));
   keys_.reserve(shared->row, [this, shared](Result<store::AppendKeys::Reserved> found) {
     if (!found) return finish(*shared, fail(found.error()));
-    reserved(std::move(*shared), std::move(*found));
+    reserved(std::move(*shared), *found);
   });
 }
 
-void StoredKeyedAppend::reserved(Use use, store::AppendKeys::Reserved reserved) {
+void StoredKeyedAppend::reserved(Use use, const store::AppendKeys::Reserved& reserved) {
   const store::AppendKeyRow& row = reserved.row;
   if (row.body_hash != use.row.body_hash) return finish(use, other_body());
   if (row.position) {

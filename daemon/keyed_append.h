@@ -41,7 +41,7 @@ class StoredKeyedAppend final : public queue::KeyedAppend {
   using Name = std::pair<std::string, std::string>;  // scope and key
 
   void begin(Use use);
-  void reserved(Use use, store::AppendKeys::Reserved reserved);
+  void reserved(Use use, const store::AppendKeys::Reserved& reserved);
   void appended(Use use, bool fresh, model::Result<queue::Appended> outcome);
   void finish(const Use& use, model::Result<queue::KeyedAppended> outcome);
 

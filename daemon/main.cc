@@ -12,6 +12,8 @@
 #include "daemon/init.h"
 #include "daemon/log_epoch.h"
 #include "daemon/logging.h"
+#include "daemon/owner.h"
+#include "daemon/part_settings.h"
 #include "daemon/version.h"
 
 namespace {
@@ -35,12 +37,29 @@ struct Options {
   bool password_stdin = false;
 };
 
-std::optional<config::Settings> load_settings(const Options& options) {
+auto read_settings(const Options& options) {
   std::optional<std::filesystem::path> file;
   if (!options.config_file.empty()) file = options.config_file;
-  auto settings = config::load(config::inputs_of_process(file, {.kafka = true, .postgres = true}));
+  return config::load(config::inputs_of_process(
+      file, {.kafka = true, .kafka_problems = daemon::kafka_problems, .postgres = true}));
+}
+
+std::optional<config::Settings> load_settings(const Options& options) {
+  auto settings = read_settings(options);
   if (settings) return std::move(*settings);
   std::cerr << config::format_problems(settings.error());
+  return std::nullopt;
+}
+
+// For a reload: whatever is wrong goes to the log, a line each.
+std::optional<config::Settings> reload_settings(const Options& options) {
+  auto settings = read_settings(options);
+  if (settings) return std::move(*settings);
+  for (const auto& problem : settings.error()) {
+    auto text = config::format_problems({problem});
+    if (text.ends_with('\n')) text.pop_back();
+    daemon::log::error("settings refused; the old ones stay", {{"problem", text}});
+  }
   return std::nullopt;
 }
 
@@ -86,7 +105,7 @@ void raise_descriptor_limit() {
 
 // The signals that end or reload the daemon are blocked in every thread and read here, one at a
 // time, so that nothing runs in a signal handler.
-int run_daemon(const config::Settings& settings) {
+int run_daemon(const Options& options, const config::Settings& settings) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
@@ -105,7 +124,7 @@ int run_daemon(const config::Settings& settings) {
     int signal = 0;
     sigwait(&signals, &signal);
     if (signal != SIGHUP) break;
-    daemon::log::warn("settings are read at the start only; restart to apply a change", {});
+    app.reload([&] { return reload_settings(options); });
   }
   app.stop();
   return app.failed() ? exit_internal : exit_ok;
@@ -119,7 +138,7 @@ int main(int argc, char** argv) {
       "said.\n\n"
       "Without a command it runs as the daemon, in the foreground, logging to stderr. SIGTERM "
       "drains and ends\n"
-      "it. First set up a data folder with `conversed init`.\n"
+      "it, SIGHUP reads the settings again. First set up a data folder with `conversed init`.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 70 stopped by a defect, 78 wrong settings."};
   cli.fallthrough();
   cli.set_version_flag("--version", std::string("conversed ") + conversed::daemon::version);
@@ -147,7 +166,9 @@ int main(int argc, char** argv) {
     std::cout << "The settings are fine.\n";
     return exit_ok;
   }
+  // From here on files are made in the data folder.
+  if (auto owner = daemon::become_owner(settings->data_dir); !owner) return report(owner.error());
   if (init->parsed()) return run_init(options, *settings);
   if (epoch->parsed()) return run_new_epoch(*settings);
-  return run_daemon(*settings);
+  return run_daemon(options, *settings);
 }

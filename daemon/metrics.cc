@@ -136,6 +136,15 @@ Metrics::Metrics()
       committed_units(impl_->counter("conversed_committed_units_total",
                                      "Sessions' chains that the Committer made durable.")),
       timers_fired(impl_->counter("conversed_timers_fired_total", "Timers that were appended.")),
+      model_prompt_tokens(impl_->counter("conversed_model_prompt_tokens_total",
+                                         "Tokens of questions, as language models counted them.")),
+      model_completion_tokens(
+          impl_->counter("conversed_model_completion_tokens_total",
+                         "Tokens of answers, as language models counted them.")),
+      follow_ups_sent(
+          impl_->counter("conversed_follow_ups_sent_total", "Follow-ups of silent users.")),
+      follow_ups_dropped(impl_->counter("conversed_follow_ups_dropped_total",
+                                        "Follow-ups that came too late, or were too many.")),
       accept_seconds(impl_->histogram("conversed_accept_seconds",
                                       "From an inject's whole request to its durable accept.",
                                       latency_buckets())),
@@ -148,6 +157,8 @@ Metrics::Metrics()
                                           age_buckets())),
       call_seconds(impl_->histogram("conversed_call_seconds", "One attempt of a call of a Node.",
                                     latency_buckets())),
+      search_seconds(impl_->histogram("conversed_knowledge_search_seconds",
+                                      "One search in knowledge.", latency_buckets())),
       deliveries_pending(
           impl_->gauge("conversed_deliveries_pending", "Outputs that wait for their delivery.")),
       calls_in_flight(impl_->gauge("conversed_calls_in_flight",

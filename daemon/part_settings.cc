@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/logging.h"
+#include "daemon/recovery.h"
 #include "daemon/version.h"
 
 namespace conversed::daemon {
@@ -28,13 +29,19 @@ std::string instance_of(const std::filesystem::path& data_dir) {
   return std::string(host.data()) + "-" + std::to_string(number);
 }
 
+std::vector<std::pair<std::string, std::string>> properties_of(const config::KafkaSettings& kafka) {
+  std::vector<std::pair<std::string, std::string>> properties;
+  for (const auto& [name, value] : kafka.properties) properties.emplace_back(name, value.reveal());
+  return properties;
+}
+
 }  // namespace
 
 api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
   api::ApiOptions options;
   options.api = settings.api;
   options.limits = settings.limits;
-  options.quota = settings.quota;
+  options.quota = model::Live<config::QuotaSettings>(settings.quota);
   options.proactive = settings.proactive;
   options.oauth = settings.oauth;
   options.version = version;
@@ -47,6 +54,11 @@ api::HttpSettings http_settings(const config::Settings& settings) {
   http.address = settings.listen.address;
   http.port = settings.listen.port;
   http.threads = settings.api.threads;
+  for (const auto& proxy : settings.trusted_proxies) {
+    if (const auto range = config::AddressRange::parse(proxy)) {
+      http.trusted_proxies.push_back(*range);
+    }
+  }
   http.max_header = settings.api.max_header_bytes;
   http.max_body = settings.api.max_body_bytes;
   http.max_large_bodies = settings.limits.large_bodies_bytes;
@@ -63,7 +75,7 @@ api::LockoutLimits lockout_limits(const config::SignInSettings& settings) {
           .duration = settings.lockout};
 }
 
-flows::Limits flow_limits(const config::FlowSettings& settings) {
+flows::Limits flow_limits(const config::FlowSettings& settings, const config::CallSettings& calls) {
   flows::Limits limits;
   limits.nodes_per_turn = settings.max_steps;
   limits.visits_per_node = settings.max_visits;
@@ -72,6 +84,7 @@ flows::Limits flow_limits(const config::FlowSettings& settings) {
   limits.profile_bytes = settings.max_profile_bytes;
   limits.output_bytes = settings.max_output_bytes;
   limits.call_bytes = settings.max_call_bytes;
+  limits.call_timeout = calls.timeout;
   return limits;
 }
 
@@ -82,13 +95,35 @@ HttpClientSettings client_settings(std::string name, std::size_t connections) {
   return settings;
 }
 
-DelivererSettings deliverer_settings(const config::DeliverySettings& settings) {
+queue::LanesSettings lanes_settings(const config::Settings& settings, const Recovery& recovery,
+                                    model::Heartbeats& heartbeats) {
+  queue::LanesSettings lanes;
+  lanes.workers = settings.workers;
+  lanes.lane_limit = settings.limits.lane;
+  lanes.in_flight_limit = settings.limits.in_flight;
+  lanes.one_by_one_below = recovery.one_by_one_below();
+  lanes.heartbeats = &heartbeats;
+  return lanes;
+}
+
+api::RateLimits rate_limits(const config::LimitSettings& settings) {
+  return {.requests_per_second = settings.requests_per_second, .burst = settings.burst};
+}
+
+DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
+                                     model::Heartbeats& heartbeats) {
   DelivererSettings deliverer;
+  deliverer.heartbeats = &heartbeats;
   deliverer.timeout = settings.timeout;
   deliverer.retry_for = settings.retry_for;
   deliverer.connections = settings.connections;
+  deliverer.secret_overlap = settings.secret_overlap;
   deliverer.drain_timeout = std::min<milliseconds>(settings.timeout, milliseconds(3'000));
   return deliverer;
+}
+
+std::vector<std::string> kafka_problems(const config::KafkaSettings& settings) {
+  return queue::kafka_property_problems(properties_of(settings));
 }
 
 queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
@@ -97,9 +132,7 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   log.bootstrap_servers = kafka.bootstrap_servers;
   log.topic_prefix = kafka.topic_prefix;
   log.instance_id = kafka.instance_id.empty() ? instance_of(settings.data_dir) : kafka.instance_id;
-  for (const auto& [name, value] : kafka.properties) {
-    log.properties.emplace_back(name, value.reveal());
-  }
+  log.properties = properties_of(kafka);
   log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
   log.delivery_timeout = kafka.delivery_timeout;
   log.report = [](const std::string& what) { log::warn("kafka", {{"message", what}}); };
@@ -109,9 +142,10 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
 store::StoreSettings store_settings(const config::Settings& settings) {
   store::StoreSettings store;
   store.data_dir = settings.data_dir;
+  store.master_key = settings.master_key;
   // One for each worker, reactor thread, management thread and the sign-in thread, and some for
   // the services, so that none waits.
-  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 10);
+  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 13);
   if (settings.store.driver == config::StoreDriver::postgres) {
     // Two daemons would make each other's calls and deliveries.
     store.postgres =
@@ -120,12 +154,41 @@ store::StoreSettings store_settings(const config::Settings& settings) {
   return store;
 }
 
-CallerSettings caller_settings(const config::CallSettings& settings) {
+HousekeeperSettings housekeeper_settings(const config::Settings& settings) {
+  HousekeeperSettings housekeeper;
+  housekeeper.transcripts = settings.retention.transcripts;
+  housekeeper.dead_letters = settings.retention.dead_letters;
+  housekeeper.secret_overlap = settings.delivery.secret_overlap;
+  return housekeeper;
+}
+
+CallerSettings caller_settings(const config::Settings& all, model::Heartbeats& heartbeats) {
+  const config::CallSettings& settings = all.calls;
   CallerSettings caller;
+  caller.heartbeats = &heartbeats;
+  caller.model_tokens_per_month = all.quota.model_tokens_per_month;
   caller.max_response_bytes = settings.max_response_bytes;
   // One slow upstream leaves half of the connections to the others.
   caller.max_per_upstream = std::max<std::size_t>(1, settings.connections / 2);
   return caller;
+}
+
+ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings) {
+  const config::ProvisioningSettings& provisioning = settings.proactive.provisioning;
+  ProactiveSetupSettings setup;
+  setup.follow_ups_per_month = static_cast<std::int64_t>(settings.quota.follow_ups_per_month);
+  setup.provisioning_url = provisioning.url;
+  while (setup.provisioning_url.ends_with('/')) setup.provisioning_url.pop_back();
+  setup.provisioning_token = provisioning.token.reveal();
+  setup.timeout = provisioning.timeout;
+  setup.retry_for = provisioning.retry_for;
+  return setup;
+}
+
+JobWorkerSettings job_worker_settings(const config::JobSettings& settings) {
+  JobWorkerSettings worker;
+  worker.retention = settings.retention;
+  return worker;
 }
 
 }  // namespace conversed::daemon

@@ -2,33 +2,56 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
+#include "api/auth/jwks_file.h"
 #include "api/auth/lockout.h"
 #include "api/http_server.h"
+#include "api/rate_limiter.h"
 #include "api/services.h"
 #include "config/settings.h"
 #include "daemon/caller.h"
 #include "daemon/deliverer.h"
+#include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
+#include "daemon/job_worker.h"
+#include "daemon/proactive_setup.h"
 #include "flows/turn.h"
 #include "queue/kafka_log.h"
+#include "queue/lanes.h"
 #include "store/model/clock.h"
+#include "store/model/heartbeat.h"
 #include "store/store.h"
 
 // From what an operator sets to what each part takes.
 namespace conversed::daemon {
+
+class Recovery;
 
 [[nodiscard]] api::ApiOptions api_options(const config::Settings& settings,
                                           model::Timestamp started_at);
 // Of the API's listener; what calls back is left to the caller.
 [[nodiscard]] api::HttpSettings http_settings(const config::Settings& settings);
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
-[[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings);
+[[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings,
+                                        const config::CallSettings& calls);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
-[[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings);
+// `recovery` has begun.
+[[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
+                                                  const Recovery& recovery,
+                                                  model::Heartbeats& heartbeats);
+[[nodiscard]] api::RateLimits rate_limits(const config::LimitSettings& settings);
+[[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
+                                                   model::Heartbeats& heartbeats);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
 [[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings);
-[[nodiscard]] CallerSettings caller_settings(const config::CallSettings& settings);
+// What is wrong with the properties for Kafka's client; names no value.
+[[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
+[[nodiscard]] CallerSettings caller_settings(const config::Settings& all,
+                                             model::Heartbeats& heartbeats);
+[[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
+[[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings);
+[[nodiscard]] HousekeeperSettings housekeeper_settings(const config::Settings& settings);
 
 }  // namespace conversed::daemon

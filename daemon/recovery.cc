@@ -11,29 +11,54 @@ namespace conversed::daemon {
 using model::fail;
 using model::Result;
 
-Result<void> Recovery::begin() {
-  auto unrecorded = store_.attempts().empty();
-  if (!unrecorded) return fail(unrecorded.error());
-  if (store_.was_clean()) {
-    // Counts of a recovery that ended with nothing left to run.
-    return *unrecorded ? Result<void>() : store_.attempts().clear();
-  }
-  log::warn("the last run did not stop cleanly: recovering");
-  going_on_ = true;
-  // A run that ended in its own recovery has recorded what it began; any other has not.
-  if (*unrecorded) suspect_before_ = clock_.now();
-  return {};
-}
+namespace {
 
-std::map<std::int32_t, std::int64_t> Recovery::one_by_one_below(
-    std::span<const queue::PartitionRange> ranges, std::size_t in_flight) const {
-  std::map<std::int32_t, std::int64_t> below;
-  if (!going_on_.load()) return below;
+// What is kept of an earlier start stands: from then on everything that was begun has a count, and
+// is below these offsets. A partition that it did not know, or whose offsets may have been used
+// again since (its epoch is another one), has no such record.
+store::RecoveryMarks marks_for(std::span<const queue::PartitionRange> ranges, std::size_t in_flight,
+                               const std::optional<store::RecoveryMarks>& kept,
+                               model::Timestamp now) {
+  store::RecoveryMarks marks{.since = kept ? kept->since : now, .below = {}};
   for (const auto& range : ranges) {
     const auto taken = range.committed + static_cast<std::int64_t>(in_flight);
-    below[range.partition] = std::min(range.end, taken);
+    model::Position limit{
+        .epoch = range.epoch, .partition = range.partition, .offset = std::min(range.end, taken)};
+    if (kept) {
+      const auto known = std::ranges::find_if(kept->below, [&](const model::Position& mark) {
+        return mark.partition == range.partition && mark.epoch == range.epoch;
+      });
+      if (known != kept->below.end()) limit.offset = known->offset;
+    }
+    marks.below.push_back(limit);
   }
-  return below;
+  return marks;
+}
+
+}  // namespace
+
+Result<void> Recovery::begin(std::span<const queue::PartitionRange> ranges, std::size_t in_flight) {
+  auto recorded = store_.attempts().recorded();
+  if (!recorded) return fail(recorded.error());
+  if (store_.was_clean()) {
+    // Of a recovery that ended with nothing left to run.
+    const bool any = recorded->counts || recorded->marks;
+    return any ? store_.attempts().clear() : Result<void>();
+  }
+  const auto marks = marks_for(ranges, in_flight, recorded->marks, clock_.now());
+  if (recorded->marks != marks) {
+    if (auto kept = store_.attempts().mark(marks); !kept) return fail(kept.error());
+  }
+  for (const auto& limit : marks.below) one_by_one_below_[limit.partition] = limit.offset;
+  going_on_ = true;
+  // A run that ended in its own recovery has recorded what it began; any other has not.
+  if (!recorded->counts) suspect_before_ = marks.since;
+  std::int64_t left = 0;
+  for (const auto& range : ranges) {
+    left += std::max<std::int64_t>(one_by_one_below_[range.partition] - range.committed, 0);
+  }
+  log::warn("the last run did not stop cleanly: recovering", {{"records", left}});
+  return {};
 }
 
 // Nothing runs without care before the counts are cleared: if that brings the daemon down, the next
@@ -44,7 +69,7 @@ Care Recovery::care(const queue::Lanes& lanes) {
   const std::lock_guard lock(end_);
   if (!going_on_.load()) return Care::normal;
   if (auto cleared = store_.attempts().clear(); !cleared) {
-    log::warn("attempts can't be cleared", {{"error", cleared.error().message}});
+    log::warn("the record of a recovery can't be cleared", {{"error", cleared.error().message}});
     return Care::record_attempts;
   }
   going_on_ = false;

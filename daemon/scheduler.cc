@@ -17,12 +17,16 @@
 #include "daemon/metrics.h"
 #include "daemon/service_thread.h"
 #include "store/model/fault_points.h"
+#include "store/model/ids.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
 namespace {
 
+using model::Claim;
+using model::FollowUp;
 using model::PendingCall;
+using model::Schedule;
 using model::Timestamp;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
@@ -39,8 +43,51 @@ struct Place {
   auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+// What is appended when its time has come; its claim is the timer's id.
+struct Timer {
+  Timestamp due{};
+  model::Event event;
+
+  [[nodiscard]] const std::string& id() const { return event.claim->id; }
+};
+
+model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
+  model::Event event;
+  event.id = claim.id + "-t";
+  event.type = type;
+  event.session = std::move(session);
+  event.claim = std::move(claim);
+  return event;
+}
+
+Timer timer_of(PendingCall call) {
+  Timer timer{*call.due_at, event_of(model::EventType::timer, {Claim::Kind::timer, call.id},
+                                     std::move(call.session))};
+  timer.event.trace_id = std::move(call.trace_id);
+  return timer;
+}
+Timer timer_of(FollowUp follow_up) {
+  Timer timer{follow_up.due_at,
+              event_of(model::EventType::follow_up, {Claim::Kind::follow_up, follow_up.id},
+                       std::move(follow_up.session))};
+  timer.event.trace_id = std::move(follow_up.trace_id);
+  timer.event.text = std::move(follow_up.text);
+  timer.event.data = std::move(follow_up.data);
+  timer.event.follow_up = std::move(follow_up.plan);
+  return timer;
+}
+Timer timer_of(Schedule schedule) {
+  Timer timer{schedule.due_at,
+              event_of(model::EventType::inject, {Claim::Kind::schedule, schedule.claim()},
+                       std::move(schedule.session))};
+  timer.event.trace_id = model::new_trace_id();
+  timer.event.text = std::move(schedule.text);
+  timer.event.data = std::move(schedule.data);
+  return timer;
+}
+
 struct Letters {
-  std::vector<PendingCall> offers;
+  std::vector<Timer> offers;
   std::vector<AppendEnd> appends;
   bool wake = false;
   bool stop = false;
@@ -63,7 +110,7 @@ class Scheduler::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    return thread_.start("scheduler", [this] { run(); });
+    return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
   }
   void stop() { thread_.stop(); }
 
@@ -75,9 +122,11 @@ class Scheduler::Engine {
   void read_letters();
   [[nodiscard]] SteadyClock::time_point next_look() const;
   void load();
-  void take(PendingCall timer);
+  void take(Timer timer);
+  [[nodiscard]] bool read_page(std::vector<Timer>& page);
+  [[nodiscard]] bool was_cancelled(const Timer& timer) const;
   void fire_due();
-  void append(const PendingCall& timer);
+  void append(Timer& timer);
   void appended(const AppendEnd& append);
 
   const SchedulerSettings settings_;
@@ -89,9 +138,9 @@ class Scheduler::Engine {
 
   // The thread's own. `timers_` holds every timer of the store up to `known_`, but for those that
   // are being appended or have been. `all_known_`: there are none behind it.
-  std::map<Place, PendingCall> timers_;
-  std::map<Place, PendingCall> retries_;  // by the time of their next append
-  std::unordered_map<std::string, PendingCall> appending_;
+  std::map<Place, Timer> timers_;
+  std::map<Place, Timer> retries_;  // by the time of their next append
+  std::unordered_map<std::string, Timer> appending_;
   Place known_{begin_of_time, {}};
   bool all_known_ = false;
   SteadyClock::time_point next_load_{};
@@ -102,6 +151,7 @@ class Scheduler::Engine {
 
 void Scheduler::Engine::run() {
   while (!stop_) {
+    model::fault_point("scheduler.loop");
     load();
     fire_due();
     count_.store(timers_.size() + retries_.size() + appending_.size(), std::memory_order_relaxed);
@@ -126,7 +176,7 @@ SteadyClock::time_point Scheduler::Engine::next_look() const {
 }
 
 void Scheduler::Engine::read_letters() {
-  auto letters = thread_.mailbox()->take(next_look());
+  auto letters = thread_.take(next_look());
   stop_ = letters.stop;
   if (stop_) return;
   for (const auto& append : letters.appends) appended(append);
@@ -138,24 +188,43 @@ void Scheduler::Engine::load() {
   if (all_known_ || timers_.size() > settings_.max_timers / 2 || SteadyClock::now() < next_load_) {
     return;
   }
-  auto page = store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page);
-  if (!page) {
-    log::warn("timers can't be read", {{"error", page.error().message}});
+  std::vector<Timer> page;
+  if (!read_page(page)) {
     next_load_ = SteadyClock::now() + store_retry;
     return;
   }
-  all_known_ = page->empty();
-  for (auto& timer : *page) {
-    known_ = {*timer.due_at, timer.id};
+  all_known_ = page.empty();
+  for (auto& timer : page) {
+    known_ = {timer.due, timer.id()};
     take(std::move(timer));
   }
 }
 
-void Scheduler::Engine::take(PendingCall timer) {
-  if (!timer.due_at) return;
-  Place place{*timer.due_at, timer.id};
+// The timers of all kinds that come next, in their common order.
+bool Scheduler::Engine::read_page(std::vector<Timer>& page) {
+  const auto add = [&page](auto&& read) {
+    if (!read) {
+      log::warn("timers can't be read", {{"error", read.error().message}});
+      return false;
+    }
+    for (auto& waits : *read) page.push_back(timer_of(std::move(waits)));
+    return true;
+  };
+  if (!add(store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page)) ||
+      !add(store_.follow_ups().by_due(known_.due, known_.id, timers_a_page)) ||
+      !add(store_.schedules().by_due(known_.due, known_.id, timers_a_page))) {
+    return false;
+  }
+  std::ranges::sort(page, {}, [](const Timer& timer) { return Place{timer.due, timer.id()}; });
+  // What is behind a full page of its kind is unread, so nothing of another kind may be known.
+  if (page.size() > timers_a_page) page.resize(timers_a_page);
+  return true;
+}
+
+void Scheduler::Engine::take(Timer timer) {
+  Place place{timer.due, timer.id()};
   if (!all_known_ && known_ < place) return;  // read when its time comes nearer
-  if (appending_.contains(timer.id)) return;
+  if (appending_.contains(timer.id())) return;
   timers_.try_emplace(std::move(place), std::move(timer));
   if (timers_.size() <= std::max<std::size_t>(1, settings_.max_timers)) return;
   // The furthest one stays in the store alone.
@@ -170,6 +239,7 @@ void Scheduler::Engine::fire_due() {
     while (!waiting->empty() && waiting->begin()->first.due <= now &&
            appending_.size() < settings_.max_appending) {
       auto node = waiting->extract(waiting->begin());
+      if (was_cancelled(node.mapped())) continue;
       const auto placed =
           appending_.insert_or_assign(node.key().id, std::move(node.mapped())).first;
       append(placed->second);
@@ -177,16 +247,19 @@ void Scheduler::Engine::fire_due() {
   }
 }
 
-void Scheduler::Engine::append(const PendingCall& timer) {
+// Spares the log an event without effect; the claim decides in any case.
+bool Scheduler::Engine::was_cancelled(const Timer& timer) const {
+  model::Result<bool> waits = true;
+  const auto kind = timer.event.claim->kind;
+  if (kind == Claim::Kind::follow_up) waits = store_.follow_ups().waits(timer.id());
+  if (kind == Claim::Kind::schedule) waits = store_.schedules().waits(timer.id());
+  return waits && !*waits;
+}
+
+void Scheduler::Engine::append(Timer& timer) {
   model::fault_point("timer.before_append");
-  model::Event event;
-  event.id = timer.id + "-t";
-  event.type = model::EventType::timer;
-  event.session = timer.session;
-  event.accepted_at = clock_.now();
-  event.trace_id = timer.trace_id;
-  event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
-  append_(std::move(event), letter_at_end(thread_.mailbox(), timer.id));
+  timer.event.accepted_at = clock_.now();
+  append_(timer.event, letter_at_end(thread_.mailbox(), timer.id()));
 }
 
 void Scheduler::Engine::appended(const AppendEnd& append) {
@@ -223,7 +296,19 @@ std::string_view Scheduler::name() const {
 }
 
 void Scheduler::offer(PendingCall timer) {
-  engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back(std::move(timer)); });
+  if (!timer.due_at) return;
+  engine_->mailbox().put(
+      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(timer))); });
+}
+
+void Scheduler::offer(FollowUp follow_up) {
+  engine_->mailbox().put(
+      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(follow_up))); });
+}
+
+void Scheduler::offer(Schedule schedule) {
+  engine_->mailbox().put(
+      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(schedule))); });
 }
 
 void Scheduler::wake() {

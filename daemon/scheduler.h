@@ -8,6 +8,8 @@
 #include "daemon/service.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
+#include "store/model/heartbeat.h"
+#include "store/model/schedule.h"
 
 namespace conversed::store {
 class Store;
@@ -23,12 +25,15 @@ struct SchedulerSettings {
   // The clock is looked at again at least so often, in case it jumped.
   std::chrono::milliseconds max_sleep{5'000};
   std::chrono::milliseconds append_retry{500};  // after an append that failed
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
-// Appends a `timer` Event for each timer that falls due: id "<timer id>-t", claim {timer, timer
-// id}, accepted at the time of firing, in the order of due times. A timer's row is deleted by the
-// Turn that takes the Event, so a crash, or an append of unknown outcome, may append it twice: the
-// second one has no claim and no effect.
+// Appends an Event for each timer that falls due, `timer` for one of an execution, `follow_up` for
+// a follow-up, `inject` for a schedule: id "<claim's id>-t", accepted at the time of firing, in the
+// order of due times. The claim is consumed by the Turn that takes the Event, so a crash, or an
+// append of unknown outcome, may append it twice: the second one has no claim and no effect. What
+// was cancelled meanwhile is not appended.
 //
 // The store is the truth; memory has the timers that fall due first. Sleeps until the next one:
 // nothing is polled but the clock.
@@ -48,6 +53,8 @@ class Scheduler final : public Service {
 
   // A timer that has just been committed, with `due_at` set.
   void offer(model::PendingCall timer);
+  void offer(model::FollowUp follow_up);
+  void offer(model::Schedule schedule);
 
   // Looks at the clock again: it jumped.
   void wake();

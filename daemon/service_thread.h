@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +12,7 @@
 
 #include "daemon/mailbox.h"
 #include "queue/log.h"
+#include "store/model/heartbeat.h"
 #include "store/model/result.h"
 
 namespace conversed::daemon {
@@ -19,14 +22,26 @@ namespace conversed::daemon {
 template <typename Letters>
 class ServiceThread {
  public:
-  // `run` returns once it has read a letter with `stop`. At most once, and not after `stop`; `name`
-  // is for the error.
-  [[nodiscard]] model::Result<void> start(std::string_view name, std::function<void()> run) {
+  // `run` returns once it has read a letter with `stop`, and reads its letters by `take`, which is
+  // where its heart beats. At most once, and not after `stop`; `name` is for the error and for
+  // `heartbeats`, which is null where nobody watches.
+  [[nodiscard]] model::Result<void> start(std::string_view name, model::Heartbeats* heartbeats,
+                                          std::function<void()> run) {
     if (thread_.joinable() || stopped_) {
       return model::fail(model::Errc::conflict, "the " + std::string(name) + " runs already");
     }
-    thread_ = std::thread(std::move(run));
+    heartbeat_ = model::heartbeat_of(heartbeats, std::string(name));
+    thread_ = std::thread([this, run = std::move(run)] {
+      run();
+      heartbeat_ = {};
+    });
     return {};
+  }
+
+  // For the thread itself: what Mailbox::take gives, which may be nothing before `until` is there.
+  [[nodiscard]] Letters take(std::chrono::steady_clock::time_point until) {
+    heartbeat_.beat();
+    return mailbox_->take(std::min(until, std::chrono::steady_clock::now() + model::beat_interval));
   }
 
   // Blocks until `run` has returned; from then on the mailbox swallows everything.
@@ -43,6 +58,7 @@ class ServiceThread {
  private:
   const std::shared_ptr<Mailbox<Letters>> mailbox_ = std::make_shared<Mailbox<Letters>>();
   bool stopped_ = false;
+  model::Heartbeat heartbeat_;  // the thread's own while it runs
   std::thread thread_;
 };
 

@@ -12,6 +12,7 @@
 #include "store/model/fault_points.h"
 #include "store/model/planted_faults.h"
 #include "store/outbox.h"
+#include "store/usage.h"
 
 namespace conversed::daemon {
 namespace {
@@ -121,6 +122,7 @@ void TurnWorker::attempt(const TaskPtr& task) {
   task->chain.unit.key = unit.key;
   task->chain.unit.outputs = unit.outputs;
   task->chain.unit.calls_started = unit.calls_started;
+  task->chain.unit.follow_ups = unit.follow_ups;
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
@@ -174,6 +176,8 @@ void TurnWorker::let_out(Task& task) {
   const auto& key = chain.unit.key;
   counts_.turns += chain.turns;
   counts_.dead_letters += chain.unit.dead_letters.size();
+  counts_.follow_ups_sent += chain.follow_ups_sent;
+  counts_.follow_ups_dropped += chain.follow_ups_dropped;
   for (const auto& line : chain.log_lines) {
     log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
   }
@@ -199,12 +203,16 @@ void TurnWorker::let_out(Task& task) {
       context_.waiters.fail(answered.input_id, answered.answer.error());
     }
   }
-  for (const auto& use : chain.unit.quota) ports_.counted(use.organisation_id, use.amount);
+  for (const auto& use : chain.unit.quota) {
+    if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
+  }
   if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
   if (!chain.unit.outputs.empty() || chain.outputs_released) watch_.notify(key);
   for (auto& call : chain.unit.calls_started) {
-    (call.http ? ports_.call : ports_.timer)(std::move(call));
+    (call.due_at ? ports_.timer : ports_.call)(std::move(call));
   }
+  for (auto& follow_up : chain.unit.follow_ups) ports_.follow_up(std::move(follow_up));
+  for (auto& schedule : chain.schedules) ports_.schedule(std::move(schedule));
   std::erase_if(chain.unit.outputs, [](const model::Output& output) {
     return output.delivery != model::Delivery::pending;
   });

@@ -30,9 +30,11 @@ struct TurnPorts {
   std::function<void(const model::SessionKey&, std::vector<model::Output>)>
       deliver;  // pending ones, in order
   std::function<void(const model::SessionKey&)>
-      deliver_from_store;                         // some are due that only the store has
-  std::function<void(model::PendingCall)> call;   // an HTTP call to be made
-  std::function<void(model::PendingCall)> timer;  // a timer to wait for
+      deliver_from_store;                          // some are due that only the store has
+  std::function<void(model::PendingCall)> call;    // an HTTP call to be made
+  std::function<void(model::PendingCall)> timer;   // a timer to wait for
+  std::function<void(model::FollowUp)> follow_up;  // likewise
+  std::function<void(model::Schedule)> schedule;   // likewise
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop
@@ -45,6 +47,8 @@ struct TurnCounts {
   std::atomic<std::uint64_t> turns{0};
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<std::uint64_t> conflicts{0};
+  std::atomic<std::uint64_t> follow_ups_sent{0};
+  std::atomic<std::uint64_t> follow_ups_dropped{0};  // too late, or too many
 };
 
 // Handles the runs of the Lanes: builds a chain, has it committed, and only then lets its effects

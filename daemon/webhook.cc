@@ -124,7 +124,7 @@ std::string traceparent(std::string_view trace_id) {
 }
 
 std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Output& output,
-                                                                 const WebhookKey* key,
+                                                                 std::span<const WebhookKey> keys,
                                                                  model::Timestamp now,
                                                                  std::string_view body) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
@@ -133,8 +133,12 @@ std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Ou
   headers.emplace_back("Content-Type", "application/json; charset=utf-8");
   headers.emplace_back("webhook-id", output.id);
   headers.emplace_back("webhook-timestamp", std::to_string(seconds));
-  if (key != nullptr)
-    headers.emplace_back("webhook-signature", key->sign(output.id, seconds, body));
+  std::string signatures;
+  for (const auto& key : keys) {
+    if (!signatures.empty()) signatures += ' ';
+    signatures += key.sign(output.id, seconds, body);
+  }
+  if (!signatures.empty()) headers.emplace_back("webhook-signature", std::move(signatures));
   headers.emplace_back("X-Conversed-Sequence", std::to_string(output.seq));
   if (!output.trace_id.empty()) headers.emplace_back("traceparent", traceparent(output.trace_id));
   return headers;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,9 +39,10 @@ class WebhookKey {
 
 // Content-Type, webhook-id (the output's id, the same at each attempt), webhook-timestamp (of this
 // attempt), X-Conversed-Sequence (the output's number within its session), traceparent, and, if
-// there is a key, webhook-signature. `body` is what is sent, byte for byte.
+// there are keys, webhook-signature: one signature a key in their order, with blanks between them.
+// `body` is what is sent, byte for byte.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> webhook_headers(
-    const model::Output& output, const WebhookKey* key, model::Timestamp now,
+    const model::Output& output, std::span<const WebhookKey> keys, model::Timestamp now,
     std::string_view body);
 
 // RFC 4648 §4, with padding.

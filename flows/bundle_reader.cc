@@ -30,10 +30,17 @@ std::span<const std::string_view> required_fields(std::string_view type) {
   static constexpr std::array<std::string_view, 2> basic{"username", "password"};
   static constexpr std::array<std::string_view, 1> bearer{"token"};
   static constexpr std::array<std::string_view, 2> header{"name", "value"};
+  static constexpr std::array<std::string_view, 1> llm{"baseUrl"};
   if (type == "httpBasic") return basic;
   if (type == "httpBearer") return bearer;
   if (type == "httpHeader") return header;
+  if (type == "llm") return llm;
   return {};
+}
+
+// Whether the text says all by itself: what a variable holds may be known at the import only.
+bool is_plain(const nlohmann::json& text) {
+  return text.get_ref<const std::string&>().find("${") == std::string::npos;
 }
 
 bool is_variable_name(std::string_view name) {
@@ -59,6 +66,8 @@ model::Bundle BundleReader::read() {
   known_.lexicons = names_in(top, "lexicons", "name");
   known_.tokens = names_in(top, "tokens", "label");
   known_.flows = names_in(top, "flows", "name");
+  note_models(top);
+  note_knowledge(top);
   read_project(top);
   top.each("members", [this](const View& view) { read_member(view); });
   top.each("tokens", [this](const View& view) { read_token(view); });
@@ -81,6 +90,34 @@ BundleReader::Names BundleReader::names_in(const Fields& top, std::string_view l
     if (name != nullptr && name->is_text()) names.insert(name->text());
   }
   return names;
+}
+
+// Problems with their shapes are told where they are read.
+void BundleReader::note_models(const Fields& top) {
+  const auto found = top.find("connections");
+  if (!found) return;
+  for (const auto& item : found->value().items()) {
+    const Located* name = item.find("name");
+    const Located* type = item.find("type");
+    if (name == nullptr || type == nullptr || !name->is_text() || !type->is_text()) continue;
+    if (type->text() == "llm") known_.models.insert(name->text());
+  }
+}
+
+void BundleReader::note_knowledge(const Fields& top) {
+  const auto found = top.find("knowledgeStores");
+  if (!found) return;
+  for (const auto& item : found->value().items()) {
+    const Located* name = item.find("name");
+    if (name == nullptr || !name->is_text()) continue;
+    auto& sources = known_.knowledge[name->text()];
+    const Located* list = item.find("sources");
+    if (list == nullptr) continue;
+    for (const auto& source : list->items()) {
+      const Located* known = source.find("name");
+      if (known != nullptr && known->is_text()) sources.insert(known->text());
+    }
+  }
 }
 
 void BundleReader::expect_unique(const Fields& fields, std::string_view field,
@@ -164,6 +201,10 @@ void BundleReader::read_connection(const View& view) {
     }
   }
   check_connection(fields, connection);
+  // A secret that stands in the file itself is kept sealed only.
+  for (auto& [name, value] : connection.source.items()) {
+    if (value.is_string() && !has_variable(value.get_ref<const std::string&>())) value = nullptr;
+  }
   bundle_.connections.push_back(std::move(connection));
 }
 
@@ -179,8 +220,20 @@ void BundleReader::check_connection(const Fields& fields,
     } else if (!connection.source[name].is_string() ||
                connection.source[name].get_ref<const std::string&>().empty()) {
       place.problem("the field '" + name + "' must be a text, and not an empty one");
+    } else if (name == "baseUrl" && is_plain(connection.source[name]) &&
+               !is_http_url(connection.source[name].get_ref<const std::string&>())) {
+      place.problem(
+          "the field 'baseUrl' must be an absolute http or https URL, such as "
+          "https://llm.example.com/v1");
     }
   }
+}
+
+bool BundleReader::has_variable(std::string_view text) {
+  for (auto at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) {
+    if (at == 0 || text[at - 1] != '$') return true;
+  }
+  return false;
 }
 
 std::string BundleReader::expand(const View& view, const std::string& text) {

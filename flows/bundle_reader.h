@@ -30,11 +30,16 @@ class BundleReader {
   void read_token(const View& view);
   void read_connection(const View& view);
   void check_connection(const Fields& fields, const model::BundleConnection& connection);
+  // Whether a `${NAME}` stands in it, which `$${` is none.
+  [[nodiscard]] static bool has_variable(std::string_view text);
   // The text with each `${NAME}` replaced; `$${` stands for `${`.
   [[nodiscard]] std::string expand(const View& view, const std::string& text);
   // The names of a list's elements, without problems: those come when the elements are read.
   [[nodiscard]] static Names names_in(const Fields& top, std::string_view list,
                                       std::string_view field);
+  // What Flows may name of Connections to models and of knowledge; without problems, likewise.
+  void note_models(const Fields& top);
+  void note_knowledge(const Fields& top);
   // Takes `name` into `seen`; a problem if it was there.
   static void expect_unique(const Fields& fields, std::string_view field, const std::string& name,
                             Names& seen);
@@ -52,7 +57,7 @@ class BundleReader {
   void read_endpoint(const View& view);
   void read_output(const View& view, model::BundleEndpoint& endpoint);
   void read_proactive(const Fields& top);
-  static void read_journey(const View& view);
+  void read_journey(const View& view);
 
   const View root_;
   const Environment& environment_;

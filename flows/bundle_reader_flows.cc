@@ -81,6 +81,7 @@ void BundleReader::read_output(const View& view, model::BundleEndpoint& endpoint
   if (const auto url = webhook_fields.require("url")) {
     const auto text = url->text();
     if (text) webhook.url = expand(*url, *text);
+    if (text && has_variable(*text)) webhook.url_source = *text;
     if (text && !is_http_url(webhook.url)) {
       url->problem("expected an absolute http or https URL without user information");
     }
@@ -91,6 +92,8 @@ void BundleReader::read_output(const View& view, model::BundleEndpoint& endpoint
     if (secret->value().is_text() && webhook.secret_source.empty()) {
       secret->problem("the text is empty");
     }
+    if (!has_variable(webhook.secret_source)) webhook.secret_source.clear();
+    webhook.has_secret = !webhook.secret.empty();
   }
   endpoint.webhook.push_back(std::move(webhook));
 }
@@ -104,12 +107,25 @@ void BundleReader::read_proactive(const Fields& top) {
 }
 
 void BundleReader::read_journey(const View& view) {
-  const Fields fields(view, {"after", "text", "quietHours", "expiresAfter", "maxPerSession"});
+  const Fields fields(view, {"after", "text", "flow", "endpoint", "quietHours", "expiresAfter",
+                             "maxPerSession", "maxPerDay"});
   std::optional<milliseconds> after;
   if (const auto at = fields.require("after")) after = at->duration(seconds(1), longest);
-  const std::string text = fields.text("text");
-  if (count_characters(text) > max_text_characters) {
+  if (const auto flow = fields.find("flow")) {
+    if (const auto at = fields.find("text"))
+      at->problem("a journey has a text or a Flow, not both");
+    const auto name = flow->name();
+    if (name && !known_.flows.contains(*name)) {
+      flow->problem("there is no Flow '" + *name + "'" + near_name(*name, known_.flows));
+    }
+  } else if (count_characters(fields.text("text")) > max_text_characters) {
     if (const auto at = fields.find("text")) at->problem("the text is too long");
+  }
+  if (const auto at = fields.find("endpoint")) {
+    const auto name = at->name();
+    if (name && !seen_endpoints_.contains(*name)) {
+      at->problem("there is no Endpoint '" + *name + "'" + near_name(*name, seen_endpoints_));
+    }
   }
   if (const auto at = fields.find("expiresAfter")) {
     const auto expires = at->duration(seconds(1), longest);
@@ -118,6 +134,7 @@ void BundleReader::read_journey(const View& view) {
     }
   }
   if (const auto at = fields.find("maxPerSession")) (void)at->integer(1, 1000);
+  if (const auto at = fields.find("maxPerDay")) (void)at->integer(1, 1000);
   const auto quiet = fields.find("quietHours");
   if (!quiet) return;
   const Fields hours_fields(*quiet, {"from", "to", "timezone"});
@@ -130,6 +147,12 @@ void BundleReader::read_journey(const View& view) {
     const auto zone = at->text();
     if (zone && !is_time_zone(*zone))
       at->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
+  }
+  const auto from = hours_fields.find("from");
+  const auto to = hours_fields.find("to");
+  if (from && to && from->value().is_text() && to->value().is_text() &&
+      from->value().text() == to->value().text()) {
+    to->problem("is the same as from: no hour is quiet, or all are");
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -20,9 +21,12 @@ class View;
 // store compile without, since a deleted Connection fails at its Node, when it runs.
 struct KnownNames {
   std::set<std::string, std::less<>> connections;
+  std::set<std::string, std::less<>> models;  // those of them that lead to language models
   std::set<std::string, std::less<>> lexicons;
   std::set<std::string, std::less<>> tokens;  // labels
   std::set<std::string, std::less<>> flows;
+  // The sources of each knowledge store.
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> knowledge;
 };
 
 struct FlowLimits {
@@ -54,7 +58,7 @@ class Flow {
   };
   // What of its project a Node names.
   struct Use {
-    enum class Kind : std::uint8_t { connection, flow, lexicon, slot };
+    enum class Kind : std::uint8_t { connection, flow, knowledge, lexicon, slot };
     Kind kind = Kind::connection;
     std::string name;
     Place place;

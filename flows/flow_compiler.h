@@ -28,6 +28,9 @@ class FlowCompiler {
   // at `from`.
   void expect_node(const View& reference, std::string id, NodeIndex from);
 
+  // How many Nodes there are by now.
+  [[nodiscard]] NodeIndex nodes_so_far() const { return NodeIndex(flow_->slots_.size()); }
+
   [[nodiscard]] const KnownNames* known() const { return known_; }
 
  private:

@@ -30,6 +30,9 @@ struct Stop {};          // the execution ends; the next input starts the Flow a
 struct CallUpstream {    // the Turn ends; the answer goes to this Node's `on_call_result`. The Turn
   model::HttpCall http;  // sets `idempotency_key`.
 };
+struct AskKnowledge {  // likewise
+  model::KnowledgeQuery query;
+};
 struct Enter {  // the first Node of another Flow of the project
   std::string flow;
   bool comes_back = true;  // after that Flow's end comes what follows this Node; else nothing
@@ -38,7 +41,8 @@ struct Restart {};  // the first Node of the Endpoint's Flow; whatever Flows wer
 struct Sleep {      // the Turn ends; this Node's `on_timer` runs after `duration`
   std::chrono::milliseconds duration{};
 };
-using Step = std::variant<Continue, Jump, Wait, Stop, CallUpstream, Enter, Restart, Sleep>;
+using Step =
+    std::variant<Continue, Jump, Wait, Stop, CallUpstream, AskKnowledge, Enter, Restart, Sleep>;
 
 // One compiled Node of a Flow. Immutable: threads run it side by side, what changes is in the Turn.
 // Each function does no I/O, reads no clock and blocks on nothing. An Error fails the whole Turn,
@@ -54,7 +58,7 @@ class Node {
 
   // The input that came after `Wait`; `input` in the Turn's scope is it.
   [[nodiscard]] virtual Result<Step> on_input(Turn& turn) const;
-  // What came of `CallUpstream`.
+  // What came of `CallUpstream` or `AskKnowledge`.
   [[nodiscard]] virtual Result<Step> on_call_result(Turn& turn,
                                                     const model::CallResult& result) const;
   // The time of `Sleep` is over.

@@ -185,6 +185,10 @@ void NodeConfig::problem(std::string_view field, std::string message) {
   (found ? *found : config_).problem(std::move(message));
 }
 
+void NodeConfig::import_problem(std::string_view field, std::string message) {
+  if (compiler_.known() != nullptr) problem(field, std::move(message));
+}
+
 Template NodeConfig::text_template(std::string_view field) {
   const auto found = require(field);
   return found ? template_from(outline_, *found, compiler_.known())
@@ -195,6 +199,10 @@ std::optional<Template> NodeConfig::optional_template(std::string_view field) {
   const auto found = find(field);
   if (!found) return std::nullopt;
   return template_from(outline_, *found, compiler_.known());
+}
+
+JsonTemplate NodeConfig::json_template_at(const View& view) {
+  return json_template_from(outline_, view, compiler_.known());
 }
 
 std::vector<Template> NodeConfig::alternatives(std::string_view field) {
@@ -253,8 +261,12 @@ std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_vi
 std::optional<Path> NodeConfig::path(std::string_view field) {
   const auto found = find(field);
   if (!found) return std::nullopt;
-  const auto text = found->text();
-  auto path = text ? path_from(*found, *text) : std::nullopt;
+  return path_at(*found);
+}
+
+std::optional<Path> NodeConfig::path_at(const View& view) {
+  const auto text = view.text();
+  auto path = text ? path_from(view, *text) : std::nullopt;
   if (path) outline_.writes.push_back(path->text());
   return path;
 }
@@ -295,55 +307,6 @@ std::vector<std::string> NodeConfig::names(std::string_view field) {
   return list;
 }
 
-std::string NodeConfig::connection(std::string_view field) {
-  const auto found = find(field);
-  if (!found) return {};
-  auto name = found->name();
-  if (!name) return {};
-  const KnownNames* known = compiler_.known();
-  if (known != nullptr && !known->connections.contains(*name)) {
-    found->problem("there is no Connection '" + *name + "'" + near_name(*name, known->connections));
-  }
-  use(Flow::Use::Kind::connection, *found, *name);
-  return *name;
-}
-
-std::string NodeConfig::node_id(std::string_view field) {
-  const auto found = require(field);
-  const auto id = found ? found->text() : std::nullopt;
-  if (!id) return {};
-  compiler_.expect_node(*found, *id, here_);
-  return *id;
-}
-
-void NodeConfig::use(Flow::Use::Kind kind, const View& at, std::string name) {
-  outline_.uses.push_back({kind, std::move(name), at.value().place()});
-}
-
-std::string NodeConfig::flow_name(std::string_view field) {
-  const auto found = require(field);
-  auto name = found ? found->name() : std::nullopt;
-  if (!name) return {};
-  const KnownNames* known = compiler_.known();
-  if (known != nullptr && !known->flows.contains(*name)) {
-    found->problem("there is no Flow '" + *name + "'" + near_name(*name, known->flows));
-  }
-  use(Flow::Use::Kind::flow, *found, *name);
-  return *name;
-}
-
-std::string NodeConfig::lexicon(std::string_view field) {
-  const auto found = find(field);
-  auto name = found ? found->name() : std::nullopt;
-  if (!name) return {};
-  const KnownNames* known = compiler_.known();
-  if (known != nullptr && !known->lexicons.contains(*name)) {
-    found->problem("there is no lexicon '" + *name + "'" + near_name(*name, known->lexicons));
-  }
-  use(Flow::Use::Kind::lexicon, *found, *name);
-  return *name;
-}
-
 std::optional<Regex> NodeConfig::regex(std::string_view field, Regex::Case which) {
   const auto found = find(field);
   const auto text = found ? found->text() : std::nullopt;
@@ -357,14 +320,6 @@ std::optional<Regex> NodeConfig::regex(std::string_view field, Regex::Case which
 bool NodeConfig::flag(std::string_view field, bool otherwise) {
   const auto found = find(field);
   return found ? found->flag().value_or(otherwise) : otherwise;
-}
-
-std::string NodeConfig::slot(std::string_view field) {
-  const auto found = find(field);
-  auto name = found ? found->name() : std::nullopt;
-  if (!name) return {};
-  use(Flow::Use::Kind::slot, *found, *name);
-  return *name;
 }
 
 Flow::Outline NodeConfig::take_outline() {
@@ -387,6 +342,16 @@ NodeIndex NodeConfig::branch(std::string_view field) {
       found ? compiler_.sequence(*found, path_ + '.' + std::string(field), next_) : next_;
   outline_.ways.push_back({std::string(field), first});
   return first;
+}
+
+NodeIndex NodeConfig::loop(const View& nodes, const std::string& name) {
+  const NodeIndex first = compiler_.sequence(nodes, path_ + '.' + name, here_);
+  if (first != here_) outline_.ways.push_back({name, first});
+  return first;
+}
+
+NodeIndex NodeConfig::nodes_so_far() const {
+  return compiler_.nodes_so_far();
 }
 
 std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_view field) {

@@ -45,6 +45,9 @@ class NodeConfig {
   // A mapping of header names to templates.
   [[nodiscard]] std::vector<std::pair<std::string, expression::Template>> headers(
       std::string_view field);
+  // Of a value that stands somewhere in this Node.
+  [[nodiscard]] expression::JsonTemplate json_template_at(const View& view);
+  [[nodiscard]] std::optional<expression::Path> path_at(const View& view);
   [[nodiscard]] std::optional<expression::Path> path(std::string_view field);
   [[nodiscard]] expression::Path path_or(std::string_view field, const char* otherwise);
   [[nodiscard]] std::string choice(std::string_view field,
@@ -57,11 +60,26 @@ class NodeConfig {
   [[nodiscard]] std::vector<std::string> names(std::string_view field);
   // The name of a Connection of the project; empty if the field is missing.
   [[nodiscard]] std::string connection(std::string_view field);
+  // The same of one to a language model; required.
+  [[nodiscard]] std::string model_connection(std::string_view field);
+  struct Knowledge {
+    std::string store;
+    std::vector<std::string> sources;  // empty: all of the store
+  };
+  // `store` (required) and `sources`, of this Node or of a mapping within it.
+  [[nodiscard]] Knowledge knowledge();
+  [[nodiscard]] Knowledge knowledge_at(const Fields& fields);
   // The id of a Node of this Flow; required.
   [[nodiscard]] std::string node_id(std::string_view field);
 
   // The first Node of a list of Nodes, after which `next()` comes; `next()` if there is none.
   [[nodiscard]] NodeIndex branch(std::string_view field);
+  // The first of the Nodes of the list, after which this Node runs again; its own index if there is
+  // none. `name` is that of the way. They are all in this Node's array behind it and before any
+  // branch that is read later: `nodes_so_far` says how far.
+  [[nodiscard]] NodeIndex loop(const View& nodes, const std::string& name);
+  [[nodiscard]] NodeIndex here() const { return here_; }
+  [[nodiscard]] NodeIndex nodes_so_far() const;
   // A mapping of texts to lists of Nodes; required.
   [[nodiscard]] std::vector<std::pair<std::string, NodeIndex>> branches(std::string_view field);
 
@@ -91,6 +109,9 @@ class NodeConfig {
   // Any other check.
   [[nodiscard]] std::optional<View> find(std::string_view field) const;
   void problem(std::string_view field, std::string message);
+  // Of what does no harm when it runs, and of what earlier versions took: a file with it is
+  // refused, but what the store holds compiles.
+  void import_problem(std::string_view field, std::string message);
 
  private:
   void check_keys();

@@ -7,16 +7,20 @@ namespace conversed::flows {
 namespace {
 
 // By name: find_node_type searches by halves.
-constexpr std::array<const NodeType*, 26> all{
+constexpr std::array<const NodeType*, 31> all{
     &add_lexicon_keyphrase_node,
     &add_to_context_node,
+    &ai_agent_node,
+    &cancel_follow_up_node,
     &copy_slots_to_context_node,
     &execute_flow_node,
+    &follow_up_node,
     &go_to_node,
     &handover_node,
     &http_request_node,
     &if_node,
     &interval_node,
+    &llm_prompt_node,
     &log_node,
     &once_node,
     &question_node,
@@ -27,6 +31,7 @@ constexpr std::array<const NodeType*, 26> all{
     &reset_profile_node,
     &reset_state_node,
     &say_node,
+    &search_knowledge_node,
     &set_state_node,
     &sleep_node,
     &stop_node,

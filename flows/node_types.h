@@ -39,13 +39,17 @@ struct NodeType {
 
 extern const NodeType add_lexicon_keyphrase_node;
 extern const NodeType add_to_context_node;
+extern const NodeType ai_agent_node;
+extern const NodeType cancel_follow_up_node;
 extern const NodeType copy_slots_to_context_node;
 extern const NodeType execute_flow_node;
+extern const NodeType follow_up_node;
 extern const NodeType go_to_node;
 extern const NodeType handover_node;
 extern const NodeType http_request_node;
 extern const NodeType if_node;
 extern const NodeType interval_node;
+extern const NodeType llm_prompt_node;
 extern const NodeType log_node;
 extern const NodeType once_node;
 extern const NodeType question_node;
@@ -56,6 +60,7 @@ extern const NodeType reset_context_node;
 extern const NodeType reset_profile_node;
 extern const NodeType reset_state_node;
 extern const NodeType say_node;
+extern const NodeType search_knowledge_node;
 extern const NodeType set_state_node;
 extern const NodeType sleep_node;
 extern const NodeType stop_node;

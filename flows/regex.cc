@@ -10,14 +10,22 @@
 namespace conversed::flows {
 namespace {
 
-// ICU counts in batches of ten thousand steps back; a hundred thousand take some milliseconds.
+// ICU counts the states that it saves to come back to, in batches of ten thousand; a hundred
+// thousand take some milliseconds. What it reads in between is not counted, hence the limit on
+// texts.
 constexpr std::int32_t max_step_batches = 10;
 constexpr std::int32_t max_stack_bytes = 1 << 20;
-constexpr std::size_t max_text_bytes = std::size_t{64} << 10;
 
 icu::UnicodeString units_of(std::string_view text) {
-  const std::u16string units = expression::to_utf16(text.substr(0, max_text_bytes));
+  const std::u16string units = expression::to_utf16(text);
   return {units.data(), static_cast<std::int32_t>(units.size())};
+}
+
+// Up to `most` bytes, not cut within a character: each begins with a byte that is no continuation.
+std::string_view beginning(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most);
 }
 
 std::string text_of(const icu::UnicodeString& units) {
@@ -58,9 +66,10 @@ model::Result<Regex> Regex::compile(std::string_view pattern, Case which) {
   return Regex(std::move(made));
 }
 
-std::vector<Regex::Match> Regex::find_all(std::string_view text, std::size_t most) const {
+std::vector<Regex::Match> Regex::find_all(std::string_view text, std::size_t most,
+                                          std::size_t within) const {
   std::vector<Match> matches;
-  const icu::UnicodeString units = units_of(text);
+  const icu::UnicodeString units = units_of(beginning(text, within));
   const auto matcher = pattern_->matcher(units);
   UErrorCode status = U_ZERO_ERROR;
   while (matcher != nullptr && matches.size() < most && matcher->find(status) != 0 &&
@@ -81,7 +90,9 @@ std::vector<Regex::Match> Regex::find_all(std::string_view text, std::size_t mos
 }
 
 bool Regex::fits(std::string_view text) const {
-  const icu::UnicodeString units = units_of(expression::trim(text));
+  const std::string_view trimmed = expression::trim(text);
+  if (trimmed.size() > max_text_bytes) return false;  // its beginning alone says nothing
+  const icu::UnicodeString units = units_of(trimmed);
   const auto matcher = pattern_->matcher(units);
   UErrorCode status = U_ZERO_ERROR;
   return matcher != nullptr && matcher->matches(status) != 0 && U_SUCCESS(status);

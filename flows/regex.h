@@ -11,13 +11,16 @@
 
 namespace conversed::flows {
 
-// A regular expression (ICU's syntax, which is Perl's and Java's) over Unicode text. A search
-// always ends: past a fixed number of steps it gives up, as if nothing fitted, the same in every
-// rerun. Immutable; threads share it.
+// A regular expression (ICU's syntax, which is Perl's and Java's) over Unicode text. Its work is
+// bounded by two limits, and over each nothing fits, the same in every rerun: the ways that it
+// remembers to try later, a hundred thousand in one search, and the text. The second bounds what
+// the first does not see: repetitions that remember nothing, such as `(?>.*)`, look at each
+// character once for each place that a match may begin at. Immutable; threads share it.
 class Regex {
  public:
   enum class Case : std::uint8_t { kept, ignored };
   static constexpr std::size_t max_pattern_bytes = 1000;
+  static constexpr std::size_t max_text_bytes = 4096;
 
   // `invalid_argument` for what is no pattern; the message says at which character. `too_large`.
   [[nodiscard]] static model::Result<Regex> compile(std::string_view pattern, Case which);
@@ -28,9 +31,11 @@ class Regex {
     std::size_t begin = 0;            // in the source, in UTF-16 code units
     std::size_t end = 0;
   };
-  // Up to `most` matches from the left, none of them empty. Of the text the first 64 KiB count.
-  [[nodiscard]] std::vector<Match> find_all(std::string_view text, std::size_t most) const;
-  // Whether the whole text fits, blanks at its ends aside.
+  // Up to `most` matches from the left, none of them empty, in the first `within` bytes of the
+  // text; more than `max_text_bytes` only where nobody waits.
+  [[nodiscard]] std::vector<Match> find_all(std::string_view text, std::size_t most,
+                                            std::size_t within = max_text_bytes) const;
+  // Whether the whole text fits, blanks at its ends aside; none above `max_text_bytes` does.
   [[nodiscard]] bool fits(std::string_view text) const;
 
  private:

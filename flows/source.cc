@@ -68,6 +68,15 @@ bool ends_with_json(std::string_view name) {
 
 }  // namespace
 
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t length = sequence_length(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
 Checked<Located> read_source(std::string_view text, std::string_view file_name,
                              const LoadLimits& limits) {
   if (text.size() > limits.max_bytes) {

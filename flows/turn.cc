@@ -1,10 +1,12 @@
 #include "flows/turn.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "flows/lexicon/lexicon.h"
 #include "flows/node_types.h"
+#include "store/text/utf8.h"
 
 namespace conversed::flows {
 namespace {
@@ -161,7 +163,7 @@ void Turn::set_input_error(std::string_view code, std::string_view message, int 
 
 Result<nlohmann::json*> Turn::memory() {
   // Two Flows may have Nodes of one address. Names of Flows hold no line feed.
-  const bool own = flow().name() == input_.flow.name();
+  const bool own = !input_.is_follow_up_flow && flow().name() == input_.flow.name();
   const std::string key = own ? here().address : flow().name() + '\n' + here().address;
   const auto found = memory_.find(key);
   if (found != memory_.end()) return &*found;
@@ -183,7 +185,8 @@ Result<void> Turn::replace_input(std::string text, nlohmann::json data) {
   input_object_["text"] = std::move(text);
   input_object_["data"] = data.is_null() ? nlohmann::json::object() : std::move(data);
   input_object_["slots"] = nlohmann::json::object();
-  return find_slots(input_.flow);
+  slots_filled_.reset();
+  return find_slots({&input_.flow});
 }
 
 namespace {
@@ -210,32 +213,111 @@ std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
   return entries;
 }
 
+// The ids of the lexicons of which there are hits in `input.slots`.
+std::set<std::string, std::less<>> lexicons_of_hits(const nlohmann::json& slots) {
+  std::set<std::string, std::less<>> ids;
+  for (const auto& hits : slots) {
+    for (const auto& hit : hits) {
+      if (!hit.is_object()) continue;
+      const auto id = hit.find("lexiconId");
+      if (id != hit.end() && id->is_string()) ids.insert(id->get<std::string>());
+    }
+  }
+  return ids;
+}
+
+std::size_t lexicon_hit_size(const lexicon::Hit& hit, std::size_t enough) {
+  constexpr std::size_t members = 150;  // their names and numbers
+  return members + 2 * hit.entry->main_keyphrase.size() + hit.phrase->size() +
+         json_size(hit.entry->data, enough);
+}
+
+void put_hit(nlohmann::json& slots, const std::string& slot, nlohmann::json hit) {
+  auto& hits = slots[slot];
+  if (!hits.is_array()) hits = nlohmann::json::array();
+  hits.push_back(std::move(hit));
+}
+
 }  // namespace
 
-Result<void> Turn::find_slots(const Flow& flow) {
-  if (input_text().empty() || flow.lexicons().empty() || input_.library == nullptr) return {};
-  std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
-  for (const auto& name : flow.lexicons()) {
-    auto found = input_.library->find_lexicon(name);
-    if (!found && found.error().code == model::Errc::not_found) continue;
-    if (!found) return model::fail(found.error());
-    const auto added = keyphrases_.find(name);
-    if (added != keyphrases_.end()) {
-      held.push_back(
-          std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
-    }
-    held.push_back(std::move(*found));
+std::vector<const Flow*> Turn::entered_flows() const {
+  std::vector<const Flow*> flows{frame_.flow};
+  for (auto at = callers_.rbegin(); at != callers_.rend(); ++at) flows.push_back(at->flow);
+  return flows;
+}
+
+Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> Turn::lexicon_of(
+    const std::string& name) const {
+  std::vector<std::shared_ptr<const lexicon::Lexicon>> parts;
+  auto found = input_.library->find_lexicon(name);
+  if (!found && found.error().code == model::Errc::not_found) return parts;
+  if (!found) return model::fail(found.error());
+  const auto added = keyphrases_.find(name);
+  if (added != keyphrases_.end()) {
+    parts.push_back(
+        std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
   }
+  parts.push_back(std::move(*found));
+  return parts;
+}
+
+Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
+  if (input_text().empty() || input_.library == nullptr) return {};
+  const auto known = lexicons_of_hits(input_object_["slots"]);
+  std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
   std::vector<const lexicon::Lexicon*> lexicons;
-  lexicons.reserve(held.size());
-  for (const auto& one : held) lexicons.push_back(one.get());
-  auto slots = lexicon::find_slots(input_text(), lexicons);
-  // What was found before, by another Flow's lexicons or a Node, stays.
-  for (auto& [slot, hits] : slots.items()) {
-    auto& known = input_object_["slots"];
-    if (!known.contains(slot)) known[slot] = std::move(hits);
+  std::set<std::string_view> names;
+  std::set<const lexicon::Lexicon*> firsts;  // those of the first Flow
+  bool finds_more = false;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    for (const auto& name : flows[i]->lexicons()) {
+      if (!names.insert(name).second) continue;
+      auto parts = lexicon_of(name);
+      if (!parts) return model::fail(parts.error());
+      for (auto& part : *parts) {
+        lexicons.push_back(part.get());
+        if (i == 0) firsts.insert(part.get());
+        finds_more = finds_more || !known.contains(part->id());
+        held.push_back(std::move(part));
+      }
+    }
+  }
+  if (!finds_more) return {};
+  // One search for all, since what they find may overlap.
+  auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits);
+  std::ranges::stable_partition(
+      hits, [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
+  for (const auto& hit : hits) {
+    if (known.contains(hit.lexicon->id())) continue;
+    // Counted before it is copied: the data of an entry may be large.
+    const std::size_t size = lexicon_hit_size(hit, input_.limits.slot_bytes);
+    for (const auto& slot : hit.slots()) {
+      if (takes_hit(slot.size() + size)) put_hit(input_object_["slots"], slot, to_json(hit));
+    }
   }
   return {};
+}
+
+bool Turn::takes_hit(std::size_t bytes) {
+  const Limits& limits = input_.limits;
+  if (!slots_filled_) {
+    const auto& slots = input_object_["slots"];
+    slots_filled_.emplace();
+    for (const auto& hits : slots) slots_filled_->hits += hits.size();
+    slots_filled_->bytes = json_size(slots, limits.slot_bytes);
+  }
+  Filled& filled = *slots_filled_;
+  const bool taken = filled.hits < limits.slot_hits && filled.bytes + bytes <= limits.slot_bytes;
+  if (taken) {
+    ++filled.hits;
+    filled.bytes += bytes;
+  }
+  if ((!taken || filled.hits == limits.slot_hits) && !std::exchange(slots_full_, true)) {
+    log("the Flow '" + flow().name() + "': input.slots is full; it holds at most " +
+        std::to_string(limits.slot_hits) + " hits and " + std::to_string(limits.slot_bytes) +
+        " bytes, and what else is found is left out");
+  }
+  return taken;
 }
 
 Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entry) {
@@ -266,9 +348,46 @@ Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entr
 }
 
 void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
-  auto& hits = input_object_["slots"][slot];
-  if (!hits.is_array()) hits = nlohmann::json::array();
-  hits.push_back(std::move(hit));
+  if (takes_hit(slot.size() + json_size(hit, input_.limits.slot_bytes))) {
+    put_hit(input_object_["slots"], slot, std::move(hit));
+  }
+}
+
+Result<void> Turn::follow_up(FollowUpWish wish) {
+  constexpr std::int64_t most = 20;
+  if (++follow_ups_made_ > most) {
+    return failure(model::Errc::too_large,
+                   "more than " + std::to_string(most) + " follow-ups in one execution");
+  }
+  if (wish.text.size() + json_size(wish.data, input_.limits.output_bytes) >
+      input_.limits.output_bytes) {
+    return failure(
+        model::Errc::too_large,
+        "a follow-up of more than " + std::to_string(input_.limits.output_bytes) + " bytes");
+  }
+  if (!nests_within(wish.data, input_.limits.value_depth)) {
+    return failure(model::Errc::too_large, "the data of a follow-up is nested too deeply");
+  }
+  follow_ups_settled_ = true;
+  const auto& journey = input_.assets.journey;
+  model::FollowUp made;
+  made.id = execution_.input_id + "-f" + std::to_string(follow_ups_made_);
+  made.session = effects_.session.key;
+  made.trace_id = execution_.trace_id;
+  made.due_at = input_.event.accepted_at + wish.after;
+  if (journey) made.due_at = past_quiet_hours(journey->quiet_hours, made.due_at);
+  if (wish.expires_after) made.plan.expires_at = input_.event.accepted_at + *wish.expires_after;
+  made.plan.flow_id = std::move(wish.flow_id);
+  made.text = std::move(wish.text);
+  made.data = std::move(wish.data);
+  effects_.follow_ups.push_back(std::move(made));
+  return {};
+}
+
+void Turn::cancel_follow_ups() {
+  follow_ups_settled_ = true;
+  effects_.follow_ups_cancelled = true;
+  effects_.follow_ups.clear();
 }
 
 std::size_t Turn::random_below(std::size_t bound) {
@@ -278,12 +397,7 @@ std::size_t Turn::random_below(std::size_t bound) {
 
 void Turn::log(std::string line) {
   if (effects_.log.size() >= max_log_lines) return;
-  if (line.size() > max_log_bytes) {
-    // Not within a character: its first byte is the last that is no continuation.
-    std::size_t end = max_log_bytes;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
-    line.resize(end);
-  }
+  line.resize(text::cut(line, max_log_bytes).size());
   effects_.log.push_back(std::move(line));
 }
 

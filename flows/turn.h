@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "flows/expression/path.h"
 #include "flows/expression/scope.h"
 #include "flows/flow.h"
+#include "flows/follow_up.h"
 #include "flows/library.h"
 #include "store/model/assets.h"
 #include "store/model/effects.h"
@@ -21,7 +23,9 @@ namespace conversed::flows {
 // What `input.state` says until a Node sets it.
 inline constexpr const char* default_state = "default";
 
-// Bounds of what Flows may do; over one, the Turn fails and has no effects.
+// Bounds of what Flows may do; over one, the Turn fails and has no effects. Those of `input.slots`
+// alone fail nothing, since it is users that fill them: what is beyond is left out, and the log
+// says so.
 struct Limits {
   std::size_t nodes_per_turn = 1000;
   std::size_t visits_per_node = 100;  // of one Node in one Turn
@@ -30,10 +34,13 @@ struct Limits {
   std::size_t context_bytes = std::size_t{256} << 10;  // as JSON text, roughly
   std::size_t profile_bytes = std::size_t{64} << 10;   // likewise
   std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
+  std::chrono::milliseconds call_timeout{10'000};      // of a call whose Node names none
   std::size_t value_depth = 48;  // of what is written to a context or profile, its path included
   std::size_t turns_per_execution = 1000;
-  std::size_t flow_depth = 20;     // Flows that were entered and have not come back, the first too
-  std::size_t keyphrases = 100;    // that a session's Nodes add to lexicons
+  std::size_t flow_depth = 20;   // Flows that were entered and have not come back, the first too
+  std::size_t keyphrases = 100;  // that a session's Nodes add to lexicons
+  std::size_t slot_hits = 200;   // in all of `input.slots`
+  std::size_t slot_bytes = std::size_t{256} << 10;  // of `input.slots`, as JSON text, roughly
   std::size_t memory_keys = 2000;  // Nodes of which a session remembers something, as of `once`
 };
 
@@ -50,6 +57,8 @@ struct TurnInput {
   const Limits& limits;
   std::int64_t flow_version = 0;     // of `flow`: an execution that begins is pinned to it
   const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
+  // `flow` is not the Endpoint's own: a follow-up has begun it, or `follow_up_flow_of` names it.
+  bool is_follow_up_flow = false;
 };
 
 // Runs a Flow until it waits, ends or needs something from outside.
@@ -58,7 +67,10 @@ struct TurnInput {
 //   last activity is longer ago than the Endpoint's `session_expiry` (by accept times), starts
 //   afresh: context and Flow state are empty, outputs are numbered on. If the Flow waits at a Node,
 //   that Node gets the input, else the Flow starts at its beginning.
+// - `follow_up` comes to a session as it is, expired or not. Its Flow has no part in where the
+//   Endpoint's Flow waits.
 // - `call_result` and `timer` go on with the session's execution.
+// - The last Turn of a user's message arms the project's journey, unless a Node had a say.
 //
 // A pure function: the same TurnInput gives equal Effects, whenever and wherever it runs.
 // Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
@@ -86,6 +98,15 @@ struct TurnInput {
 [[nodiscard]] model::Effects notify_effects(model::Session session, const model::Event& event,
                                             model::Timestamp now);
 
+// What a Node asks for: a message to the user, should he say nothing for a while.
+struct FollowUpWish {
+  std::chrono::milliseconds after{};
+  std::optional<std::chrono::milliseconds> expires_after;  // both from the event's accept time
+  std::string text{};
+  std::string flow_id{};  // empty: the text is said as it stands
+  nlohmann::json data{};
+};
+
 // The running Turn as its Nodes see it: what they may read, and what they may ask for. One thread.
 class Turn {
  public:
@@ -103,6 +124,9 @@ class Turn {
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
   // The Node that runs.
   [[nodiscard]] const Flow::Slot& here() const { return frame_.flow->slot(frame_.at); }
+  // The Node of the same Flow that led to the one that runs, if it was run in this Turn;
+  // `end_of_flow`: the Flow begins here, or another one led here.
+  [[nodiscard]] NodeIndex came_from() const { return came_from_; }
   // `input`, for Nodes that change what the Flow takes the input for.
   [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
 
@@ -125,10 +149,15 @@ class Turn {
   // Puts a keyphrase beside those of a lexicon, for this session alone; what has the same main
   // keyphrase in it is replaced. It shows from the next input on.
   [[nodiscard]] Result<void> add_keyphrase(const std::string& lexicon, nlohmann::json entry);
-  // Puts a hit into `input.slots`.
+  // Puts a hit into `input.slots`, unless that is full.
   void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1); the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
+  // Has the user followed up, in place of the journey of the project. `too_large` if one execution
+  // asks too often.
+  [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
+  // Nobody is followed up: neither by what waits, nor after the silence that begins now.
+  void cancel_follow_ups();
   // A line for the daemon's log.
   void log(std::string line);
 
@@ -153,7 +182,17 @@ class Turn {
   };
   [[nodiscard]] Root& root(expression::Path::Root which);
   [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
-  [[nodiscard]] Result<void> find_slots(const Flow& flow);
+  // The Flow that runs first, then those that it was entered from.
+  [[nodiscard]] std::vector<const Flow*> entered_flows() const;
+  // Searches the text by the lexicons of the Flows, each once, and puts what they find into
+  // `input.slots`, behind what is there: the hits of the first Flow, then those of the others. Of
+  // lexicons whose hits are there already nothing is added.
+  [[nodiscard]] Result<void> find_slots(const std::vector<const Flow*>& flows);
+  // The lexicon, and what this session has added to it; nothing if there is none.
+  [[nodiscard]] Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> lexicon_of(
+      const std::string& name) const;
+  // True if `input.slots` takes one hit more, of that many bytes, which it then counts.
+  [[nodiscard]] bool takes_hit(std::size_t bytes);
 
   // Where a Flow stands.
   struct Frame {
@@ -171,9 +210,17 @@ class Turn {
   // The execution's; they go into its state when the Turn ends before it does.
   model::Execution execution_;
   nlohmann::json input_object_ = nlohmann::json::object();
+  struct Filled {
+    std::size_t hits = 0;
+    std::size_t bytes = 0;
+  };
+  std::optional<Filled> slots_filled_;  // nothing: `input.slots` has not been counted yet
+  bool slots_full_ = false;             // and the log says so
   std::int64_t outputs_made_ = 0;
   std::int64_t calls_made_ = 0;
   std::int64_t turns_ = 1;
+  std::int64_t follow_ups_made_ = 0;
+  bool follow_ups_settled_ = false;  // by a Node: the journey has no say any more
 
   // The session's; they go into its Flow state.
   std::int64_t executions_ = 0;
@@ -182,8 +229,12 @@ class Turn {
   std::string state_;                                     // empty: the default one
   bool waits_ = false;  // at the frames below; else the Flow starts at its beginning
   nlohmann::json node_state_;
+  FollowUpCounts follow_up_counts_;
+  // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.
+  nlohmann::json behind_;
 
-  Frame frame_;                 // of the Node that runs
+  Frame frame_;  // of the Node that runs
+  NodeIndex came_from_ = end_of_flow;
   std::vector<Frame> callers_;  // those to come back to, the Endpoint's Flow first
 };
 

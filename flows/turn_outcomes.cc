@@ -35,8 +35,9 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   std::string input_id = event.id;
   std::string trace_id = event.trace_id;
   if (is_input(event.type)) {
-    if (starts_afresh(session, endpoint, event.accepted_at))
+    if (event.type != EventType::follow_up && starts_afresh(session, endpoint, event.accepted_at)) {
       reset_session(session, event.accepted_at);
+    }
     session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
     session.key = event.session;
   } else if (session.execution) {

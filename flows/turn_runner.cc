@@ -13,12 +13,16 @@ Result<model::Effects> TurnRunner::run() {
   auto step = is_input(event().type) ? begin() : resume();
   if (!step) return model::fail(step.error());
   if (auto done = advance(std::move(*step)); !done) return model::fail(done.error());
+  arm_journey();
+  arm_journey();
   save_flow_state();
   return std::move(turn_.effects_);
 }
 
 Result<Step> TurnRunner::begin() {
-  if (starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
+  // A follow-up belongs to the conversation that fell silent, however long ago.
+  const bool goes_on = event().type == EventType::follow_up && !session().busy();
+  if (!goes_on && starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
     reset_session(session(), event().accepted_at);
   } else if (session().busy()) {
     return model::fail(Errc::conflict, "the session has an execution that is not over");
@@ -36,8 +40,9 @@ Result<Step> TurnRunner::begin() {
   execution.flow_version = turn_.input_.flow_version;
   execution.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
   make_input_object();
+  count_follow_up();
   if (!waiting_.is_null()) return enter_waiting_node();
-  if (auto found = turn_.find_slots(turn_.flow()); !found) return model::fail(found.error());
+  if (auto found = turn_.find_slots({&turn_.flow()}); !found) return model::fail(found.error());
   return Jump{turn_.flow().start()};
 }
 
@@ -61,10 +66,9 @@ Result<Step> TurnRunner::enter_waiting_node() {
     turn_.log("the Flow '" + turn_.flow().name() + "' starts again: the Node " + at + of +
               " at which it waited is gone");
   }
-  for (const auto& caller : turn_.callers_) {
-    if (auto found = turn_.find_slots(*caller.flow); !found) return model::fail(found.error());
+  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+    return model::fail(found.error());
   }
-  if (auto found = turn_.find_slots(turn_.flow()); !found) return model::fail(found.error());
   if (turn_.frame_.at == end_of_flow) return Jump{turn_.flow().start()};
   if (const auto state = waiting.find("state"); state != waiting.end()) turn_.node_state_ = *state;
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
@@ -136,9 +140,17 @@ Result<void> TurnRunner::advance(Step step) {
       start_over();
       next = turn_.flow().start();
     } else if (auto* call = std::get_if<CallUpstream>(&step)) {
-      return suspend(std::move(call->http), std::nullopt);
+      model::PendingCall pending;
+      pending.http = std::move(call->http);
+      return suspend(std::move(pending));
+    } else if (auto* ask = std::get_if<AskKnowledge>(&step)) {
+      model::PendingCall pending;
+      pending.search = std::move(ask->query);
+      return suspend(std::move(pending));
     } else if (const auto* sleep = std::get_if<Sleep>(&step)) {
-      return suspend(std::nullopt, turn_.input_.now + sleep->duration);
+      model::PendingCall pending;
+      pending.due_at = turn_.input_.now + sleep->duration;
+      return suspend(std::move(pending));
     } else {  // Wait or Stop
       turn_.waits_ = std::holds_alternative<Wait>(step);
       turn_.effects_.execution_ended = true;
@@ -164,6 +176,7 @@ Result<bool> TurnRunner::go_on(NodeIndex next) {
     turn_.callers_.pop_back();
     next = turn_.here().next;
   }
+  turn_.came_from_ = turn_.frame_.at;
   turn_.frame_.at = next;
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return true;
@@ -206,7 +219,10 @@ Result<NodeIndex> TurnRunner::enter(const Enter& step) {
     turn_.callers_.clear();
   }
   turn_.frame_ = *frame;
-  if (auto slots = turn_.find_slots(turn_.flow()); !slots) return model::fail(slots.error());
+  if (turn_.flow().lexicons().empty()) return turn_.flow().start();
+  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+    return model::fail(found.error());
+  }
   return turn_.flow().start();
 }
 
@@ -218,23 +234,52 @@ Result<void> TurnRunner::check_call(const model::HttpCall& call) const {
                                             std::to_string(turn_.limits().call_bytes) + " bytes");
 }
 
-Result<void> TurnRunner::suspend(std::optional<model::HttpCall> http,
-                                 std::optional<model::Timestamp> due_at) {
+Result<void> TurnRunner::suspend(model::PendingCall call) {
   model::Execution& execution = turn_.execution_;
   // From the input's id and a counter: a rerun asks for the same call, under the same key.
   execution.pending_call_id = execution.input_id + "-c" + std::to_string(++turn_.calls_made_);
-  if (http) {
-    if (auto good = check_call(*http); !good) return good;
-    http->idempotency_key = execution.pending_call_id;
+  if (call.http) {
+    if (auto good = check_call(*call.http); !good) return good;
+    call.http->idempotency_key = execution.pending_call_id;
   }
   execution.state = execution_state();
-  turn_.effects_.call = model::PendingCall{.id = execution.pending_call_id,
-                                           .session = session().key,
-                                           .trace_id = execution.trace_id,
-                                           .http = std::move(http),
-                                           .due_at = due_at};
+  execution.entered = entered_flows();
+  call.id = execution.pending_call_id;
+  call.session = session().key;
+  call.trace_id = execution.trace_id;
+  turn_.effects_.call = std::move(call);
   session().execution = std::move(execution);
   return {};
+}
+
+// One of the journey's that begins: it counts, whatever comes of it.
+void TurnRunner::count_follow_up() {
+  const auto& journey = turn_.input_.assets.journey;
+  if (!event().follow_up || !event().follow_up->of_journey || !journey) return;
+  turn_.follow_up_counts_.count(*journey, turn_.input_.now);
+}
+
+// The user has had his answer: from now on his silence counts.
+void TurnRunner::arm_journey() {
+  const auto& input = turn_.input_;
+  const auto& journey = input.assets.journey;
+  if (!turn_.effects_.execution_ended || turn_.execution_.source != EventType::user_message ||
+      turn_.follow_ups_settled_ || !journey || input.endpoint.follow_up_flow_id.empty()) {
+    return;
+  }
+  model::FollowUp made;
+  made.due_at = past_quiet_hours(journey->quiet_hours, event().accepted_at + journey->after);
+  if (!turn_.follow_up_counts_.allow(*journey, made.due_at)) return;
+  made.id = turn_.execution_.input_id + "-f0";
+  made.session = session().key;
+  made.trace_id = turn_.execution_.trace_id;
+  if (journey->expires_after) {
+    made.plan.expires_at = event().accepted_at + *journey->expires_after;
+    if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
+  }
+  made.plan.flow_id = input.endpoint.follow_up_flow_id;
+  made.plan.of_journey = true;
+  turn_.effects_.follow_ups.push_back(std::move(made));
 }
 
 Result<model::Effects> run_turn(TurnInput input) {

@@ -41,12 +41,16 @@ class TurnRunner {
   Result<Turn::Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();
-  Result<void> suspend(std::optional<model::HttpCall> http, std::optional<model::Timestamp> due_at);
+  // Ends the Turn with what it asks for: one of `http`, `search` and `due_at` of `call` is set.
+  Result<void> suspend(model::PendingCall call);
   Result<void> check_call(const model::HttpCall& call) const;
+  void count_follow_up();
+  void arm_journey();
 
   // turn_state.cc
   Result<void> restore_flow_state();
   Result<void> restore_memories(nlohmann::json& state);
+  Result<void> restore_waiting(nlohmann::json& state);
   // Takes the frames of a stored state up; false: one of its Flows or Nodes is not there. Versions
   // are those of the state, or, of an input, the newest.
   Result<bool> restore_frames(const nlohmann::json& state, bool pinned);
@@ -55,6 +59,8 @@ class TurnRunner {
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;
   [[nodiscard]] nlohmann::json execution_state();
+  // Those in which the execution stands, but for the Endpoint's.
+  [[nodiscard]] std::vector<model::PinnedFlow> entered_flows() const;
   void save_flow_state();
 
   [[nodiscard]] const model::Event& event() const { return turn_.input_.event; }

@@ -95,11 +95,30 @@ Result<void> TurnRunner::restore_flow_state() {
   if (count_of(state, "v") != state_format || !executions) return unreadable("session");
   turn_.executions_ = *executions;
   if (auto done = restore_memories(state); !done) return done;
-  if (const json* waiting = member(state, "waiting")) {
-    if (text_of(*waiting, "at") == nullptr || text_of(*waiting, "flow") == nullptr) {
+  return restore_waiting(state);
+}
+
+// Where the next input goes on. A follow-up Flow leaves alone where the Endpoint's Flow waits: that
+// is `behind` it, and comes back when it ends.
+Result<void> TurnRunner::restore_waiting(json& state) {
+  for (const char* place : {"waiting", "behind"}) {
+    const json* stored = member(state, place);
+    if (stored == nullptr) continue;
+    if (text_of(*stored, "at") == nullptr || text_of(*stored, "flow") == nullptr) {
       return unreadable("session");
     }
-    waiting_ = std::move(state["waiting"]);
+    (place == std::string_view("waiting") ? waiting_ : turn_.behind_) = *stored;
+  }
+  const std::string* follow_up_flow = text_of(state, "followUpFlow");
+  if (!turn_.input_.is_follow_up_flow) {
+    // The follow-up Flow that waited is gone, or its execution has failed.
+    if (follow_up_flow != nullptr) waiting_ = std::exchange(turn_.behind_, nullptr);
+    return {};
+  }
+  if (follow_up_flow == nullptr) {
+    turn_.behind_ = std::exchange(waiting_, nullptr);
+  } else if (*follow_up_flow != turn_.input_.flow.name()) {
+    waiting_ = nullptr;  // of two follow-up Flows the later one has the user's ear
   }
   return {};
 }
@@ -116,6 +135,9 @@ Result<void> TurnRunner::restore_memories(json& state) {
     turn_.keyphrases_ = std::move(state["keyphrases"]);
   }
   if (const std::string* name = text_of(state, "state")) turn_.state_ = *name;
+  const auto counts = counts_from(state);
+  if (!counts) return unreadable("session");
+  turn_.follow_up_counts_ = *counts;
   return {};
 }
 
@@ -186,6 +208,8 @@ Result<void> TurnRunner::restore_execution() {
   turn_.outputs_made_ = *outputs;
   turn_.calls_made_ = *calls;
   turn_.turns_ = *turns;
+  turn_.follow_ups_made_ = count_of(state, "followUps").value_or(0);
+  turn_.follow_ups_settled_ = member(state, "followUpsSettled") != nullptr;
   if (const json* node_state = member(state, "nodeState")) turn_.node_state_ = *node_state;
   turn_.input_object_ = std::move(state["input"]);
   if (!turn_.input_object_["slots"].is_object()) turn_.input_object_["slots"] = json::object();
@@ -233,6 +257,18 @@ json TurnRunner::frames(bool pinned) const {
   return state;
 }
 
+std::vector<model::PinnedFlow> TurnRunner::entered_flows() const {
+  std::vector<model::PinnedFlow> entered;
+  const auto add = [&](const Turn::Frame& frame) {
+    if (frame.flow == &turn_.input_.flow) return;
+    model::PinnedFlow pinned{frame.flow->name(), frame.version};
+    if (std::ranges::find(entered, pinned) == entered.end()) entered.push_back(std::move(pinned));
+  };
+  for (const auto& caller : turn_.callers_) add(caller);
+  add(turn_.frame_);
+  return entered;
+}
+
 json TurnRunner::execution_state() {
   json state = frames(true);
   state["v"] = state_format;
@@ -240,6 +276,8 @@ json TurnRunner::execution_state() {
   state["outputs"] = turn_.outputs_made_;
   state["calls"] = turn_.calls_made_;
   state["turns"] = turn_.turns_;
+  if (turn_.follow_ups_made_ > 0) state["followUps"] = turn_.follow_ups_made_;
+  if (turn_.follow_ups_settled_) state["followUpsSettled"] = true;
   if (!turn_.node_state_.is_null()) state["nodeState"] = std::move(turn_.node_state_);
   return state;
 }
@@ -249,6 +287,15 @@ void TurnRunner::save_flow_state() {
   if (!turn_.memory_.empty()) state["once"] = std::move(turn_.memory_);
   if (!turn_.keyphrases_.empty()) state["keyphrases"] = std::move(turn_.keyphrases_);
   if (!turn_.state_.empty()) state["state"] = std::move(turn_.state_);
+  if (turn_.follow_up_counts_.session > 0) {
+    state["followUps"] = to_json(turn_.follow_up_counts_);
+  }
+  if (turn_.input_.is_follow_up_flow && (turn_.waits_ || session().busy())) {
+    state["followUpFlow"] = turn_.input_.flow.name();
+    if (!turn_.behind_.is_null()) state["behind"] = std::move(turn_.behind_);
+  } else if (!turn_.behind_.is_null()) {
+    state["waiting"] = std::move(turn_.behind_);
+  }
   if (turn_.waits_) {
     json& waiting = state["waiting"];
     waiting = frames(false);

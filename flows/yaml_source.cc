@@ -153,6 +153,10 @@ class Handler final : public YAML::EventHandler {
                 const std::string& value) override {
     const Place place = place_of(mark);
     add_size(1, place);
+    // The file is UTF-8; yaml-cpp makes a single byte of each of two escapes, which is none.
+    if (!is_utf8(value)) {
+      throw Refusal{place, "the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0"};
+    }
     if (expects_key() || tag == "!" || tag == std::string(core) + "str") {
       return put(Located(value, place), anchor);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace conversed::queue {
@@ -10,7 +11,7 @@ namespace {
 using Property = std::pair<std::string, std::string>;
 
 // What the promises rest on, and what has a setting of its own.
-constexpr std::array<std::string_view, 17> reserved{
+constexpr std::array<std::string_view, 18> reserved{
     "acks",
     "auto.commit.interval.ms",
     "auto.offset.reset",
@@ -19,6 +20,7 @@ constexpr std::array<std::string_view, 17> reserved{
     "enable.auto.commit",
     "enable.auto.offset.store",
     "enable.idempotence",
+    "enable.partition.eof",
     "group.id",
     "group.instance.id",
     "isolation.level",
@@ -77,35 +79,51 @@ std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role)
                          {"allow.auto.create.topics", "false"}});
   if (role == KafkaRole::consumer) {
     all.emplace_back("partition.assignment.strategy", "range");
+    all.emplace_back("enable.partition.eof", "true");
     all.emplace_back("group.instance.id", settings.instance_id);
   }
   return all;
 }
 
-Result<void> set(rd_kafka_conf_t* conf, const Property& property) {
-  // The library's own message would quote the value, which may be a secret.
-  const auto done =
-      rd_kafka_conf_set(conf, property.first.c_str(), property.second.c_str(), nullptr, 0);
-  if (done == RD_KAFKA_CONF_OK) return {};
-  return model::fail(Errc::invalid_argument,
-                     done == RD_KAFKA_CONF_UNKNOWN
-                         ? "Kafka's client has no property " + property.first + "."
-                         : "Kafka's client does not take the value of " + property.first + ".");
+// What is wrong with it, if anything is. The library's own message would quote the value, which may
+// be a secret.
+std::optional<std::string> set(rd_kafka_conf_t* conf, const Property& property) {
+  const auto& [name, value] = property;
+  const auto done = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), nullptr, 0);
+  if (done == RD_KAFKA_CONF_OK) return std::nullopt;
+  if (done == RD_KAFKA_CONF_UNKNOWN) {
+    return "Kafka's client has no property " + name + "; leave it out";
+  }
+  return "Kafka's client does not take the value of " + name + "; mend it or leave it out";
+}
+
+std::vector<std::string> set_operators(rd_kafka_conf_t* conf,
+                                       const std::vector<Property>& properties) {
+  std::vector<std::string> problems;
+  for (const auto& property : properties) {
+    if (std::ranges::find(reserved, property.first) != reserved.end()) {
+      problems.push_back(property.first + " is conversed's own; leave it out");
+    } else if (auto problem = set(conf, property)) {
+      problems.push_back(std::move(*problem));
+    }
+  }
+  return problems;
 }
 
 Result<void> set_all(rd_kafka_conf_t* conf, const KafkaLogSettings& settings, KafkaRole role) {
+  const auto bad = [](const std::string& what) {
+    return model::fail(Errc::invalid_argument, what + ".");
+  };
   for (const auto& property : defaults(role)) {
-    if (auto done = set(conf, property); !done) return done;
+    if (auto problem = set(conf, property)) return bad(*problem);
   }
-  for (const auto& property : settings.properties) {
-    if (std::ranges::find(reserved, property.first) != reserved.end()) {
-      return model::fail(Errc::invalid_argument,
-                         "The property " + property.first + " can't be set: it is conversed's.");
-    }
-    if (auto done = set(conf, property); !done) return done;
+  if (const auto problems = set_operators(conf, settings.properties); !problems.empty()) {
+    std::string all;
+    for (const auto& problem : problems) all += (all.empty() ? "" : ". ") + problem;
+    return bad("queue.kafka.properties: " + all);
   }
   for (const auto& property : promises(settings, role)) {
-    if (auto done = set(conf, property); !done) return done;
+    if (auto problem = set(conf, property)) return bad(*problem);
   }
   return {};
 }
@@ -140,6 +158,12 @@ void set_callbacks(rd_kafka_conf_t* conf, KafkaRole role, KafkaHandler& handler)
 
 }  // namespace
 
+std::vector<std::string> kafka_property_problems(
+    const std::vector<std::pair<std::string, std::string>>& properties) {
+  const KafkaConf conf(rd_kafka_conf_new());
+  return set_operators(conf.get(), properties);
+}
+
 Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings, KafkaRole role,
                                       KafkaHandler& handler) {
   KafkaConf conf(rd_kafka_conf_new());
@@ -151,8 +175,9 @@ Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings, KafkaRol
                    reason.data(), reason.size()));
   if (!client) {
     // Of properties that do not go together; it names them, and no values of secrets.
-    return model::fail(Errc::invalid_argument,
-                       "Kafka's client can't be made: " + std::string(reason.data()));
+    return model::fail(
+        Errc::invalid_argument,
+        "Kafka's client can't be made with queue.kafka.properties: " + std::string(reason.data()));
   }
   (void)conf.release();  // the client owns it now
   if (role == KafkaRole::consumer) rd_kafka_poll_set_consumer(client.get());

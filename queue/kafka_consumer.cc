@@ -4,8 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "queue/kafka_topics.h"
-
 namespace conversed::queue {
 namespace {
 
@@ -14,6 +12,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 // A poll of none serves the group this often; its time-outs are ten times that and more.
 constexpr std::chrono::milliseconds serve_interval = 300ms;
+// Of a key that makes a dead letter too large.
+constexpr std::size_t cut_key_bytes = 256;
 
 std::string place(const rd_kafka_message_t& message) {
   return "partition " + std::to_string(message.partition) + ", offset " +
@@ -59,6 +59,7 @@ Result<std::vector<LogRecord>> KafkaConsumer::poll(std::size_t max,
   std::vector<LogRecord> records;
   if (max == 0) {
     if (auto served = poll_none(); !served) return model::fail(served.error());
+    commit_passed();
     return records;
   }
   if (all_paused_) pause_all(false);
@@ -77,6 +78,7 @@ Result<std::vector<LogRecord>> KafkaConsumer::poll(std::size_t max,
     if (!*record) break;
     records.push_back(std::move(**record));
   }
+  commit_passed();
   prune();
   return records;
 }
@@ -92,13 +94,9 @@ Result<void> KafkaConsumer::poll_none() {
 }
 
 void KafkaConsumer::take_held_back(std::vector<LogRecord>& records, std::size_t max) {
-  for (auto at = held_back_.begin(); at != held_back_.end() && records.size() < max;) {
-    if (is_paused(at->position.partition)) {
-      ++at;
-    } else {
-      records.push_back(std::move(*at));
-      at = held_back_.erase(at);
-    }
+  while (!held_back_.empty() && records.size() < max) {
+    records.push_back(std::move(held_back_.front()));
+    held_back_.pop_front();
   }
 }
 
@@ -117,12 +115,15 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
     if (left > 0ms && woken_.exchange(false)) return std::nullopt;
     served_at_ = SteadyClock::now();
     KafkaMessage message(rd_kafka_consumer_poll(client_.get(), static_cast<int>(left.count())));
+    if (message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      reached_end(*message);
+      continue;
+    }
     if (message) {
       auto record = take(std::move(message));
-      if (!record) return record;
-      if (!*record) continue;
-      if (!is_paused((*record)->position.partition)) return record;
-      held_back_.push_back(std::move(**record));  // it was on its way
+      if (!record || *record) return record;
+      // Each that can't be read takes a while: a run of them must not keep the caller.
+      if (woken_.exchange(false) || SteadyClock::now() >= until) return std::nullopt;
       continue;
     }
     if (assigned_by_group_) continue;
@@ -163,7 +164,7 @@ Result<std::optional<LogRecord>> KafkaConsumer::take(KafkaMessage message) {
     unburied_ = std::move(message);
     return model::fail(buried.error());
   }
-  passed(*message);
+  pass(partition->second, message->offset + 1);
   return std::nullopt;
 }
 
@@ -180,7 +181,13 @@ Result<LogRecord> KafkaConsumer::read(const rd_kafka_message_t& message) const {
   return LogRecord{std::move(*record), {epoch.epoch, message.partition, message.offset}};
 }
 
+// Better without a part of it than a partition that stands still: the record itself stays in the
+// log until its position is committed and deleted.
 Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::string& reason) {
+  const KafkaHeaderList own{{"dead-letter-reason", reason},
+                            {"dead-letter-topic", context_.names.events},
+                            {"dead-letter-partition", std::to_string(message.partition)},
+                            {"dead-letter-offset", std::to_string(message.offset)}};
   KafkaOutgoing letter;
   letter.topic = context_.names.dead_letters.c_str();
   if (message.key != nullptr) letter.key.assign(static_cast<char*>(message.key), message.key_len);
@@ -188,36 +195,67 @@ Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::s
     letter.value.assign(static_cast<char*>(message.payload), message.len);
   }
   letter.headers = kafka_headers_of(message);
-  letter.headers.emplace_back("dead-letter-reason", reason);
-  letter.headers.emplace_back("dead-letter-topic", context_.names.events);
-  letter.headers.emplace_back("dead-letter-partition", std::to_string(message.partition));
-  letter.headers.emplace_back("dead-letter-offset", std::to_string(message.offset));
+  letter.headers.insert(letter.headers.end(), own.begin(), own.end());
+  const auto is_too_large = [](const Result<KafkaPlace>& stored) {
+    return !stored && stored.error().code == Errc::too_large;
+  };
   auto stored = context_.producer.send_and_wait(letter);
-  if (!stored && stored.error().code == Errc::too_large) {
-    // Better than a partition that stands still: the record itself stays in the log until its
-    // position is committed and deleted.
+  if (is_too_large(stored)) {
     letter.value.clear();
     letter.headers.emplace_back("dead-letter-without-value", "too large");
+    stored = context_.producer.send_and_wait(letter);
+  }
+  if (is_too_large(stored)) {
+    letter.headers = own;
+    letter.headers.emplace_back("dead-letter-without-value", "too large");
+    letter.headers.emplace_back("dead-letter-without-headers", "too large");
+    if (letter.key.size() > cut_key_bytes) {
+      letter.key.resize(cut_key_bytes);
+      letter.headers.emplace_back("dead-letter-with-cut-key", "too large");
+    }
     stored = context_.producer.send_and_wait(std::move(letter));
   }
-  if (!stored) return model::fail(stored.error());
-  report("The record at " + place(message) + " can't be read, it is in " +
-         context_.names.dead_letters + " now. " + reason);
+  const bool passes_by = is_too_large(stored);
+  if (!stored && !passes_by) return model::fail(stored.error());
+  report("The record at " + place(message) + " can't be read, " +
+         (passes_by ? "it is too large for " + context_.names.dead_letters + " and passed over. "
+                    : "it is in " + context_.names.dead_letters + " now. ") +
+         reason);
   return {};
 }
 
-// It counts as finished once everything before it is.
-void KafkaConsumer::passed(const rd_kafka_message_t& message) {
-  Partition& partition = partitions_.at(message.partition);
-  partition.next = message.offset + 1;
-  if (partition.last_handed_out < partition.committed) {
-    // If this fails it becomes a dead letter once more after a restart.
-    if (auto done = commit_offsets({{message.partition, partition.next}}); !done) {
-      report(done.error().message);
-    }
-    return;
+// What stands before the end and was not handed out ends a transaction, or was given up by one.
+void KafkaConsumer::reached_end(const rd_kafka_message_t& end) {
+  const auto partition = partitions_.find(end.partition);
+  if (partition != partitions_.end() && end.offset > partition->second.next) {
+    pass(partition->second, end.offset);
   }
-  partition.finished_behind[partition.last_handed_out] = partition.next;
+}
+
+// What is below `next` counts as finished once everything that was handed out before it is.
+void KafkaConsumer::pass(Partition& partition, std::int64_t next) {
+  partition.next = next;
+  if (partition.last_handed_out >= partition.committed) {
+    partition.finished_behind[partition.last_handed_out] = next;
+  }
+}
+
+// Commits what was passed with nothing unfinished before it. If it fails, dead letters among it are
+// written once more after a restart.
+void KafkaConsumer::commit_passed() {
+  const auto now = SteadyClock::now();
+  if (now < commit_passed_at_) return;
+  std::map<std::int32_t, std::int64_t> offsets;
+  for (const auto& [number, partition] : partitions_) {
+    if (partition.last_handed_out < partition.committed && partition.next > partition.committed) {
+      offsets[number] = partition.next;
+    }
+  }
+  if (offsets.empty()) return;
+  if (auto done = commit_offsets(offsets); !done) {
+    report(done.error().message);
+    commit_passed_at_ = SteadyClock::now() + context_.settings.request_timeout;
+  }
 }
 
 void KafkaConsumer::on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) {
@@ -239,10 +277,38 @@ void KafkaConsumer::give_up(rd_kafka_topic_partition_list_t& list) {
   ++assignment_;
   held_back_.clear();
   unburied_.reset();
+  ends_below_since_.reset();
   all_paused_ = false;
   if (!lost.empty()) listener_.on_revoked(lost);
+  commit_passed();
   partitions_.clear();
   rd_kafka_assign(client_.get(), nullptr);
+}
+
+// On the thread that polls; gives up when somebody wakes it.
+KafkaAsker KafkaConsumer::asker() {
+  return {.client = client_.get(), .wait = context_.settings.request_timeout, .pause = [this] {
+            std::unique_lock lock(mutex_);
+            return !changed_.wait_for(lock, kafka_look_interval, [this] { return woken_.load(); });
+          }};
+}
+
+// A partition that goes on ending below what is committed has lost records: the next ones would get
+// offsets that sessions have seen, and be taken for repeated ones.
+Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
+  if (read.ends_below.empty()) {
+    ends_below_since_.reset();
+    return {};
+  }
+  const auto now = SteadyClock::now();
+  if (!ends_below_since_) ends_below_since_ = now;
+  if (now - *ends_below_since_ < context_.settings.request_timeout) {
+    return model::fail(Errc::unavailable, read.ends_below + ". It is looked at again.");
+  }
+  broken_ = {Errc::conflict, "The log has gone back: " + read.ends_below +
+                                 ". Were records deleted, or the topic made again? See " +
+                                 "`conversed new-epoch`."};
+  return model::fail(*broken_);
 }
 
 Result<void> KafkaConsumer::begin_assignment() {
@@ -250,13 +316,14 @@ Result<void> KafkaConsumer::begin_assignment() {
   for (int at = 0; at < assigned_by_group_->cnt; ++at) {
     numbers.push_back(assigned_by_group_->elems[at].partition);
   }
-  std::vector<PartitionRange> ranges;
+  KafkaRanges found;
   if (!numbers.empty()) {
-    auto read = read_kafka_ranges(client_.get(), context_.names.events, numbers, *context_.epochs,
-                                  context_.settings.request_timeout);
+    auto read = read_kafka_ranges(asker(), context_.names.events, numbers, *context_.epochs);
     if (!read) return model::fail(read.error());
-    ranges = std::move(*read);
+    found = std::move(*read);
   }
+  if (auto fine = check_ends(found); !fine) return fine;
+  const auto& ranges = found.ranges;
   const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(ranges.size())));
   partitions_.clear();
   for (const auto& range : ranges) {
@@ -274,8 +341,8 @@ Result<void> KafkaConsumer::begin_assignment() {
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return model::fail(kafka_error(error, "The partitions can't be read"));
   }
-  const std::lock_guard lock(mutex_);
-  for (const auto partition : paused_) apply_paused(partition, true);
+  // A partition that was given up while it was paused has stayed so in the library.
+  pause_all(false);
   return {};
 }
 
@@ -381,33 +448,14 @@ void KafkaConsumer::report_prune_answers() {
   }
 }
 
-void KafkaConsumer::pause(std::int32_t partition) {
-  const std::lock_guard lock(mutex_);
-  if (paused_.insert(partition).second) apply_paused(partition, true);
-}
-
-void KafkaConsumer::resume(std::int32_t partition) {
-  const std::lock_guard lock(mutex_);
-  if (paused_.erase(partition) > 0) apply_paused(partition, false);
-}
-
-bool KafkaConsumer::is_paused(std::int32_t partition) {
-  const std::lock_guard lock(mutex_);
-  return paused_.contains(partition);
-}
-
+// Those that are so already are left as they are.
 void KafkaConsumer::pause_all(bool paused) {
   all_paused_ = paused;
-  const std::lock_guard lock(mutex_);
+  const KafkaPartitions list(
+      rd_kafka_topic_partition_list_new(static_cast<int>(partitions_.size())));
   for (const auto& [number, partition] : partitions_) {
-    if (paused || !paused_.contains(number)) apply_paused(number, paused);
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number);
   }
-}
-
-// Unknown partitions are answered with an error that nobody needs.
-void KafkaConsumer::apply_paused(std::int32_t partition, bool paused) {
-  const KafkaPartitions list(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), partition);
   if (paused) {
     rd_kafka_pause_partitions(client_.get(), list.get());
   } else {
@@ -416,7 +464,11 @@ void KafkaConsumer::apply_paused(std::int32_t partition, bool paused) {
 }
 
 void KafkaConsumer::wake() {
-  woken_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_all();
   rd_kafka_queue_yield(queue_.get());
 }
 

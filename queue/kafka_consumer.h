@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -10,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +18,7 @@
 #include "queue/kafka_client.h"
 #include "queue/kafka_epochs.h"
 #include "queue/kafka_producer.h"
+#include "queue/kafka_topics.h"
 
 namespace conversed::queue {
 
@@ -34,7 +35,7 @@ struct KafkaConsumerContext {
 //
 // Messages are taken one by one, since batches of librdkafka skip offsets around pause and resume.
 // Partitions come and go inside `poll` only. Under pressure (polls of none) one message is held
-// back here, and then all partitions are paused until there is room.
+// back here, and then all partitions are paused until there is room, or they are given up.
 class KafkaConsumer final : public Consumer, public KafkaHandler {
  public:
   // Errors: `invalid_argument`, `unavailable`.
@@ -47,17 +48,15 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   [[nodiscard]] Result<std::vector<LogRecord>> poll(std::size_t max,
                                                     std::chrono::milliseconds wait) override;
   [[nodiscard]] Result<void> commit(std::span<const Position> finished) override;
-  void pause(std::int32_t partition) override;
-  void resume(std::int32_t partition) override;
   void wake() override;
 
  private:
   struct Partition {
     std::int64_t committed = 0;
-    std::int64_t next = 0;    // above all that was handed out or is a dead letter
+    std::int64_t next = 0;    // above all that was handed out or passed
     std::int64_t pruned = 0;  // what is below has been asked to be deleted
-    // Dead letters behind a record that was handed out: its offset -> the end of them. They are
-    // committed with it.
+    // What was passed (dead letters, ends of transactions) behind a record that was handed out: its
+    // offset -> the end of them. They are committed with it.
     std::map<std::int64_t, std::int64_t> finished_behind;
     std::int64_t last_handed_out = -1;
   };
@@ -67,18 +66,20 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   void on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) override;
   void on_log(int level, const char* facility, const char* message) override;
 
+  [[nodiscard]] KafkaAsker asker();
   [[nodiscard]] Result<void> begin_assignment();
+  [[nodiscard]] Result<void> check_ends(const KafkaRanges& read);
   void give_up(rd_kafka_topic_partition_list_t& list);
   [[nodiscard]] Result<void> poll_none();
   void take_held_back(std::vector<LogRecord>& records, std::size_t max);
   void pause_all(bool paused);
-  [[nodiscard]] bool is_paused(std::int32_t partition);
-  void apply_paused(std::int32_t partition, bool paused);
   // Waits for one message until `until`; none when there is none, or somebody woke it.
   [[nodiscard]] Result<std::optional<LogRecord>> next(SteadyTime until);
   [[nodiscard]] Result<std::optional<LogRecord>> take(KafkaMessage message);
   [[nodiscard]] Result<void> bury(const rd_kafka_message_t& message, const std::string& reason);
-  void passed(const rd_kafka_message_t& message);
+  void reached_end(const rd_kafka_message_t& end);
+  static void pass(Partition& partition, std::int64_t next);
+  void commit_passed();
   [[nodiscard]] Result<LogRecord> read(const rd_kafka_message_t& message) const;
   [[nodiscard]] Result<void> commit_offsets(const std::map<std::int32_t, std::int64_t>& offsets);
   [[nodiscard]] Result<void> check_finished(const Position& position) const;
@@ -98,12 +99,14 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   std::optional<Error> broken_;
   bool all_paused_ = false;
   std::uint64_t assignment_ = 0;  // counts those that are over
+  std::optional<SteadyTime> ends_below_since_;
+  SteadyTime commit_passed_at_{};  // not before; it has failed
   SteadyTime served_at_{};
   SteadyTime pruned_at_;
 
-  std::atomic<bool> woken_{false};
   std::mutex mutex_;
-  std::set<std::int32_t> paused_;  // by the caller
+  std::condition_variable changed_;
+  std::atomic<bool> woken_{false};
 };
 
 }  // namespace conversed::queue

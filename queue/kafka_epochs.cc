@@ -15,9 +15,10 @@ Result<KafkaEpochs> KafkaEpochs::parse(std::string_view value) {
     return model::fail(Errc::internal, "The record of the log's epochs can't be read.");
   };
   const auto parsed = nlohmann::json::parse(value, nullptr, false);
-  if (!parsed.is_object() || parsed.value("v", 0) != 1 || !parsed.contains("epochs")) return bad();
+  if (!parsed.is_object()) return bad();
   std::vector<Start> starts;
   try {
+    if (parsed.value("v", 0) != 1) return bad();
     for (const auto& each : parsed.at("epochs")) {
       starts.push_back({each.at("epoch").get<std::int64_t>(),
                         each.at("first").get<std::vector<std::int64_t>>()});

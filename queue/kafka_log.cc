@@ -57,6 +57,7 @@ class KafkaLog::Impl final : public KafkaHandler {
   }
   void run();
   [[nodiscard]] Result<void> look();
+  [[nodiscard]] KafkaAsker observer();
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<Epochs> stored_epochs(std::int32_t partitions);
   [[nodiscard]] Result<void> store_epochs(const KafkaEpochs& epochs);
@@ -124,6 +125,14 @@ void KafkaLog::Impl::run() {
   }
 }
 
+// For questions asked with the observer locked; gives up when the log is stopped.
+KafkaAsker KafkaLog::Impl::observer() {
+  return {.client = observer_.get(), .wait = settings_.request_timeout, .pause = [this] {
+            std::unique_lock lock(state_mutex_);
+            return !changed_.wait_for(lock, kafka_look_interval, [this] { return stopped_; });
+          }};
+}
+
 Result<void> KafkaLog::Impl::look() {
   const std::lock_guard lock(observer_mutex_);
   const Epochs known = [this] {
@@ -148,9 +157,8 @@ Result<void> KafkaLog::Impl::look() {
 
 // With the observer locked.
 Result<void> KafkaLog::Impl::prepare() {
-  const auto partitions =
-      prepare_kafka_topics(observer_.get(), names_, settings_.partitions, settings_.request_timeout,
-                           [this](const std::string& what) { report(what); });
+  const auto partitions = prepare_kafka_topics(observer(), names_, settings_,
+                                               [this](const std::string& what) { report(what); });
   if (!partitions) return model::fail(partitions.error());
   auto epochs = stored_epochs(*partitions);
   if (!epochs) return model::fail(epochs.error());
@@ -169,7 +177,7 @@ Result<void> KafkaLog::Impl::prepare() {
 
 // With the observer locked. The first to find none stores those of a new log: the same for all.
 Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::stored_epochs(std::int32_t partitions) {
-  auto stored = read_kafka_epochs(observer_.get(), names_.epochs, settings_.request_timeout);
+  auto stored = read_kafka_epochs(observer(), names_.epochs);
   if (!stored) return model::fail(stored.error());
   if (*stored) return std::make_shared<const KafkaEpochs>(std::move(**stored));
   auto initial = KafkaEpochs::initial(static_cast<std::size_t>(partitions));
@@ -248,16 +256,16 @@ Result<std::vector<PartitionRange>> KafkaLog::Impl::read_ranges(std::int32_t par
                                                                 const KafkaEpochs& epochs) {
   std::vector<std::int32_t> numbers;
   for (std::int32_t number = 0; number < partitions; ++number) numbers.push_back(number);
-  return read_kafka_ranges(observer_.get(), names_.events, numbers, epochs,
-                           settings_.request_timeout);
+  auto read = read_kafka_ranges(observer(), names_.events, numbers, epochs);
+  if (!read) return model::fail(read.error());
+  return std::move(read->ranges);
 }
 
 // The topics as they are now count, not as they were when they were checked.
 Result<std::int64_t> KafkaLog::Impl::new_epoch(std::int64_t above) {
   const std::lock_guard lock(observer_mutex_);
-  const auto partitions =
-      prepare_kafka_topics(observer_.get(), names_, settings_.partitions, settings_.request_timeout,
-                           [this](const std::string& what) { report(what); });
+  const auto partitions = prepare_kafka_topics(observer(), names_, settings_,
+                                               [this](const std::string& what) { report(what); });
   if (!partitions) return model::fail(partitions.error());
   auto stored = stored_epochs(*partitions);
   if (!stored) return model::fail(stored.error());

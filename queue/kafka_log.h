@@ -13,6 +13,12 @@
 
 namespace conversed::queue {
 
+// What is looked at of topics that are there.
+enum class KafkaTopicCheck : std::uint8_t {
+  full,              // partitions, leaders and settings
+  without_settings,  // for brokers that can't tell the settings, as librdkafka's mock of them
+};
+
 struct KafkaLogSettings {
   std::vector<std::string> bootstrap_servers;  // host:port
   // Topics and consumer group are named after it: PREFIX.events, PREFIX.deadletters, PREFIX.epochs.
@@ -33,6 +39,7 @@ struct KafkaLogSettings {
   std::chrono::milliseconds delivery_timeout{10'000};
   // For one question to the brokers: offsets, commits, topics.
   std::chrono::milliseconds request_timeout{5'000};
+  KafkaTopicCheck topic_check = KafkaTopicCheck::full;
   // Between looks at the brokers' health.
   std::chrono::milliseconds probe_interval{1'000};
   // How long `stop` waits for the outcomes of what is in hand.
@@ -45,6 +52,11 @@ struct KafkaLogSettings {
   // no secret. May be empty.
   std::function<void(const std::string&)> report;
 };
+
+// What is wrong with properties as KafkaLogSettings has them, each in a few words that name the
+// property and never its value. Empty: librdkafka knows all of them, and takes their values.
+[[nodiscard]] std::vector<std::string> kafka_property_problems(
+    const std::vector<std::pair<std::string, std::string>>& properties);
 
 // The driver for Apache Kafka, on librdkafka. Thread-safe, but for open and destruction.
 //

@@ -104,31 +104,44 @@ Result<Settings> settings_of(const rd_kafka_ConfigResource_t* resource, std::str
   return values;
 }
 
-// The settings of each topic, by its name.
-Result<std::map<std::string, Settings>> describe(rd_kafka_t* client,
+constexpr std::string_view describing = "The settings of the log's topics can't be read";
+
+// The right to describe topics is not one that records depend on.
+bool is_not_allowed(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+         error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+}
+
+// The settings of each topic, by its name; none for those that may not be looked at.
+Result<std::map<std::string, Settings>> describe(const KafkaAsker& asker,
                                                  const std::vector<Wanted>& topics,
-                                                 milliseconds wait) {
-  constexpr std::string_view doing = "The settings of the log's topics can't be read";
+                                                 const Report& report) {
   std::vector<KafkaConfigResource> owned;
   std::vector<rd_kafka_ConfigResource_t*> resources;
   for (const auto& topic : topics) {
     owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic.name.c_str()));
     resources.push_back(owned.back().get());
   }
-  const KafkaQueue queue(rd_kafka_queue_new(client));
-  rd_kafka_DescribeConfigs(client, resources.data(), resources.size(),
-                           options(client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, wait).get(),
-                           queue.get());
-  auto event = answer_of(queue.get(), wait, doing);
+  const KafkaQueue queue(rd_kafka_queue_new(asker.client));
+  rd_kafka_DescribeConfigs(
+      asker.client, resources.data(), resources.size(),
+      options(asker.client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, asker.wait).get(), queue.get());
+  auto event = answer_of(queue.get(), asker.wait, describing);
   if (!event) return model::fail(event.error());
   std::map<std::string, Settings> all;
   std::size_t count = 0;
   const auto* const* found = rd_kafka_DescribeConfigs_result_resources(
       rd_kafka_event_DescribeConfigs_result(event->get()), &count);
   for (std::size_t at = 0; at < count; ++at) {
-    auto values = settings_of(found[at], doing);
-    if (!values) return model::fail(values.error());
-    all[rd_kafka_ConfigResource_name(found[at])] = std::move(*values);
+    const std::string name = rd_kafka_ConfigResource_name(found[at]);
+    auto values = settings_of(found[at], describing);
+    if (values) {
+      all[name] = std::move(*values);
+    } else if (is_not_allowed(rd_kafka_ConfigResource_error(found[at]))) {
+      report(name + ": " + values.error().message + " They have to be as queue/README.md says.");
+    } else {
+      return model::fail(values.error());
+    }
   }
   return all;
 }
@@ -143,7 +156,7 @@ Result<void> check(const Wanted& wanted, const Settings& found, std::int32_t rep
                                            " and would lose records; it has to be " + value + ".");
   }
   const auto in_sync = found.find("min.insync.replicas");
-  if (report && (replicas < 2 || (in_sync != found.end() && in_sync->second == "1"))) {
+  if ((replicas < 2 || (in_sync != found.end() && in_sync->second == "1"))) {
     report("The topic " + wanted.name +
            " has one replica that must be in sync: what it holds does not survive the loss of a "
            "broker, or of its power.");
@@ -151,18 +164,18 @@ Result<void> check(const Wanted& wanted, const Settings& found, std::int32_t rep
   return {};
 }
 
-Result<KafkaTopicState> wait_for_leaders(rd_kafka_t* client, const Wanted& wanted,
-                                         milliseconds wait) {
-  const auto deadline = SteadyClock::now() + wait;
+Result<KafkaTopicState> wait_for_leaders(const KafkaAsker& asker, const Wanted& wanted) {
+  const auto deadline = SteadyClock::now() + asker.wait;
   for (bool asked = false;;) {
-    auto state = kafka_topic_state(client, wanted.name, wait);
+    auto state = kafka_topic_state(asker.client, wanted.name, asker.wait);
     if (!state) return state;
     if (state->partitions == 0 && !std::exchange(asked, true)) {
-      if (auto made = create(client, wanted, wait); !made) return model::fail(made.error());
+      auto made = create(asker.client, wanted, asker.wait);
+      if (!made) return model::fail(made.error());
     } else if (state->has_leaders) {
       return state;
     }
-    if (SteadyClock::now() > deadline) {
+    if (SteadyClock::now() > deadline || !asker.pause()) {
       return model::fail(Errc::unavailable, "The topic " + wanted.name + " has no leader.");
     }
   }
@@ -170,19 +183,19 @@ Result<KafkaTopicState> wait_for_leaders(rd_kafka_t* client, const Wanted& wante
 
 // What the partition begins and ends with. The client may still believe that a topic which was made
 // a moment ago, or has a new leader, is not there: it is asked to look again.
-rd_kafka_resp_err_t query_watermarks(rd_kafka_t* client, const std::string& topic,
-                                     std::int32_t partition, std::int64_t& first, std::int64_t& end,
-                                     milliseconds wait) {
-  const auto deadline = SteadyClock::now() + wait;
+rd_kafka_resp_err_t query_watermarks(const KafkaAsker& asker, const std::string& topic,
+                                     std::int32_t partition, std::int64_t& first,
+                                     std::int64_t& end) {
+  const auto deadline = SteadyClock::now() + asker.wait;
   for (;;) {
-    const auto error = rd_kafka_query_watermark_offsets(client, topic.c_str(), partition, &first,
-                                                        &end, in_ms(wait));
+    const auto error = rd_kafka_query_watermark_offsets(asker.client, topic.c_str(), partition,
+                                                        &first, &end, in_ms(asker.wait));
     const bool stale = error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
                        error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
                        error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
                        error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-    if (!stale || SteadyClock::now() > deadline) return error;
-    if (!kafka_topic_state(client, topic, wait)) return error;
+    if (!stale || SteadyClock::now() > deadline || !asker.pause()) return error;
+    if (!kafka_topic_state(asker.client, topic, asker.wait)) return error;
   }
 }
 
@@ -224,46 +237,42 @@ Result<KafkaTopicState> kafka_topic_state(rd_kafka_t* client, const std::string&
   return state;
 }
 
-Result<std::int32_t> prepare_kafka_topics(rd_kafka_t* client, const KafkaNames& names,
-                                          std::int32_t partitions, milliseconds wait,
-                                          const Report& report) {
-  const auto all = wanted_topics(names, partitions);
+Result<std::int32_t> prepare_kafka_topics(const KafkaAsker& asker, const KafkaNames& names,
+                                          const KafkaLogSettings& settings, const Report& report) {
+  const auto all = wanted_topics(names, settings.partitions);
   std::vector<KafkaTopicState> states;
   for (const auto& wanted : all) {
-    auto state = wait_for_leaders(client, wanted, wait);
+    auto state = wait_for_leaders(asker, wanted);
     if (!state) return model::fail(state.error());
     states.push_back(*state);
   }
-  auto settings = describe(client, all, wait);
-  if (!settings) {
-    // The right to describe them is not one that records depend on.
-    if (report) report(settings.error().message + " They have to be as queue/README.md says.");
-    return states.front().partitions;
-  }
+  if (settings.topic_check == KafkaTopicCheck::without_settings) return states.front().partitions;
+  auto found = describe(asker, all, report);
+  if (!found) return model::fail(found.error());
   for (std::size_t at = 0; at < all.size(); ++at) {
-    auto fine = check(all[at], (*settings)[all[at].name], states[at].replicas, report);
+    auto fine = check(all[at], (*found)[all[at].name], states[at].replicas, report);
     if (!fine) return model::fail(fine.error());
   }
   return states.front().partitions;  // of the events
 }
 
-Result<std::optional<KafkaEpochs>> read_kafka_epochs(rd_kafka_t* client, const std::string& topic,
-                                                     milliseconds wait) {
+Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
+                                                     const std::string& topic) {
   const std::string doing = "The log's epochs can't be read";
   std::int64_t first = 0;
   std::int64_t end = 0;
-  if (const auto error = query_watermarks(client, topic, 0, first, end, wait);
+  if (const auto error = query_watermarks(asker, topic, 0, first, end);
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return model::fail(kafka_error(error, doing));
   }
   if (first >= end) return std::nullopt;
   const KafkaPartitions assigned(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(assigned.get(), topic.c_str(), 0)->offset = first;
-  rd_kafka_assign(client, assigned.get());
+  rd_kafka_assign(asker.client, assigned.get());
   Result<std::optional<KafkaEpochs>> newest = std::nullopt;
-  const auto deadline = SteadyClock::now() + wait;
+  const auto deadline = SteadyClock::now() + asker.wait;
   for (std::int64_t next = first; next < end;) {
-    const KafkaMessage message(rd_kafka_consumer_poll(client, in_ms(wait)));
+    const KafkaMessage message(rd_kafka_consumer_poll(asker.client, in_ms(asker.wait)));
     if (message && message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
       next = message->offset + 1;
       auto read = KafkaEpochs::parse({static_cast<const char*>(message->payload), message->len});
@@ -274,30 +283,29 @@ Result<std::optional<KafkaEpochs>> read_kafka_epochs(rd_kafka_t* client, const s
       break;
     }
   }
-  rd_kafka_assign(client, nullptr);
+  rd_kafka_assign(asker.client, nullptr);
   return newest;
 }
 
-Result<std::vector<PartitionRange>> read_kafka_ranges(rd_kafka_t* client, const std::string& topic,
-                                                      const std::vector<std::int32_t>& partitions,
-                                                      const KafkaEpochs& epochs,
-                                                      milliseconds wait) {
+Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker, const std::string& topic,
+                                      const std::vector<std::int32_t>& partitions,
+                                      const KafkaEpochs& epochs) {
   const KafkaPartitions asked(
       rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
   for (const auto partition : partitions) {
     rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
   }
-  auto error = rd_kafka_committed(client, asked.get(), in_ms(wait));
+  auto error = rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait));
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return model::fail(kafka_error(error, "The committed positions can't be read"));
   }
-  std::vector<PartitionRange> ranges;
+  KafkaRanges read;
   for (int at = 0; at < asked->cnt; ++at) {
     const auto& each = asked->elems[at];
     PartitionRange range{.partition = each.partition};
     error = each.err;
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
-      error = query_watermarks(client, topic, each.partition, range.first, range.end, wait);
+      error = query_watermarks(asker, topic, each.partition, range.first, range.end);
     }
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       return model::fail(kafka_error(error, "The offsets of the log can't be read"));
@@ -307,14 +315,16 @@ Result<std::vector<PartitionRange>> read_kafka_ranges(rd_kafka_t* client, const 
     if (const auto made_in = epoch_of_note(each)) {
       committed = std::max(epochs.resume_at(each.partition, committed, *made_in), range.first);
     }
-    // A leader that has just taken over may not yet tell all that is there. What is read again is
-    // known by its position.
-    committed = std::min(committed, range.end);
-    range.committed = committed;
-    ranges.push_back(range);
+    if (committed > range.end) {
+      read.ends_below = "Partition " + std::to_string(range.partition) + " of " + topic +
+                        " ends at offset " + std::to_string(range.end) + ", and " +
+                        std::to_string(committed) + " is committed";
+    }
+    range.committed = std::min(committed, range.end);
+    read.ranges.push_back(range);
   }
-  std::ranges::sort(ranges, {}, &PartitionRange::partition);
-  return ranges;
+  std::ranges::sort(read.ranges, {}, &PartitionRange::partition);
+  return read;
 }
 
 std::string kafka_commit_note(std::int64_t epoch) {

@@ -12,9 +12,18 @@
 
 namespace conversed::queue {
 
-// What the driver asks the brokers, through a client that is no member of the group. One call at a
-// time; each waits at most for the time given, for every question it asks. Errors beside those
-// named: `unavailable`, `bad_upstream` (the brokers refuse).
+// What the driver asks the brokers. One call at a time; each waits at most for the time given, for
+// every question it asks. Errors beside those named: `unavailable`, `bad_upstream` (the brokers
+// refuse).
+
+// Who asks. What is not there yet is looked at again, until `wait` is over or `pause`, which waits
+// between two looks, says to give up.
+struct KafkaAsker {
+  rd_kafka_t* client = nullptr;
+  std::chrono::milliseconds wait{};
+  std::function<bool()> pause;  // false: give up
+};
+inline constexpr std::chrono::milliseconds kafka_look_interval{50};
 
 struct KafkaTopicState {
   std::int32_t partitions = 0;  // 0: there is no such topic
@@ -26,21 +35,28 @@ struct KafkaTopicState {
                                                         std::chrono::milliseconds wait);
 
 // Makes the topics that are missing and checks those that are there: `conflict` for one that would
-// lose records or put them out of order. What can't be checked, or is only worth a warning, is
+// lose records or put them out of order. What may not be looked at, or is only worth a warning, is
 // reported. Returns the number of partitions of the events.
 [[nodiscard]] Result<std::int32_t> prepare_kafka_topics(
-    rd_kafka_t* client, const KafkaNames& names, std::int32_t partitions,
-    std::chrono::milliseconds wait, const std::function<void(const std::string&)>& report);
+    const KafkaAsker& asker, const KafkaNames& names, const KafkaLogSettings& settings,
+    const std::function<void(const std::string&)>& report);
 
 // The newest record of epochs, if there is one. `internal` when it can't be read.
-[[nodiscard]] Result<std::optional<KafkaEpochs>> read_kafka_epochs(rd_kafka_t* client,
-                                                                   const std::string& topic,
-                                                                   std::chrono::milliseconds wait);
+[[nodiscard]] Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
+                                                                   const std::string& topic);
 
-// What these partitions of the events hold, by number; `committed` as the group has it.
-[[nodiscard]] Result<std::vector<PartitionRange>> read_kafka_ranges(
-    rd_kafka_t* client, const std::string& topic, const std::vector<std::int32_t>& partitions,
-    const KafkaEpochs& epochs, std::chrono::milliseconds wait);
+// What these partitions of the events hold, by number; `committed` as the group has it, `end` at
+// most.
+struct KafkaRanges {
+  std::vector<PartitionRange> ranges;
+  // Says which partition ends below what the group has committed: its leader has just taken over
+  // and can't tell yet all that is there, or records are lost. Empty: none does.
+  std::string ends_below;
+};
+[[nodiscard]] Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker,
+                                                    const std::string& topic,
+                                                    const std::vector<std::int32_t>& partitions,
+                                                    const KafkaEpochs& epochs);
 
 // Commits carry the epoch they were made in.
 [[nodiscard]] std::string kafka_commit_note(std::int64_t epoch);

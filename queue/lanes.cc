@@ -7,10 +7,12 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <unordered_map>
 
 #include "queue/progress.h"
+#include "store/model/fault_points.h"
 
 namespace conversed::queue {
 namespace {
@@ -48,7 +50,9 @@ class Lanes::Impl {
     recovering_ = !settings_.one_by_one_below.empty();
     const std::size_t threads = std::max<std::size_t>(settings_.workers, 1);
     for (std::size_t at = 0; at < threads; ++at) {
-      workers_.emplace_back([this] { work(); });
+      workers_.emplace_back([this, at] {
+        work(model::heartbeat_of(settings_.heartbeats, "worker " + std::to_string(at + 1)));
+      });
     }
   }
 
@@ -84,6 +88,7 @@ class Lanes::Impl {
     LaneNode& lane = *lanes_.try_emplace(std::move(key)).first;
     lane.second.touched = true;
     if (recovering_) set_unsettled(lane.second, true);
+    if (recovering_ && lane.second.state == Lane::State::ready) make_owed(lane);
     make_ready(lane);
     wake_workers();
   }
@@ -181,6 +186,7 @@ class Lanes::Impl {
     if (next == Next::abandoned) {
       // The lane stays in hand for good, so that no later record overtakes what is unfinished.
       --runs_in_hand_;
+      wake_workers();  // in a recovery they waited for this one
       quiet_.notify_all();
       return;
     }
@@ -204,7 +210,7 @@ class Lanes::Impl {
     if (recovering_) update_recovering();
     if (finishing_worker_of == this) {
       finishing_worker_of = nullptr;
-      if (ready_.size() > 1) wake_workers();
+      if (ready_lanes() > 1) wake_workers();
     } else {
       wake_workers();
     }
@@ -222,6 +228,7 @@ class Lanes::Impl {
   void begin_stop() {
     if (stopping_) return;
     stopping_ = true;
+    owed_.clear();
     ready_.clear();
     for (auto node = lanes_.begin(); node != lanes_.end();) {
       in_flight_ -= node->second.waiting.size();
@@ -234,16 +241,42 @@ class Lanes::Impl {
   void make_ready(LaneNode& node) {
     if (node.second.state != Lane::State::idle) return;
     node.second.state = Lane::State::ready;
-    ready_.push_back(&node);
+    (recovering_ && owes(node.second) ? owed_ : ready_).push_back(&node);
+  }
+
+  // For a lane that was ready before the recovery had to wait for it.
+  void make_owed(LaneNode& node) {
+    if (std::erase(ready_, &node) > 0) owed_.push_back(&node);
+  }
+
+  // Whether the next run of the lane is one that the recovery waits for.
+  [[nodiscard]] bool owes(const Lane& lane) const {
+    if (lane.unsettled) return true;
+    return !lane.waiting.empty() &&
+           is_below(lane.waiting.front().position.partition, lane.waiting.front().position.offset);
+  }
+
+  [[nodiscard]] bool is_below(std::int32_t partition, std::int64_t offset) const {
+    const auto limit = settings_.one_by_one_below.find(partition);
+    return limit != settings_.one_by_one_below.end() && offset < limit->second;
+  }
+
+  [[nodiscard]] std::size_t ready_lanes() const { return owed_.size() + ready_.size(); }
+
+  LaneNode& pop_ready() {
+    auto& from = owed_.empty() ? ready_ : owed_;
+    LaneNode& node = *from.front();
+    from.pop_front();
+    return node;
   }
 
   [[nodiscard]] bool may_run() const {
-    return !ready_.empty() && (!recovering_ || runs_in_hand_ == 0);
+    return ready_lanes() > 0 && (!recovering_ || runs_in_hand_ == 0);
   }
 
   void wake_workers() {
     if (idle_workers_ == 0 || !may_run()) return;
-    if (recovering_ || ready_.size() == 1) {
+    if (recovering_ || ready_lanes() == 1) {
       work_.notify_one();
     } else {
       work_.notify_all();
@@ -260,6 +293,7 @@ class Lanes::Impl {
   }
 
   void update_recovering() {
+    if (recovered_) return;
     const auto& limits = settings_.one_by_one_below;
     recovering_ = unsettled_ > 0 ||
                   (!limits.empty() &&
@@ -281,8 +315,7 @@ class Lanes::Impl {
   void settle(Lane& lane, Next next) {
     const bool old =
         lane.unsettled || std::ranges::any_of(lane.in_hand, [this](const InHand& record) {
-          const auto limit = settings_.one_by_one_below.find(record.partition);
-          return limit != settings_.one_by_one_below.end() && record.offset < limit->second;
+          return is_below(record.partition, record.offset);
         });
     set_unsettled(lane, lane.touched || (next == Next::again && old));
   }
@@ -292,10 +325,11 @@ class Lanes::Impl {
     LaneNode* lane;
   };
 
-  void work() {
+  void work(model::Heartbeat heartbeat) {
     std::vector<Taken> taken;
-    while (take(taken)) {
+    while (take(taken, heartbeat)) {
       for (std::size_t at = 0; at < taken.size(); ++at) {
+        heartbeat.beat();
         finishing_worker_of = at + 1 == taken.size() ? this : nullptr;
         handler_(std::move(taken[at].run), Finish(&self_, taken[at].lane));
       }
@@ -305,23 +339,26 @@ class Lanes::Impl {
   }
 
   // Waits for runs and takes some; false when it is all over.
-  bool take(std::vector<Taken>& taken) {
+  bool take(std::vector<Taken>& taken, model::Heartbeat& heartbeat) {
+    model::fault_point("worker.loop");
     std::unique_lock lock(mutex_);
     while (taken.empty()) {
       while (!may_run() && !ended_) {
+        heartbeat.beat();
         ++idle_workers_;
-        work_.wait(lock);
+        work_.wait_for(lock, model::beat_interval);
         --idle_workers_;
       }
       if (ended_) return false;
-      const std::size_t share = (ready_.size() + workers_share() - 1) / workers_share();
+      const std::size_t share = (ready_lanes() + workers_share() - 1) / workers_share();
       const std::size_t count = recovering_ ? 1 : std::min(share, max_taken);
-      while (taken.size() < count && !ready_.empty()) {
-        LaneNode& node = *ready_.front();
-        ready_.pop_front();
+      while (taken.size() < count && ready_lanes() > 0) {
+        LaneNode& node = pop_ready();
         if (auto run = next_run(node)) taken.push_back({std::move(*run), &node});
       }
     }
+    // Others may be in hand with these: nothing that comes from here on can be told to run alone.
+    recovered_ = !recovering_;
     return true;
   }
 
@@ -373,14 +410,18 @@ class Lanes::Impl {
   std::condition_variable room_;
   std::condition_variable quiet_;
   std::unordered_map<std::string, Lane> lanes_;  // only those that have something to do
-  std::deque<LaneNode*> ready_;                  // oldest first
-  std::map<std::int32_t, Progress> progress_;    // by partition
+  // Ready lanes, each in one of them, oldest first. In a recovery, `owed_` has those that it waits
+  // for, and they go first; else it is empty, but for what a revocation has left nothing to do.
+  std::deque<LaneNode*> owed_;
+  std::deque<LaneNode*> ready_;
+  std::map<std::int32_t, Progress> progress_;  // by partition
   std::uint64_t generation_ = 0;
   std::size_t in_flight_ = 0;
   std::size_t runs_in_hand_ = 0;
   std::size_t idle_workers_ = 0;
   std::size_t unsettled_ = 0;  // lanes
   bool recovering_ = false;
+  bool recovered_ = false;  // it was over when a run was handed out, and stays so
   bool assigned_once_ = false;
   bool waiting_for_room_ = false;
   bool interrupted_ = false;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "queue/log.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::queue {
 
@@ -67,11 +68,15 @@ struct LanesSettings {
   std::size_t in_flight_limit = 4'096;  // records taken in and not finished, over all keys
   // After an unclean stop: partition -> offset. Until everything below these offsets is finished,
   // there is at most one run in hand, of one record at most, so that a record which brings the
-  // process down is known by having been the only one. A key that is touched meanwhile, or whose
-  // record from below says Next::again, belongs to that: until a run of it says Next::idle, its
-  // runs have no records (so it comes to an end), and the others go on one by one. Empty: none of
-  // this.
+  // process down is known by having been the only one. Keys whose next run this waits for go before
+  // all others, so that newer records do not make it longer; with none of these at hand the others
+  // go on one by one. A key that is touched meanwhile, or whose record from below says Next::again,
+  // belongs to that: until a run of it says Next::idle, its runs have no records (so it comes to an
+  // end). A partition that is not assigned is not waited for, and one that comes when all is over
+  // is like any other. Empty: none of this.
   std::map<std::int32_t, std::int64_t> one_by_one_below;
+  // Where each worker has a heartbeat; must outlive the lanes. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Keeps each key's records in order while any number of keys run side by side, and knows what is

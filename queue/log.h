@@ -76,8 +76,8 @@ class Listener {
 };
 
 // Reads the log: at least once, each partition in order. One thread at a time, but for `wake`,
-// `pause` and `resume`, which are thread-safe. Destroying it leaves the log at the last committed
-// positions. It must be destroyed before its Log.
+// which is thread-safe. Destroying it leaves the log at the last committed positions. It must be
+// destroyed before its Log.
 class Consumer {
  public:
   virtual ~Consumer() = default;
@@ -97,11 +97,6 @@ class Consumer {
   // committed); `unavailable`, `timed_out` (commit the same or a later position again: doing so is
   // harmless).
   [[nodiscard]] virtual Result<void> commit(std::span<const Position> finished) = 0;
-
-  // A paused partition hands out nothing until resumed; it stays assigned. Unknown and repeated
-  // ones are ignored.
-  virtual void pause(std::int32_t partition) = 0;
-  virtual void resume(std::int32_t partition) = 0;
 
   // Makes the `poll` that waits, or else the next one, return without waiting.
   virtual void wake() = 0;
@@ -138,6 +133,22 @@ class Log {
   // Whether appends can be expected to succeed, without trying one: the error is what the last
   // one ran into. A driver finds out by itself when it is well again. Cheap.
   [[nodiscard]] virtual Result<void> health() = 0;
+
+  // How many records whose keys are from `from` up to, but without, `to` are not finished yet
+  // (below no committed position). May read the whole log. `not_supported` by drivers that can't
+  // look.
+  [[nodiscard]] virtual Result<std::int64_t> unfinished(std::string_view from,
+                                                        std::string_view to) {
+    (void)from, (void)to;
+    return model::fail(Errc::not_supported, "this log's records can't be searched");
+  }
+
+  // Removes what finished records held from wherever this driver keeps it, now. Appends may wait
+  // for it. `not_supported` by drivers that can't: theirs goes when their servers delete it.
+  // `conflict` while finished records are held for a backup; `unavailable`.
+  [[nodiscard]] virtual Result<void> purge() {
+    return model::fail(Errc::not_supported, "this log deletes its records in its own time");
+  }
 
   // Refuses new appends, completes those in hand, calls back for each, and ends the log's threads.
   // Not to be called from a callback. Calling it again does nothing.

@@ -67,8 +67,10 @@ class Pump::Impl final : public Listener {
   }
 
   void run() {
+    auto heartbeat = model::heartbeat_of(settings_.heartbeats, "consumer");
     SteadyTime commit_at = std::chrono::steady_clock::now() + settings_.commit_interval;
     for (;;) {
+      heartbeat.beat();
       {
         const std::lock_guard lock(mutex_);
         if (stopping_) return;

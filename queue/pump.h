@@ -7,6 +7,7 @@
 
 #include "queue/lanes.h"
 #include "queue/log.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::queue {
 
@@ -17,6 +18,8 @@ struct PumpSettings {
   std::chrono::milliseconds revoke_wait{5'000};    // for runs of a partition about to be lost
   // Told of each error of the log; called on the pump's thread. Must not block. May be empty.
   std::function<void(const Error&)> report;
+  // Where the pump's thread has a heartbeat; must outlive the pump. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Moves records from a log to the lanes, no more than they have room for, and commits what is

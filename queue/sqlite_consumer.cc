@@ -40,12 +40,6 @@ Result<void> SqliteConsumer::commit(std::span<const Position> finished) {
   return writer_.commit_positions(std::move(moved));
 }
 
-void SqliteConsumer::pause(std::int32_t partition) {
-  state_.set_paused(partition, true);
-}
-void SqliteConsumer::resume(std::int32_t partition) {
-  state_.set_paused(partition, false);
-}
 void SqliteConsumer::wake() {
   state_.wake();
 }

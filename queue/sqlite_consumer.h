@@ -27,8 +27,6 @@ class SqliteConsumer final : public Consumer {
   [[nodiscard]] Result<std::vector<LogRecord>> poll(std::size_t max,
                                                     std::chrono::milliseconds wait) override;
   [[nodiscard]] Result<void> commit(std::span<const Position> finished) override;
-  void pause(std::int32_t partition) override;
-  void resume(std::int32_t partition) override;
   void wake() override;
 
  private:

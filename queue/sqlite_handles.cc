@@ -17,7 +17,7 @@ model::Result<SqliteConnection> SqliteConnection::open(const std::string& path,
                                                        SqliteAccess access) {
   const int flags = (access == SqliteAccess::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                                                    : SQLITE_OPEN_READONLY) |
-                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI;
   sqlite3* db = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &db, flags, nullptr);
   SqliteConnection connection(db);

@@ -22,7 +22,8 @@ enum class SqliteAccess : std::uint8_t { write, read };
 // does that, by hand. One thread at a time.
 class SqliteConnection {
  public:
-  // A reader sees a WAL file that a writer of the same process keeps open.
+  // `path` may be a URI that begins with "file:". A reader sees a WAL file that a writer of the
+  // same process keeps open.
   [[nodiscard]] static model::Result<SqliteConnection> open(const std::string& path,
                                                             SqliteAccess access);
   SqliteConnection(SqliteConnection&& other) noexcept : db_(std::exchange(other.db_, nullptr)) {}

@@ -117,6 +117,14 @@ void SqliteLog::stop() {
   impl_->writer_.stop();
 }
 
+Result<std::int64_t> SqliteLog::unfinished(std::string_view from, std::string_view to) {
+  return SqliteLogReader::unfinished(impl_->path_, from, to);
+}
+
+Result<void> SqliteLog::purge() {
+  return impl_->writer_.purge();
+}
+
 void SqliteLog::set_pruning(Pruning pruning) {
   impl_->writer_.set_pruning(pruning);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "queue/keyed_append.h"
 #include "queue/log.h"
@@ -67,6 +68,10 @@ class SqliteLog final : public Log, public KeyedAppend {
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
   [[nodiscard]] Result<void> health() override;
+  [[nodiscard]] Result<std::int64_t> unfinished(std::string_view from,
+                                                std::string_view to) override;
+  // The file is made anew from what is unfinished, and of the keys of the last day.
+  [[nodiscard]] Result<void> purge() override;
   void stop() override;
 
   // For a backup: while held, finished records are kept, so that a copy of the store taken before

@@ -297,6 +297,16 @@ int SqliteLogFile::checkpoint(Checkpoint mode) {
   return code;
 }
 
+int SqliteLogFile::rewrite() {
+  int code = connection_.run("VACUUM");
+  if (code != SQLITE_OK) return code;
+  // Readers are inside for the length of one statement.
+  sqlite3_busy_timeout(connection_.raw(), 2'000);
+  code = checkpoint(Checkpoint::truncate);
+  sqlite3_busy_timeout(connection_.raw(), 0);
+  return code;
+}
+
 Result<KeyedAppended> KeyRow::repeated_by(const AppendKey& key) && {
   if (body_hash == key.body_hash) return KeyedAppended{std::move(id), position, true};
   return model::fail(Errc::conflict, "The key was used with another body.");
@@ -338,6 +348,18 @@ SqliteLogReader::SqliteLogReader(SqliteConnection connection)
       select_(connection_,
               "SELECT at, key, id, type, trace_id, value FROM record WHERE at >= ?1 AND at < ?2 "
               "ORDER BY at LIMIT ?3") {}
+
+Result<std::int64_t> SqliteLogReader::unfinished(const std::string& path, std::string_view from,
+                                                 std::string_view to) {
+  auto connection = SqliteConnection::open(path, SqliteAccess::read);
+  if (!connection) return model::fail(connection.error());
+  SqliteStatement count(*connection,
+                        "SELECT count(*) FROM record JOIN partition ON number = at >> 44 WHERE "
+                        "key >= ?1 AND key < ?2 AND at >= (number << 44) + committed");
+  const int code = count.bind(1, from).bind(2, to).step();
+  if (code != SQLITE_ROW) return model::fail(sqlite_error(code, "searching it"));
+  return count.integer(0);
+}
 
 Result<std::vector<LogRecord>> SqliteLogReader::read(std::int32_t partition, std::int64_t from,
                                                      std::int64_t to, std::size_t max_records,

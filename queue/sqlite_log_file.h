@@ -78,6 +78,10 @@ class SqliteLogFile {
   // Moves what no reader holds back. `truncate` also empties the log's file, if no reader is in it.
   enum class Checkpoint : std::uint8_t { passive, truncate };
   int checkpoint(Checkpoint mode);
+  // Writes the file anew from what is in it, and empties the write-ahead log, so that nothing of
+  // what was deleted is left in either. Waits a moment for readers; SQLITE_BUSY if that was too
+  // short.
+  int rewrite();
 
  private:
   explicit SqliteLogFile(SqliteConnection connection);
@@ -123,6 +127,10 @@ class SqliteLogReader {
   [[nodiscard]] Result<std::vector<LogRecord>> read(std::int32_t partition, std::int64_t from,
                                                     std::int64_t to, std::size_t max_records,
                                                     std::size_t max_bytes);
+
+  // Log::unfinished, by a connection of its own.
+  [[nodiscard]] static Result<std::int64_t> unfinished(const std::string& path,
+                                                       std::string_view from, std::string_view to);
 
  private:
   explicit SqliteLogReader(SqliteConnection connection);

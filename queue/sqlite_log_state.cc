@@ -80,7 +80,6 @@ bool SqliteLogState::attach() {
   woken_ = false;
   for (auto& partition : partitions_) {
     partition.next = partition.range.committed;
-    partition.paused = false;
   }
   return true;
 }
@@ -114,7 +113,7 @@ SqliteLogState::Take SqliteLogState::take(std::size_t max, std::chrono::millisec
   woken_ = false;
   for (std::size_t seen = 0; seen < partitions_.size() && out.records.size() < max; ++seen) {
     Partition& partition = partitions_[turn_];
-    if (!partition.paused && partition.next < partition.range.end) {
+    if (partition.next < partition.range.end) {
       const bool in_memory =
           !partition.tail.empty() && partition.tail.front().position.offset == partition.next;
       if (!in_memory && !out.records.empty()) return out;  // its turn comes first next time
@@ -171,15 +170,6 @@ Result<void> SqliteLogState::check_finished(std::vector<Position>& finished) con
   return {};
 }
 
-void SqliteLogState::set_paused(std::int32_t partition, bool paused) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!known(partition)) return;
-    partitions_[static_cast<std::size_t>(partition)].paused = paused;
-  }
-  changed_.notify_one();
-}
-
 void SqliteLogState::wake() {
   {
     const std::lock_guard lock(mutex_);
@@ -196,9 +186,8 @@ std::int64_t SqliteLogState::epoch_of(std::int32_t partition, std::int64_t offse
 }
 
 bool SqliteLogState::readable() const {
-  return std::ranges::any_of(partitions_, [](const Partition& partition) {
-    return !partition.paused && partition.next < partition.range.end;
-  });
+  return std::ranges::any_of(
+      partitions_, [](const Partition& partition) { return partition.next < partition.range.end; });
 }
 
 bool SqliteLogState::known(std::int32_t partition) const {

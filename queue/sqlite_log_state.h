@@ -59,7 +59,6 @@ class SqliteLogState {
   // Leaves in `finished` what is above the committed positions. `conflict` as Consumer::commit.
   [[nodiscard]] Result<void> check_finished(std::vector<Position>& finished) const;
 
-  void set_paused(std::int32_t partition, bool paused);
   void wake();
 
  private:
@@ -68,7 +67,6 @@ class SqliteLogState {
     std::int64_t next = 0;       // to hand out
     std::deque<LogRecord> tail;  // contiguous, up to range.end
     std::size_t tail_bytes = 0;
-    bool paused = false;
   };
   [[nodiscard]] std::int64_t epoch_of(std::int32_t partition, std::int64_t offset) const;
   [[nodiscard]] bool readable() const;

@@ -178,6 +178,21 @@ Result<void> SqliteLogWriter::rewind() {
   return rewound;
 }
 
+Result<void> SqliteLogWriter::purge() {
+  std::future<Result<void>> done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return model::fail(Errc::unavailable, "The log is stopped.");
+    if (pruning_held_) {
+      return model::fail(Errc::conflict, "A backup is being made; try again when it is done.");
+    }
+    done = purges_.emplace_back().get_future();
+    idle_ = false;
+  }
+  changed_.notify_one();
+  return done.get();
+}
+
 Result<void> SqliteLogWriter::health() {
   const std::lock_guard lock(mutex_);
   if (stopping_) return model::fail(Errc::unavailable, "The log is stopped.");
@@ -210,6 +225,7 @@ void SqliteLogWriter::run() {
       continue;
     }
     commit_all(gathered);
+    for (auto& purge : gathered.purges) purge.set_value(prune_and_rewrite());
     if (gathered.stopping) break;
   }
   // Leaves a file without a write-ahead log behind if it can; if not, the next start reads both.
@@ -219,9 +235,12 @@ void SqliteLogWriter::run() {
 bool SqliteLogWriter::gather(Gathered& gathered) {
   gathered.appends.clear();
   gathered.controls.clear();
+  gathered.purges.clear();
   const auto pause = next_housekeeping();
   std::unique_lock lock(mutex_);
-  const auto ready = [this] { return !appends_.empty() || !controls_.empty() || stopping_; };
+  const auto ready = [this] {
+    return !appends_.empty() || !controls_.empty() || !purges_.empty() || stopping_;
+  };
   if (!ready()) {
     idle_ = true;
     if (pause) {
@@ -234,6 +253,7 @@ bool SqliteLogWriter::gather(Gathered& gathered) {
   if (!ready()) return false;
   gathered.appends.swap(appends_);
   gathered.controls.swap(controls_);
+  gathered.purges.swap(purges_);
   gathered.stopping = stopping_;
   return true;
 }
@@ -404,6 +424,32 @@ Result<void> SqliteLogWriter::prune(Prune which, std::int64_t keys, std::int64_t
   return {};
 }
 
+Result<void> SqliteLogWriter::prune_alone(std::int64_t keys) {
+  auto pruned = Result<void>{};
+  if (const int code = file_->begin(); code != SQLITE_OK) pruned = undone(code, "beginning");
+  if (pruned) pruned = prune(Prune::all, keys, model::to_unix_ms(clock_.now()));
+  if (pruned) {
+    const int code = file_->commit();
+    if (code != SQLITE_OK) pruned = undone(code, "committing");
+  }
+  if (!pruned) {
+    file_->rollback();
+    marks_ = durable_;
+    return pruned;
+  }
+  durable_ = marks_;
+  state_.set_first(durable_.first);
+  return {};
+}
+
+Result<void> SqliteLogWriter::prune_and_rewrite() {
+  do {
+    if (auto pruned = prune_alone(prune_keys); !pruned) return pruned;
+  } while (more_to_prune_);
+  if (const int code = file_->rewrite(); code != SQLITE_OK) return undone(code, "rewriting");
+  return {};
+}
+
 void SqliteLogWriter::housekeeping() {
   if (failing_) {
     if (const int code = file_->probe(); code != SQLITE_OK) {
@@ -412,22 +458,11 @@ void SqliteLogWriter::housekeeping() {
     failing_ = false;
     note(std::nullopt);
   }
-  auto pruned = Result<void>{};
-  if (const int code = file_->begin(); code != SQLITE_OK) pruned = undone(code, "beginning");
-  if (pruned) pruned = prune(Prune::all, prune_keys, model::to_unix_ms(clock_.now()));
-  if (pruned) {
-    const int code = file_->commit();
-    if (code != SQLITE_OK) pruned = undone(code, "committing");
-  }
-  if (!pruned) {
-    file_->rollback();
-    marks_ = durable_;
+  if (auto pruned = prune_alone(prune_keys); !pruned) {
     failing_ = true;
     more_to_prune_ = false;
     return note(pruned.error());
   }
-  durable_ = marks_;
-  state_.set_first(durable_.first);
   if (more_to_prune_) return;
   // If this fails it is tried again with the next commits; what was committed is safe either way.
   file_->checkpoint(SqliteLogFile::Checkpoint::passive);

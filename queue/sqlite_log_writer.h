@@ -40,6 +40,7 @@ class SqliteLogWriter {
   [[nodiscard]] Result<void> commit_positions(std::vector<Position> finished);
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above);
   [[nodiscard]] Result<void> rewind();  // `conflict` while a consumer is attached
+  [[nodiscard]] Result<void> purge();   // `conflict` while pruning is held
 
   [[nodiscard]] Result<void> health();
   void set_pruning(Pruning pruning);
@@ -69,6 +70,7 @@ class SqliteLogWriter {
   struct Gathered {
     std::vector<Waiting> appends;
     std::vector<Control> controls;
+    std::vector<std::promise<Result<void>>> purges;
     bool stopping = false;
   };
 
@@ -94,6 +96,9 @@ class SqliteLogWriter {
   enum class Prune : std::uint8_t { due, all };
   // Deletes a bounded number of finished records and expired keys inside the transaction.
   [[nodiscard]] Result<void> prune(Prune which, std::int64_t keys, std::int64_t now_ms);
+  // A transaction that does nothing but prune.
+  [[nodiscard]] Result<void> prune_alone(std::int64_t keys);
+  [[nodiscard]] Result<void> prune_and_rewrite();
   void housekeeping();
   void checkpoint_when_due();
   void note(const std::optional<Error>& error);
@@ -123,6 +128,7 @@ class SqliteLogWriter {
   std::condition_variable changed_;
   std::vector<Waiting> appends_;
   std::vector<Control> controls_;
+  std::vector<std::promise<Result<void>>> purges_;
   std::size_t waiting_records_ = 0;  // committing ones included
   std::size_t waiting_bytes_ = 0;
   bool idle_ = false;  // the thread waits

@@ -171,6 +171,10 @@ Result<Organisation> insert_organisation(Writer& writer, const std::string& name
 
 }  // namespace
 
+void Accounts::grow(Writer& writer) {
+  writer.on_commit([this] { generation_.fetch_add(1); });
+}
+
 Result<Organisation> Accounts::create_first_organisation(const std::string& name,
                                                          const NewUser& admin) {
   auto hash = hash_if_set(admin.password);
@@ -181,10 +185,10 @@ Result<Organisation> Accounts::create_first_organisation(const std::string& name
       return fail(Errc::conflict, "the installation has an organisation already");
     }
     made = insert_organisation(writer, name, admin, *hash);
+    grow(writer);
     return made ? Result<void>() : fail(made.error());
   });
   if (!written) return fail(written.error());
-  generation_.fetch_add(1);
   return made;
 }
 
@@ -194,10 +198,10 @@ Result<Organisation> Accounts::create_organisation(const std::string& name, cons
   Result<Organisation> made = fail(Errc::internal, "");
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     made = insert_organisation(writer, name, admin, *hash);
+    grow(writer);
     return made ? Result<void>() : fail(made.error());
   });
   if (!written) return fail(written.error());
-  generation_.fetch_add(1);
   return made;
 }
 
@@ -235,10 +239,10 @@ Result<User> Accounts::create_user(const std::string& organisation_id, const New
       if (!joined) return joined;
     }
     made = find_user(writer.connection(), organisation_id, *id);
+    grow(writer);
     return {};
   });
   if (!written) return fail(written.error());
-  generation_.fetch_add(1);
   return made;
 }
 
@@ -273,30 +277,28 @@ Result<void> Accounts::set_password(const std::string& organisation_id, const st
                                     const std::string& password) {
   auto hash = hash_password(password);
   if (!hash) return fail(hash.error());
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     const auto changed = writer.connection().run_counted(
         "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o", *hash,
         user_id, organisation_id);
     if (changed != 1) return fail(Errc::not_found, "there is no such user");
     end_oauth_grants_of_user(writer.connection(), user_id);
+    grow(writer);
     return {};
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<void> Accounts::deprecate_password(const std::string& organisation_id,
                                           const std::string& user_id) {
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     const auto changed = writer.connection().run_counted(
         "UPDATE users SET password_hash = NULL WHERE id = :i AND organisation_id = :o", user_id,
         organisation_id);
     if (changed != 1) return fail(Errc::not_found, "there is no such user");
     end_oauth_grants_of_user(writer.connection(), user_id);
+    grow(writer);
     return {};
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<Member> Accounts::member(const std::string& project_id, const std::string& user_id) const {
@@ -318,11 +320,10 @@ Result<std::vector<Member>> Accounts::members(const std::string& project_id) con
 
 Result<void> Accounts::set_member(const std::string& project_id, const std::string& user_id,
                                   const std::vector<std::string>& roles) {
-  auto written = committer_.write_and_wait([&](Writer& writer) {
+  return committer_.write_and_wait([&](Writer& writer) {
+    grow(writer);
     return join_project(writer.connection(), user_id, {project_id, roles});
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<Member> Accounts::set_allowed_locales(const std::string& project_id,

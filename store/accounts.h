@@ -151,6 +151,9 @@ class Accounts {
   [[nodiscard]] model::Result<Principal> verify_api_key(std::string_view secret) const;
 
  private:
+  // The generation grows once what is written here is durable.
+  void grow(Writer& writer);
+
   Database& database_;
   Committer& committer_;
   std::atomic<std::uint64_t> generation_{1};

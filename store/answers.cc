@@ -1,9 +1,12 @@
 #include "store/answers.h"
 
+#include <algorithm>
+
 #include "store/read.h"
 
 namespace conversed::store {
 
+using model::fail;
 using model::Result;
 
 Result<std::optional<NewAnswer>> Answers::find(const std::string& input_id,
@@ -26,13 +29,23 @@ Result<bool> Answers::claimed(const std::string& event_id) const {
   });
 }
 
-Result<void> Answers::prune(model::Timestamp now, model::Timestamp claims_before) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    writer.connection().run("DELETE FROM answers WHERE expires_at <= :n", model::to_unix_ms(now));
-    writer.connection().run("DELETE FROM claims WHERE created_at < :b",
-                            model::to_unix_ms(claims_before));
+Result<std::int64_t> Answers::prune(model::Timestamp now, model::Timestamp claims_before,
+                                    std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    const auto answers = writer.connection().run_counted(
+        "DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
+        " WHERE expires_at <= :n ORDER BY expires_at LIMIT :l)",
+        model::to_unix_ms(now), limit);
+    const auto claims = writer.connection().run_counted(
+        "DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE created_at < :b"
+        " ORDER BY created_at LIMIT :l)",
+        model::to_unix_ms(claims_before), limit);
+    deleted = std::max(answers, claims);
     return {};
   });
+  if (!written) return fail(written.error());
+  return deleted;
 }
 
 }  // namespace conversed::store

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -23,8 +25,11 @@ class Answers {
   // Whether the claim of a keyed event has been consumed.
   [[nodiscard]] model::Result<bool> claimed(const std::string& event_id) const;
 
-  // Deletes expired answers and claims of keyed events from before `claims_before`.
-  [[nodiscard]] model::Result<void> prune(model::Timestamp now, model::Timestamp claims_before);
+  // Deletes expired answers and claims of keyed events from before `claims_before`, up to `limit`
+  // of each in one transaction. Returns the larger of the two numbers.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp now,
+                                                  model::Timestamp claims_before,
+                                                  std::size_t limit);
 
  private:
   Database& database_;

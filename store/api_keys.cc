@@ -118,15 +118,14 @@ Result<std::vector<ApiKey>> Accounts::api_keys(const std::string& organisation_i
 
 Result<void> Accounts::revoke_api_key(const std::string& organisation_id,
                                       const std::string& key_id) {
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    grow(writer);
     const auto deleted = writer.connection().run_counted(
         "DELETE FROM api_keys WHERE id = :i AND user_id IN"
         " (SELECT id FROM users WHERE organisation_id = :o)",
         key_id, organisation_id);
     return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such key");
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<Principal> Accounts::verify_api_key(std::string_view secret) const {

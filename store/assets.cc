@@ -17,10 +17,12 @@ namespace {
 template <typename... In>
 std::optional<model::Endpoint> load_endpoint(Connection& connection, std::string_view sql,
                                              const In&... in) {
-  auto row = connection.row<std::string, std::string, std::string, std::string, std::string,
-                            std::string, std::int64_t, bool, std::string, std::string>(sql, in...);
+  auto row =
+      connection.row<std::string, std::string, std::string, std::string, std::string, std::string,
+                     std::int64_t, bool, std::string, std::string, std::string>(sql, in...);
   if (!row) return std::nullopt;
-  auto& [id, project, organisation, name, flow, token, expiry, active_only, error_text, url] = *row;
+  auto& [id, project, organisation, name, flow, token, expiry, active_only, error_text, url,
+         follow_up] = *row;
   return model::Endpoint{.id = std::move(id),
                          .project_id = std::move(project),
                          .organisation_id = std::move(organisation),
@@ -30,7 +32,8 @@ std::optional<model::Endpoint> load_endpoint(Connection& connection, std::string
                          .session_expiry = std::chrono::milliseconds(expiry),
                          .active_only = active_only,
                          .error_text = std::move(error_text),
-                         .webhook_url = std::move(url)};
+                         .webhook_url = std::move(url),
+                         .follow_up_flow_id = std::move(follow_up)};
 }
 
 std::map<std::string, std::string, std::less<>> load_map(Connection& connection,
@@ -43,6 +46,17 @@ std::map<std::string, std::string, std::less<>> load_map(Connection& connection,
   return map;
 }
 
+std::optional<model::Journey> load_journey(Connection& connection, const std::string& project_id) {
+  const auto row = connection.row<std::string, std::int64_t>(
+      "SELECT j.definition, t.follow_ups_per_month FROM journeys j JOIN proactive_tenants t"
+      " ON t.project_id = j.project_id WHERE j.project_id = :p AND j.active = 1",
+      project_id);
+  if (!row) return std::nullopt;
+  auto journey = stored_or_throw(model::journey_from(stored_json(std::get<0>(*row))));
+  journey.follow_ups_per_month = std::get<1>(*row);
+  return journey;
+}
+
 }  // namespace
 
 Result<std::optional<model::Endpoint>> Assets::endpoint_by_token(
@@ -51,7 +65,8 @@ Result<std::optional<model::Endpoint>> Assets::endpoint_by_token(
     return load_endpoint(connection,
                          "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id,"
                          " e.url_token, e.session_expiry_ms, e.active_only, e.error_text,"
-                         " e.webhook_url FROM endpoints e JOIN projects p ON p.id = e.project_id"
+                         " e.webhook_url, COALESCE(e.follow_up_flow_id, '') FROM endpoints e"
+                         " JOIN projects p ON p.id = e.project_id"
                          " WHERE e.url_token = :t",
                          url_token);
   });
@@ -62,7 +77,8 @@ Result<std::optional<model::Endpoint>> Assets::endpoint(const std::string& id) c
     return load_endpoint(connection,
                          "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id,"
                          " e.url_token, e.session_expiry_ms, e.active_only, e.error_text,"
-                         " e.webhook_url FROM endpoints e JOIN projects p ON p.id = e.project_id"
+                         " e.webhook_url, COALESCE(e.follow_up_flow_id, '') FROM endpoints e"
+                         " JOIN projects p ON p.id = e.project_id"
                          " WHERE e.id = :i",
                          id);
   });
@@ -96,6 +112,7 @@ Result<model::ProjectAssets> Assets::project_assets(const std::string& project_i
         load_map(connection, "SELECT label, script FROM tokens WHERE project_id = :p", project_id);
     assets.flow_ids =
         load_map(connection, "SELECT name, id FROM flows WHERE project_id = :p", project_id);
+    assets.journey = load_journey(connection, project_id);
     return assets;
   });
 }
@@ -128,16 +145,43 @@ Result<ConnectionSecrets> Assets::connection_secrets(const std::string& id) cons
   });
 }
 
-Result<std::optional<std::string>> Assets::webhook_secret(const std::string& endpoint_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<std::string>> {
-    const auto sealed = connection.value<std::string>(
-        "SELECT webhook_secret FROM endpoints WHERE id = :i", endpoint_id);
-    if (!sealed) return fail(Errc::not_found, "there is no such Endpoint");
-    if (sealed->empty()) return std::nullopt;
-    auto secret = sealer_.open_sealed("endpoints/webhook_secret/" + endpoint_id, *sealed);
-    if (!secret) return fail(secret.error());
-    return *std::move(secret);
+Result<WebhookSecrets> Assets::webhook_secrets(const std::string& endpoint_id) const {
+  return read(database_, [&](Connection& connection) -> Result<WebhookSecrets> {
+    auto row = connection.row<std::string, std::string, std::int64_t>(
+        "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
+        " WHERE id = :i",
+        endpoint_id);
+    if (!row) return fail(Errc::not_found, "there is no such Endpoint");
+    WebhookSecrets secrets;
+    const auto open = [&](const char* column, const std::string& sealed,
+                          std::optional<std::string>& secret) -> Result<void> {
+      if (sealed.empty()) return {};
+      auto opened = sealer_.open_sealed(std::string(column) + endpoint_id, sealed);
+      if (!opened) return fail(opened.error());
+      secret = *std::move(opened);
+      return {};
+    };
+    auto opened = open("endpoints/webhook_secret/", std::get<0>(*row), secrets.current);
+    if (opened) {
+      opened = open("endpoints/previous_webhook_secret/", std::get<1>(*row), secrets.previous);
+    }
+    if (!opened) return fail(opened.error());
+    secrets.changed_at = model::from_unix_ms(std::get<2>(*row));
+    return secrets;
   });
+}
+
+Result<std::int64_t> Assets::forget_previous_secrets(model::Timestamp before) {
+  std::int64_t forgotten = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    forgotten = writer.connection().run_counted(
+        "UPDATE endpoints SET previous_webhook_secret = '' WHERE previous_webhook_secret <> ''"
+        " AND webhook_secret_changed_at < :b",
+        model::to_unix_ms(before));
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return forgotten;
 }
 
 Result<std::vector<KnowledgeChunk>> Assets::knowledge(const std::string& project_id,

@@ -19,7 +19,7 @@ namespace conversed::store {
 
 class Sealer;
 
-// How many versions of a Flow are kept; an execution that is pinned to an older one restarts.
+// How many versions of a Flow are kept, besides those that executions are pinned to.
 inline constexpr std::int64_t kept_flow_versions = 20;
 
 // What an import may come to.
@@ -32,6 +32,25 @@ struct ProjectInfo {
   std::string organisation_id;
   std::string name;
   bool operator==(const ProjectInfo&) const = default;
+};
+
+struct FlowInfo {
+  std::string id;
+  std::string name;
+  std::int64_t version = 0;  // the newest
+};
+
+struct FlowVersionInfo {
+  std::int64_t version = 0;
+  model::Timestamp created_at{};  // the epoch: it is from before this was kept
+  std::string created_by;         // an e-mail address; empty: nobody's doing, or nobody knows
+  std::optional<std::int64_t> restored_from;  // the version that a rollback made it equal to
+};
+
+struct ConnectionInfo {
+  std::string id;
+  std::string name;
+  std::string type;
 };
 
 struct Token {
@@ -86,6 +105,13 @@ struct ConnectionSecrets {
   std::string fields;  // JSON text
 };
 
+// What signs the deliveries to an Endpoint's webhook, in clear: for the code that signs alone.
+struct WebhookSecrets {
+  std::optional<std::string> current;   // none: they are not signed
+  std::optional<std::string> previous;  // the one before, which an import has replaced
+  model::Timestamp changed_at{};        // when it did
+};
+
 // Projects and what belongs to them. Thread-safe; blocks on the disk. Errors: `not_found` (what is
 // another organisation's or project's is just as missing), `conflict`, `unavailable`, `internal`.
 class Assets {
@@ -114,9 +140,7 @@ class Assets {
   [[nodiscard]] model::Result<std::optional<Lexicon>> lexicon(const std::string& project_id,
                                                               const std::string& name) const;
   [[nodiscard]] model::Result<ConnectionSecrets> connection_secrets(const std::string& id) const;
-  // None if the Endpoint has no webhook or its webhook no secret.
-  [[nodiscard]] model::Result<std::optional<std::string>> webhook_secret(
-      const std::string& endpoint_id) const;
+  [[nodiscard]] model::Result<WebhookSecrets> webhook_secrets(const std::string& endpoint_id) const;
   // Chunks of a knowledge store by the store's name, in order; all sources.
   [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> knowledge(
       const std::string& project_id, const std::string& store_name) const;
@@ -126,31 +150,54 @@ class Assets {
   // bundle's values; what is new gets an id; what the bundle does not name stays as it is, because
   // a bundle may be one part of a project and running sessions hold on to Endpoints and Flows. Of
   // a lexicon or knowledge source that is named, entries and chunks that are gone are removed. A
-  // Flow whose definition is the same keeps its version.
+  // Flow whose definition is the same keeps its version. `by` is the user whose doing it is.
+  // A webhook's secret that is replaced by another one is kept as its previous one.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
   // or a member's address belongs to somebody else; `quota_exhausted` if it adds Tokens beyond the
   // limit. Members that are new get users without a password.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(const std::string& organisation_id,
                                                             const model::Bundle& bundle,
-                                                            const ImportLimits& limits = {});
+                                                            const ImportLimits& limits = {},
+                                                            const std::string& by = {});
 
-  // The same inside a transaction; `bump_generation` after its commit.
+  // The same inside a transaction.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
                                                             const std::string& organisation_id,
                                                             const model::Bundle& bundle,
-                                                            const ImportLimits& limits) const;
-  // Creates or updates one Flow by name; returns id and version.
+                                                            const ImportLimits& limits,
+                                                            const std::string& by = {});
+  // Creates or updates one Flow by name; returns id and version. Versions beyond those that are
+  // kept are removed.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  // Also for what another daemon has changed.
-  enum class Changed : std::uint8_t { anything, no_lexicon };
-  void bump_generation(Changed changed = Changed::anything) {
-    if (changed == Changed::anything) lexicon_generation_.fetch_add(1);
+  // For what another daemon has changed.
+  enum class Lexicons : std::uint8_t { stay, may_change };
+  void bump_generation(Lexicons lexicons) {
+    if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
     generation_.fetch_add(1);
   }
+
+  // The project as a bundle that imports to the same, in the order of names where nothing else has
+  // an order. Connections and webhooks have their sources, never their secrets.
+  [[nodiscard]] model::Result<model::Bundle> export_bundle(const std::string& project_id) const;
+
+  // --- Versions of Flows -------------------------------------------------------------------------
+  [[nodiscard]] model::Result<std::vector<FlowInfo>> flows(const std::string& project_id) const;
+  [[nodiscard]] model::Result<std::string> project_of_flow(const std::string& id) const;
+  // Newest first.
+  [[nodiscard]] model::Result<std::vector<FlowVersionInfo>> flow_versions(
+      const std::string& flow_id) const;
+  // Makes a new version that is equal to an older one; the newest stays if it is equal already.
+  // Returns the newest. `not_found` if that version is not kept.
+  [[nodiscard]] model::Result<model::FlowVersion> roll_back(const std::string& flow_id,
+                                                            std::int64_t version,
+                                                            const std::string& by);
+
+  // Removes the previous secrets of webhooks that were replaced before then: how many.
+  [[nodiscard]] model::Result<std::int64_t> forget_previous_secrets(model::Timestamp before);
 
   // --- Management --------------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<ProjectInfo>> projects(
@@ -173,6 +220,8 @@ class Assets {
                                                   std::int64_t max_tokens = 0);
   [[nodiscard]] model::Result<std::int64_t> count_tokens(const std::string& organisation_id) const;
 
+  [[nodiscard]] model::Result<std::vector<ConnectionInfo>> connections(
+      const std::string& project_id) const;
   // The project a Connection, Lexicon or Knowledge source belongs to.
   [[nodiscard]] model::Result<std::string> project_of_connection(const std::string& id) const;
   [[nodiscard]] model::Result<void> delete_connection(const std::string& project_id,
@@ -198,6 +247,10 @@ class Assets {
   [[nodiscard]] static std::vector<std::string_view> chunk_sort_fields();
   // Of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
+
+  // The generations grow once what the Writer's transaction does is durable: for whoever changes
+  // what conversations read by other means than the functions above.
+  void grow(Writer& writer, Lexicons lexicons);
 
  private:
   Database& database_;

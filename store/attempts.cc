@@ -7,7 +7,30 @@ namespace conversed::store {
 using model::fail;
 using model::Result;
 
-Result<int> Attempts::begin(const std::string& event_id, int before) {
+namespace {
+
+void forget_marks(Connection& connection) {
+  connection.run("DELETE FROM recovery_limits");
+  connection.run("DELETE FROM meta WHERE name = 'recovering_since'");
+}
+
+std::optional<RecoveryMarks> read_marks(Connection& connection) {
+  const auto since =
+      connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'recovering_since'");
+  if (!since) return std::nullopt;
+  RecoveryMarks marks{.since = model::from_unix_ms(*since), .below = {}};
+  connection.rows<std::int64_t, std::int32_t, std::int64_t>(
+      [&](std::int64_t epoch, std::int32_t partition, std::int64_t offset) {
+        marks.below.push_back({.epoch = epoch, .partition = partition, .offset = offset});
+      },
+      "SELECT epoch, log_partition, log_offset FROM recovery_limits ORDER BY log_partition");
+  return marks;
+}
+
+}  // namespace
+
+Result<int> Attempts::begin(const std::string& event_id, int before,
+                            const std::optional<model::Position>& at) {
   int count = 0;
   const auto work = [&](Writer& writer) -> Result<void> {
     count = writer.connection()
@@ -17,26 +40,51 @@ Result<int> Attempts::begin(const std::string& event_id, int before) {
                     " RETURNING count",
                     event_id, before + 1)
                 .value_or(before + 1);
+    // Else a recovery that ends before it comes to this one again would forget its count.
+    if (at) {
+      writer.connection().run(
+          "UPDATE recovery_limits SET log_offset = :o WHERE log_partition = :p AND log_offset < :b",
+          at->offset + 1, at->partition, at->offset + 1);
+    }
     return {};
   };
   // Patient: one whose outcome is unknown would be counted twice.
-  auto written = committer_.write_and_wait(work, {}, Committer::Patience::until_it_works);
+  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
   if (!written) return fail(written.error());
   return count;
 }
 
-Result<bool> Attempts::empty() const {
-  return read(database_, [](Connection& connection) -> Result<bool> {
-    return !connection.value<std::int64_t>("SELECT 1 FROM attempts LIMIT 1");
+Result<Attempts::Recorded> Attempts::recorded() const {
+  return read_snapshot(database_, [](Connection& connection) -> Result<Recorded> {
+    return Recorded{
+        .counts = connection.value<std::int64_t>("SELECT 1 FROM attempts LIMIT 1").has_value(),
+        .marks = read_marks(connection)};
   });
+}
+
+Result<void> Attempts::mark(const RecoveryMarks& marks) {
+  const auto work = [&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    forget_marks(connection);
+    connection.run("INSERT INTO meta (name, value) VALUES ('recovering_since', :s)",
+                   model::to_unix_ms(marks.since));
+    for (const auto& limit : marks.below) {
+      connection.run(
+          "INSERT INTO recovery_limits (log_partition, epoch, log_offset) VALUES (:p, :e, :o)",
+          limit.partition, limit.epoch, limit.offset);
+    }
+    return {};
+  };
+  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 Result<void> Attempts::clear() {
   const auto work = [](Writer& writer) -> Result<void> {
     writer.connection().run("DELETE FROM attempts");
+    forget_marks(writer.connection());
     return {};
   };
-  return committer_.write_and_wait(work, {}, Committer::Patience::until_it_works);
+  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 }  // namespace conversed::store

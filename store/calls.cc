@@ -20,7 +20,10 @@ std::vector<PendingCall> load_calls(Connection& connection, std::string_view sql
         call.id = std::move(id);
         call.session = stored_or_throw(model::SessionKey::decode(key));
         call.trace_id = std::move(trace);
-        if (request) call.http = stored_or_throw(model::http_call_from(stored_json(*request)));
+        if (request) {
+          const auto good = model::read_request(stored_json(*request), call);
+          if (!good) throw DamagedData(good.error().message);
+        }
         if (due_at) call.due_at = model::from_unix_ms(*due_at);
         calls.push_back(std::move(call));
       },

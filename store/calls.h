@@ -20,7 +20,7 @@ class Calls {
 
   [[nodiscard]] model::Result<std::optional<model::PendingCall>> find(const std::string& id) const;
 
-  // HTTP calls without a result, by id, past `after_id`: what a start goes on with.
+  // Calls and searches without a result, by id, past `after_id`: what a start goes on with.
   [[nodiscard]] model::Result<std::vector<model::PendingCall>> unfinished(
       const std::string& after_id, std::size_t limit) const;
 

@@ -30,12 +30,14 @@ struct UnitItem {
   Committer::Done done;
   Outcome outcome = Outcome::conflict;
 };
-// Once it is done with, its closures are gone.
+// Once its caller has been told, `work` and `done` are gone.
 struct WriteItem {
   Committer::Work work;
   Committer::WriteDone done;
   Committer::Patience patience = Committer::Patience::until_it_works;
-  Result<void> result;
+  Result<void> result;                           // of the last try
+  std::vector<std::function<void()>> on_commit;  // of the last try
+  bool alone = false;  // outside of any transaction
 };
 struct DeliveredItem {
   std::string key;
@@ -54,6 +56,11 @@ struct Overloaded : F... {
 };
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;
+
+WriteItem* to_run_alone(Item& item) {
+  auto* write = std::get_if<WriteItem>(&item);
+  return write != nullptr && write->alone ? write : nullptr;
+}
 
 WriteItem* impatient(Item& item) {
   auto* write = std::get_if<WriteItem>(&item);
@@ -78,12 +85,15 @@ model::Error unknown_error() {
 
 // A savepoint confines what the work does wrong. Only failures of the database itself leave here:
 // they concern the whole transaction.
-Result<void> run_work(Connection& connection, const Committer::Work& work, model::Timestamp now) {
+void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
+  // Without work nothing is done in this try, whatever an earlier one did.
+  write.on_commit.clear();
+  if (!write.work) return;
   connection.savepoint();
-  Result<void> result;
+  Result<void>& result = write.result;
+  Writer writer(connection, now);
   try {
-    Writer writer(connection, now);
-    result = work(writer);
+    result = write.work(writer);
     if (result) connection.release_savepoint();
   } catch (const SqlError& error) {
     if (error.kind() == SqlError::Kind::failed) throw;
@@ -91,8 +101,23 @@ Result<void> run_work(Connection& connection, const Committer::Work& work, model
   } catch (const std::exception&) {
     result = fail(Errc::internal, "a write could not be made");
   }
-  if (!result) connection.rollback_to_savepoint();
-  return result;
+  if (result) {
+    write.on_commit = writer.take_on_commit();
+  } else {
+    connection.rollback_to_savepoint();
+  }
+}
+
+Result<void> run_outside(Connection& connection, const Committer::Work& work,
+                         model::Timestamp now) {
+  try {
+    Writer writer(connection, now);
+    return work(writer);
+  } catch (const SqlError& error) {
+    return fail(to_error(error));
+  } catch (const std::exception&) {
+    return fail(Errc::internal, "the store could not do this");
+  }
 }
 
 }  // namespace
@@ -194,18 +219,22 @@ void Committer::submit(Unit unit, Done done) {
 }
 
 void Committer::write(Work work, WriteDone done) {
-  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}});
+  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}, {}, false});
 }
 
-Result<void> Committer::write_and_wait(Work work, const std::function<void()>& committed,
-                                       Patience patience) {
+Result<void> Committer::write_and_wait(Work work, Patience patience) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
-  WriteDone done = [&](Result<void> written) {
-    if (written && committed) committed();
-    promise.set_value(std::move(written));
-  };
-  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}});
+  WriteDone done = [&](Result<void> written) { promise.set_value(std::move(written)); };
+  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}, false});
+  return result.get();
+}
+
+Result<void> Committer::run_alone(Work work) {
+  std::promise<Result<void>> promise;
+  auto result = promise.get_future();
+  WriteDone done = [&](Result<void> ran) { promise.set_value(std::move(ran)); };
+  impl_->push(WriteItem{std::move(work), std::move(done), Patience::none, {}, {}, true});
   return result.get();
 }
 
@@ -253,8 +282,11 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
   if (waiting.empty()) return false;
   const std::size_t count = std::min(waiting.size(), settings.max_batch);
   for (std::size_t i = 0; i < count; ++i) {
+    const bool alone = to_run_alone(waiting.front()) != nullptr;
+    if (alone && !batch.empty()) break;
     batch.push_back(std::move(waiting.front()));
     waiting.pop_front();
+    if (alone) break;
   }
   lock.unlock();
   drained.notify_all();
@@ -265,7 +297,11 @@ void Committer::Impl::loop() {
   std::vector<Item> batch;
   while (wait_for_batch(batch)) {
     in_hand = batch;
-    commit(batch);
+    if (WriteItem* alone = to_run_alone(batch.front()); alone != nullptr) {
+      end(*alone, run_outside(connection, alone->work, clock.now()));
+    } else {
+      commit(batch);
+    }
   }
 }
 
@@ -380,9 +416,8 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
         Overloaded{
             [&](UnitItem& unit) { units.add(unit.unit, unit.outcome); },
             [&](WriteItem& write) {
-              if (!write.work) return;
-              units.flush();  // the work may look at what they have left
-              write.result = run_work(connection, write.work, now);
+              if (write.work) units.flush();  // the work may look at what they have left
+              run_work(connection, write, now);
             },
             // These concern outputs of earlier transactions: no Unit of this one minds.
             [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
@@ -413,6 +448,7 @@ void Committer::Impl::finish(std::span<Item> batch) {
       committed += unit->outcome == Outcome::committed ? 1 : 0;
       if (unit->done) unit->done(unit->outcome);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
+      for (const auto& told : write->on_commit) told();
       end(*write, std::move(write->result));
     }
   }
@@ -425,6 +461,7 @@ void Committer::Impl::refuse(Item& item) {
     unit->outcome = Outcome::poison;
   } else if (auto* write = std::get_if<WriteItem>(&item)) {
     write->result = fail(Errc::conflict, "the store refuses these values");
+    write->on_commit.clear();
   }
 }
 

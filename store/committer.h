@@ -7,12 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
+#include "store/model/schedule.h"
 #include "store/model/session.h"
 
 namespace conversed::store {
@@ -91,6 +93,14 @@ struct Unit {
   // its calls and timers lose their claim, and all its `held` outputs become `pending`.
   bool execution_abandoned = false;
 
+  // All follow-ups of the session that waited are gone, and so is what such a one said as long as
+  // its delivery has not begun; before `follow_ups` are added.
+  bool follow_ups_cancelled = false;
+  std::vector<model::FollowUp> follow_ups;
+
+  // One for each claim of a schedule.
+  std::vector<model::ScheduleFired> schedules_fired;
+
   std::vector<InboxEvent> inbox_added;  // behind what is there, in this order
   std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added
 
@@ -123,9 +133,19 @@ class Writer {
   [[nodiscard]] Connection& connection() const { return connection_; }
   [[nodiscard]] model::Timestamp now() const { return now_; }  // constant within a batch
 
+  // `told` is called once the transaction is known to be durable, unless this work fails: on the
+  // Committer's thread, before its caller hears of it and before anybody is told of later
+  // transactions. That may be long after the caller was told that the outcome is not known, so that
+  // whatever `told` refers to has to live as long as the Committer runs. It must not block.
+  void on_commit(std::function<void()> told) { on_commit_.push_back(std::move(told)); }
+  [[nodiscard]] std::vector<std::function<void()>> take_on_commit() {
+    return std::exchange(on_commit_, {});
+  }
+
  private:
   Connection& connection_;
   model::Timestamp now_;
+  std::vector<std::function<void()>> on_commit_;
 };
 
 struct CommitterSettings {
@@ -179,14 +199,14 @@ class Committer {
   // stops or ends its retries.
   enum class Patience : std::uint8_t { none, until_it_works };
 
-  // The same for callers that may block; never from a callback. `committed`, if there is one, is
-  // called after a write that worked, on the Committer's thread: so whatever it tells others comes
-  // before what they are told of later transactions. Without patience, when the store begins to
-  // fail and as long as it does: `unavailable`, nothing was done and nothing will be; `timed_out`,
-  // its COMMIT failed in a way that does not tell whether it was done.
-  [[nodiscard]] model::Result<void> write_and_wait(Work work,
-                                                   const std::function<void()>& committed = {},
-                                                   Patience patience = Patience::none);
+  // The same for callers that may block; never from a callback. Without patience, when the store
+  // begins to fail and as long as it does: `unavailable`, nothing was done and nothing will be;
+  // `timed_out`, its COMMIT failed in a way that does not tell whether it was done.
+  [[nodiscard]] model::Result<void> write_and_wait(Work work, Patience patience = Patience::none);
+
+  // Runs `work` between two transactions, with none open, and waits: for what SQLite does outside
+  // of them, such as a checkpoint. All commits wait for it. Otherwise as `write_and_wait`.
+  [[nodiscard]] model::Result<void> run_alone(Work work);
 
   // The output reached its webhook. Missing is no error (it came twice).
   void delivered(const model::SessionKey& key, std::int64_t seq);

@@ -129,6 +129,26 @@ bool Database::is_new() const {
   return impl_->is_new;
 }
 
+Result<std::int64_t> Database::stored_version(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return 0;
+  try {
+    const auto connection =
+        open_sqlite(file, Connection::Role::reader, std::chrono::milliseconds(250));
+    const auto tables = connection->value<std::int64_t>(
+        "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'");
+    if (tables.value_or(0) == 0) return 0;
+    return connection->value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
+  } catch (const SqlError& error) {
+    return fail(Errc::unavailable,
+                "the store " + file.string() + " can't be opened: " + error.what());
+  }
+}
+
+Dialect Database::dialect() const {
+  return impl_->writer->dialect();
+}
+
 Connection& Database::writer() {
   return *impl_->writer;
 }

@@ -13,6 +13,7 @@
 namespace conversed::store {
 
 class Connection;
+enum class Dialect : std::uint8_t;
 
 struct DatabaseSettings {
   std::filesystem::path file{};                 // of SQLite's
@@ -23,7 +24,7 @@ struct DatabaseSettings {
 
 // The version of the schema that this program makes, and the oldest program that may still read
 // the store (migrations are expand-only within a major version).
-inline constexpr std::int64_t schema_version = 5;
+inline constexpr std::int64_t schema_version = 12;
 
 // One connection that writes, and a few that read, to one SQLite file or to PostgreSQL.
 // The file is in WAL mode with `synchronous=FULL`; the writer alone checkpoints. SQLite 3.40 can
@@ -37,9 +38,16 @@ class Database {
   [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
       const DatabaseSettings& settings);
 
+  // The version of the schema that a file has, 0 if there is no file. Nobody may have the file
+  // open. `unavailable` if it can't be read.
+  [[nodiscard]] static model::Result<std::int64_t> stored_version(
+      const std::filesystem::path& file);
+
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database();
+
+  [[nodiscard]] Dialect dialect() const;
 
   // Whether this made the schema's first version.
   [[nodiscard]] bool is_new() const;

@@ -1,5 +1,7 @@
 #include "store/dead_letters.h"
 
+#include <limits>
+
 #include "store/read.h"
 
 namespace conversed::store {
@@ -106,7 +108,7 @@ Result<void> DeadLetters::discard(const std::string& project_id, const std::stri
 
 Result<void> DeadLetters::replay_output(const std::string& project_id, const std::string& id,
                                         const std::function<void()>& committed) {
-  const auto work = [&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     auto letter = settle(connection, project_id, id, DeadLetterState::replayed);
     if (!letter) return fail(letter.error());
@@ -126,9 +128,9 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
         "INSERT INTO outbox (session, due_at, attempts) VALUES (:s, :d, 0)"
         " ON CONFLICT (session) DO NOTHING",
         *session, model::to_unix_ms(writer.now()));
+    if (committed) writer.on_commit(committed);
     return {};
-  };
-  return committer_.write_and_wait(work, committed);
+  });
 }
 
 Result<std::int64_t> DeadLetters::count_new() const {
@@ -136,6 +138,24 @@ Result<std::int64_t> DeadLetters::count_new() const {
     return number(
         connection.value<std::int64_t>("SELECT COUNT(*) FROM dead_letters WHERE state = 'new'"));
   });
+}
+
+// They are numbered as they came: the first one that is young enough ends those that are not.
+Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto first_kept = connection.value<std::int64_t>(
+        "SELECT n FROM dead_letters WHERE created_at >= :b ORDER BY n LIMIT 1",
+        model::to_unix_ms(before));
+    deleted = connection.run_counted(
+        "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE n < :k ORDER BY n"
+        " LIMIT :l)",
+        first_kept.value_or(std::numeric_limits<std::int64_t>::max()), limit);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return deleted;
 }
 
 }  // namespace conversed::store

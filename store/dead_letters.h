@@ -47,13 +47,17 @@ class DeadLetters {
   [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
 
   // Puts an undelivered output back among the pending ones. `conflict` unless it is new,
-  // `invalid_argument` if it is an event. `committed` is called as by Committer::write_and_wait.
+  // `invalid_argument` if it is an event. `committed` is called as by Writer::on_commit.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
                                                   const std::string& id,
                                                   const std::function<void()>& committed = {});
 
   // How many are new; for metrics.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;
+
+  // Deletes up to `limit` of those from before then, the oldest first, whatever their state. How
+  // many.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 
  private:
   Database& database_;

@@ -4,6 +4,8 @@
 
 #include "store/assets.h"
 #include "store/cursors.h"
+#include "store/flow_versions.h"
+#include "store/knowledge.h"
 #include "store/lists.h"
 #include "store/model/ids.h"
 #include "store/people.h"
@@ -22,13 +24,14 @@ namespace {
 class Import {
  public:
   Import(Writer& writer, const Sealer& sealer, const std::string& organisation_id,
-         const model::Bundle& bundle, const ImportLimits& limits)
+         const model::Bundle& bundle, const ImportLimits& limits, const std::string& by)
       : writer_(writer),
         connection_(writer.connection()),
         sealer_(sealer),
         organisation_id_(organisation_id),
         bundle_(bundle),
         limits_(limits),
+        by_(by),
         now_(model::to_unix_ms(writer.now())) {}
 
   Result<json> run();
@@ -45,9 +48,16 @@ class Import {
   void take_entries(const std::string& lexicon, const model::BundleLexicon& source);
   void take_knowledge();
   void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks);
-  Result<void> take_flows();
+  void take_flows();
   Result<void> take_endpoints();
+  void follow_up_new_endpoints();
   Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id);
+  struct SealedSecrets {
+    std::string current;   // empty: none
+    std::string previous;  // the same
+    std::int64_t changed_at = 0;
+  };
+  SealedSecrets webhook_secrets_for(const std::string& id, const std::string& secret);
 
   // The id of what has the name, or a new one.
   template <typename... In>
@@ -61,6 +71,7 @@ class Import {
   const std::string& organisation_id_;
   const model::Bundle& bundle_;
   const ImportLimits& limits_;
+  const std::string& by_;
   const std::int64_t now_;
 
   std::string project_;
@@ -78,7 +89,8 @@ Result<json> Import::run() {
   take_connections();
   take_lexicons();
   take_knowledge();
-  if (auto taken = take_flows(); !taken) return fail(taken.error());
+  index_knowledge(connection_);
+  take_flows();
   if (auto taken = take_endpoints(); !taken) return fail(taken.error());
   return std::move(report_);
 }
@@ -195,7 +207,7 @@ void Import::take_connections() {
         " fields = excluded.fields, source = excluded.source",
         id, project_, connection.name, connection.type,
         sealer_.seal("connections/fields/" + id, connection.fields.dump()),
-        connection.source.dump());
+        sealer_.seal("connections/source/" + id, connection.source.dump()));
     report.push_back({{"_id", id}, {"name", connection.name}});
   }
 }
@@ -320,24 +332,31 @@ void Import::take_chunks(const std::string& source, const std::vector<model::Bun
     all.push_back(std::move(taken));
   }
   remove_chunks(connection_, source, known);
-  connection_.run("DELETE FROM knowledge_chunks WHERE source_id = :s", source);
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  // Numbers only rise, so from the last to the first none is given while another still has it. What
+  // is as it was is not written: an import of the same again leaves the index alone, too.
+  for (std::size_t i = all.size(); i-- > 0;) {
+    const std::string data = chunks[i].data.dump();
     connection_.run(
         "INSERT INTO knowledge_chunks (id, source_id, n, text, data, disabled, created_at)"
-        " VALUES (:i, :s, :n, :t, :d, 0, :c)",
-        all[i].id, source, all[i].n, chunks[i].text, chunks[i].data.dump(), all[i].created);
+        " VALUES (:i, :s, :n, :t, :d, 0, :c) ON CONFLICT (id) DO UPDATE SET n = excluded.n,"
+        " data = excluded.data, disabled = 0"
+        " WHERE n <> excluded.n OR data <> excluded.data OR disabled <> 0",
+        all[i].id, source, all[i].n, chunks[i].text, data, all[i].created);
   }
 }
 
-Result<void> Import::take_flows() {
+void Import::take_flows() {
   auto& report = report_["flows"] = json::array();
   for (const auto& flow : bundle_.flows) {
-    auto put = Assets::put_flow(writer_, project_, flow.name, flow.definition.dump());
-    if (!put) return fail(put.error());
-    flows_[flow.name] = put->flow_id;
-    report.push_back({{"_id", put->flow_id}, {"name", flow.name}, {"version", put->version}});
+    const auto put = write_flow_version(writer_, {.project_id = project_,
+                                                  .name = flow.name,
+                                                  .definition = flow.definition.dump(),
+                                                  .by = by_,
+                                                  .restored_from = std::nullopt});
+    flows_[flow.name] = put.flow_id;
+    report.push_back({{"_id", put.flow_id}, {"name", flow.name}, {"version", put.version}});
   }
-  return {};
+  prune_flow_versions(connection_, project_);
 }
 
 Result<std::string> Import::url_token_for(const model::BundleEndpoint& endpoint,
@@ -355,6 +374,24 @@ Result<std::string> Import::url_token_for(const model::BundleEndpoint& endpoint,
   return endpoint.url_token;
 }
 
+// The secret that another one replaces becomes the previous one; the same one again changes
+// nothing.
+Import::SealedSecrets Import::webhook_secrets_for(const std::string& id,
+                                                  const std::string& secret) {
+  if (secret.empty()) return {};
+  const auto place = "endpoints/webhook_secret/" + id;
+  auto row = connection_.row<std::string, std::string, std::int64_t>(
+      "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
+      " WHERE id = :i",
+      id);
+  if (!row || std::get<0>(*row).empty()) return {sealer_.seal(place, secret), "", now_};
+  auto& [current, previous, changed_at] = *row;
+  const auto before = sealer_.open_sealed(place, current);
+  if (before && *before == secret) return {std::move(current), std::move(previous), changed_at};
+  return {sealer_.seal(place, secret),
+          before ? sealer_.seal("endpoints/previous_webhook_secret/" + id, *before) : "", now_};
+}
+
 Result<void> Import::take_endpoints() {
   auto& report = report_["endpoints"] = json::array();
   for (const auto& endpoint : bundle_.endpoints) {
@@ -368,72 +405,64 @@ Result<void> Import::take_endpoints() {
     if (!token) return fail(token.error());
     model::BundleWebhook webhook;
     if (!endpoint.webhook.empty()) webhook = endpoint.webhook.front();
+    const auto secrets = webhook_secrets_for(id, webhook.secret);
     connection_.run(
         "INSERT INTO endpoints (id, project_id, name, flow_id, url_token, session_expiry_ms,"
-        " active_only, error_text, webhook_url, webhook_secret, webhook_secret_source)"
-        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :s, :c) ON CONFLICT (id) DO UPDATE SET"
+        " active_only, error_text, webhook_url, webhook_url_source, webhook_secret,"
+        " previous_webhook_secret, webhook_secret_changed_at, webhook_secret_source)"
+        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :r, :h, :c)"
+        " ON CONFLICT (id) DO UPDATE SET"
         " flow_id = excluded.flow_id, url_token = excluded.url_token,"
         " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
         " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
+        " webhook_url_source = excluded.webhook_url_source,"
         " webhook_secret = excluded.webhook_secret,"
+        " previous_webhook_secret = excluded.previous_webhook_secret,"
+        " webhook_secret_changed_at = excluded.webhook_secret_changed_at,"
         " webhook_secret_source = excluded.webhook_secret_source",
         id, project_, endpoint.name, flow->second, *token, endpoint.session_expiry.count(),
-        endpoint.active_only, endpoint.error_text, webhook.url,
-        webhook.secret.empty() ? std::string()
-                               : sealer_.seal("endpoints/webhook_secret/" + id, webhook.secret),
-        webhook.secret_source);
+        endpoint.active_only, endpoint.error_text, webhook.url, webhook.url_source, secrets.current,
+        secrets.previous, secrets.changed_at,
+        webhook.secret_source.empty()
+            ? std::string()
+            : sealer_.seal("endpoints/webhook_secret_source/" + id, webhook.secret_source));
     report.push_back({{"_id", id}, {"name", endpoint.name}, {"urlToken", *token}});
   }
+  follow_up_new_endpoints();
   return {};
+}
+
+// In a project that is set up, the users of a new Endpoint are followed up as all others are.
+void Import::follow_up_new_endpoints() {
+  const auto journey = connection_.value<std::string>(
+      "SELECT definition FROM journeys WHERE project_id = :p", project_);
+  if (!journey || stored_json(*journey).contains("endpoint")) return;
+  const auto flow = connection_.value<std::string>(
+      "SELECT MIN(follow_up_flow_id) FROM endpoints WHERE project_id = :p", project_);
+  if (!flow) return;
+  connection_.run(
+      "UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p"
+      " AND follow_up_flow_id IS NULL",
+      *flow, project_);
 }
 
 }  // namespace
 
-Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& project_id,
-                                            const std::string& name,
-                                            const std::string& definition) {
-  Connection& connection = writer.connection();
-  model::FlowVersion flow{.flow_id = {},
-                          .project_id = project_id,
-                          .name = name,
-                          .version = 1,
-                          .definition = definition};
-  auto row = connection.row<std::string, std::int64_t, std::string>(
-      "SELECT f.id, f.version, v.definition FROM flows f JOIN flow_versions v"
-      " ON v.flow_id = f.id AND v.version = f.version WHERE f.project_id = :p AND f.name = :n",
-      project_id, name);
-  if (row) {
-    flow.flow_id = std::get<0>(*row);
-    flow.version = std::get<1>(*row);
-    if (std::get<2>(*row) == definition) return flow;
-    ++flow.version;
-    connection.run("UPDATE flows SET version = :v WHERE id = :i", flow.version, flow.flow_id);
-  } else {
-    flow.flow_id = model::new_id();
-    connection.run("INSERT INTO flows (id, project_id, name, version) VALUES (:i, :p, :n, 1)",
-                   flow.flow_id, project_id, name);
-  }
-  connection.run("INSERT INTO flow_versions (flow_id, version, definition) VALUES (:f, :v, :d)",
-                 flow.flow_id, flow.version, definition);
-  connection.run("DELETE FROM flow_versions WHERE flow_id = :f AND version <= :v", flow.flow_id,
-                 flow.version - kept_flow_versions);
-  return flow;
-}
-
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
-                                   const model::Bundle& bundle, const ImportLimits& limits) const {
-  return Import(writer, sealer_, organisation_id, bundle, limits).run();
+                                   const model::Bundle& bundle, const ImportLimits& limits,
+                                   const std::string& by) {
+  grow(writer, Lexicons::may_change);
+  return Import(writer, sealer_, organisation_id, bundle, limits, by).run();
 }
 
 Result<json> Assets::import_bundle(const std::string& organisation_id, const model::Bundle& bundle,
-                                   const ImportLimits& limits) {
+                                   const ImportLimits& limits, const std::string& by) {
   Result<json> report;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    report = import_bundle(writer, organisation_id, bundle, limits);
+    report = import_bundle(writer, organisation_id, bundle, limits, by);
     return report ? Result<void>() : fail(report.error());
   });
   if (!written) return fail(written.error());
-  bump_generation();
   return report;
 }
 

@@ -112,6 +112,10 @@ constexpr PagedField newest{"", "n", SqlType::integer, Unique::yes};
 
 }  // namespace
 
+void Jobs::tell(Writer& writer, const std::string& id) const {
+  if (listener_) writer.on_commit([this, id] { listener_(id); });
+}
+
 Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
   std::optional<KeptAnswer> kept;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
@@ -138,6 +142,7 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
         job.id, job.project_id, job.type, job.name, job.total_steps, job.data.dump(),
         model::to_unix_ms(job.created_at), model::to_unix_ms(job.created_at));
     if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
+    tell(writer, job.id);
     return {};
   });
   if (!written) return fail(written.error());
@@ -212,10 +217,10 @@ Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
         "UPDATE jobs SET fencing_token = fencing_token + 1, lease_until = :u WHERE id = :i",
         model::to_unix_ms(until), id);
     leased = find(connection, id);
+    tell(writer, id);
     return {};
   });
   if (!written) return fail(written.error());
-  changed(id);
   return leased;
 }
 
@@ -229,8 +234,29 @@ Result<void> Jobs::renew(const std::string& id, std::int64_t token, model::Times
   });
 }
 
+Result<void> Jobs::end_leases() {
+  return committer_.write_and_wait([](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "UPDATE jobs SET lease_until = 0 WHERE state IN ('queued', 'active', 'cancelling')");
+    return {};
+  });
+}
+
+Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    deleted = writer.connection().run_counted(
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
+        " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
+        model::to_unix_ms(before), limit);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return deleted;
+}
+
 Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t token,
-                        const Progress& progress) {
+                        const Progress& progress) const {
   auto job = held(writer.connection(), id, token);
   if (!job) return fail(job.error());
   writer.connection().run(
@@ -240,18 +266,17 @@ Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t toke
                  std::max(job->current_step, job->total_steps)),
       progress.data ? progress.data->dump() : job->data.dump(), model::to_unix_ms(writer.now()),
       id);
+  tell(writer, id);
   return {};
 }
 
 Result<void> Jobs::step(const std::string& id, std::int64_t token, const Progress& progress) {
-  auto written =
-      committer_.write_and_wait([&](Writer& writer) { return step(writer, id, token, progress); });
-  if (written) changed(id);
-  return written;
+  return committer_.write_and_wait(
+      [&](Writer& writer) { return step(writer, id, token, progress); });
 }
 
 Result<void> Jobs::finish(Writer& writer, const std::string& id, std::int64_t token, JobState state,
-                          const std::string& fail_reason) {
+                          const std::string& fail_reason) const {
   if (!model::is_final(state)) {
     return fail(Errc::invalid_argument, "a job ends as done, cancelled or error");
   }
@@ -264,15 +289,19 @@ Result<void> Jobs::finish(Writer& writer, const std::string& id, std::int64_t to
       "UPDATE jobs SET fail_reason = :r, progress = :p, current_step = :c, lease_until = 0"
       " WHERE id = :i",
       fail_reason, done ? 100 : job->progress, done ? job->total_steps : job->current_step, id);
+  tell(writer, id);
   return {};
 }
 
 Result<void> Jobs::finish(const std::string& id, std::int64_t token, JobState state,
                           const std::string& fail_reason) {
-  auto written = committer_.write_and_wait(
+  return committer_.write_and_wait(
       [&](Writer& writer) { return finish(writer, id, token, state, fail_reason); });
-  if (written) changed(id);
-  return written;
+}
+
+bool Jobs::is_cancelling(Writer& writer, const std::string& id) {
+  const auto job = find(writer.connection(), id);
+  return job && job->state == JobState::cancelling;
 }
 
 Result<Job> Jobs::cancel(const std::string& id) {
@@ -285,10 +314,10 @@ Result<Job> Jobs::cancel(const std::string& id) {
     auto moved = change_state(writer.connection(), *job, to, writer.now());
     if (!moved) return moved;
     job = find(writer.connection(), id);
+    tell(writer, id);
     return {};
   });
   if (!written) return fail(written.error());
-  changed(id);
   return job;
 }
 

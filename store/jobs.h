@@ -67,36 +67,46 @@ class Jobs {
   [[nodiscard]] model::Result<void> renew(const std::string& id, std::int64_t token,
                                           model::Timestamp until);
 
+  // Ends the leases that an earlier run left, so that its jobs go on at once. Only where no other
+  // daemon has this store: an old worker's writes are refused once the job is leased anew.
+  [[nodiscard]] model::Result<void> end_leases();
+
+  // Forgets jobs that ended as `cancelled` or `error` before `before`, the oldest first; returns
+  // how many, at most `limit`. What is `done` stays: it stands for what it made, and names itself
+  // to whoever asks for it again.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+
   // One step's result, in the transaction of the Writer, so that what the step made is part of it.
   // `conflict` if the token is old or the job is over. A cancelling job may still go on.
-  [[nodiscard]] static model::Result<void> step(Writer& writer, const std::string& id,
-                                                std::int64_t token, const Progress& progress);
+  [[nodiscard]] model::Result<void> step(Writer& writer, const std::string& id, std::int64_t token,
+                                         const Progress& progress) const;
   [[nodiscard]] model::Result<void> step(const std::string& id, std::int64_t token,
                                          const Progress& progress);
 
   // Ends the job: `done`, `cancelled` or `error`. `done` sets the progress to 100.
-  [[nodiscard]] static model::Result<void> finish(Writer& writer, const std::string& id,
-                                                  std::int64_t token, model::JobState state,
-                                                  const std::string& fail_reason);
+  [[nodiscard]] model::Result<void> finish(Writer& writer, const std::string& id,
+                                           std::int64_t token, model::JobState state,
+                                           const std::string& fail_reason) const;
   [[nodiscard]] model::Result<void> finish(const std::string& id, std::int64_t token,
                                            model::JobState state, const std::string& fail_reason);
+
+  // Whether an operator wants the job undone, as the Writer's transaction sees it.
+  [[nodiscard]] static bool is_cancelling(Writer& writer, const std::string& id);
 
   // An operator's wish: a queued job is cancelled at once, an active one becomes cancelling.
   // Returns the job as it is then; a job that is cancelling or cancelled stays so, one that is over
   // otherwise is `conflict`.
   [[nodiscard]] model::Result<model::Job> cancel(const std::string& id);
 
-  // Called with a job's id after each committed change of it but those within a Writer, whose
-  // transaction is its owner's: after its commit the owner calls `changed`. On the thread of the
-  // change; to be set before there are any.
+  // Called with a job's id once a change of it is durable, on the Committer's thread; to be set
+  // before there are any.
   void on_change(std::function<void(const std::string& id)> listener) {
     listener_ = std::move(listener);
   }
-  void changed(const std::string& id) const {
-    if (listener_) listener_(id);
-  }
 
  private:
+  void tell(Writer& writer, const std::string& id) const;
+
   Database& database_;
   Committer& committer_;
   std::function<void(const std::string& id)> listener_;

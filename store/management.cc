@@ -30,6 +30,13 @@ std::int64_t token_count(Connection& connection, const std::string& organisation
 
 }  // namespace
 
+void Assets::grow(Writer& writer, Lexicons lexicons) {
+  writer.on_commit([this, lexicons] {
+    if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
+    generation_.fetch_add(1);
+  });
+}
+
 Result<std::vector<ProjectInfo>> Assets::projects(const std::string& organisation_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<ProjectInfo>> {
     std::vector<ProjectInfo> list;
@@ -113,16 +120,28 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
         " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, :b, :d, :e)",
         token.id, project_id, token.label, token.type, token.script, now, token.created_by, now,
         token.changed_by);
+    grow(writer, Lexicons::stay);
     return {};
   });
   if (!written) return fail(written.error());
-  generation_.fetch_add(1);
   return token;
 }
 
 Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::int64_t> {
     return token_count(connection, organisation_id);
+  });
+}
+
+Result<std::vector<ConnectionInfo>> Assets::connections(const std::string& project_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<ConnectionInfo>> {
+    std::vector<ConnectionInfo> list;
+    connection.rows<std::string, std::string, std::string>(
+        [&](std::string id, std::string name, std::string type) {
+          list.push_back({std::move(id), std::move(name), std::move(type)});
+        },
+        "SELECT id, name, type FROM connections WHERE project_id = :p ORDER BY name", project_id);
+    return list;
   });
 }
 
@@ -135,13 +154,12 @@ Result<std::string> Assets::project_of_connection(const std::string& id) const {
 }
 
 Result<void> Assets::delete_connection(const std::string& project_id, const std::string& id) {
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    grow(writer, Lexicons::stay);
     const auto deleted = writer.connection().run_counted(
         "DELETE FROM connections WHERE id = :i AND project_id = :p", id, project_id);
     return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such Connection");
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<std::string> Assets::project_of_lexicon(const std::string& id) const {

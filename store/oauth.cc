@@ -127,7 +127,6 @@ bool matches(const StoredCode& code, const CodeExchange& exchange, std::int64_t 
 
 // What a transaction came to. It has to be committed where something was ended, so this is no error
 // there.
-enum class Exchanged : std::uint8_t { refused, ended, issued };
 
 struct StoredRefresh {
   std::string grant_id;
@@ -163,6 +162,10 @@ Result<void> Oauth::known(std::string_view sql, const std::string& hash) const {
   });
 }
 
+void Oauth::grow(Writer& writer) {
+  writer.on_commit([this] { generation_.fetch_add(1); });
+}
+
 Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds lifetime) {
   auto code = new_secret(code_prefix);
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
@@ -189,27 +192,26 @@ Result<IssuedTokens> Oauth::exchange_code(const CodeExchange& exchange,
   const auto hash = hash_of_secret(exchange.code);
   if (auto there = known(select_code, hash); !there) return fail(there.error());
   const auto tokens = new_tokens();
-  auto outcome = Exchanged::refused;
+  bool issued = false;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    outcome = Exchanged::refused;
+    issued = false;
     Connection& connection = writer.connection();
     const auto code = find_code(connection, hash);
     if (!code || code->client_id != exchange.client_id) return {};
     if (code->grant_id) {
       end_grant(connection, *code->grant_id);
-      outcome = Exchanged::ended;
+      grow(writer);
       return {};
     }
     if (!matches(*code, exchange, model::to_unix_ms(writer.now()))) return {};
     const auto grant = begin_grant(writer, code->client_id, code->user_id);
     connection.run("UPDATE oauth_codes SET grant_id = :g WHERE hash = :h", grant, hash);
     issue(writer, grant, tokens, lifetimes);
-    outcome = Exchanged::issued;
+    issued = true;
     return {};
   });
   if (!written) return fail(written.error());
-  if (outcome == Exchanged::ended) generation_.fetch_add(1);
-  if (outcome != Exchanged::issued) return not_good();
+  if (!issued) return not_good();
   return tokens;
 }
 
@@ -234,26 +236,25 @@ Result<IssuedTokens> Oauth::refresh(const std::string& client_id, const std::str
   const auto hash = hash_of_secret(token);
   if (auto there = known(select_token, hash); !there) return fail(there.error());
   const auto tokens = new_tokens();
-  auto outcome = Exchanged::refused;
+  bool issued = false;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    outcome = Exchanged::refused;
+    issued = false;
     Connection& connection = writer.connection();
     const auto stored = find_refresh(connection, client_id, hash);
     if (!stored) return {};
     if (stored->used) {
       end_grant(connection, stored->grant_id);
-      outcome = Exchanged::ended;
+      grow(writer);
       return {};
     }
     if (stored->expires_at <= model::to_unix_ms(writer.now())) return {};
     connection.run("UPDATE oauth_tokens SET used = 1 WHERE hash = :h", hash);
     issue(writer, stored->grant_id, tokens, lifetimes);
-    outcome = Exchanged::issued;
+    issued = true;
     return {};
   });
   if (!written) return fail(written.error());
-  if (outcome == Exchanged::ended) generation_.fetch_add(1);
-  if (outcome != Exchanged::issued) return not_good();
+  if (!issued) return not_good();
   return tokens;
 }
 
@@ -262,8 +263,9 @@ Result<void> Oauth::revoke(const std::string& client_id, const std::string& toke
   if (auto there = known(select_token, hash); !there) {
     return there.error().code == Errc::invalid_argument ? Result<void>() : fail(there.error());
   }
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
+    grow(writer);
     if (const auto refresh = find_refresh(connection, client_id, hash)) {
       end_grant(connection, refresh->grant_id);
       return {};
@@ -274,8 +276,6 @@ Result<void> Oauth::revoke(const std::string& client_id, const std::string& toke
         hash, client_id);
     return {};
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<AccessToken> Oauth::verify_access_token(std::string_view token, model::Timestamp now) const {

@@ -123,6 +123,8 @@ class Oauth {
   [[nodiscard]] model::Result<std::string> open_sealed(std::string_view sealed) const;
 
  private:
+  // The generation grows once what is written here is durable.
+  void grow(Writer& writer);
   [[nodiscard]] model::Result<void> known(std::string_view sql, const std::string& hash) const;
 
   Database& database_;

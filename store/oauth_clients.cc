@@ -99,8 +99,9 @@ Result<void> Oauth::remove_client(const std::string& organisation_id,
   };
   // Every transaction writes its marker, even one that finds nothing to do.
   if (auto found = read(database_, is_there); !found) return found;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
+    grow(writer);
     if (auto found = is_there(connection); !found) return found;
     connection.run("DELETE FROM oauth_codes WHERE client_id = :c", client_id);
     connection.run(
@@ -111,8 +112,6 @@ Result<void> Oauth::remove_client(const std::string& organisation_id,
     connection.run("DELETE FROM oauth_clients WHERE id = :c", client_id);
     return {};
   });
-  if (written) generation_.fetch_add(1);
-  return written;
 }
 
 Result<OauthClient> Oauth::client(const std::string& client_id) const {

@@ -14,26 +14,27 @@ using model::Result;
 namespace {
 
 constexpr std::string_view output_columns_of_session =
-    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery"
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery, 0"
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND seq > :a"
     " ORDER BY seq LIMIT :l";
 constexpr std::string_view output_columns_of_input =
-    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery"
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery, 0"
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND input_id = :i"
     " ORDER BY seq";
 constexpr std::string_view output_columns_of_deliveries =
     "SELECT o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source, o.created_at,"
-    " o.delivery FROM deliveries d JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
+    " o.delivery, d.withdrawable FROM deliveries d"
+    " JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
     " WHERE d.session = :s ORDER BY d.seq LIMIT :l";
 
 template <typename... In>
 std::vector<Output> load_outputs(Connection& connection, std::string_view sql, const In&... in) {
   std::vector<Output> outputs;
   connection.rows<std::string, std::int64_t, std::string, std::string, std::optional<std::string>,
-                  std::string, std::string, std::int64_t, int>(
+                  std::string, std::string, std::int64_t, int, bool>(
       [&](std::string id, std::int64_t seq, std::string input, std::string text,
           const std::optional<std::string>& data, std::string trace, std::string source,
-          std::int64_t created, int delivery) {
+          std::int64_t created, int delivery, bool withdrawable) {
         outputs.push_back({.id = std::move(id),
                            .seq = seq,
                            .input_id = std::move(input),
@@ -42,7 +43,8 @@ std::vector<Output> load_outputs(Connection& connection, std::string_view sql, c
                            .trace_id = std::move(trace),
                            .source = std::move(source),
                            .created_at = model::from_unix_ms(created),
-                           .delivery = static_cast<model::Delivery>(delivery)});
+                           .delivery = static_cast<model::Delivery>(delivery),
+                           .withdrawable = withdrawable});
       },
       sql, in...);
   return outputs;

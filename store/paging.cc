@@ -303,7 +303,7 @@ Result<Page<std::string>> read_page(Database& database, Committer& committer, co
   // A page that changed before its cursors were written is read again: nobody has seen it.
   for (int tries = 0; tries < max_reads; ++tries) {
     std::vector<Cursor> cursors;
-    auto page = read(database, [&](Connection& connection) -> Result<Page<std::string>> {
+    auto page = read_snapshot(database, [&](Connection& connection) -> Result<Page<std::string>> {
       PageReader reader(connection, list, request);
       auto found = reader.read();
       cursors = reader.cursors();
@@ -315,6 +315,10 @@ Result<Page<std::string>> read_page(Database& database, Committer& committer, co
       current = write_cursors(writer, list, cursors);
       return {};
     });
+    // Cursors that nobody has seen are no change that anybody would have to know of.
+    if (!written && written.error().code == Errc::timed_out) {
+      return fail(Errc::unavailable, "the store can't be written to now; no page was read");
+    }
     if (!written) return fail(written.error());
     if (current) return page;
   }

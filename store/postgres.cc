@@ -104,17 +104,22 @@ class PostgresDriver final : public Driver {
                                      std::span<const SqlType> columns, Use use) override;
   void script(std::string_view sql) override;
   void begin() override;
+  void begin_snapshot() override;
   void commit() override;
   void rollback() noexcept override;
   void settle() override;
+  [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
   [[nodiscard]] std::uint64_t round_trips() const override { return round_trips_; }
 
   // Sends the statement. Its result goes to `answer`, to the statement itself, or nowhere.
   enum class Wanted : std::uint8_t { nothing, result };
   void send(PostgresStatement& statement, Wanted wanted, std::shared_ptr<SqlAnswer> answer);
   [[nodiscard]] bool in_transaction() const { return in_transaction_; }
-  // Runs a reader's statement again if the session broke meanwhile: reading twice harms nobody.
-  [[nodiscard]] bool may_repeat() const { return role_ == Connection::Role::reader; }
+  // Runs a reader's statement again if the session broke meanwhile: reading twice harms nobody. But
+  // a snapshot went with its session.
+  [[nodiscard]] bool may_repeat() const {
+    return role_ == Connection::Role::reader && !in_transaction_;
+  }
 
  private:
   struct Sent {
@@ -137,6 +142,7 @@ class PostgresDriver final : public Driver {
   std::uint64_t round_trips_ = 0;
   bool in_transaction_ = false;
   std::unique_ptr<PostgresStatement> begin_;
+  std::unique_ptr<PostgresStatement> begin_snapshot_;
   std::unique_ptr<PostgresStatement> take_turn_;
   std::unique_ptr<PostgresStatement> commit_;
   std::unique_ptr<PostgresStatement> rollback_;
@@ -254,6 +260,7 @@ PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role)
         *this, std::move(name), sql, std::span<const SqlType>(), std::span<const SqlType>());
   };
   begin_ = own("begin", "BEGIN");
+  begin_snapshot_ = own("begin_snapshot", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   // One writer at a time, as with SQLite: what a transaction has checked stays so until its COMMIT,
   // and once this lock is had, whatever another session had begun is over.
   take_turn_ = own("take_turn",
@@ -379,6 +386,14 @@ void PostgresDriver::begin() {
   in_transaction_ = true;
   begin_->defer();
   take_turn_->defer();
+}
+
+void PostgresDriver::begin_snapshot() {
+  settle();
+  // Outside a transaction still: a session that broke meanwhile is made anew.
+  begin_snapshot_->execute();
+  begin_snapshot_->reset();
+  in_transaction_ = true;
 }
 
 void PostgresDriver::commit() {

@@ -50,6 +50,27 @@ template <typename F>
   return with_errors(*lease, std::forward<F>(work));
 }
 
+// The same, and all that `work` reads is of one moment.
+template <typename F>
+[[nodiscard]] auto read_snapshot(Database& database, F&& work) {
+  class Snapshot {
+   public:
+    explicit Snapshot(Connection& connection) : connection_(connection) {
+      connection_.begin_snapshot();
+    }
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+    ~Snapshot() { connection_.rollback(); }
+
+   private:
+    Connection& connection_;
+  };
+  return read(database, [&](Connection& connection) {
+    const Snapshot snapshot(connection);
+    return work(connection);
+  });
+}
+
 // The value of a statement whose row is always there, such as a count.
 [[nodiscard]] inline model::Result<std::int64_t> number(std::optional<std::int64_t> value) {
   return value.value_or(0);

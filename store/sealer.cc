@@ -5,11 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <sstream>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "store/model/ids.h"
@@ -59,12 +63,55 @@ Result<void> write_new(const std::filesystem::path& path, std::string_view text)
   return {};
 }
 
-std::string line_of(std::uint32_t id) {
-  return std::to_string(id) + ' ' + model::random_hex(crypto_aead_xchacha20poly1305_ietf_KEYBYTES) +
-         '\n';
+// In one step: whoever reads the file sees the old text or the new one. Durable when it returns.
+Result<void> replace(const std::filesystem::path& path, std::string_view text) {
+  const auto fresh = path.string() + "." + model::new_id();
+  if (auto written = write_new(fresh, text); !written) return written;
+  if (::rename(fresh.c_str(), path.c_str()) != 0) {
+    ::unlink(fresh.c_str());
+    return fail(Errc::unavailable, "the key file can't be replaced");
+  }
+  const File folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
+    return fail(Errc::unavailable, "the key file can't be made durable");
+  }
+  return {};
 }
 
-Result<std::string> read_private(const std::filesystem::path& path) {
+using KeyBytes = std::array<unsigned char, crypto_aead_xchacha20poly1305_ietf_KEYBYTES>;
+
+KeyBytes new_key() {
+  KeyBytes key{};
+  randombytes_buf(key.data(), key.size());
+  return key;
+}
+
+// Text that holds keys, wiped when it goes.
+class KeyText {
+ public:
+  KeyText() { text_.reserve(max_bytes); }
+  ~KeyText() { sodium_memzero(text_.data(), text_.size()); }
+  KeyText(const KeyText&) = delete;
+  KeyText& operator=(const KeyText&) = delete;
+
+  // One that has no room stays out: what moved would leave its bytes behind.
+  [[nodiscard]] bool add(std::uint32_t id, const KeyBytes& key) {
+    std::array<char, 2 * std::tuple_size_v<KeyBytes> + 1> hex{};
+    sodium_bin2hex(hex.data(), hex.size(), key.data(), key.size());
+    const auto number = std::to_string(id);
+    const bool fits = text_.size() + number.size() + hex.size() + 1 <= max_bytes;
+    if (fits) text_.append(number).append(1, ' ').append(hex.data()).append(1, '\n');
+    sodium_memzero(hex.data(), hex.size());
+    return fits;
+  }
+  [[nodiscard]] std::string_view get() const { return text_; }
+
+ private:
+  static constexpr std::size_t max_bytes = 64 * 1024;
+  std::string text_;
+};
+
+Result<std::string> read_private(const std::filesystem::path& path, KeyFile keeper) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
     return errno == ENOENT ? fail(Errc::not_found, "there is no key file " + path.string())
@@ -74,7 +121,7 @@ Result<std::string> read_private(const std::filesystem::path& path) {
   if (::fstat(file.get(), &status) != 0) {
     return fail(Errc::unavailable, "the key file can't be read");
   }
-  if ((status.st_mode & 077) != 0) {
+  if (keeper == KeyFile::own && (status.st_mode & 077) != 0) {
     return fail(Errc::permission_denied, "others than the owner may use the key file " +
                                              path.string() + ": its mode must be 0600");
   }
@@ -100,75 +147,144 @@ const unsigned char* bytes(std::string_view text) {
 
 }  // namespace
 
-std::int64_t Sealer::fingerprint() const {
-  const Key& oldest = keys_.begin()->second;
-  std::int64_t hash = 0;
-  // No less than 16 bytes are offered; the first 8 do.
-  std::array<unsigned char, crypto_generichash_BYTES_MIN> bytes{};
-  crypto_generichash(bytes.data(), bytes.size(), oldest.data(), oldest.size(), nullptr, 0);
-  std::memcpy(&hash, bytes.data(), sizeof(hash));
-  return hash;
-}
-
 Result<void> Sealer::create_key_file(const std::filesystem::path& file) {
   ready();
-  return write_new(file, line_of(1));
+  KeyText text;
+  auto key = new_key();
+  (void)text.add(1, key);  // the first one fits
+  sodium_memzero(key.data(), key.size());
+  return write_new(file, text.get());
 }
 
-Result<void> Sealer::add_key(const std::filesystem::path& file) {
-  auto current = open(file);
-  if (!current) return fail(current.error());
-  auto text = read_private(file);
-  if (!text) return fail(text.error());
-  const auto fresh = file.string() + "." + model::new_id();
-  auto written = write_new(fresh, *text + line_of(current->keys_.rbegin()->first + 1));
-  sodium_memzero(text->data(), text->size());
-  if (!written) return written;
-  if (::rename(fresh.c_str(), file.c_str()) != 0) {
-    ::unlink(fresh.c_str());
-    return fail(Errc::unavailable, "the key file can't be replaced");
-  }
-  const File folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
-    return fail(Errc::unavailable, "the key file can't be made durable");
-  }
-  return {};
-}
-
-Result<Sealer> Sealer::open(const std::filesystem::path& file) {
+Result<Sealer> Sealer::open(const std::filesystem::path& file, KeyFile keeper) {
   ready();
-  auto text = read_private(file);
+  auto text = read_private(file, keeper);
   if (!text) return fail(text.error());
-  Sealer sealer;
+  Keys keys;
   std::istringstream lines(*text);
   std::uint32_t id = 0;
   std::string hex;
-  while (lines >> id >> hex) {
-    Key& key = sealer.keys_[id];
+  bool whole = true;
+  while (whole && lines >> id >> hex) {
+    Key& key = keys.by_id[id];
     std::size_t size = 0;
-    if (sodium_hex2bin(key.data(), key.size(), hex.data(), hex.size(), nullptr, &size, nullptr) !=
-            0 ||
-        size != key.size()) {
-      sealer.keys_.clear();
-      break;
-    }
+    whole = sodium_hex2bin(key.data(), key.size(), hex.data(), hex.size(), nullptr, &size,
+                           nullptr) == 0 &&
+            size == key.size();
   }
-  const bool whole = lines.eof();
+  whole = whole && lines.eof() && !keys.by_id.empty();
   sodium_memzero(text->data(), text->size());
   sodium_memzero(hex.data(), hex.size());
-  if (sealer.keys_.empty() || !whole) {
-    return fail(Errc::invalid_argument, "the key file " + file.string() + " is damaged");
+  keys.in_file = keys.by_id.size();
+  Sealer sealer(file, keeper, std::move(keys));  // which wipes them, if they are of no use
+  if (!whole) {
+    return fail(Errc::invalid_argument, "the key file " + file.string() +
+                                            " is damaged: it has to hold lines of a number and 64 "
+                                            "hex digits");
   }
   return sealer;
 }
 
+Sealer::Sealer(std::filesystem::path file, KeyFile keeper, Keys keys)
+    : file_(std::move(file)),
+      keeper_(keeper),
+      keys_(std::make_unique<model::Guarded<Keys>>(std::move(keys))) {}
+
+bool Sealer::has_keys_of(const Sealer& other) const {
+  const Keys theirs = other.keys_->with([](const Keys& keys) { return keys; });
+  return keys_->with([&](const Keys& keys) {
+    return std::ranges::all_of(theirs.by_id, [&](const auto& entry) {
+      const auto own = keys.by_id.find(entry.first);
+      return own != keys.by_id.end() &&
+             sodium_memcmp(own->second.data(), entry.second.data(), entry.second.size()) == 0;
+    });
+  });
+}
+
 Sealer::~Sealer() {
-  for (auto& [id, key] : keys_) sodium_memzero(key.data(), key.size());
+  if (!keys_) return;
+  keys_->with([](Keys& keys) {
+    for (auto& [id, key] : keys.by_id) sodium_memzero(key.data(), key.size());
+  });
+}
+
+Result<void> Sealer::add_key() {
+  if (keeper_ == KeyFile::handed_over) {
+    return fail(Errc::not_supported,
+                "the master key is a credential, which the daemon only reads: add a line with the "
+                "next number and 64 random hex digits to it and restart the daemon, which then "
+                "seals everything anew");
+  }
+  // The lock is held while the file is written, so that no two keys get one number; whoever seals
+  // waits for one fsync.
+  return keys_->with([&](Keys& keys) -> Result<void> {
+    KeyText text;
+    for (auto key = std::prev(keys.by_id.end(), static_cast<std::ptrdiff_t>(keys.in_file));
+         key != keys.by_id.end(); ++key) {
+      if (!text.add(key->first, key->second)) break;
+    }
+    const std::uint32_t id = keys.by_id.rbegin()->first + 1;
+    auto key = new_key();
+    const bool fits = text.add(id, key);
+    auto written = fits ? replace(file_, text.get())
+                        : Result<void>(fail(Errc::conflict, "the key file holds too many keys"));
+    if (written) {
+      keys.by_id[id] = key;
+      ++keys.in_file;
+    }
+    sodium_memzero(key.data(), key.size());
+    return written;
+  });
+}
+
+Result<void> Sealer::drop_old_keys() {
+  if (keeper_ == KeyFile::handed_over) return {};
+  return keys_->with([&](Keys& keys) -> Result<void> {
+    if (keys.in_file == 1) return {};
+    KeyText text;
+    (void)text.add(keys.by_id.rbegin()->first, keys.by_id.rbegin()->second);
+    if (auto written = replace(file_, text.get()); !written) return written;
+    keys.in_file = 1;
+    return {};
+  });
+}
+
+std::uint32_t Sealer::newest() const {
+  return keys_->with([](const Keys& keys) { return keys.by_id.rbegin()->first; });
+}
+
+std::size_t Sealer::keys_in_file() const {
+  return keys_->with([](const Keys& keys) { return keys.in_file; });
+}
+
+std::int64_t Sealer::fingerprint_of(const Key& key) {
+  std::int64_t hash = 0;
+  // No less than 16 bytes are offered; the first 8 do.
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> bytes{};
+  crypto_generichash(bytes.data(), bytes.size(), key.data(), key.size(), nullptr, 0);
+  std::memcpy(&hash, bytes.data(), sizeof(hash));
+  return hash;
+}
+
+std::int64_t Sealer::fingerprint() const {
+  return keys_->with([](const Keys& keys) { return fingerprint_of(keys.by_id.rbegin()->second); });
+}
+
+bool Sealer::has_key(std::int64_t fingerprint) const {
+  return keys_->with([&](const Keys& keys) {
+    return std::ranges::any_of(
+        keys.by_id, [&](const auto& entry) { return fingerprint_of(entry.second) == fingerprint; });
+  });
+}
+
+bool Sealer::is_current(std::string_view sealed) const {
+  const std::string beginning = std::string(format) + std::to_string(newest()) + '.';
+  return sealed.starts_with(beginning);
 }
 
 std::string Sealer::seal(std::string_view place, std::string_view value) const {
   constexpr std::size_t nonce_size = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
-  const auto& [id, key] = *keys_.rbegin();
+  auto [id, key] = keys_->with([](const Keys& keys) { return *keys.by_id.rbegin(); });
   std::vector<unsigned char> box(nonce_size + value.size() +
                                  crypto_aead_xchacha20poly1305_ietf_ABYTES);
   randombytes_buf(box.data(), nonce_size);
@@ -177,6 +293,7 @@ std::string Sealer::seal(std::string_view place, std::string_view value) const {
   crypto_aead_xchacha20poly1305_ietf_encrypt(box.data() + nonce_size, &size, bytes(value),
                                              value.size(), bytes(data), data.size(), nullptr,
                                              box.data(), key.data());
+  sodium_memzero(key.data(), key.size());
   constexpr int variant = sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
   std::string encoded(sodium_base64_encoded_len(box.size(), variant), '\0');
   sodium_bin2base64(encoded.data(), encoded.size(), box.data(), box.size(), variant);
@@ -195,8 +312,7 @@ Result<std::string> Sealer::open_sealed(std::string_view place, std::string_view
     return damaged();
   }
   sealed.remove_prefix(static_cast<std::size_t>(end + 1 - sealed.data()));
-  const auto key = keys_.find(id);
-  if (key == keys_.end() || sealed.empty()) return damaged();
+  if (sealed.empty()) return damaged();
 
   std::vector<unsigned char> box(sealed.size());
   std::size_t size = 0;
@@ -207,12 +323,16 @@ Result<std::string> Sealer::open_sealed(std::string_view place, std::string_view
   }
   std::string value(size - nonce_size - crypto_aead_xchacha20poly1305_ietf_ABYTES, '\0');
   const std::string data = associated_data(id, place);
-  unsigned long long opened = 0;
-  if (crypto_aead_xchacha20poly1305_ietf_decrypt(
-          reinterpret_cast<unsigned char*>(value.data()), &opened, nullptr, box.data() + nonce_size,
-          size - nonce_size, bytes(data), data.size(), box.data(), key->second.data()) != 0) {
-    return damaged();
-  }
+  unsigned long long length = 0;
+  const bool opened = keys_->with([&](const Keys& keys) {
+    const auto key = keys.by_id.find(id);
+    return key != keys.by_id.end() &&
+           crypto_aead_xchacha20poly1305_ietf_decrypt(
+               reinterpret_cast<unsigned char*>(value.data()), &length, nullptr,
+               box.data() + nonce_size, size - nonce_size, bytes(data), data.size(), box.data(),
+               key->second.data()) == 0;
+  });
+  if (!opened) return damaged();
   return value;
 }
 

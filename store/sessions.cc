@@ -137,6 +137,37 @@ Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id
   });
 }
 
+Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project_id,
+                                                      std::int64_t before_row,
+                                                      std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Place>> {
+    std::vector<Place> list;
+    connection
+        .rows<std::int64_t, std::string, std::int64_t, std::string, std::optional<std::string>>(
+            [&](std::int64_t row, const std::string& key, std::int64_t active,
+                const std::string& flow_state, const std::optional<std::string>& execution) {
+              Place place{.key = stored_or_throw(model::SessionKey::decode(key)),
+                          .last_activity_at = model::from_unix_ms(active),
+                          .flow_state = {},
+                          .execution = {},
+                          .row = row};
+              std::string damage;  // shown elsewhere
+              read_part(&damage, [&] { place.flow_state = stored_json(flow_state); });
+              if (execution) {
+                read_part(&damage, [&] {
+                  place.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+                });
+              }
+              list.push_back(std::move(place));
+            },
+            "SELECT id, key, last_activity_at, flow_state, execution FROM sessions"
+            " WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
+            project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row,
+            limit);
+    return list;
+  });
+}
+
 Result<std::vector<Sessions::InboxSize>> Sessions::inbox_sizes(std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<InboxSize>> {
     std::vector<InboxSize> sizes;
@@ -166,8 +197,7 @@ Result<std::vector<model::SessionKey>> Sessions::to_drain(std::size_t limit) con
 
 Result<void> Sessions::reset(const model::SessionKey& key,
                              const std::function<void(const WasReset&)>& committed) {
-  WasReset was;
-  const auto work = [&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     std::string damage;
     const auto before = load_session(connection, key, &damage);
@@ -176,23 +206,59 @@ Result<void> Sessions::reset(const model::SessionKey& key,
         "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"
         " execution = NULL WHERE key = :k RETURNING id",
         key.encode());
-    was = {};
+    connection.run("DELETE FROM follow_ups WHERE session = :s", session);
+    WasReset was;
     was.outputs_released =
         connection
             .value<int>("SELECT 1 FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1",
                         session)
             .has_value();
     abandon_execution(connection, session, writer.now());
-    if (!before->execution) return {};
-    was.ended_input = before->execution->input_id;
-    if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
-      insert_answer(connection, {was.ended_input, 500, "", writer.now() + answer_lifetime});
+    if (before->execution) {
+      was.ended_input = before->execution->input_id;
+      if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
+        insert_answer(connection, key.encode(),
+                      {was.ended_input, 500, "", writer.now() + answer_lifetime});
+      }
     }
+    if (committed) writer.on_commit([committed, was = std::move(was)] { committed(was); });
     return {};
-  };
-  return committer_.write_and_wait(work, [&] {
-    if (committed) committed(was);
   });
+}
+
+Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t after_row,
+                                         std::size_t limit) {
+  struct Looked {
+    std::optional<std::int64_t> last;
+    bool found = false;
+  };
+  // Most pages have none: they cost the writer nothing.
+  auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
+    Looked page;
+    connection.rows<std::int64_t, std::int64_t>(
+        [&](std::int64_t id, std::int64_t active) {
+          page.last = id;
+          page.found = page.found || active < model::to_unix_ms(before);
+        },
+        "SELECT id, last_activity_at FROM sessions WHERE id > :a ORDER BY id LIMIT :l", after_row,
+        limit);
+    return page;
+  });
+  if (!looked) return fail(looked.error());
+  Pruned pruned{0, looked->last};
+  if (!looked->found) return pruned;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    pruned.removed = writer.connection().run_counted(
+        "DELETE FROM sessions WHERE id > :a AND id <= :z AND last_activity_at < :b"
+        " AND execution IS NULL AND inbox_size = 0"
+        " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
+        after_row, *pruned.last_row, model::to_unix_ms(before));
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return pruned;
 }
 
 Result<std::int64_t> Sessions::in_inboxes() const {

@@ -57,6 +57,19 @@ class Sessions {
                                                                 std::int64_t before_row,
                                                                 std::size_t limit) const;
 
+  // What tells where sessions of a project stand; newest first, `before_row` 0 begins. What can't
+  // be read is left empty.
+  struct Place {
+    model::SessionKey key;
+    model::Timestamp last_activity_at{};
+    nlohmann::json flow_state;
+    std::optional<model::Execution> execution;
+    std::int64_t row = 0;  // for the next page
+  };
+  [[nodiscard]] model::Result<std::vector<Place>> places(const std::string& project_id,
+                                                         std::int64_t before_row,
+                                                         std::size_t limit) const;
+
   // The sizes of all inboxes that are not empty, at most `limit` of them.
   struct InboxSize {
     model::SessionKey key;
@@ -77,10 +90,19 @@ class Sessions {
   // Ends the conversation: context, Flow state and execution are emptied, pending calls and timers
   // lose their claim. The execution's input, if it was keyed, has a failure for an answer, and what
   // was held for its client goes to the webhook. Outputs and their numbers stay, and so does what
-  // waits in the inbox. `committed` is called as by Committer::write_and_wait. `not_found` if there
-  // is no such session.
+  // waits in the inbox. `committed` is called as by Writer::on_commit. `not_found` if there is no
+  // such session.
   [[nodiscard]] model::Result<void> reset(
       const model::SessionKey& key, const std::function<void(const WasReset&)>& committed = {});
+
+  // Looks at the `limit` sessions behind a row (0 begins) and deletes those in which nothing has
+  // happened since `before`, nothing runs or waits, and of which no output is kept.
+  struct Pruned {
+    std::int64_t removed = 0;
+    std::optional<std::int64_t> last_row;  // that was looked at; none: there are no more
+  };
+  [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
+                                            std::size_t limit);
 
   // Events that wait in inboxes; for operators.
   [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;

@@ -50,6 +50,9 @@ class SqlError : public std::runtime_error {
 
 enum class SqlType : std::uint8_t { integer, text };
 
+// Whose SQL it is, for the few who need what the dialects do not share.
+enum class Dialect : std::uint8_t { sqlite, postgres };
+
 // A value whose type is known at run time only.
 using SqlValue = std::variant<std::int64_t, std::string>;
 
@@ -123,10 +126,13 @@ class Driver {
   // Begins a transaction that writes: it waits until no other such one is open, in whichever
   // process, so what it reads stays so until it ends.
   virtual void begin() = 0;
+  // Begins one that only reads, all of it as of one moment; `rollback` ends it.
+  virtual void begin_snapshot() = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;
   // Whatever was deferred has run; its error is thrown here.
   virtual void settle() = 0;
+  [[nodiscard]] virtual Dialect dialect() const = 0;
   // How often a server was waited for.
   [[nodiscard]] virtual std::uint64_t round_trips() const = 0;
 };
@@ -262,10 +268,13 @@ class Connection {
 
   // Waits until no other transaction of a writer is open.
   void begin() { driver_->begin(); }
+  // What is read until `rollback` is of one moment.
+  void begin_snapshot() { driver_->begin_snapshot(); }
   void commit() { driver_->commit(); }
   void rollback() noexcept { driver_->rollback(); }  // tolerates that nothing is open
   void settle() { driver_->settle(); }  // throws what statements that ran deferred threw
   void savepoint();
+  [[nodiscard]] Dialect dialect() const { return driver_->dialect(); }
   [[nodiscard]] std::uint64_t round_trips() const { return driver_->round_trips(); }
   void release_savepoint();  // throws like `settle`; the savepoint is there still, then
   void rollback_to_savepoint();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "store/fold.h"
+#include "store/fts_rank.h"
 
 namespace conversed::store {
 namespace {
@@ -77,6 +78,8 @@ void add_functions(sqlite_api::sqlite3* handle) {
       handle, "folded_contains", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, folded_contains,
       nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw sqlite_error(result);
+  const int ranked = add_knowledge_rank(handle);
+  if (ranked != SQLITE_OK) throw sqlite_error(ranked);
 }
 
 void note_nulls(std::vector<SqlSlot>& columns, const std::vector<soci::indicator>& indicators) {
@@ -182,6 +185,7 @@ class SqliteDriver final : public Driver {
 
   // IMMEDIATE: a transaction that writes asks for the lock at once, where waiting for it is safe.
   void begin() override { script("BEGIN IMMEDIATE"); }
+  void begin_snapshot() override { script("BEGIN DEFERRED"); }
   void commit() override { script("COMMIT"); }
   void rollback() noexcept override {
     // A full disk may have ended the transaction already.
@@ -189,6 +193,7 @@ class SqliteDriver final : public Driver {
     sqlite_api::sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
   void settle() override {}  // nothing is ever put off
+  [[nodiscard]] Dialect dialect() const override { return Dialect::sqlite; }
   [[nodiscard]] std::uint64_t round_trips() const override { return 0; }
 
  private:
@@ -211,10 +216,11 @@ std::unique_ptr<Connection> open_sqlite(const std::filesystem::path& file, Conne
   auto driver = std::make_unique<SqliteDriver>(file, busy_timeout);
   if (role == Connection::Role::writer) {
     // Foreign keys are checked here alone, where rows change. A checkpoint each 4,000 pages (16
-    // MiB) keeps its share of a commit small.
+    // MiB) keeps its share of a commit small. What is deleted is overwritten: users have a right to
+    // it.
     driver->script(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-        "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY;");
+        "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;");
   } else {
     sqlite_api::sqlite3_db_config(driver->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     driver->script("PRAGMA wal_autocheckpoint=0; PRAGMA query_only=ON; PRAGMA temp_store=MEMORY;");

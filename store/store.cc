@@ -24,20 +24,34 @@ Result<void> check_key(Connection& connection, const Sealer& sealer) {
     connection.run("INSERT INTO meta (name, value) VALUES ('key', :v)", sealer.fingerprint());
   }
   connection.commit();
-  if (!known || *known == sealer.fingerprint()) return {};
+  if (!known || sealer.has_key(*known)) return {};
   return fail(Errc::conflict,
               "the store was made with another master.key: copy that file from the data_dir of a "
               "daemon that uses the store");
 }
 
-// An operator's mistake is not hidden by a new key: one is made only where none was ever used.
-Result<Sealer> open_sealer(const std::filesystem::path& file, bool key_was_used) {
+// A store without its key is an operator's mistake; a new key would hide it. So would a key that is
+// handed over and is not the one that values were sealed with.
+Result<Sealer> open_sealer(const StoreSettings& settings, bool key_was_used) {
+  const auto own = settings.data_dir / "master.key";
   std::error_code ignored;
-  if (!key_was_used && !std::filesystem::exists(file, ignored)) {
-    auto created = Sealer::create_key_file(file);
-    if (!created) return fail(created.error());
+  const bool has_own = std::filesystem::exists(own, ignored);
+  if (settings.master_key.empty()) {
+    if (!has_own && !key_was_used) {
+      auto created = Sealer::create_key_file(own);
+      if (!created) return fail(created.error());
+    }
+    return Sealer::open(own);
   }
-  return Sealer::open(file);
+  auto handed_over = Sealer::open(settings.master_key, KeyFile::handed_over);
+  if (!handed_over || !has_own) return handed_over;
+  auto sealed_with = Sealer::open(own);
+  if (!sealed_with) return sealed_with;
+  if (handed_over->has_keys_of(*sealed_with)) return handed_over;
+  return fail(Errc::conflict, "the credential " + settings.master_key.string() +
+                                  " lacks a key of " + own.string() +
+                                  ", which values are sealed with: make it a copy of that file, or "
+                                  "remove the file if it is of no use");
 }
 
 struct Opened {
@@ -48,8 +62,7 @@ struct Opened {
 Result<Opened> open_in_file(const StoreSettings& settings) {
   const auto file = settings.data_dir / "store.db";
   std::error_code ignored;
-  auto sealer =
-      open_sealer(settings.data_dir / "master.key", std::filesystem::exists(file, ignored));
+  auto sealer = open_sealer(settings, std::filesystem::exists(file, ignored));
   if (!sealer) return fail(sealer.error());
   auto database = Database::open(
       {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});
@@ -65,7 +78,7 @@ Result<Opened> open_in_postgres(const StoreSettings& settings) {
     return writer.value<std::int64_t>("SELECT value FROM meta WHERE name = 'key'").has_value();
   });
   if (!used) return fail(used.error());
-  auto sealer = open_sealer(settings.data_dir / "master.key", *used);
+  auto sealer = open_sealer(settings, *used);
   if (!sealer) return fail(sealer.error());
   auto checked = with_errors(
       connection, [&](Connection& writer) -> Result<void> { return check_key(writer, *sealer); });
@@ -83,15 +96,21 @@ struct Store::Impl {
         sessions(*database, committer),
         outbox(*database, committer),
         calls(*database),
+        follow_ups(*database, committer),
+        schedules(*database, committer),
         dead_letters(*database, committer),
         append_keys(*database, committer),
         attempts(*database, committer),
         answers(*database, committer),
         jobs(*database, committer),
+        proactive(*database, sealer),
         assets(*database, committer, sealer),
+        knowledge(make_knowledge_search(*database)),
         accounts(*database, committer),
         oauth(*database, committer, sealer),
-        usage(*database) {
+        usage(*database),
+        key_rotation(*database, committer, sealer),
+        user_data(*database, committer) {
     if (settings.postgres) {
       watch.emplace(*settings.postgres, [this](std::string_view topic) { note_change(topic); });
     }
@@ -101,8 +120,10 @@ struct Store::Impl {
   // and tokens alike: whoever caches them asks for the sum of the generations.
   void note_change(std::string_view topic) {
     if (topic.empty() || topic == "people") accounts.bump_generation();
-    if (topic.empty() || topic == "lexicons") assets.bump_generation();
-    if (topic == "assets") assets.bump_generation(Assets::Changed::no_lexicon);
+    if (topic.empty() || topic == "lexicons") {
+      assets.bump_generation(Assets::Lexicons::may_change);
+    }
+    if (topic == "assets") assets.bump_generation(Assets::Lexicons::stay);
   }
 
   Sealer sealer;
@@ -111,18 +132,43 @@ struct Store::Impl {
   Sessions sessions;
   Outbox outbox;
   Calls calls;
+  FollowUps follow_ups;
+  Schedules schedules;
   DeadLetters dead_letters;
   AppendKeys append_keys;
   Attempts attempts;
   Answers answers;
   Jobs jobs;
+  Proactive proactive;
   Assets assets;
+  std::unique_ptr<KnowledgeSearch> knowledge;
   Accounts accounts;
   Oauth oauth;
   Usage usage;
+  KeyRotation key_rotation;
+  UserData user_data;
   bool was_clean = true;
   std::optional<PostgresWatch> watch;
 };
+
+namespace {
+
+// What an older program has left to be taken in, or wrote before there was an index.
+Result<void> take_in_knowledge(Connection& connection) {
+  // A start that has nothing to write must not depend on being able to.
+  if (!connection.value<std::int64_t>("SELECT 1 FROM knowledge_unindexed LIMIT 1")) return {};
+  connection.begin();
+  try {
+    index_knowledge(connection);
+    connection.commit();
+  } catch (...) {
+    connection.rollback();
+    throw;
+  }
+  return {};
+}
+
+}  // namespace
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() {
@@ -140,6 +186,16 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   });
   if (!clean) return fail(clean.error());
   impl->was_clean = *clean;
+  auto indexed = with_errors(impl->database->writer(), take_in_knowledge);
+  if (!indexed) return fail(indexed.error());
+  const auto secrets = impl->key_rotation.check();
+  if (!secrets) return fail(secrets.error());
+  if (secrets->unreadable > 0 && secrets->opened == 0) {
+    const auto key =
+        settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
+    return fail(Errc::conflict, "the master key " + key.string() +
+                                    " is not the one that this store's secrets are sealed with");
+  }
   if (impl->watch) {
     if (auto watching = impl->watch->start(); !watching) return fail(watching.error());
   }
@@ -169,7 +225,7 @@ Result<void> Store::mark_running() {
     writer.connection().run("DELETE FROM writers");
     return {};
   };
-  return impl_->committer.write_and_wait(work, {}, Committer::Patience::until_it_works);
+  return impl_->committer.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 Result<void> Store::mark_clean_stop() {
@@ -196,6 +252,12 @@ Outbox& Store::outbox() {
 Calls& Store::calls() {
   return impl_->calls;
 }
+FollowUps& Store::follow_ups() {
+  return impl_->follow_ups;
+}
+Schedules& Store::schedules() {
+  return impl_->schedules;
+}
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;
 }
@@ -211,8 +273,14 @@ Answers& Store::answers() {
 Jobs& Store::jobs() {
   return impl_->jobs;
 }
+Proactive& Store::proactive() {
+  return impl_->proactive;
+}
 Assets& Store::assets() {
   return impl_->assets;
+}
+KnowledgeSearch& Store::knowledge() {
+  return *impl_->knowledge;
 }
 Accounts& Store::accounts() {
   return impl_->accounts;
@@ -222,6 +290,12 @@ Oauth& Store::oauth() {
 }
 Usage& Store::usage() {
   return impl_->usage;
+}
+KeyRotation& Store::key_rotation() {
+  return impl_->key_rotation;
+}
+UserData& Store::user_data() {
+  return impl_->user_data;
 }
 
 }  // namespace conversed::store

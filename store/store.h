@@ -13,18 +13,26 @@
 #include "store/committer.h"
 #include "store/database.h"
 #include "store/dead_letters.h"
+#include "store/follow_ups.h"
 #include "store/jobs.h"
+#include "store/key_rotation.h"
+#include "store/knowledge.h"
 #include "store/model/clock.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
+#include "store/proactive.h"
+#include "store/schedules.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
 #include "store/usage.h"
+#include "store/user_data.h"
 
 namespace conversed::store {
 
 struct StoreSettings {
   std::filesystem::path data_dir;  // must exist; `master.key` and SQLite's `store.db` are in it
+  // The key file, if somebody else keeps it; empty: `data_dir/master.key`, made with the store.
+  std::filesystem::path master_key{};
   std::optional<PostgresSettings> postgres{};  // instead of `store.db`
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
@@ -38,7 +46,9 @@ class Store {
  public:
   // Opens the store, or makes it with a new master key if there is neither. Refused, with the
   // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
-  // key is missing or, in PostgreSQL, another one (`conflict`). `clock` must outlive the Store.
+  // key is missing, a `master_key` that lacks what the data folder's own key file has;
+  // `conflict`, a store none of whose secrets the key opens, or one in PostgreSQL that was made
+  // with another key. `clock` must outlive the Store.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
@@ -58,15 +68,21 @@ class Store {
   [[nodiscard]] Sessions& sessions();
   [[nodiscard]] Outbox& outbox();
   [[nodiscard]] Calls& calls();
+  [[nodiscard]] FollowUps& follow_ups();
+  [[nodiscard]] Schedules& schedules();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();
   [[nodiscard]] Answers& answers();
   [[nodiscard]] Jobs& jobs();
+  [[nodiscard]] Proactive& proactive();
   [[nodiscard]] Assets& assets();
+  [[nodiscard]] KnowledgeSearch& knowledge();
   [[nodiscard]] Accounts& accounts();
   [[nodiscard]] Oauth& oauth();
   [[nodiscard]] Usage& usage();
+  [[nodiscard]] KeyRotation& key_rotation();
+  [[nodiscard]] UserData& user_data();
 
  private:
   struct Impl;

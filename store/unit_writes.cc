@@ -35,6 +35,13 @@ Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::stri
     case Claim::Kind::dead_letter:
       return connection.ask<int>("SELECT 1 FROM dead_letters WHERE id = :i AND state = 'new'",
                                  claim.id);
+    case Claim::Kind::follow_up:
+      return connection.ask<int>(
+          "SELECT 1 FROM follow_ups WHERE id = :i"
+          " AND session = (SELECT id FROM sessions WHERE key = :k)",
+          claim.id, session_key);
+    case Claim::Kind::schedule:
+      return connection.ask<int>("SELECT 1 FROM schedules WHERE claim = :c", claim.id);
     case Claim::Kind::keyed_event:
       break;
   }
@@ -54,7 +61,23 @@ void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
     case Claim::Kind::dead_letter:
       connection.run("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
       break;
+    case Claim::Kind::follow_up:
+      connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
+      break;
+    case Claim::Kind::schedule:
+      break;  // move_schedule knows where it goes on
   }
+}
+
+void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
+  if (!fired.next) {
+    connection.run("DELETE FROM schedules WHERE claim = :c", fired.claim);
+    return;
+  }
+  connection.run(
+      "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
+      " fired = fired + 1 WHERE claim = :c",
+      to_unix_ms(*fired.next), fired.claim);
 }
 
 std::int64_t inbox_size_after(const Unit& unit, std::int64_t before) {
@@ -168,25 +191,39 @@ bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
   return pending;
 }
 
+// An output that nobody waits for any more goes to the webhook, behind what is held.
+void put_behind_held(Connection& connection, std::int64_t session, std::int64_t seq) {
+  connection.run(
+      "UPDATE outputs SET delivery = CASE WHEN EXISTS (SELECT 1 FROM outputs h"
+      " WHERE h.session = :h AND h.delivery = 1) THEN 1 ELSE 2 END WHERE session = :s AND seq = :q",
+      session, session, seq);
+  connection.run(
+      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
+      " WHERE session = :s AND seq = :q AND delivery = 2",
+      session, seq);
+}
+
 void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
                    model::Timestamp now) {
   const auto alone = left_alone(encoded.unit);
   bool pending = settle_held(connection, encoded.unit, session, alone);
   for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
     const auto& output = encoded.unit.outputs[i];
-    auto delivery = output.delivery;
-    if (delivery == model::Delivery::none &&
-        std::ranges::find(alone, output.input_id) != alone.end()) {
-      delivery = model::Delivery::pending;
-    }
     connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
         " created_at, delivery) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :e)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
-        output.trace_id, output.source, to_unix_ms(output.created_at), static_cast<int>(delivery));
-    if (delivery != model::Delivery::pending) continue;
+        output.trace_id, output.source, to_unix_ms(output.created_at),
+        static_cast<int>(output.delivery));
+    if (output.delivery == model::Delivery::none &&
+        std::ranges::find(alone, output.input_id) != alone.end()) {
+      put_behind_held(connection, session, output.seq);
+      pending = true;
+    }
+    if (output.delivery != model::Delivery::pending) continue;
     pending = true;
-    connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", session, output.seq);
+    connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
+                   session, output.seq, output.withdrawable);
   }
   if (pending) wake_outbox(connection, session, now);
 }
@@ -203,6 +240,31 @@ void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_
   }
   for (const auto& id : encoded.unit.calls_cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
+  }
+}
+
+// `withdraws`: whether the session has deliveries that can be taken back.
+void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdraws) {
+  connection.run("DELETE FROM follow_ups WHERE session = :s", session);
+  if (!withdraws) return;
+  connection.run(
+      "DELETE FROM outputs WHERE session = :s AND seq IN"
+      " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
+      session, session);
+  connection.run("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
+  connection.run(
+      "DELETE FROM outbox WHERE session = :s"
+      " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE session = :t)",
+      session, session);
+}
+
+void write_follow_ups(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+  for (std::size_t i = 0; i < encoded.unit.follow_ups.size(); ++i) {
+    const auto& follow_up = encoded.unit.follow_ups[i];
+    connection.run(
+        "INSERT INTO follow_ups (id, session, trace_id, due_at, value) VALUES (:i, :s, :t, :d, :v)",
+        follow_up.id, session, follow_up.trace_id, to_unix_ms(follow_up.due_at),
+        encoded.follow_ups[i]);
   }
 }
 
@@ -233,18 +295,22 @@ bool claims_twice(const Unit& unit) {
 
 // All that a Unit leaves behind beside the row of its session.
 void write_effects(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
-                   model::Timestamp now) {
+                   bool withdraws, model::Timestamp now) {
   const Unit& unit = encoded.unit;
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : unit.claims) consume(connection, claim, now);
+  for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
   if (unit.execution_abandoned) abandon_execution(connection, session, now);
+  // Before this Unit's own outputs and follow-ups: they are younger.
+  if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, unit, session);
   write_outputs(connection, encoded, session, now);
   write_calls(connection, encoded, session);
+  write_follow_ups(connection, encoded, session);
   for (const auto& letter : unit.dead_letters) {
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
   }
-  for (const auto& answer : unit.answers) insert_answer(connection, answer);
+  for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
 }
 
 }  // namespace
@@ -266,7 +332,15 @@ EncodedUnit encode(Unit unit) {
   for (auto& call : unit.calls_started) {
     auto& request = encoded.call_requests.emplace_back();
     if (call.http) request = text_of(model::to_json(*call.http));
+    if (call.search) request = text_of(model::to_json(*call.search));
     call.http.reset();
+    call.search.reset();
+  }
+  encoded.follow_ups.reserve(unit.follow_ups.size());
+  for (auto& follow_up : unit.follow_ups) {
+    encoded.follow_ups.push_back(text_of({{"text", std::move(follow_up.text)},
+                                          {"data", std::move(follow_up.data)},
+                                          {"plan", model::to_json(follow_up.plan)}}));
   }
   unit.after.context = nullptr;
   unit.after.flow_state = nullptr;
@@ -284,6 +358,8 @@ struct UnitGroup::Candidate {
   std::vector<Asked<int>> claims{};
   StoredSession stored{};
   std::optional<Asked<std::int64_t>> inserted{};
+  std::optional<Asked<int>> withdrawable{};
+  bool withdraws = false;
 
   bool is_as_expected();
 };
@@ -303,6 +379,7 @@ bool UnitGroup::Candidate::is_as_expected() {
     const bool found = claims[i].take().has_value();
     expected = expected && found != (unit.claims[i].kind == Claim::Kind::keyed_event);
   }
+  withdraws = withdrawable && withdrawable->take().has_value();
   return expected;
 }
 
@@ -339,6 +416,12 @@ void UnitGroup::add(const EncodedUnit& encoded, Outcome& outcome) {
     candidate.claims.push_back(ask_claim(connection_, claim, encoded.key));
     claims_.insert(claim.id);
   }
+  if (unit.follow_ups_cancelled) {
+    candidate.withdrawable = connection_.ask<int>(
+        "SELECT 1 FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+        " AND withdrawable = 1 LIMIT 1",
+        encoded.key);
+  }
   candidates_.push_back(std::move(candidate));
 }
 
@@ -360,7 +443,7 @@ void UnitGroup::flush() {
   }
   for (auto& candidate : candidates_) {
     if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
-    write_effects(connection_, *candidate.encoded, candidate.stored.id, now_);
+    write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
     add_totals(candidate.encoded->unit, totals_);
   }
   candidates_.clear();
@@ -397,12 +480,13 @@ void release_outputs(Connection& connection, const std::string& key, const std::
   wake_outbox(connection, *session, now);
 }
 
-void insert_answer(Connection& connection, const NewAnswer& answer) {
+void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
   connection.run(
-      "INSERT INTO answers (input_id, status, body, expires_at) VALUES (:i, :s, :b, :e)"
+      "INSERT INTO answers (input_id, status, body, expires_at, session_key)"
+      " VALUES (:i, :s, :b, :e, :k)"
       " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
       " expires_at = excluded.expires_at",
-      answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at));
+      answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,

@@ -26,6 +26,7 @@ struct EncodedUnit {
   std::optional<std::string> profile;
   std::vector<std::optional<std::string>> output_data;    // beside unit.outputs
   std::vector<std::optional<std::string>> call_requests;  // beside unit.calls_started
+  std::vector<std::string> follow_ups;                    // beside unit.follow_ups
 };
 
 [[nodiscard]] EncodedUnit encode(Unit unit);
@@ -79,7 +80,8 @@ void mark_rescheduled(Connection& connection, const std::string& key, model::Tim
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
                      model::Timestamp now);
 
-void insert_answer(Connection& connection, const NewAnswer& answer);
+// `key`: the session's.
+void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);
 
 // Adds a dead letter; `output_seq` is set for an undelivered output.
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,

@@ -13,6 +13,10 @@ namespace conversed::store {
 // The calendar month in UTC that a quota counts in: "2026-07".
 [[nodiscard]] std::string month_of(model::Timestamp time);
 
+// What is counted. Jobs have "jobs".
+inline constexpr const char* injects_counter = "injects";
+inline constexpr const char* model_tokens_counter = "modelTokens";  // as language models count
+
 // What an organisation has used of its plan, by month. Counted by the Committer, in the transaction
 // of what is counted. Thread-safe; blocks on the disk. Errors: `unavailable`.
 class Usage {

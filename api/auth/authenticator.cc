@@ -60,8 +60,13 @@ const char* wrong(CredentialKind kind) {
 }  // namespace
 
 Authenticator::Authenticator(store::Store& store, const model::Clock& clock,
-                             const LockoutLimits& limits, JwtVerifier contact_center)
-    : store_(store), clock_(clock), contact_center_(std::move(contact_center)), lockout_(limits) {}
+                             const LockoutLimits& limits, JwtVerifier contact_center,
+                             LockoutObserver on_lockout)
+    : store_(store),
+      clock_(clock),
+      contact_center_(std::move(contact_center)),
+      lockout_(limits),
+      on_lockout_(std::move(on_lockout)) {}
 
 Result<Authenticator::Verified> Authenticator::client(const PresentedCredential& credential,
                                                       TimePoint now) {
@@ -131,7 +136,11 @@ Result<Authenticator::SignedIn> Authenticator::password(std::string_view email,
   }
   auto stored = store_.accounts().authenticate(email, password);
   if (!stored) {
-    if (stored.error().code == Errc::unauthenticated) lockout_.failed(email, address, now);
+    if (stored.error().code == Errc::unauthenticated) {
+      const auto locked_out = lockout_.failed(email, address, now);
+      if (locked_out.account && on_lockout_) on_lockout_("account", address);
+      if (locked_out.address && on_lockout_) on_lockout_("address", address);
+    }
     return model::fail(refusal(stored.error(), "the e-mail address or the password is wrong"));
   }
   lockout_.succeeded(email);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,9 +39,13 @@ class Authenticator {
   static constexpr std::chrono::seconds basic_lifetime{60};
   static constexpr std::size_t max_remembered = 16'384;  // of each kind
 
+  // Told of each lock-out, of an account or of an address, and whose wrong password was the last;
+  // on the thread of the sign-in.
+  using LockoutObserver = std::function<void(std::string_view what, std::string_view address)>;
+
   // Store and clock must outlive this. The clock tells when tokens expire.
   Authenticator(store::Store& store, const model::Clock& clock, const LockoutLimits& limits = {},
-                JwtVerifier contact_center = {});
+                JwtVerifier contact_center = {}, LockoutObserver on_lockout = {});
 
   // The user that a client of the API acts as: of its API key, its access token, or the `sub` of
   // its contact-center token, which is a user's id or e-mail address. Costs a digest when it is
@@ -92,6 +97,7 @@ class Authenticator {
   const model::Clock& clock_;
   const JwtVerifier contact_center_;
   Lockout lockout_;
+  const LockoutObserver on_lockout_;
   const KeyedDigest digest_;
   model::Guarded<Entries> clients_;
   model::Guarded<Entries> basics_;

@@ -19,9 +19,14 @@ bool Lockout::locked(std::string_view account, std::string_view address, TimePoi
           locked(addresses_, digest_({address}), limits_.address_failures, now));
 }
 
-void Lockout::failed(std::string_view account, std::string_view address, TimePoint now) {
-  count(accounts_, name_of(account), now);
-  if (limits_.address_failures > 0) count(addresses_, digest_({address}), now);
+Lockout::LockedOut Lockout::failed(std::string_view account, std::string_view address,
+                                   TimePoint now) {
+  LockedOut locked_out;
+  locked_out.account = count(accounts_, name_of(account), now) == limits_.account_failures;
+  if (limits_.address_failures > 0) {
+    locked_out.address = count(addresses_, digest_({address}), now) == limits_.address_failures;
+  }
+  return locked_out;
 }
 
 void Lockout::succeeded(std::string_view account) {
@@ -42,8 +47,9 @@ bool Lockout::locked(const model::Guarded<Names>& names, const std::string& name
   });
 }
 
-void Lockout::count(model::Guarded<Names>& names, const std::string& name, TimePoint now) const {
-  names.with([&](Names& all) {
+std::uint32_t Lockout::count(model::Guarded<Names>& names, const std::string& name,
+                             TimePoint now) const {
+  return names.with([&](Names& all) {
     auto known = all.by_name.find(name);
     if (known == all.by_name.end()) {
       if (all.entries.size() >= limits_.max_names) {
@@ -58,6 +64,7 @@ void Lockout::count(model::Guarded<Names>& names, const std::string& name, TimeP
     ++entry.failures;
     entry.last = now;
     all.entries.splice(all.entries.end(), all.entries, known->second);
+    return entry.failures;
   });
 }
 

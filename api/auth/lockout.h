@@ -34,7 +34,12 @@ class Lockout {
   explicit Lockout(const LockoutLimits& limits) : limits_(limits) {}
 
   [[nodiscard]] bool locked(std::string_view account, std::string_view address, TimePoint now);
-  void failed(std::string_view account, std::string_view address, TimePoint now);
+  // What this failure was the last one of.
+  struct LockedOut {
+    bool account = false;
+    bool address = false;
+  };
+  LockedOut failed(std::string_view account, std::string_view address, TimePoint now);
   void succeeded(std::string_view account);
 
  private:
@@ -52,7 +57,8 @@ class Lockout {
   [[nodiscard]] std::string name_of(std::string_view account) const;
   [[nodiscard]] bool locked(const model::Guarded<Names>& names, const std::string& name,
                             std::uint32_t max_failures, TimePoint now) const;
-  void count(model::Guarded<Names>& names, const std::string& name, TimePoint now) const;
+  // How many there are now.
+  std::uint32_t count(model::Guarded<Names>& names, const std::string& name, TimePoint now) const;
 
   const LockoutLimits limits_;
   const KeyedDigest digest_;

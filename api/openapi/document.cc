@@ -26,6 +26,8 @@ constexpr std::string_view about =
 
 // What any request may be refused with before, or while, its operation looks at it.
 constexpr int common_errors[] = {400, 405, 408, 413, 414, 429, 431, 500, 503};
+// A change whose outcome is not known, because the store or the queue failed over it.
+constexpr int unknown_outcome = 504;
 // What credentials bring.
 constexpr int credential_errors[] = {401, 403};
 
@@ -174,6 +176,7 @@ Value error_object(const Operation& operation, const Description& description, i
 std::set<int> errors_of(const Operation& operation, const Description& description) {
   std::set<int> statuses(description.errors.begin(), description.errors.end());
   statuses.insert(std::begin(common_errors), std::end(common_errors));
+  if (operation.method != Method::get) statuses.insert(unknown_outcome);
   if (operation.credential != Credential::open) {
     statuses.insert(std::begin(credential_errors), std::end(credential_errors));
   }

@@ -25,6 +25,16 @@ tl::unexpected<model::Error> no_endpoint() {
   return model::fail(Errc::not_found, "there is no Endpoint with this URLToken");
 }
 
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const auto byte : bytes) {
+    text += digits[byte >> 4U];
+    text += digits[byte & 0xFU];
+  }
+  return text;
+}
+
 bool goes_on(const model::Session& session, const Endpoint& endpoint, model::Timestamp now) {
   return now - session.last_activity_at <= endpoint.session_expiry;
 }
@@ -101,6 +111,10 @@ Result<std::optional<queue::AppendKey>> append_key(const Request& request,
   key.key = *header;
   key.body_hash = digest({request.body});
   return key;
+}
+
+store::AnswerKey answer_key(const queue::AppendKey& key) {
+  return {key.scope, key.key, hex(key.body_hash)};
 }
 
 }  // namespace conversed::api

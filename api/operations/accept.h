@@ -10,6 +10,7 @@
 #include "api/operations/message_body.h"
 #include "api/services.h"
 #include "queue/keyed_append.h"
+#include "store/keyed_answers.h"
 #include "store/model/assets.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
@@ -45,5 +46,8 @@ namespace conversed::api {
 // `invalid_argument` unless it has 1 to 255 printable ASCII characters.
 [[nodiscard]] model::Result<std::optional<queue::AppendKey>> append_key(
     const Request& request, const std::string& organisation_id, std::string_view route);
+
+// The same for what changes the store alone.
+[[nodiscard]] store::AnswerKey answer_key(const queue::AppendKey& key);
 
 }  // namespace conversed::api

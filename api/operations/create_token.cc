@@ -82,7 +82,7 @@ Result<store::Token> create(const Call& call, Services& services) {
   auto wanted = read_token(call);
   if (!wanted) return model::fail(wanted.error());
   auto token = services.store.assets().create_token(
-      project->id, *wanted, static_cast<std::int64_t>(services.options.quota.tokens));
+      project->id, *wanted, static_cast<std::int64_t>(services.options.quota.get().tokens));
   if (!token) return model::fail(store_error(token.error()));
   return token;
 }

@@ -124,10 +124,11 @@ void replay(Call call, Services& services, Reply reply) {
   auto letter = find(call, services);
   if (!letter) return send_error(reply, replay_dead_letter_operation, letter.error());
   if (letter->output_seq) {
+    const auto deliver = [&services, key = letter->key] {
+      if (services.deliver) services.deliver(key);
+    };
     auto done =
-        services.store.dead_letters().replay_output(letter->key.project_id, letter->id, [&] {
-          if (services.deliver) services.deliver(letter->key);
-        });
+        services.store.dead_letters().replay_output(letter->key.project_id, letter->id, deliver);
     if (!done) return send_error(reply, replay_dead_letter_operation, store_error(done.error()));
     return send_json(reply, 202, {{"_id", letter->id}});
   }
@@ -152,6 +153,7 @@ void discard(Call call, Services& services, Reply reply) {
 
 openapi::Schema state_schema() {
   std::vector<std::string_view> names;
+  names.reserve(states.size());
   for (const auto state : states) names.push_back(store::to_string(state));
   return openapi::one_of(names);
 }

@@ -9,6 +9,7 @@
 #include "api/openapi/description.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
+#include "api/operations/problems.h"
 #include "api/operations/replies.h"
 #include "flows/loader.h"
 #include "store/store.h"
@@ -54,13 +55,6 @@ Result<Source> read_source(const Request& request) {
   return source;
 }
 
-// A word that is neither of the two must not be taken for an import that is meant.
-Result<bool> read_dry_run(const Request& request) {
-  const auto text = request.parameter("dryRun").value_or("false");
-  if (text == "true" || text == "false") return text == "true";
-  return model::fail(Errc::invalid_argument, "dryRun must be true or false");
-}
-
 // The values of the environment come from whoever imports: the daemon's own is none of a project's
 // business.
 flows::Checked<model::Bundle> load(const Source& source) {
@@ -70,18 +64,6 @@ flows::Checked<model::Bundle> load(const Source& source) {
                               if (value == source.environment.end()) return std::nullopt;
                               return value->get<std::string>();
                             });
-}
-
-json to_json(const flows::Problems& problems) {
-  json list = json::array();
-  for (const flows::Problem& problem : problems) {
-    list.push_back({{"file", problem.file},
-                    {"line", problem.place.line},
-                    {"column", problem.place.column},
-                    {"path", problem.path},
-                    {"message", problem.message}});
-  }
-  return list;
 }
 
 // Its own projects take a projectAdmin of the project, new ones one of the organisation.
@@ -107,7 +89,7 @@ Result<std::optional<store::ProjectInfo>> check_role(Services& services, const P
 Result<void> check_tokens(Services& services, const Principal& principal,
                           const std::optional<store::ProjectInfo>& project,
                           const model::Bundle& bundle) {
-  const auto quota = services.options.quota.tokens;
+  const auto quota = services.options.quota.get().tokens;
   if (quota == 0 || bundle.tokens.empty()) return {};
   auto used = services.store.assets().count_tokens(principal.organisation_id);
   if (!used) return model::fail(store_error(used.error()));
@@ -141,8 +123,9 @@ void import(Call call, Services& services, Reply reply) {
     if (!room) return send_error(reply, import_operation, room.error());
     return send_json(reply, status::ok, {{"problems", json::array()}});
   }
-  auto report = services.store.assets().import_bundle(call.principal->organisation_id, *bundle,
-                                                      {.tokens = services.options.quota.tokens});
+  auto report = services.store.assets().import_bundle(
+      call.principal->organisation_id, *bundle, {.tokens = services.options.quota.get().tokens},
+      call.principal->user_id);
   if (!report) return send_error(reply, import_operation, store_error(report.error()));
   send_json(reply, status::ok, *report);
 }

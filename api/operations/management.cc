@@ -77,6 +77,12 @@ Result<void> may_touch_password(const Principal& principal, const store::User& u
                      "the role platformAdmin is needed for the password of one who has it");
 }
 
+Result<bool> read_dry_run(const Request& request) {
+  const auto text = request.parameter("dryRun").value_or("false");
+  if (text == "true" || text == "false") return text == "true";
+  return model::fail(Errc::invalid_argument, "dryRun must be true or false");
+}
+
 Result<json> read_object(const Request& request) {
   if (request.body.empty()) return model::fail(Errc::invalid_argument, "a JSON body is required");
   auto object = model::parse_json(request.body);

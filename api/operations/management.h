@@ -44,6 +44,10 @@ namespace conversed::api {
 [[nodiscard]] model::Result<void> may_touch_password(const Principal& principal,
                                                      const store::User& user);
 
+// The query parameter `dryRun`; default false. A word that is neither of the two must not be taken
+// for a request that is meant: `invalid_argument`.
+[[nodiscard]] model::Result<bool> read_dry_run(const Request& request);
+
 // The body as a JSON object. `invalid_argument` for anything else.
 [[nodiscard]] model::Result<nlohmann::json> read_object(const Request& request);
 

@@ -111,10 +111,11 @@ model::Error reset_error() {
 void reset_session(Call call, Services& services, Reply reply) {
   auto key = read_key(call, services);
   if (!key) return send_error(reply, reset_session_operation, key.error());
-  auto done = services.store.sessions().reset(*key, [&](const store::Sessions::WasReset& was) {
+  const auto tell = [&services, key = *key](const store::Sessions::WasReset& was) {
     if (!was.ended_input.empty()) services.waiters.fail(was.ended_input, reset_error());
-    if (was.outputs_released && services.deliver) services.deliver(*key);
-  });
+    if (was.outputs_released && services.deliver) services.deliver(key);
+  };
+  auto done = services.store.sessions().reset(*key, tell);
   if (!done) {
     const bool missing = done.error().code == Errc::not_found;
     return send_error(reply, reset_session_operation,

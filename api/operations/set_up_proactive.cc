@@ -23,22 +23,10 @@ using model::Errc;
 using model::Error;
 using model::Result;
 
-constexpr int steps = 3;  // the tenant, the journey, the Flow
-
 struct Wanted {
   model::Job job;
   store::Jobs::Creation creation;
 };
-
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const auto byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
-  return text;
-}
 
 Result<Wanted> read_wanted(const Call& call, Services& services) {
   auto id = id_of(call, "projectId");
@@ -53,18 +41,18 @@ Result<Wanted> read_wanted(const Call& call, Services& services) {
   Wanted wanted;
   wanted.job = {.id = model::new_id(),
                 .project_id = project->id,
-                .type = "proactiveSetup",
+                .type = std::string(model::proactive_setup),
                 .name = "Set-up of proactive follow-up",
-                .total_steps = steps,
+                .total_steps = static_cast<int>(model::proactive_setup_steps.size()),
                 .fail_reason = {},
                 .data = nullptr,
                 .created_at = services.clock.now(),
                 .changed_at = services.clock.now()};
   wanted.creation.organisation_id = project->organisation_id;
-  wanted.creation.max_per_month = static_cast<std::int64_t>(services.options.quota.jobs_per_month);
+  wanted.creation.max_per_month =
+      static_cast<std::int64_t>(services.options.quota.get().jobs_per_month);
   if (*key) {
-    wanted.creation.keyed =
-        store::KeyedAnswer{{(*key)->scope, (*key)->key, hex((*key)->body_hash)}, {}};
+    wanted.creation.keyed = store::KeyedAnswer{answer_key(**key), {}};
   }
   return wanted;
 }

@@ -8,6 +8,7 @@
 namespace conversed::api {
 
 Value task_value(const model::Job& job) {
+  const auto step = model::step_name(job);
   return {{"_id", job.id},
           {"status", model::to_string(job.state)},
           {"type", job.type},
@@ -15,6 +16,7 @@ Value task_value(const model::Job& job) {
           {"name", job.name},
           {"currentStep", job.current_step},
           {"totalStep", job.total_steps},
+          {"stepName", step.empty() ? Value(nullptr) : Value(step)},
           {"failReason", job.fail_reason.empty() ? Value(nullptr) : Value(job.fail_reason)},
           {"data", job.data},
           {"createdAt", unix_seconds(job.created_at)},
@@ -40,6 +42,7 @@ openapi::Schema task_schema() {
                                {"name", text()},
                                {"currentStep", integer(0)},
                                {"totalStep", integer(0)},
+                               {"stepName", nullable(text(1))},
                                {"failReason", nullable(text())},
                                {"data", anything()},
                                {"createdAt", unix_time()},

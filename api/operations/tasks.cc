@@ -125,11 +125,12 @@ Result<std::vector<std::string>> read_projects(const Call& call, Services& servi
 }
 
 Document document_of(store::Page<Job>&& page) {
-  ListShape shape{.json = ListShape::Json::object,
-                  .item = "item",
-                  .columns = {"_id", "status", "type", "progress", "name", "currentStep",
-                              "totalStep", "failReason", "data", "createdAt", "lastChangedAt"},
-                  .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
+  ListShape shape{
+      .json = ListShape::Json::object,
+      .item = "item",
+      .columns = {"_id", "status", "type", "progress", "name", "currentStep", "totalStep",
+                  "stepName", "failReason", "data", "createdAt", "lastChangedAt"},
+      .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
   Value items = Value::array();
   for (const Job& job : page.items) items.push_back(task_value(job));
   return {.name = "tasks", .value = std::move(items), .list = std::move(shape)};
@@ -192,21 +193,25 @@ openapi::Answer task_answer(std::string description) {
           .content = openapi::representations("task", task_schema())};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_of(std::string_view tag, std::string_view operation) {
   using namespace openapi;
   auto parameters = page_parameters(store::Jobs::sort_fields());
   parameters.push_back(query_parameter("status", "Only tasks of this status.", task_status()));
   parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
-  return {.tag = "Tasks",
+  return {.tag = tag,
           .summary = "List tasks",
           .parameters = std::move(parameters),
-          .answers = {list_answer({.operation = list_tasks_operation.id,
+          .answers = {list_answer({.operation = operation,
                                    .description = "A page of them, the newest first.",
                                    .json = ListShape::Json::object,
                                    .root = "tasks",
                                    .item_element = "item",
                                    .item = task_schema()})},
           .errors = {404}};
+}
+
+openapi::Description describe_list() {
+  return describe_list_of("Tasks", list_tasks_operation.id);
 }
 
 openapi::Description describe_show() {
@@ -224,6 +229,21 @@ openapi::Description describe_cancel() {
           .parameters = {task_parameter()},
           .answers = {task_answer("The task, cancelled or being cancelled.")},
           .errors = {404, 409}};
+}
+
+// Below /management they are the same.
+openapi::Description as_managed(openapi::Description description) {
+  description.tag = "Management";
+  return description;
+}
+openapi::Description describe_managed_list() {
+  return describe_list_of("Management", manage_tasks_operation.id);
+}
+openapi::Description describe_managed_show() {
+  return as_managed(describe_show());
+}
+openapi::Description describe_managed_cancel() {
+  return as_managed(describe_cancel());
 }
 
 }  // namespace
@@ -251,5 +271,30 @@ constinit const Operation cancel_task_operation{.id = "cancelTask",
                                                 .role = Role::proactive_admin,
                                                 .run = cancel,
                                                 .describe = describe_cancel};
+
+// The same for operators, with a password in place of a key.
+constinit const Operation manage_tasks_operation{.id = "manageTasks",
+                                                 .method = Method::get,
+                                                 .path = "/management/tasks",
+                                                 .credential = Credential::basic,
+                                                 .role = Role::member,
+                                                 .run = list,
+                                                 .describe = describe_managed_list};
+
+constinit const Operation manage_task_operation{.id = "manageTask",
+                                                .method = Method::get,
+                                                .path = "/management/tasks/{taskId}",
+                                                .credential = Credential::basic,
+                                                .role = Role::member,
+                                                .run = show,
+                                                .describe = describe_managed_show};
+
+constinit const Operation manage_cancel_task_operation{.id = "manageCancelTask",
+                                                       .method = Method::post,
+                                                       .path = "/management/tasks/{taskId}/cancel",
+                                                       .credential = Credential::basic,
+                                                       .role = Role::proactive_admin,
+                                                       .run = cancel,
+                                                       .describe = describe_managed_cancel};
 
 }  // namespace conversed::api

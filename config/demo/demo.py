@@ -3,7 +3,9 @@
 
 The demo starts a daemon on the embedded default, a webhook receiver and a slow order desk, shows the transcript as it
 happens, kills the daemon with -9 in the middle, and then counts: exit 0 only if nothing was lost, doubled or out of
-order. With --serve it leaves a daemon up with the same project and prints the curl lines to try.
+order. In the end proactive follow-up is set up, with its progress shown; the customer falls silent, is followed up, and
+cancels the next follow-up by an answer. With --serve it leaves a daemon up with the same project and prints the curl lines
+to try.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import http.server
 import json
 import pathlib
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -24,8 +27,10 @@ from webhook_receiver import Receiver  # noqa: E402
 
 SECRET = "whsec_dGhlIHNob3AncyBzZWNyZXQgb2YgdGhlIGRlbW8="
 CRM_TOKEN = "crm-token-of-the-demo"
+PROVISIONING_TOKEN = "provisioning-token-of-the-demo"
 CRM_IN_BUNDLE = "http://127.0.0.1:9101"
 USER, SESSION = "ann", "ann-1"
+FOLLOW_UP = "Is there anything else that I can do for you?"
 SCANS = 40
 SCANS_BEFORE_KILL = 15
 PLACES = ["Hamburg", "Bremen", "Hanover", "Kassel", "Frankfurt", "Mannheim", "Karlsruhe", "Basel"]
@@ -48,7 +53,7 @@ class Screen:
 
 
 class OrderDesk:
-    """The upstream that the Flow asks: checks its bearer token and takes a second and a half for an answer."""
+    """The upstreams: the one that the Flow asks takes a second and a half for an answer, provisioning a second."""
 
     def __init__(self):
         desk = self
@@ -66,6 +71,15 @@ class OrderDesk:
                 self.end_headers()
                 self.wfile.write(body)
 
+            def do_POST(self):
+                """The service that the tenants of proactive follow-up are announced to."""
+                self.rfile.read(int(self.headers["Content-Length"]))
+                desk.waiting.wait(1)
+                known = self.headers["Authorization"] == f"Bearer {PROVISIONING_TOKEN}"
+                self.send_response(201 if known else 401)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
             def log_message(self, *_):
                 pass
 
@@ -82,7 +96,8 @@ class Shop:
         self.screen = screen
         self.desk = OrderDesk()
         self.receiver = Receiver(SECRET)
-        self.daemon = Daemon(binaries, folder, port=port, environment={
+        provisioning = f'{{url: "{self.desk.url}/tenants", token: "{PROVISIONING_TOKEN}"}}'
+        self.daemon = Daemon(binaries, folder, f"proactive: {{provisioning: {provisioning}}}\n", port=port, environment={
             "CRM_TOKEN": CRM_TOKEN, "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET})
         self.accepted = []
         self.answers = []
@@ -93,7 +108,9 @@ class Shop:
         if not (self.daemon.folder / "data" / "store.db").exists():
             self.daemon.init()
         self.start()
-        self.url_token = self.daemon.ctl("import", str(bundle))["endpoints"][0]["urlToken"]
+        report = self.daemon.ctl("import", str(bundle))
+        self.project = report["project"]["_id"]
+        self.url_token = report["endpoints"][0]["urlToken"]
         self.key = self.daemon.ctl("apikey", "create", "--name", "shop systems")["key"]
 
     def start(self):
@@ -133,6 +150,20 @@ class Shop:
             self.retry_pause.wait(0.05)
 
     retry_pause = threading.Event()  # never set: a wait that ends by its time
+
+    def set_up_follow_up(self):
+        """Has the set-up job run, with its progress as an operator sees it; whether it ended well."""
+        status, job, _ = self.daemon.request("POST", f"/v2.0/projects/{self.project}/settings/proactive/setup",
+                                             headers={"X-API-Key": self.key})
+        if status != 201:
+            raise SystemExit(f"set-up refused: {status} {job}")
+        watched = subprocess.run([self.daemon.binaries / "conversectl", "--url",
+                                  f"http://127.0.0.1:{self.daemon.ports['api']}", "jobs", "watch", job["_id"]],
+                                 env=self.daemon.environment, check=False)
+        return watched.returncode == 0
+
+    def follow_ups(self):
+        return [text for text in self.delivered_texts() if text == FOLLOW_UP]
 
     def delivered_texts(self):
         seen = {}
@@ -191,7 +222,29 @@ def play(shop):
     shop.say("lots")
     shop.say("5")
     shop.daemon.wait_idle()
-    return check(shop)
+    seen = check(shop)
+    seen.update(fall_silent(shop))
+    return seen
+
+
+def fall_silent(shop):
+    """The customer goes quiet and is followed up; then says something, and is left alone."""
+    show = shop.screen.show
+    show("note", "an operator sets up proactive follow-up, and watches: conversectl jobs watch")
+    done = shop.set_up_follow_up()
+    shop.say("Let me think")
+    show("note", "the customer falls silent")
+    shop.receiver.wait_for(lambda _: shop.follow_ups(), 30)
+    shop.say("One moment, please")
+    show("note", "the next follow-up waits by now; the customer is quicker")
+    shop.say("No, that is all. Bye!")
+    before = len(shop.follow_ups())
+    shop.receiver.wait_for(lambda _: len(shop.follow_ups()) > before, 5)
+    return {
+        "the set-up of proactive follow-up ended done": done,
+        "the silent customer was followed up once": len(shop.follow_ups()) == 1,
+        "the answer cancelled the next follow-up": len(shop.follow_ups()) == before,
+    }
 
 
 def check(shop):

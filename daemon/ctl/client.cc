@@ -15,8 +15,6 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-constexpr long timeout_seconds = 60;
-
 std::size_t collect(char* data, std::size_t size, std::size_t count, void* out) {
   static_cast<std::string*>(out)->append(data, size * count);
   return size * count;
@@ -61,7 +59,8 @@ Result<void> Client::sign_in() {
 }
 
 Result<Answer> Client::request(std::string_view method, const std::string& path,
-                               const nlohmann::json& body, Credentials credentials) {
+                               const nlohmann::json& body, Credentials credentials,
+                               std::chrono::seconds wait) {
   if (credentials == Credentials::basic) {
     if (auto ready = sign_in(); !ready) return fail(ready.error());
   }
@@ -74,7 +73,7 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   std::string received;
   curl_easy_setopt(curl, CURLOPT_URL, address.c_str());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method_name.c_str());
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT, timeout_seconds);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT, static_cast<long>(wait.count()));
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
@@ -108,8 +107,8 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
 }
 
 Result<nlohmann::json> Client::manage(std::string_view method, const std::string& path,
-                                      const nlohmann::json& body) {
-  auto answer = request(method, path, body, Credentials::basic);
+                                      const nlohmann::json& body, std::chrono::seconds wait) {
+  auto answer = request(method, path, body, Credentials::basic, wait);
   if (!answer) return fail(answer.error());
   if (answer->status >= 400) return fail(error_of(*answer));
   return std::move(answer->body);

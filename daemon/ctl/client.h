@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -34,16 +35,20 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Sends a request and waits up to a minute. `unavailable` when nothing answers; every HTTP status
-  // is an Answer.
+  static constexpr std::chrono::seconds usual_wait{60};
+
+  // Sends a request and waits for its answer. `unavailable` when nothing answers in time; every
+  // HTTP status is an Answer.
   [[nodiscard]] model::Result<Answer> request(std::string_view method, const std::string& path,
-                                              const nlohmann::json& body, Credentials credentials);
+                                              const nlohmann::json& body, Credentials credentials,
+                                              std::chrono::seconds wait = usual_wait);
 
   // As `request` by Basic, but a status of 400 and above is an Error whose message is the daemon's
   // `detail`, with its traceId and, for a bundle, one line a problem.
   [[nodiscard]] model::Result<nlohmann::json> manage(std::string_view method,
                                                      const std::string& path,
-                                                     const nlohmann::json& body = nullptr);
+                                                     const nlohmann::json& body = nullptr,
+                                                     std::chrono::seconds wait = usual_wait);
 
   [[nodiscard]] const Options& options() const { return options_; }
 

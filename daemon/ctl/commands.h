@@ -16,17 +16,39 @@ namespace conversed::ctl {
 using Action = std::function<int(Client&)>;
 
 // Each adds its subcommands to `app`; a chosen one sets `action`. `action` must outlive the parse.
-void add_project_commands(CLI::App& app, Action& action);       // import, apikey
+void add_project_commands(CLI::App& app, Action& action);       // import, export, apikey
 void add_account_commands(CLI::App& app, Action& action);       // user, oauth-client, organisation
 void add_conversation_commands(CLI::App& app, Action& action);  // inject, chat, sessions
 void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
+void add_data_commands(CLI::App& app, Action& action);          // backup, restore, rotate-key, users-data
 void add_flow_commands(CLI::App& app, Action& action);          // flow check, graph, test
+void add_version_commands(CLI::App& flow, Action& action);      // flow versions, diff, rollback
+void add_connection_commands(CLI::App& app, Action& action);    // connections
+void add_job_commands(CLI::App& app, Action& action);           // jobs
+void add_schedule_commands(CLI::App& app, Action& action);      // schedules
 void add_status_command(CLI::App& app, Action& action);         // status
+
+// When something is to be injected that is not to come at once.
+struct Times {
+  std::string at;  // at most one of the first three
+  std::string in;
+  std::string cron;
+  std::string timezone;
+  bool preview = false;
+  [[nodiscard]] bool later() const { return !at.empty() || !in.empty() || !cron.empty(); }
+};
+// `times` must outlive the parse.
+void add_time_options(CLI::App& command, Times& times);
+int inject_later(Client& client, const nlohmann::json& message, const Times& times);
 
 // `conversectl chat`: a conversation in the terminal. Everything the Flow says is shown as it
 // comes, what injects and follow-ups say, too. Ends with the input.
 int chat(Client& client, const std::string& url_token, const std::string& user_id,
          const std::string& session_id);
+
+// The whole text of a file, a pipe among them. `not_found`: there is none, it is a folder, or it
+// can't be read to its end; the message names it.
+[[nodiscard]] model::Result<std::string> read_file(const std::string& path);
 
 // Prints the error to stderr and gives the exit code of a failed command.
 int failed(const model::Error& error);

@@ -19,6 +19,7 @@ struct Arguments {
   std::string data;
   std::string project;
   int limit = 50;
+  Times times;
 };
 
 std::string session_query(const Arguments& args) {
@@ -37,6 +38,10 @@ int inject(Client& client, const Arguments& args) {
     auto data = model::parse_json(args.data);
     if (!data) return failed({model::Errc::invalid_argument, "--data: " + data.error().message});
     body["data"] = std::move(*data);
+  }
+  if (args.times.later()) return inject_later(client, body, args.times);
+  if (args.times.preview) {
+    return failed({model::Errc::invalid_argument, "--preview goes with --at, --in or --cron"});
   }
   auto answer = client.manage("POST", "/management/inject", body);
   if (!answer) return failed(answer.error());
@@ -94,6 +99,7 @@ void add_conversation_commands(CLI::App& app, Action& action) {
   add_session_options(*inject_command, args);
   inject_command->add_option("--text", args->text, "The text");
   inject_command->add_option("--data", args->data, "The data, as JSON");
+  add_time_options(*inject_command, args->times);
   inject_command->callback(
       [args, &action] { action = [args](Client& client) { return inject(client, *args); }; });
 

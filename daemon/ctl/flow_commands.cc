@@ -1,14 +1,13 @@
-// conversectl flow: tools for designers. They need no daemon: what they work on is files.
+// conversectl flow: tools for designers. Those in this file need no daemon: they work on files.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <sstream>
+#include <utility>
 
 #include "daemon/ctl/commands.h"
 #include "flows/flow.h"
@@ -22,16 +21,6 @@ namespace {
 
 using flows::tools::Severity;
 
-std::optional<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-int unreadable(const std::string& path) {
-  return failed({model::Errc::not_found, path + ": can't be read; is the path right?"});
-}
-
 // A `${NAME}` that is not set here is set where the bundle is imported: something that is a URL as
 // well as a text stands for it.
 std::optional<std::string> any_value(std::string_view name) {
@@ -43,8 +32,8 @@ int check(const std::vector<std::string>& paths, bool strict, bool json) {
   bool good = true;
   auto report = nlohmann::json::array();
   for (const auto& path : paths) {
-    const auto text = read_text(path);
-    if (!text) return unreadable(path);
+    const auto text = read_file(path);
+    if (!text) return failed(text.error());
     const auto findings = flows::tools::check_bundle(*text, path, any_value);
     for (const auto& finding : findings) {
       const bool is_error = finding.severity == Severity::error;
@@ -80,8 +69,8 @@ int draw(const std::string& dot) {
 }
 
 int graph(const std::string& path, const std::string& name, const std::string& format) {
-  const auto text = read_text(path);
-  if (!text) return unreadable(path);
+  const auto text = read_file(path);
+  if (!text) return failed(text.error());
   const auto bundle = flows::load_bundle(*text, path, any_value);
   if (!bundle) {
     return failed({model::Errc::invalid_argument, flows::to_string(bundle.error())});
@@ -110,15 +99,24 @@ void print(const flows::tools::SuiteResult& suite) {
   }
 }
 
+flows::tools::SuiteResult run_file(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return {.file = path, .problems = {{"", {}, "", text.error().message}}, .tests = {}};
+  const auto folder = std::filesystem::path(path).parent_path();
+  return flows::tools::run_flow_tests(
+      *text, path, [&](const std::string& name) -> std::optional<std::string> {
+        auto bundle = read_file(folder / name);
+        return bundle ? std::optional(std::move(*bundle)) : std::nullopt;
+      });
+}
+
+// A file that can't be read fails as one whose tests do: the others run, and the results of all are
+// written.
 int test(const std::vector<std::string>& paths, const std::string& junit) {
   std::vector<flows::tools::SuiteResult> suites;
   bool passed = true;
   for (const auto& path : paths) {
-    const auto text = read_text(path);
-    if (!text) return unreadable(path);
-    const auto folder = std::filesystem::path(path).parent_path();
-    suites.push_back(flows::tools::run_flow_tests(
-        *text, path, [&](const std::string& name) { return read_text(folder / name); }));
+    suites.push_back(run_file(path));
     passed = passed && suites.back().passed();
     print(suites.back());
   }
@@ -133,7 +131,8 @@ int test(const std::vector<std::string>& paths, const std::string& junit) {
 }  // namespace
 
 void add_flow_commands(CLI::App& app, Action& action) {
-  auto* flow = app.add_subcommand("flow", "Checks, draws and tests Flows; needs no daemon");
+  auto* flow = app.add_subcommand(
+      "flow", "Checks, draws and tests Flows of files; versions of those of the daemon");
   flow->require_subcommand(1);
 
   struct Asked {
@@ -170,6 +169,7 @@ void add_flow_commands(CLI::App& app, Action& action) {
   testing->add_option("--junit", asked->junit, "Write the results to this file as JUnit's XML");
   testing->callback(
       [asked, &action] { action = [asked](Client&) { return test(asked->paths, asked->junit); }; });
+  add_version_commands(*flow, action);
 }
 
 }  // namespace conversed::ctl

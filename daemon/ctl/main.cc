@@ -27,7 +27,11 @@ int main(int argc, char** argv) {
   add_account_commands(app, action);
   add_conversation_commands(app, action);
   add_dead_letter_commands(app, action);
+  add_data_commands(app, action);
   add_flow_commands(app, action);
+  add_connection_commands(app, action);
+  add_job_commands(app, action);
+  add_schedule_commands(app, action);
   add_status_command(app, action);
   try {
     app.parse(argc, argv);

@@ -1,12 +1,14 @@
-// conversectl import, apikey.
+// conversectl import, export, apikey.
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/lookup.h"
 
 namespace conversed::ctl {
 namespace {
@@ -39,13 +41,10 @@ void print_import(const nlohmann::json& report) {
 }
 
 int import_bundle(Client& client, const std::string& path, bool check_only) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return failed({model::Errc::not_found, path + ": can't be read; is the path right?"});
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto text = read_file(path);
+  if (!text) return failed(text.error());
   const nlohmann::json body{
-      {"file", path}, {"text", text}, {"environment", referenced_environment(text)}};
+      {"file", path}, {"text", *text}, {"environment", referenced_environment(*text)}};
   auto report = client.manage(
       "POST", check_only ? "/management/import?dryRun=true" : "/management/import", body);
   if (!report) return failed(report.error());
@@ -55,6 +54,34 @@ int import_bundle(Client& client, const std::string& path, bool check_only) {
     std::cout << path << ": no problems\n";
   } else {
     print_import(*report);
+  }
+  return 0;
+}
+
+// The bundle goes to the output or the file, and what is to be known of it to stderr.
+int export_project(Client& client, const std::string& name, const std::string& path) {
+  auto project = find_item(client, "/management/projects", "project", name);
+  if (!project) return failed(project.error());
+  auto bundle =
+      client.manage("GET", "/management/projects/" + encode(project->value("_id", "")) + "/export");
+  if (!bundle) return failed(bundle.error());
+  const auto text = bundle->value("text", "");
+  if (!path.empty()) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    if (!file.flush()) return failed({model::Errc::unavailable, path + ": can't be written"});
+  }
+  if (client.options().json) {
+    std::cout << bundle->dump() << "\n";
+    return 0;
+  }
+  if (path.empty()) std::cout << text;
+  for (const auto& variable : bundle->at("variables")) {
+    std::cerr << "An import needs " << variable.get<std::string>() << " in its environment\n";
+  }
+  for (const auto& problem : bundle->at("problems")) {
+    std::cerr << "An import would refuse line " << problem.at("line") << ": "
+              << problem.value("path", "") << ": " << problem.value("message", "") << "\n";
   }
   return 0;
 }
@@ -115,6 +142,14 @@ void add_project_commands(CLI::App& app, Action& action) {
     action = [args](Client& client) { return import_bundle(client, args->first, args->flag); };
   });
 
+  auto* exporting = app.add_subcommand(
+      "export", "Print a project as a bundle that imports to the same; secrets as ${NAME}");
+  exporting->add_option("PROJECT", args->first, "The project's name or id")->required();
+  exporting->add_option("-o,--output", args->name, "Write to this file instead");
+  exporting->callback([args, &action] {
+    action = [args](Client& client) { return export_project(client, args->first, args->name); };
+  });
+
   auto* apikey =
       app.add_subcommand("apikey", "API keys of the organisation")->require_subcommand(1);
   auto* create = apikey->add_subcommand("create", "Make a key and print it, once");
@@ -131,6 +166,25 @@ void add_project_commands(CLI::App& app, Action& action) {
   revoke->callback([args, &action] {
     action = [args](Client& client) { return revoke_key(client, args->first); };
   });
+}
+
+model::Result<std::string> read_file(const std::string& path) {
+  std::error_code unknown;  // then opening it says so
+  if (std::filesystem::is_directory(path, unknown)) {
+    return model::fail(model::Errc::not_found, path + ": is a folder; name a file in it");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  std::array<char, 16 * 1024> part;
+  // Not by iterators of the buffer: those throw where a read fails, the stream remembers it.
+  while (file) {
+    file.read(part.data(), part.size());
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad() || !file.eof()) {
+    return model::fail(model::Errc::not_found, path + ": can't be read; is the path right?");
+  }
+  return text;
 }
 
 int failed(const model::Error& error) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "store/text/utf8.h"
+
 // Strings as JavaScript sees them, kept as JSON keeps them. JavaScript counts UTF-16 code units;
 // the bytes here are UTF-8 in which half of a surrogate pair, which slicing can leave behind, is
 // written like any other code point of its size (WTF-8). Halves that meet again become the
@@ -11,12 +13,9 @@
 // take any bytes: a byte that is not UTF-8 counts as one U+FFFD. Pure, thread-safe.
 namespace conversed::flows::expression {
 
-struct CodePoint {
-  char32_t code;      // may be a surrogate
-  std::size_t bytes;  // 1 to 4; where the source ends, 0
-};
-
-[[nodiscard]] CodePoint decode(std::string_view text, std::size_t at);
+using conversed::text::append_code;
+using conversed::text::CodePoint;
+using conversed::text::decode;
 
 [[nodiscard]] bool is_ascii(std::string_view text);
 
@@ -25,8 +24,6 @@ struct CodePoint {
 
 // The number of UTF-16 code units.
 [[nodiscard]] std::size_t unit_length(std::string_view text);
-
-void append_code(std::string& out, char32_t code);
 
 // Appends, joining a high surrogate at the end of `out` with a low one at the start of `piece`.
 void append_text(std::string& out, std::string_view piece);

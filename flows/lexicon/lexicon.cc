@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "flows/expression/text.h"
-#include "flows/lexicon/words.h"
+#include "store/text/words.h"
 
 namespace conversed::flows::lexicon {
 namespace {
@@ -89,17 +90,18 @@ class Lexicon::Index {
 
   void add(const std::string& phrase, std::uint32_t entry, std::uint32_t number) {
     State state = 0;
-    for (const auto& part : words_of(phrase, max_phrase)) {
+    for (const auto& part : text::words_of(phrase, max_phrase)) {
       const WordId id = words_.emplace(part.text, static_cast<WordId>(words_.size())).first->second;
       const auto [to, fresh] = steps_.emplace(key(state, id), static_cast<State>(heads_.size()));
       if (fresh) heads_.push_back(none);
       state = to->second;
     }
     if (state == 0) return;  // nothing but punctuation: there is nothing to find it by
-    for (auto at = heads_[state]; at != none; at = endings_[at].next) {
-      if (endings_[at].entry == entry) return;  // two spellings of it fold to the same
-    }
-    endings_.push_back({entry, number, heads_[state]});
+    // Entries come one after the other, so a phrase of this one that ends here is the chain's head;
+    // to walk through the chain would make a phrase that n entries share cost n² steps.
+    const auto head = heads_[state];
+    if (head != none && endings_[head].entry == entry) return;  // two spellings fold to the same
+    endings_.push_back({entry, number, head});
     heads_[state] = static_cast<std::uint32_t>(endings_.size() - 1);
   }
 
@@ -120,7 +122,7 @@ Lexicon::~Lexicon() = default;
 // One search of one text. One use.
 class Search {
  public:
-  explicit Search(std::string_view text) : words_(words_of(text, max_words)) {}
+  explicit Search(std::string_view text) : words_(text::words_of(text, max_words)) {}
 
   void look_in(const Lexicon& lexicon) {
     std::vector<WordId> ids;
@@ -132,71 +134,107 @@ class Search {
         state = lexicon.index_->step(state, ids[at]);
         if (state == none) break;
         if (lexicon.index_->ending_at(state) != none) {
-          hits_.push_back({&lexicon, state, first, at + 1});
+          stretches_.push_back({&lexicon, state, first, at + 1});
         }
       }
     }
   }
 
-  nlohmann::json slots() {
+  std::vector<Hit> hits(std::size_t most) {
     choose();
-    count();
-    nlohmann::json slots = nlohmann::json::object();
-    for (const auto& hit : hits_) {
-      const auto& index = *hit.lexicon->index_;
-      for (auto at = index.ending_at(hit.state); at != none; at = index.ending(at).next) {
-        put(slots, hit, index.ending(at));
-      }
+    std::vector<Hit> hits;
+    for (const auto& picked : pick(most)) {
+      const Stretch& stretch = *picked.stretch;
+      const Entry& entry = stretch.lexicon->entries()[picked.ending->entry];
+      const auto phrase = picked.ending->phrase;
+      hits.push_back({.lexicon = stretch.lexicon,
+                      .entry = &entry,
+                      .phrase = phrase == 0 ? &entry.main_keyphrase : &entry.keyphrases[phrase - 1],
+                      .count = 0,
+                      .negated = negated(stretch),
+                      .begin = words_[stretch.first].begin,
+                      .end = words_[stretch.end - 1].end});
     }
-    return slots;
+    count(hits);
+    return hits;
   }
 
  private:
-  struct Hit {
+  using Ending = Lexicon::Index::Ending;
+
+  // Words of the text that are a phrase of a lexicon; of how many entries doesn't show yet.
+  struct Stretch {
     const Lexicon* lexicon;
     State state;
     std::size_t first;  // words, as in words_
     std::size_t end;
   };
+  struct Picked {
+    const Stretch* stretch;
+    const Ending* ending;
+  };
 
-  // Of hits that overlap leaves the longest; equal stretches, of several lexicons, all stay.
+  // Of stretches that overlap leaves the longest; equal ones, of several lexicons, all stay. Those
+  // of most words come first, then those that begin first.
   void choose() {
-    std::ranges::stable_sort(hits_, [](const Hit& a, const Hit& b) {
+    std::ranges::stable_sort(stretches_, [](const Stretch& a, const Stretch& b) {
       const auto long_a = a.end - a.first;
       const auto long_b = b.end - b.first;
       return long_a != long_b ? long_a > long_b : a.first < b.first;
     });
-    std::vector<std::size_t> taken(words_.size(), 0);  // by which stretch, from 1
-    std::vector<Hit> chosen;
-    for (const auto& hit : hits_) {
-      const std::size_t by = hit.first + 1;
+    taken_.assign(words_.size(), 0);
+    std::vector<Stretch> chosen;
+    for (const auto& stretch : stretches_) {
+      const std::size_t by = stretch.first + 1;
+      const std::size_t last = stretch.end - 1;
       // A stretch that was taken is at least as long as this one: if its ends are free, or are of
       // the same stretch, all of it is.
-      const bool free = taken[hit.first] == 0 && taken[hit.end - 1] == 0;
-      const bool same = taken[hit.first] == by && taken[hit.end - 1] == by &&
-                        (hit.end == words_.size() || taken[hit.end] != by);
+      const bool free = taken_[stretch.first] == 0 && taken_[last] == 0;
+      const bool same = taken_[stretch.first] == by && taken_[last] == by &&
+                        (stretch.end == words_.size() || taken_[stretch.end] != by);
       if (!free && !same) continue;
-      for (std::size_t at = hit.first; at < hit.end; ++at) taken[at] = by;
-      chosen.push_back(hit);
+      for (std::size_t at = stretch.first; at < stretch.end; ++at) taken_[at] = by;
+      chosen.push_back(stretch);
     }
-    std::ranges::stable_sort(chosen, {}, &Hit::first);
-    hits_ = std::move(chosen);
-    taken_ = std::move(taken);
+    stretches_ = std::move(chosen);
   }
 
-  void count() {
-    for (const auto& hit : hits_) {
-      const auto& index = *hit.lexicon->index_;
-      for (auto at = index.ending_at(hit.state); at != none; at = index.ending(at).next) {
-        ++counts_[&hit.lexicon->entries()[index.ending(at).entry]];
+  // The entries of the first stretches, up to `most`, in the text's order. What many entries share
+  // and a text repeats would else be their product.
+  [[nodiscard]] std::vector<Picked> pick(std::size_t most) const {
+    std::vector<Picked> picked;
+    for (const auto& stretch : stretches_) {
+      const auto& index = *stretch.lexicon->index_;
+      auto at = index.ending_at(stretch.state);
+      for (; at != none && picked.size() < most; at = index.ending(at).next) {
+        picked.push_back({&stretch, &index.ending(at)});
       }
     }
+    std::ranges::stable_sort(picked, {}, [](const Picked& one) { return one.stretch->first; });
+    return picked;
+  }
+
+  // Each phrase that was found is looked at once, however often it stands in the text.
+  void count(std::vector<Hit>& hits) const {
+    std::unordered_map<const Entry*, std::int64_t> counts;
+    for (const auto& hit : hits) counts.emplace(hit.entry, 0);
+    std::map<std::pair<const Lexicon*, State>, std::int64_t> phrases;
+    for (const auto& stretch : stretches_) ++phrases[{stretch.lexicon, stretch.state}];
+    for (const auto& [phrase, times] : phrases) {
+      const auto& [lexicon, state] = phrase;
+      const auto& index = *lexicon->index_;
+      for (auto at = index.ending_at(state); at != none; at = index.ending(at).next) {
+        const auto found = counts.find(&lexicon->entries()[index.ending(at).entry]);
+        if (found != counts.end()) found->second += times;
+      }
+    }
+    for (auto& hit : hits) hit.count = counts.at(hit.entry);
   }
 
   // Whether one of the few words before it, in its clause, turns it round.
-  [[nodiscard]] bool negated(const Hit& hit) const {
+  [[nodiscard]] bool negated(const Stretch& stretch) const {
     constexpr std::size_t reach = 3;
-    for (std::size_t at = hit.first; at > 0 && hit.first - at < reach; --at) {
+    for (std::size_t at = stretch.first; at > 0 && stretch.first - at < reach; --at) {
       if (words_[at].new_clause || taken_[at - 1] != 0) return false;
       const auto& word = words_[at - 1].text;
       if (is_negation(word)) return true;
@@ -205,33 +243,29 @@ class Search {
     return false;
   }
 
-  void put(nlohmann::json& slots, const Hit& hit, const Lexicon::Index::Ending& ending) const {
-    const Entry& entry = hit.lexicon->entries()[ending.entry];
-    const nlohmann::json found = {
-        {"keyphrase", entry.main_keyphrase},
-        {"synonym",
-         ending.phrase == 0 ? entry.main_keyphrase : entry.keyphrases[ending.phrase - 1]},
-        {"lower", expression::to_lower(entry.main_keyphrase)},
-        {"count", counts_.at(&entry)},
-        {"neg", negated(hit)},
-        {"data", entry.data},
-        {"offset", {{"start", words_[hit.first].begin}, {"end", words_[hit.end - 1].end}}},
-        {"lexiconId", hit.lexicon->id()}};
-    if (entry.slots.empty()) slots[hit.lexicon->name()].push_back(found);
-    for (const auto& slot : entry.slots) slots[slot].push_back(found);
-  }
-
-  const std::vector<Word> words_;
-  std::vector<Hit> hits_;
-  std::vector<std::size_t> taken_;
-  std::unordered_map<const Entry*, std::int64_t> counts_;
+  const std::vector<text::Word> words_;
+  std::vector<Stretch> stretches_;
+  std::vector<std::size_t> taken_;  // of each word: by which stretch, from 1
 };
 
-nlohmann::json find_slots(std::string_view text, std::span<const Lexicon* const> lexicons) {
-  if (lexicons.empty()) return nlohmann::json::object();
+std::vector<Hit> find_keyphrases(std::string_view text, std::span<const Lexicon* const> lexicons,
+                                 std::size_t most) {
+  if (lexicons.empty()) return {};
   Search search(text);
   for (const Lexicon* lexicon : lexicons) search.look_in(*lexicon);
-  return search.slots();
+  return search.hits(most);
+}
+
+nlohmann::json to_json(const Hit& hit) {
+  const std::string& main = hit.entry->main_keyphrase;
+  return {{"keyphrase", main},
+          {"synonym", *hit.phrase},
+          {"lower", expression::to_lower(main)},
+          {"count", hit.count},
+          {"neg", hit.negated},
+          {"data", hit.entry->data},
+          {"offset", {{"start", hit.begin}, {"end", hit.end}}},
+          {"lexiconId", hit.lexicon->id()}};
 }
 
 }  // namespace conversed::flows::lexicon

@@ -42,15 +42,34 @@ class Lexicon {
   const std::unique_ptr<const Index> index_;
 };
 
-// The keyphrases of the lexicons in a text, as `input.slots` holds them: a slot's name → its hits
-// in the text's order, each `{keyphrase, synonym, lower, count, neg, data, offset: {start, end},
-// lexiconId}`. Phrases are compared over whole words (see words.h). Where hits overlap, the one of
-// more words wins, then the one that begins first; phrases that are the same in several entries hit
-// all of them. `synonym` is the phrase of the entry that was found, `keyphrase` its main one,
-// `lower` that in lower case, `count` how often the entry was found in the text, `neg` whether a
-// negation stands before it. Offsets count UTF-16 code units. Of a longer text the first 2000 words
-// are searched. An empty object if there is nothing. Thread-safe.
-[[nodiscard]] nlohmann::json find_slots(std::string_view text,
-                                        std::span<const Lexicon* const> lexicons);
+// An entry that was found in a text. Refers to its Lexicon, which must outlive it.
+struct Hit {
+  const Lexicon* lexicon = nullptr;
+  const Entry* entry = nullptr;
+  const std::string* phrase = nullptr;  // of the entry: the one that was found
+  std::int64_t count = 0;               // how often the entry was found in the text
+  bool negated = false;                 // a negation stands before it
+  std::size_t begin = 0;                // in the text, in UTF-16 code units
+  std::size_t end = 0;
+
+  // The slots that it fills; at least one.
+  [[nodiscard]] std::span<const std::string> slots() const {
+    return entry->slots.empty() ? std::span(&lexicon->name(), 1) : std::span(entry->slots);
+  }
+};
+
+// What the lexicons know of a text, in its order. Phrases are compared over whole words (see
+// words.h). Where hits overlap, the one of more words wins, then the one that begins first; phrases
+// that are the same in several entries hit all of them. At most `most` hits are given: those of
+// most words, then those that begin first; `count` counts the others, too. Of a longer text the
+// first 2000 words are searched. Thread-safe.
+[[nodiscard]] std::vector<Hit> find_keyphrases(std::string_view text,
+                                               std::span<const Lexicon* const> lexicons,
+                                               std::size_t most);
+
+// The hit as `input.slots` holds it: `{keyphrase, synonym, lower, count, neg, data, offset: {start,
+// end}, lexiconId}`. `synonym` is the phrase that was found, `keyphrase` the entry's main one,
+// `lower` that in lower case. Holds a copy of the entry's data, of whatever size it is.
+[[nodiscard]] nlohmann::json to_json(const Hit& hit);
 
 }  // namespace conversed::flows::lexicon

@@ -10,7 +10,7 @@
 
 #include "flows/expression/text.h"
 #include "flows/fields.h"
-#include "flows/lexicon/words.h"
+#include "store/text/words.h"
 
 namespace conversed::flows {
 namespace {
@@ -225,7 +225,7 @@ std::optional<std::string> read_date(std::string_view text, DateOrder order,
   const auto day = std::chrono::floor<days>(today);
   if (const auto date = numeric_date(text, order, day)) return date_text(*date);
   constexpr std::size_t most_words = 5;
-  const auto phrase = lexicon::phrase_of(text, most_words);
+  const auto phrase = text::phrase_of(text, most_words);
   const auto named = std::ranges::find(day_names, phrase, &DayName::name);
   if (named == day_names.end()) return std::nullopt;
   return date_text(year_month_day(day + days(named->days_ahead)));
@@ -233,7 +233,7 @@ std::optional<std::string> read_date(std::string_view text, DateOrder order,
 
 std::optional<std::string> read_time(std::string_view text) {
   constexpr std::size_t most_words = 6;
-  auto words = lexicon::words_of(text, most_words);
+  auto words = text::words_of(text, most_words);
   if (words.size() == 1 && (words[0].text == "noon" || words[0].text == "mittag")) return "12:00";
   if (words.size() == 1 && (words[0].text == "midnight" || words[0].text == "mitternacht")) {
     return "00:00";

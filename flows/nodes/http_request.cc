@@ -2,12 +2,14 @@
 #include <array>
 
 #include "flows/node_types.h"
+#include "flows/nodes/on_error.h"
 
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds default_timeout = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
+
+constexpr std::string_view connection_deleted = "connection_deleted";
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
@@ -45,9 +47,9 @@ struct Request {
   std::vector<std::pair<std::string, expression::Template>> headers;
   std::optional<expression::JsonTemplate> body;
   std::optional<expression::Path> store_in;
-  std::chrono::milliseconds timeout{};
+  std::optional<std::chrono::milliseconds> timeout;
   int retries = 0;
-  std::optional<NodeIndex> on_error;
+  OnError on_error;
 };
 
 class HttpRequestNode final : public Node {
@@ -59,35 +61,36 @@ class HttpRequestNode final : public Node {
     if (!request_.connection.empty()) {
       const auto known = turn.assets().connection_ids.find(request_.connection);
       if (known == turn.assets().connection_ids.end()) {
-        return failed(turn, "connection_deleted",
-                      "the Connection '" + request_.connection + "' does not exist any more", 0);
+        return request_.on_error.connection_deleted(turn, request_.connection);
       }
       call.connection_id = known->second;
     }
     call.method = request_.method;
     call.url = encode_rest(request_.url.render(turn.scope()));
     if (!is_http_url(call.url)) {
-      return failed(turn, "invalid_url", "the URL is no absolute http or https URL", 0);
+      return request_.on_error.failed(turn, "invalid_url",
+                                      "the URL is no absolute http or https URL");
     }
     bool has_content_type = false;
     for (const auto& [name, value] : request_.headers) {
       std::string rendered = value.render(turn.scope());
       if (has_control_characters(rendered)) {
-        return failed(turn, "invalid_header",
-                      "the value of the header '" + name + "' has control characters", 0);
+        return request_.on_error.failed(
+            turn, "invalid_header",
+            "the value of the header '" + name + "' has control characters");
       }
       has_content_type = has_content_type || is_content_type(name);
       call.headers.emplace_back(name, std::move(rendered));
     }
     if (request_.body) add_body(turn, call, has_content_type);
-    call.timeout = request_.timeout;
+    call.timeout = request_.timeout.value_or(turn.limits().call_timeout);
     call.retries = request_.retries;
     return CallUpstream{std::move(call)};
   }
 
   Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
     if (!result.error_code.empty()) {
-      return failed(turn, result.error_code, result.error_message, result.status);
+      return request_.on_error.failed(turn, result, request_.connection);
     }
     if (request_.store_in) {
       if (auto done = turn.assign(*request_.store_in, result.body); !done) {
@@ -112,15 +115,6 @@ class HttpRequestNode final : public Node {
     }
   }
 
-  Result<Step> failed(Turn& turn, std::string_view code, const std::string& message,
-                      int status) const {
-    if (!request_.on_error) {
-      return turn.failure(model::Errc::bad_upstream, std::string(code) + ": " + message);
-    }
-    turn.set_input_error(code, message, status);
-    return Jump{*request_.on_error};
-  }
-
   const Request request_;
 };
 
@@ -142,11 +136,13 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                   .headers = config.headers("headers"),
                   .body = config.json_template("body"),
                   .store_in = config.path("storeIn"),
-                  .timeout = config.duration("timeout", default_timeout,
-                                             std::chrono::milliseconds(1), longest_timeout),
+                  .timeout = std::nullopt,
                   .retries = config.integer("retries", 0, 0, 10),
-                  .on_error = std::nullopt};
-  if (config.has("onError")) request.on_error = config.branch("onError");
+                  .on_error = OnError(config)};
+  if (config.has("timeout")) {
+    request.timeout =
+        config.duration("timeout", std::nullopt, std::chrono::milliseconds(1), longest_timeout);
+  }
   if (request.body && (request.method == "GET" || request.method == "HEAD")) {
     config.problem("body", "a " + request.method + " request has no body");
   }
@@ -160,11 +156,10 @@ constexpr NodeField fields[]{
     {"headers", "texts to templates", "Further headers."},
     {"body", "JSON template", "A text is sent as it is, everything else as JSON."},
     {"storeIn", "path", "Where the answer's body goes: its value if it is JSON, else its text."},
-    {"timeout", "duration", "Of one attempt, at most 5m; default 10s."},
+    {"timeout", "duration",
+     "Of one attempt, at most 5m; default: the setting `calls.timeout`, 10s."},
     {"retries", "number", "Further attempts after the first, 0 to 10; default 0."},
-    {"onError", "nodes",
-     "Run if the call fails, with `input.error` = `{code, message, status}`; then the Flow goes "
-     "on. Without it a failed call fails the execution."}};
+    OnError::field};
 
 }  // namespace
 

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "flows/expression/text.h"
-#include "flows/lexicon/words.h"
 #include "flows/node_types.h"
 #include "flows/nodes/answers.h"
 #include "flows/regex.h"
+#include "store/text/words.h"
 
 namespace conversed::flows {
 namespace {
@@ -46,7 +46,7 @@ struct Asking {
 };
 
 bool is_among(const std::vector<std::string>& phrases, std::string_view text) {
-  const auto phrase = lexicon::phrase_of(text);
+  const auto phrase = text::phrase_of(text);
   return !phrase.empty() && std::ranges::find(phrases, phrase) != phrases.end();
 }
 
@@ -170,11 +170,16 @@ std::vector<std::string> phrases(NodeConfig& config, std::string_view field,
                                  std::span<const std::string_view> otherwise) {
   std::vector<std::string> list(otherwise.begin(), otherwise.end());
   if (config.has(field)) list = config.names(field);
-  for (auto& phrase : list) phrase = lexicon::phrase_of(phrase);
+  for (auto& phrase : list) {
+    auto folded = text::phrase_of(phrase);
+    if (folded.empty()) config.import_problem(field, "'" + phrase + "' has no words to compare");
+    phrase = std::move(folded);
+  }
   return list;
 }
 
-// Fields that one type needs and others have no use for.
+// Fields that one type needs and others have no use for. Those that are of no use were ignored
+// once, so stored Flows may have them.
 void check_type_fields(NodeConfig& config, const Asking& asking) {
   struct Rule {
     std::string_view field;
@@ -194,7 +199,7 @@ void check_type_fields(NodeConfig& config, const Asking& asking) {
       config.problem(field, message + "'");
     } else if (asking.type != type && config.has(field)) {
       message.append("'").append(field).append("' is for questions of type ").append(type);
-      config.problem(field, message + " only");
+      config.import_problem(field, message + " only");
     }
   }
 }
@@ -203,7 +208,7 @@ void read_escape(NodeConfig& config, Asking& asking) {
   asking.escape = phrases(config, "escape", {});
   if (config.has("escapeIf")) asking.escape_if = config.condition("escapeIf");
   if (config.has("onEscape") && asking.escape.empty() && !asking.escape_if) {
-    config.problem("onEscape", "is never run without 'escape' or 'escapeIf'");
+    config.import_problem("onEscape", "is never run without 'escape' or 'escapeIf'");
   }
   asking.on_escape = config.has("onEscape") ? config.branch("onEscape") : config.next();
 }
@@ -261,7 +266,8 @@ constexpr NodeField fields[]{
     {"escapeIf", "expression", "Likewise, asked of each input, such as `input.data.back`."},
     {"onEscape", "nodes", "Run then, with nothing stored; then the Flow goes on."},
     {"slot", "name", "For `keyphrase`: the slot of `input.slots` whose first keyphrase is taken."},
-    {"pattern", "regular expression", "For `regex`: what the whole text has to fit."},
+    {"pattern", "regular expression",
+     "For `regex`: what the whole text has to fit; none of more than 4 KiB does."},
     {"dateOrder", "dayFirst or monthFirst",
      "For `date`: what `1/2/2027` means; default `dayFirst`. With dots the day is first always."},
     {"timezone", "name", "For `date`: where it is today, such as Europe/Berlin; default UTC."},

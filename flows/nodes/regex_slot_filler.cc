@@ -63,7 +63,8 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
 
 constexpr NodeField fields[]{
     {"pattern", "regular expression",
-     "In Perl's and Java's syntax, at most 1000 bytes; found anywhere in `input.text`. Required."},
+     "In Perl's and Java's syntax, at most 1000 bytes; found in the first 4 KiB of `input.text`. "
+     "Required."},
     {"slot", "name", "The slot of `input.slots` that gets the hits, at most 20. Required."},
     {"group", "number", "Which parentheses hold the keyphrase; default 0: all that fits."},
     {"ignoreCase", "true or false", "Default true."},

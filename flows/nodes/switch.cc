@@ -1,8 +1,8 @@
 // Takes the way whose text is the value's.
 #include <unordered_map>
 
-#include "flows/lexicon/words.h"
 #include "flows/node_types.h"
+#include "store/text/words.h"
 
 namespace conversed::flows {
 namespace {
@@ -25,7 +25,7 @@ class SwitchNode final : public Node {
   Result<Step> run(Turn& turn) const override {
     const auto value = on_.evaluate(turn.scope());
     auto text = value ? case_of(*value) : std::nullopt;
-    if (text && loosely_) text = lexicon::phrase_of(*text);
+    if (text && loosely_) text = text::phrase_of(*text);
     const auto found = text ? cases_.find(*text) : cases_.end();
     return Jump{found == cases_.end() ? default_ : found->second};
   }
@@ -55,7 +55,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   const bool loosely = config.flag("ignoreCase", false);
   SwitchNode::Cases cases;
   for (auto& [text, to] : config.branches("cases")) {
-    const std::string compared = loosely ? lexicon::phrase_of(text) : text;
+    const std::string compared = loosely ? text::phrase_of(text) : text;
     if (compared.empty() && loosely) {
       config.problem("cases", "the case '" + text + "' has no words to compare");
     } else if (!cases.emplace(compared, to).second) {

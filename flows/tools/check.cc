@@ -19,9 +19,10 @@ using Names = std::set<std::string, std::less<>>;
 using Kind = Flow::Use::Kind;
 
 // What `input` holds (see flows/README.md).
-constexpr std::array<std::string_view, 16> input_members{
-    "URLToken",  "answer", "channel", "currentTime", "data", "error",   "execution", "inputId",
-    "sessionId", "slots",  "source",  "state",       "text", "traceId", "type",      "userId"};
+constexpr std::array<std::string_view, 17> input_members{
+    "URLToken",  "answer",  "channel",   "currentTime", "data",   "error",
+    "execution", "inputId", "sessionId", "slots",       "source", "state",
+    "text",      "traceId", "tool",      "type",        "userId"};
 
 // The first name of a path: `cart` of `context.cart.items[0]`.
 std::string first_name(std::string_view path) {
@@ -38,22 +39,28 @@ class Checker {
   void check() {
     compile_flows();
     for (const auto& [view, flow] : flows_) collect(*flow);
-    for (const auto& [view, flow] : flows_) {
-      check_ways(view, *flow);
-      check_names(view, *flow);
+    Names run;  // by Endpoints
+    for (const auto& endpoint : items("endpoints")) {
+      if (const auto* flow = endpoint.find("flow"); flow != nullptr && flow->is_text()) {
+        run.insert(flow->text());
+      }
+    }
+    std::vector<const Flow*> all;
+    for (const auto& [view, flow] : flows_) all.push_back(flow.get());
+    const auto reach = reach_of(all, run);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      check_ways(*all[i], reach[i]);
+      check_names(*all[i]);
     }
     check_unused("connections", "Connection", used_[Kind::connection]);
+    check_unused("knowledgeStores", "knowledge store", used_[Kind::knowledge]);
     Names lexicons = used_[Kind::lexicon];
     for (const auto& [view, flow] : flows_) {
       lexicons.insert(flow->lexicons().begin(), flow->lexicons().end());
     }
     check_unused("lexicons", "lexicon", lexicons);
     Names entered = used_[Kind::flow];
-    for (const auto& endpoint : items("endpoints")) {
-      if (const auto* flow = endpoint.find("flow"); flow != nullptr && flow->is_text()) {
-        entered.insert(flow->text());
-      }
-    }
+    entered.merge(run);
     if (!items("endpoints").empty()) check_unused("flows", "Flow", entered);
   }
 
@@ -94,20 +101,19 @@ class Checker {
     }
   }
 
-  void check_ways(const Located*, const Flow& flow) {
-    const Reach reach = reach_of(flow);
+  void check_ways(const Flow& flow, const Reach& reach) {
+    bool named_circle = false;
     for (std::size_t i = 0; i < flow.slots().size(); ++i) {
       const auto& slot = flow.slots()[i];
       if (!reach.reached[i] && first_of_stretch(flow, reach, i)) {
         warn(slot.outline.place, flow, slot.address, "nothing leads to this Node");
-      } else if (reach.reached[i] && !reach.ends[i] && !named_circle_) {
+      } else if (reach.reached[i] && !reach.ends[i] && !named_circle) {
         warn(slot.outline.place, flow, slot.address,
              "a circle without a way out: from here the Flow neither ends nor waits, and each Turn "
              "fails at its limit");
-        named_circle_ = true;
+        named_circle = true;
       }
     }
-    named_circle_ = false;
   }
 
   // Of Nodes one after the other that are not reached the first alone is named.
@@ -121,7 +127,7 @@ class Checker {
     return true;
   }
 
-  void check_names(const Located*, const Flow& flow) {
+  void check_names(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
       for (const auto& read : slot.outline.reads) check_read(flow, slot, read);
       for (const auto& use : slot.outline.uses) {
@@ -180,7 +186,6 @@ class Checker {
   Names context_;
   Names profile_;
   Names filled_;
-  bool named_circle_ = false;
 };
 
 std::vector<Finding> findings(Severity severity, Problems problems) {

@@ -94,6 +94,7 @@ class Conversation {
   void take(const TestStep& step) {
     outputs_.clear();
     calls_ = json::array();
+    searches_ = json::array();
     log_.clear();
     error_.clear();
     if (step.kind == TestStep::Kind::advance) return advance(step);
@@ -153,14 +154,62 @@ class Conversation {
       std::move(effects->outputs.begin(), effects->outputs.end(), std::back_inserter(outputs_));
       std::move(effects->log.begin(), effects->log.end(), std::back_inserter(log_));
       if (!effects->call) return;
-      if (!effects->call->http) {
-        due_at_ = effects->call->due_at.value_or(now_);
+      if (effects->call->due_at) {
+        due_at_ = *effects->call->due_at;
         return;
       }
-      auto answer = ask(*effects->call, place);
+      auto answer =
+          effects->call->http ? ask(*effects->call, place) : search(*effects->call, place);
       if (!answer) return;
       event = std::move(*answer);
     }
+  }
+
+  // The first stub that fits and has answered fewer times than it is there for.
+  template <typename Stubs, typename Fits>
+  auto first_that(const Stubs& of_test, const Stubs& of_file, const Fits& fits) {
+    const typename Stubs::value_type* found = nullptr;
+    for (const auto* list : {&of_test, &of_file}) {
+      for (const auto& stub : *list) {
+        if (found == nullptr && (stub.times == 0 || used_[&stub] < stub.times) && fits(stub)) {
+          found = &stub;
+        }
+      }
+    }
+    if (found != nullptr) ++used_[found];
+    return found;
+  }
+
+  model::Event result_event(model::CallResult result) {
+    auto event = new_event(model::EventType::call_result);
+    event.result = std::move(result);
+    return event;
+  }
+
+  std::optional<model::Event> search(const model::PendingCall& call, Place place) {
+    const auto& query = *call.search;
+    searches_.push_back({{"store", query.store},
+                         {"sources", query.sources},
+                         {"query", query.text},
+                         {"limit", query.limit}});
+    const auto* found =
+        first_that(test_.searches, stage_.file.searches, [&](const SearchStub& stub) {
+          return (stub.store.empty() || stub.store == query.store) &&
+                 (stub.query.empty() || text_fits(query.text, stub.query));
+        });
+    if (found == nullptr) {
+      fail(place, "no stub under 'searches' fits '" + query.text + "' in " + query.store);
+      return std::nullopt;
+    }
+    json hits = json::array();
+    for (const auto& hit : found->hits) {
+      if (hits.size() < query.limit) hits.push_back(hit);
+    }
+    return result_event({.call_id = call.id,
+                         .status = found->error.empty() ? 200 : 0,
+                         .body = {{"hits", std::move(hits)}},
+                         .error_code = found->error,
+                         .error_message = found->error});
   }
 
   // The result of the first stub that fits.
@@ -169,31 +218,26 @@ class Conversation {
     json body = json::parse(http.body, nullptr, false);
     if (body.is_discarded()) body = http.body;
     calls_.push_back({{"method", http.method}, {"url", http.url}, {"body", body}});
-    const auto fits = [&](const Stub& stub) {
+    const auto* found = first_that(test_.stubs, stage_.file.stubs, [&](const Stub& stub) {
       return (stub.method.empty() || stub.method == http.method) &&
-             (stub.url.empty() || text_fits(http.url, stub.url));
-    };
-    const Stub* found = nullptr;
-    for (const auto* list : {&test_.stubs, &stage_.file.stubs}) {
-      const auto at = std::find_if(list->begin(), list->end(), fits);
-      if (found == nullptr && at != list->end()) found = &*at;
-    }
+             (stub.url.empty() || text_fits(http.url, stub.url)) &&
+             (!stub.of_model || http.to_model);
+    });
     if (found == nullptr) {
       fail(place, "no stub under 'calls' fits " + http.method + ' ' + http.url);
       return std::nullopt;
     }
-    auto event = new_event(model::EventType::call_result);
     model::CallResult result{.call_id = call.id,
                              .status = found->error.empty() ? found->status : 0,
                              .body = found->body,
                              .error_code = found->error,
-                             .error_message = found->error};
+                             .error_message = found->error,
+                             .model_tokens = http.to_model ? found->tokens : 0};
     if (found->error.empty() && found->status >= 400) {
       result.error_code = "status";
       result.error_message = "the upstream answered with status " + std::to_string(found->status);
     }
-    event.result = std::move(result);
-    return event;
+    return result_event(std::move(result));
   }
 
   // Where the Flow waits; empty if it has ended.
@@ -230,6 +274,7 @@ class Conversation {
     if (!expected.context.is_null()) expect("context", session_.context, expected.context);
     if (!expected.profile.is_null()) expect("profile", profile_.data, expected.profile);
     if (!expected.calls.is_null()) expect("calls", calls_, expected.calls);
+    if (!expected.searches.is_null()) expect("searches", searches_, expected.searches);
     if (expected.node) expect("node", waits_at(), *expected.node);
     if (expected.state) {
       const json& state = session_.flow_state;
@@ -250,10 +295,12 @@ class Conversation {
   model::Profile profile_;
   model::Timestamp due_at_{};  // of the timer that the session waits for
   int events_ = 0;
+  std::map<const void*, std::int64_t> used_;  // how often each stub has answered
 
   // Since the step began.
   std::vector<model::Output> outputs_;
   json calls_ = json::array();
+  json searches_ = json::array();
   std::vector<std::string> log_;
   std::string error_;
   std::vector<Failure> failures_;

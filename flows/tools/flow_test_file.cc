@@ -6,6 +6,7 @@
 
 #include "flows/fields.h"
 #include "flows/source.h"
+#include "flows/tools/match.h"
 
 namespace conversed::flows::tools {
 namespace {
@@ -16,6 +17,16 @@ using std::chrono::milliseconds;
 // A day in the middle of a year, a Tuesday at ten: nothing happens by chance of the calendar.
 constexpr std::int64_t default_now = 1'781'604'000'000;  // 2026-06-16 10:00 UTC
 constexpr milliseconds longest = std::chrono::hours(24 * 366);
+
+// Texts that are expected, at any depth, may be regular expressions.
+void check_patterns(const View& view) {
+  const Located& value = view.value();
+  if (value.is_text()) {
+    if (auto wrong = wrong_pattern(value.text())) view.problem(std::move(*wrong));
+  }
+  for (std::size_t i = 0; i < value.items().size(); ++i) check_patterns(view.item(i));
+  for (const auto& member : value.members()) check_patterns(view.member(member));
+}
 
 json value_of(const Fields& fields, std::string_view name) {
   const auto found = fields.find(name);
@@ -34,22 +45,83 @@ std::optional<std::string> text_of(const Fields& fields, std::string_view name) 
   return found ? found->text() : std::nullopt;
 }
 
+std::int64_t count_of(const Fields& fields, std::string_view name, std::int64_t least) {
+  constexpr std::int64_t most = 1'000'000'000;
+  const auto found = fields.find(name);
+  return found ? found->integer(least, most).value_or(0) : 0;
+}
+
+// A text that the model says, or a list of tools that it asks for; as its server would put it.
+json model_answer(const View& view) {
+  json message = {{"role", "assistant"}, {"content", nullptr}};
+  if (!view.value().is_array()) {
+    message["content"] = view.text().value_or("");
+  } else {
+    json calls = json::array();
+    for (std::size_t i = 0; i < view.value().items().size(); ++i) {
+      const Fields fields(view.item(i), {"tool", "arguments"});
+      json arguments = value_of(fields, "arguments");
+      if (arguments.is_null()) arguments = json::object();
+      // A text stands for what is no JSON.
+      const std::string text =
+          arguments.is_string() ? arguments.get<std::string>() : arguments.dump();
+      calls.push_back({{"id", "call_" + std::to_string(i + 1)},
+                       {"type", "function"},
+                       {"function", {{"name", fields.text("tool")}, {"arguments", text}}}});
+    }
+    message["tool_calls"] = std::move(calls);
+  }
+  return {{"choices", {{{"index", 0}, {"message", std::move(message)}}}}};
+}
+
+SearchStub read_search_stub(const View& view) {
+  const Fields fields(view, {"store", "query", "hits", "error", "times"});
+  SearchStub stub;
+  stub.store = text_of(fields, "store").value_or("");
+  stub.query = text_of(fields, "query").value_or("");
+  fields.each("hits", [&](const View& item) {
+    json hit = {{"id", "chunk" + std::to_string(stub.hits.size() + 1)},
+                {"source", ""},
+                {"text", ""},
+                {"data", nullptr},
+                {"score", 0.5}};
+    if (item.value().is_text()) {
+      hit["text"] = item.value().text();
+    } else {
+      const Fields parts(item, {"id", "source", "text", "data", "score"});
+      hit.update(item.value().to_json());
+    }
+    stub.hits.push_back(std::move(hit));
+  });
+  stub.error = text_of(fields, "error").value_or("");
+  stub.times = count_of(fields, "times", 1);
+  return stub;
+}
+
 Stub read_stub(const View& view) {
-  const Fields fields(view, {"method", "url", "status", "body", "error"});
+  const Fields fields(view, {"method", "url", "status", "body", "error", "llm", "tokens", "times"});
   Stub stub;
   stub.method = text_of(fields, "method").value_or("");
   stub.url = text_of(fields, "url").value_or("");
+  if (const auto url = fields.find("url")) check_patterns(*url);
   if (const auto status = fields.find("status")) {
     stub.status = static_cast<int>(status->integer(100, 599).value_or(200));
   }
   stub.body = value_of(fields, "body");
+  if (const auto llm = fields.find("llm")) {
+    if (fields.find("body")) llm->problem("a stub has a body or the answer of a model");
+    stub.of_model = true;
+    stub.body = model_answer(*llm);
+  }
   stub.error = text_of(fields, "error").value_or("");
+  stub.tokens = count_of(fields, "tokens", 0);
+  stub.times = count_of(fields, "times", 1);
   return stub;
 }
 
 Expectation read_expectation(const View& view) {
-  const Fields fields(
-      view, {"text", "data", "context", "profile", "calls", "node", "state", "error", "log"});
+  const Fields fields(view, {"text", "data", "context", "profile", "calls", "searches", "node",
+                             "state", "error", "log"});
   Expectation expected;
   expected.place = view.value().place();
   if (const auto text = fields.find("text")) {
@@ -61,10 +133,14 @@ Expectation read_expectation(const View& view) {
       if (auto one = text->item(i).text()) expected.text->push_back(std::move(*one));
     }
   }
+  for (const auto* name : {"text", "data", "context", "profile", "calls", "node", "state", "log"}) {
+    if (const auto found = fields.find(name)) check_patterns(*found);
+  }
   if (const auto data = fields.find("data")) expected.data = data->value().to_json();
   expected.context = object_of(fields, "context");
   expected.profile = object_of(fields, "profile");
   expected.calls = value_of(fields, "calls");
+  expected.searches = value_of(fields, "searches");
   expected.node = text_of(fields, "node");
   expected.state = text_of(fields, "state");
   expected.error = text_of(fields, "error");
@@ -120,13 +196,15 @@ TestStep read_step(const View& view) {
 }
 
 TestCase read_case(const View& view) {
-  const Fields fields(view, {"name", "context", "profile", "calls", "steps"});
+  const Fields fields(view, {"name", "context", "profile", "calls", "searches", "steps"});
   TestCase test;
   test.name = fields.name("name");
   test.place = view.value().place();
   if (fields.find("context")) test.context = object_of(fields, "context");
   if (fields.find("profile")) test.profile = object_of(fields, "profile");
   fields.each("calls", [&](const View& item) { test.stubs.push_back(read_stub(item)); });
+  fields.each("searches",
+              [&](const View& item) { test.searches.push_back(read_search_stub(item)); });
   if (!fields.find("steps")) view.problem("'steps' is missing");
   fields.each("steps", [&](const View& item) { test.steps.push_back(read_step(item)); });
   return test;
@@ -139,7 +217,8 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
   if (!located) return tl::unexpected<Problems>(std::move(located.error()));
   Report report{file_name};
   const View root(*located, report);
-  const Fields fields(root, {"bundle", "endpoint", "flow", "environment", "now", "calls", "tests"});
+  const Fields fields(
+      root, {"bundle", "endpoint", "flow", "environment", "now", "calls", "searches", "tests"});
   TestFile file;
   file.bundle = fields.text("bundle");
   file.endpoint = text_of(fields, "endpoint").value_or("");
@@ -156,7 +235,13 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
     }
   }
   fields.each("calls", [&](const View& item) { file.stubs.push_back(read_stub(item)); });
-  if (!fields.find("tests")) root.problem("'tests' is missing");
+  fields.each("searches",
+              [&](const View& item) { file.searches.push_back(read_search_stub(item)); });
+  const auto tests = fields.find("tests");
+  if (!tests) root.problem("'tests' is missing");
+  if (tests && tests->value().is_array() && tests->value().items().empty()) {
+    tests->problem("there are no tests");
+  }
   fields.each("tests", [&](const View& item) { file.tests.push_back(read_case(item)); });
   if (report.size() > 0) return tl::unexpected<Problems>(report.take());
   return file;

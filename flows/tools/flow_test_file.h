@@ -13,13 +13,25 @@
 
 namespace conversed::flows::tools {
 
-// The answer of an upstream that is not asked.
+// The answer of an upstream, or of a language model, that is not asked.
 struct Stub {
   std::string method;  // empty: any
   std::string url;     // fits as text_fits says; empty: any
   int status = 200;
   nlohmann::json body;
-  std::string error;  // instead of an answer: `timeout`, `refused`, ...
+  std::string error;      // instead of an answer: `timeout`, `refused`, ...
+  bool of_model = false;  // fits calls to language models only
+  std::int64_t tokens = 0;
+  std::int64_t times = 0;  // calls of one conversation that it answers; 0: all
+};
+
+// What a search in knowledge finds.
+struct SearchStub {
+  std::string store;  // empty: any
+  std::string query;  // fits as text_fits says; empty: any
+  nlohmann::json hits = nlohmann::json::array();
+  std::string error;       // instead of hits
+  std::int64_t times = 0;  // as above
 };
 
 // What has to be so after a step; what is not mentioned may be anything.
@@ -29,7 +41,8 @@ struct Expectation {
   std::optional<nlohmann::json> data;            // a list, likewise; null for none
   nlohmann::json context;                        // null, or members as `difference` takes them
   nlohmann::json profile;
-  nlohmann::json calls;             // a list of `{method, url, body, ...}`
+  nlohmann::json calls;             // a list of `{method, url, body}`
+  nlohmann::json searches;          // a list of `{store, sources, query, limit}`
   std::optional<std::string> node;  // address at which the Flow waits; empty: it has ended
   std::optional<std::string> state;
   std::optional<std::string> error;  // the Turn fails, with this in its message
@@ -51,7 +64,8 @@ struct TestCase {
   Place place;
   nlohmann::json context = nlohmann::json::object();
   nlohmann::json profile = nlohmann::json::object();
-  std::vector<Stub> stubs;  // before those of the file; the first that fits answers
+  std::vector<Stub> stubs;           // before those of the file; the first that fits answers
+  std::vector<SearchStub> searches;  // likewise
   std::vector<TestStep> steps;
 };
 
@@ -62,6 +76,7 @@ struct TestFile {
   std::map<std::string, std::string, std::less<>> environment;
   model::Timestamp now{};
   std::vector<Stub> stubs;
+  std::vector<SearchStub> searches;
   std::vector<TestCase> tests;
 };
 

@@ -7,6 +7,12 @@ namespace {
 
 using nlohmann::json;
 
+// What stands between the slashes.
+std::optional<std::string_view> pattern_of(std::string_view expected) {
+  if (expected.size() < 3 || expected.front() != '/' || expected.back() != '/') return std::nullopt;
+  return expected.substr(1, expected.size() - 2);
+}
+
 std::string shown(const json& value) {
   constexpr std::size_t most = 300;
   std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -54,9 +60,19 @@ std::optional<std::string> compare(const json& actual, const json& expected,
 
 bool text_fits(std::string_view actual, std::string_view expected) {
   if (actual == expected) return true;
-  if (expected.size() < 3 || expected.front() != '/' || expected.back() != '/') return false;
-  const auto pattern = Regex::compile(expected.substr(1, expected.size() - 2), Regex::Case::kept);
-  return pattern && !pattern->find_all(actual, 1).empty();
+  const auto source = pattern_of(expected);
+  if (!source) return false;
+  // Only whoever runs the test waits for it, so all that an output may hold is searched.
+  constexpr std::size_t within = std::size_t{64} << 10;
+  const auto pattern = Regex::compile(*source, Regex::Case::kept);
+  return pattern && !pattern->find_all(actual, 1, within).empty();
+}
+
+std::optional<std::string> wrong_pattern(std::string_view expected) {
+  const auto source = pattern_of(expected);
+  if (!source) return std::nullopt;
+  const auto pattern = Regex::compile(*source, Regex::Case::kept);
+  return pattern ? std::nullopt : std::optional(pattern.error().message);
 }
 
 std::optional<std::string> difference(const json& actual, const json& expected) {

@@ -3,8 +3,12 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "store/model/result.h"
 
 // What the daemon reads of a project while it runs conversations. Immutable snapshots.
 namespace conversed::model {
@@ -19,7 +23,8 @@ struct Endpoint {
   std::chrono::milliseconds session_expiry{};
   bool active_only = false;
   std::string error_text;
-  std::string webhook_url;  // empty: none. The secret is read by the deliverer alone.
+  std::string webhook_url;          // empty: none. The secret is read by the deliverer alone.
+  std::string follow_up_flow_id{};  // follows silent users up; empty: none does
 };
 
 struct FlowVersion {
@@ -30,12 +35,38 @@ struct FlowVersion {
   std::string definition;    // JSON text for Flow::compile
 };
 
+// Hours in which nobody is disturbed, in minutes from midnight of a time zone; `from` is quiet,
+// `to` is not any more. They may go over midnight and are never equal.
+struct QuietHours {
+  int from = 0;
+  int to = 0;
+  std::string timezone;  // a name of the time-zone database
+
+  bool operator==(const QuietHours&) const = default;
+};
+
+// How the silent users of a project are followed up.
+struct Journey {
+  std::chrono::milliseconds after{};  // silence, from the last Turn of a user's message
+  std::optional<std::chrono::milliseconds> expires_after;  // from the same moment
+  std::optional<QuietHours> quiet_hours;
+  int max_per_session = 1;
+  int max_per_day = 0;                    // of a session; 0: no limit
+  std::int64_t follow_ups_per_month = 0;  // of the project's tenant; 0: no limit
+
+  bool operator==(const Journey&) const = default;
+};
+
+// From the definition that a set-up has stored. `internal`: it can't be read.
+[[nodiscard]] Result<Journey> journey_from(const nlohmann::json& definition);
+
 // Names that a Flow's Nodes refer to, as they are now; a deleted Connection is missing here.
 struct ProjectAssets {
   std::string project_id;
   std::map<std::string, std::string, std::less<>> connection_ids;  // name → id
   std::map<std::string, std::string, std::less<>> tokens;          // label → script
   std::map<std::string, std::string, std::less<>> flow_ids;        // name → id
+  std::optional<Journey> journey{};                                // if it is switched on
 };
 
 }  // namespace conversed::model

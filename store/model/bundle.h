@@ -23,8 +23,9 @@ struct BundleToken {
   std::string script;
 };
 
-// The fields are secrets, `${NAME}` already replaced; the store seals them. `source` keeps them as
-// they were written, for an export.
+// The fields are secrets, `${NAME}` already replaced; the store seals them. `source` has them as
+// they were written, for an export, and null for a text without a `${NAME}`: that is the secret
+// itself.
 struct BundleConnection {
   std::string name;
   std::string type;  // httpBasic, httpBearer, httpHeader or llm
@@ -67,8 +68,10 @@ struct BundleFlow {
 
 struct BundleWebhook {
   std::string url;
-  std::string secret;         // sealed by the store
-  std::string secret_source;  // as written
+  std::string secret;         // sealed by the store; an export has none
+  std::string secret_source;  // as written, if a `${NAME}` is in it; else empty
+  std::string url_source{};   // likewise
+  bool has_secret = false;    // set by an export, which does not open it
 };
 
 struct BundleEndpoint {

@@ -14,23 +14,55 @@ nlohmann::json to_json(const HttpCall& call) {
           {"connectionId", call.connection_id},
           {"timeoutMs", call.timeout.count()},
           {"retries", call.retries},
-          {"idempotencyKey", call.idempotency_key}};
+          {"idempotencyKey", call.idempotency_key},
+          {"toModel", call.to_model}};
 }
 
-Result<HttpCall> http_call_from(const nlohmann::json& value) {
+nlohmann::json to_json(const KnowledgeQuery& query) {
+  return {{"search",
+           {{"store", query.store},
+            {"sources", query.sources},
+            {"text", query.text},
+            {"limit", query.limit}}}};
+}
+
+namespace {
+
+HttpCall http_call_from(const nlohmann::json& value) {
+  HttpCall call;
+  call.method = value.at("method").get<std::string>();
+  call.url = value.at("url").get<std::string>();
+  for (const auto& header : value.at("headers")) {
+    call.headers.emplace_back(header.at(0).get<std::string>(), header.at(1).get<std::string>());
+  }
+  call.body = value.at("body").get<std::string>();
+  call.connection_id = value.at("connectionId").get<std::string>();
+  call.timeout = std::chrono::milliseconds(value.at("timeoutMs").get<std::int64_t>());
+  call.retries = value.at("retries").get<int>();
+  call.idempotency_key = value.at("idempotencyKey").get<std::string>();
+  call.to_model = value.value("toModel", false);  // older programs did not write it
+  return call;
+}
+
+KnowledgeQuery query_from(const nlohmann::json& value) {
+  KnowledgeQuery query;
+  query.store = value.at("store").get<std::string>();
+  query.sources = value.at("sources").get<std::vector<std::string>>();
+  query.text = value.at("text").get<std::string>();
+  query.limit = value.at("limit").get<std::size_t>();
+  return query;
+}
+
+}  // namespace
+
+Result<void> read_request(const nlohmann::json& value, PendingCall& call) {
   try {
-    HttpCall call;
-    call.method = value.at("method").get<std::string>();
-    call.url = value.at("url").get<std::string>();
-    for (const auto& header : value.at("headers")) {
-      call.headers.emplace_back(header.at(0).get<std::string>(), header.at(1).get<std::string>());
+    if (const auto search = value.find("search"); search != value.end()) {
+      call.search = query_from(*search);
+    } else {
+      call.http = http_call_from(value);
     }
-    call.body = value.at("body").get<std::string>();
-    call.connection_id = value.at("connectionId").get<std::string>();
-    call.timeout = std::chrono::milliseconds(value.at("timeoutMs").get<std::int64_t>());
-    call.retries = value.at("retries").get<int>();
-    call.idempotency_key = value.at("idempotencyKey").get<std::string>();
-    return call;
+    return {};
   } catch (const nlohmann::json::exception&) {
     return fail(Errc::internal, "a stored call can't be read");
   }

@@ -30,6 +30,8 @@ struct Output {
   std::string source = "bot";
   Timestamp created_at{};
   Delivery delivery = Delivery::none;
+  // Of a follow-up, and not begun to be delivered: an answer of the user takes it back.
+  bool withdrawable = false;
 };
 
 // An HTTP request that a Node asks for. Holds no secret: the Connection's fields are applied when
@@ -43,26 +45,57 @@ struct HttpCall {
   std::chrono::milliseconds timeout{10000};  // of one attempt
   int retries = 0;                           // further attempts after the first
   std::string idempotency_key;               // constant over attempts and restarts
+  // The Connection is one of type `llm`: `url` is a path below its base URL, it adds the model to a
+  // JSON body that names none, and what the answer says of tokens is counted.
+  bool to_model = false;
 };
 
-// What an execution waits for: a call to be made, or a timer to fall due.
+// A question to a knowledge store of the session's project. The answer's body is `{"hits": [{"id",
+// "source", "text", "data", "score"}]}`, the best one first, `score` above 0 and below 1.
+struct KnowledgeQuery {
+  std::string store;                 // its name
+  std::vector<std::string> sources;  // names; empty: all of the store
+  std::string text;                  // anything
+  std::size_t limit = 5;             // hits at most
+};
+
+// What an execution waits for: a call to be made, knowledge to be searched, or a timer to fall due.
 struct PendingCall {
   std::string id;  // constant over reruns; the claim of its result
   SessionKey session;
   std::string trace_id;
-  std::optional<HttpCall> http;  // exactly one of `http` and `due_at` is set
+  // Exactly one of these is set.
+  std::optional<HttpCall> http;
+  std::optional<KnowledgeQuery> search;
   std::optional<Timestamp> due_at;
 };
 
+// A message to a user who falls silent. It waits in the store until it is due, or until the user
+// says something.
+struct FollowUp {
+  std::string id;  // constant over reruns; the claim of its event
+  SessionKey session;
+  std::string trace_id;
+  Timestamp due_at{};
+  std::string text;     // what is said, or `input.text` of its Flow
+  nlohmann::json data;  // null when there is none
+  FollowUpPlan plan;
+};
+
 [[nodiscard]] nlohmann::json to_json(const HttpCall& call);
-[[nodiscard]] Result<HttpCall> http_call_from(const nlohmann::json& value);
+[[nodiscard]] nlohmann::json to_json(const KnowledgeQuery& query);
+// Sets `http` or `search` to what `to_json` made of it; anything else is `internal`: bad stored
+// data.
+[[nodiscard]] Result<void> read_request(const nlohmann::json& value, PendingCall& call);
 
 // What a Turn came to; a value that the Committer makes durable in one transaction.
 struct Effects {
   Session session;  // as it is after the Turn; `version` and `position` are the caller's to set
-  std::optional<Profile> profile;   // set if the Turn changed it
-  std::vector<Output> outputs;      // `seq` is set, `delivery` is the caller's to set
-  std::optional<PendingCall> call;  // set exactly if the session is busy after the Turn
+  std::optional<Profile> profile;     // set if the Turn changed it
+  std::vector<Output> outputs;        // `seq` is set, `delivery` is the caller's to set
+  std::optional<PendingCall> call;    // set exactly if the session is busy after the Turn
+  bool follow_ups_cancelled = false;  // all that waited before this Turn
+  std::vector<FollowUp> follow_ups;   // that wait from now on
   bool execution_ended = false;  // the Flow waits for an input or has ended; the opposite of busy
   std::vector<std::string> log;  // lines for the log: a restarted Flow, what a `log` Node wrote
 };

@@ -1,5 +1,6 @@
 #include "store/model/event.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr char separator = '\x1f';
 constexpr int value_version = 1;
+constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
 constexpr std::array<std::pair<EventType, std::string_view>, 6> event_types{{
     {EventType::user_message, "userMessage"},
@@ -20,11 +22,13 @@ constexpr std::array<std::pair<EventType, std::string_view>, 6> event_types{{
     {EventType::notify, "notify"},
 }};
 
-constexpr std::array<std::pair<Claim::Kind, std::string_view>, 4> claim_kinds{{
+constexpr std::array<std::pair<Claim::Kind, std::string_view>, 6> claim_kinds{{
     {Claim::Kind::keyed_event, "keyedEvent"},
     {Claim::Kind::pending_call, "pendingCall"},
     {Claim::Kind::timer, "timer"},
     {Claim::Kind::dead_letter, "deadLetter"},
+    {Claim::Kind::follow_up, "followUp"},
+    {Claim::Kind::schedule, "schedule"},
 }};
 
 nlohmann::json encode_claim(const Claim& claim) {
@@ -44,11 +48,13 @@ std::optional<Claim> decode_claim(const nlohmann::json& value) {
 }
 
 nlohmann::json encode_result(const CallResult& result) {
-  return {{"callId", result.call_id},
-          {"status", result.status},
-          {"body", result.body},
-          {"errorCode", result.error_code},
-          {"errorMessage", result.error_message}};
+  nlohmann::json value{{"callId", result.call_id},
+                       {"status", result.status},
+                       {"body", result.body},
+                       {"errorCode", result.error_code},
+                       {"errorMessage", result.error_message}};
+  if (result.model_tokens > 0) value["modelTokens"] = result.model_tokens;
+  return value;
 }
 
 CallResult decode_result(nlohmann::json& value) {
@@ -58,6 +64,7 @@ CallResult decode_result(nlohmann::json& value) {
   if (auto body = value.find("body"); body != value.end()) result.body = std::move(*body);
   result.error_code = value.value("errorCode", "");
   result.error_message = value.value("errorMessage", "");
+  result.model_tokens = std::max(value.value("modelTokens", std::int64_t{0}), std::int64_t{0});
   return result;
 }
 
@@ -66,7 +73,14 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
   if (value.value("v", 0) != value_version) {
     return fail(Errc::invalid_argument, "event " + event.id + ": unknown format version");
   }
-  event.accepted_at = from_unix_ms(value.value("at", std::int64_t{0}));
+  // Microseconds of today are beyond the last of them, too.
+  const auto at = value.find("at");
+  if (at == value.end() || !at->is_number_integer() || at->get<std::int64_t>() < 0 ||
+      at->get<std::int64_t>() > last_accepted_at_ms) {
+    return fail(Errc::invalid_argument,
+                "event " + event.id + ": its member at is no time in milliseconds");
+  }
+  event.accepted_at = from_unix_ms(at->get<std::int64_t>());
   if (auto text = value.find("text"); text != value.end()) {
     event.text = std::move(text->get_ref<std::string&>());
   }
@@ -77,6 +91,11 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
   }
   if (auto result = value.find("result"); result != value.end()) {
     event.result = decode_result(*result);
+  }
+  if (auto plan = value.find("followUp"); plan != value.end()) {
+    auto read = follow_up_plan_from(*plan);
+    if (!read) return fail(Errc::invalid_argument, "event " + event.id + ": a bad follow-up");
+    event.follow_up = *std::move(read);
   }
   return event;
 }
@@ -131,7 +150,28 @@ std::string encode_value(const Event& event) {
   if (!event.data.is_null()) value["data"] = event.data;
   if (event.claim) value["claim"] = encode_claim(*event.claim);
   if (event.result) value["result"] = encode_result(*event.result);
+  if (event.follow_up) value["followUp"] = to_json(*event.follow_up);
   return value.dump();
+}
+
+nlohmann::json to_json(const FollowUpPlan& plan) {
+  nlohmann::json value{{"flowId", plan.flow_id}, {"ofJourney", plan.of_journey}};
+  if (plan.expires_at) value["expiresAt"] = to_unix_ms(*plan.expires_at);
+  return value;
+}
+
+Result<FollowUpPlan> follow_up_plan_from(const nlohmann::json& value) {
+  try {
+    FollowUpPlan plan;
+    plan.flow_id = value.at("flowId").get<std::string>();
+    plan.of_journey = value.at("ofJourney").get<bool>();
+    if (value.contains("expiresAt")) {
+      plan.expires_at = from_unix_ms(value.at("expiresAt").get<std::int64_t>());
+    }
+    return plan;
+  } catch (const nlohmann::json::exception&) {
+    return fail(Errc::internal, "a stored follow-up can't be read");
+  }
 }
 
 Result<Event> decode_event(std::string_view key, std::string_view id, std::string_view type,

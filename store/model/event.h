@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "store/model/clock.h"
+#include "store/model/follow_up.h"
 #include "store/model/result.h"
 
 namespace conversed::model {
@@ -56,6 +57,8 @@ struct Claim {
     pending_call,  // consumed by deleting the call's row
     timer,         // consumed by deleting the timer's row
     dead_letter,   // a replay; consumed by setting the dead letter to `replayed`
+    follow_up,     // consumed by deleting the follow-up's row when it runs, not before
+    schedule,      // of a scheduled inject; its row goes on to its next time, or is deleted
   };
   Kind kind = Kind::keyed_event;
   std::string id;
@@ -70,8 +73,11 @@ struct CallResult {
   int status = 0;             // HTTP status, 0 when there was no answer
   nlohmann::json body;        // parsed when it is JSON, else its text
   std::string error_code;     // "timeout", "refused", "status", "connection_deleted",
-                              // "egress_refused", "too_large"
+                              // "egress_refused", "too_large", "quota_exhausted",
+                              // "knowledge_deleted"
   std::string error_message;  // for people; holds no secret
+  // What a language model counted for the question and its answer, as it says; 0: nothing was said.
+  std::int64_t model_tokens = 0;
 };
 
 // Something that happens to a conversation: one record of the log.
@@ -84,7 +90,8 @@ struct Event {
   std::optional<std::string> text;  // of user_message, inject, follow_up, notify
   nlohmann::json data;              // null when none was sent
   std::optional<Claim> claim;
-  std::optional<CallResult> result;  // of call_result
+  std::optional<CallResult> result;                      // of call_result
+  std::optional<FollowUpPlan> follow_up = std::nullopt;  // of follow_up
 };
 
 // The value of the event's log record: JSON, format version 1. Id, type, trace and key travel

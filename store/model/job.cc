@@ -30,4 +30,11 @@ std::optional<JobState> job_state_from(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view step_name(const Job& job) {
+  if (is_final(job.state) || job.type != proactive_setup || job.current_step < 1) return {};
+  if (job.state == JobState::cancelling) return "Undo";
+  const auto step = static_cast<std::size_t>(job.current_step);
+  return step <= proactive_setup_steps.size() ? proactive_setup_steps[step - 1] : "";
+}
+
 }  // namespace conversed::model

@@ -47,6 +47,11 @@ inline constexpr std::array<JobTransition, 9> job_transitions{{
   return state == JobState::done || state == JobState::cancelled || state == JobState::error;
 }
 
+// The type of the job that sets proactive follow-up up, and its steps in order.
+inline constexpr std::string_view proactive_setup = "proactiveSetup";
+inline constexpr std::array<std::string_view, 4> proactive_setup_steps{
+    "Provision the tenant", "Create the journey", "Generate the follow-up Flow", "Switch on"};
+
 // A long piece of work that an operator can watch. The row is the truth; events only wake its
 // worker.
 struct Job {
@@ -65,5 +70,8 @@ struct Job {
   std::int64_t fencing_token = 0;  // of the lease; a write with an older one is refused
   Timestamp lease_until{};
 };
+
+// What the job is at, for people; empty before its first step and when it is over.
+[[nodiscard]] std::string_view step_name(const Job& job);
 
 }  // namespace conversed::model

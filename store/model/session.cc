@@ -3,17 +3,21 @@
 namespace conversed::model {
 
 nlohmann::json to_json(const Execution& execution) {
-  return {{"inputId", execution.input_id},
-          {"source", to_string(execution.source)},
-          {"beganAt", to_unix_ms(execution.began_at)},
-          {"traceId", execution.trace_id},
-          {"pendingCallId", execution.pending_call_id},
-          {"flowId", execution.flow_id},
-          {"flowVersion", execution.flow_version},
-          {"keyed", execution.keyed},
-          {"holdsOutputs", execution.holds_outputs},
-          {"holdsOthers", execution.holds_others},
-          {"state", execution.state}};
+  nlohmann::json value{{"inputId", execution.input_id},
+                       {"source", to_string(execution.source)},
+                       {"beganAt", to_unix_ms(execution.began_at)},
+                       {"traceId", execution.trace_id},
+                       {"pendingCallId", execution.pending_call_id},
+                       {"flowId", execution.flow_id},
+                       {"flowVersion", execution.flow_version},
+                       {"keyed", execution.keyed},
+                       {"holdsOutputs", execution.holds_outputs},
+                       {"holdsOthers", execution.holds_others},
+                       {"state", execution.state}};
+  for (const PinnedFlow& flow : execution.entered) {
+    value["entered"].push_back({{"flow", flow.name}, {"version", flow.version}});
+  }
+  return value;
 }
 
 Result<Execution> execution_from(const nlohmann::json& value) {
@@ -33,6 +37,12 @@ Result<Execution> execution_from(const nlohmann::json& value) {
     execution.holds_outputs = value.value("holdsOutputs", true);
     execution.holds_others = value.value("holdsOthers", false);
     execution.state = value.at("state");
+    if (const auto entered = value.find("entered"); entered != value.end()) {
+      for (const auto& flow : *entered) {
+        execution.entered.push_back(
+            {flow.at("flow").get<std::string>(), flow.at("version").get<std::int64_t>()});
+      }
+    }
     return execution;
   } catch (const nlohmann::json::exception&) {
     return fail(Errc::internal, "a stored execution can't be read");

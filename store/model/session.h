@@ -11,6 +11,14 @@
 
 namespace conversed::model {
 
+// A version of a Flow, by its name in the project.
+struct PinnedFlow {
+  std::string name;
+  std::int64_t version = 0;
+
+  bool operator==(const PinnedFlow&) const = default;
+};
+
 // A run of a Flow from an input until it waits or ends. It is pinned to one Flow version; while a
 // call or a timer is pending, its session is busy and other events go to the session's inbox.
 struct Execution {
@@ -21,6 +29,8 @@ struct Execution {
   std::string pending_call_id;  // the call or timer it waits for; never empty in a session
   std::string flow_id;          // with `flow_version`: what it is pinned to
   std::int64_t flow_version = 0;
+  // What else it is pinned to: the Flows that were entered from that one and that it stands in.
+  std::vector<PinnedFlow> entered;
   bool keyed = false;  // its input carried an Idempotency-Key: the answer is kept
   // Outputs are held until it ends: its own, for a client that waits for them; and others of the
   // session, which must not reach the webhook before those.

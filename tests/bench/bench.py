@@ -8,6 +8,9 @@
   beside      the same while 500 other sessions wait for an upstream that takes 5 s
   first page  a page by cursor near the beginning of a list of 100,000 chunks, one client
   last page   the same at its end
+  timers      a million pending, 5,000 due each second: how late they fire, and what they cost (timers.py)
+
+Besides, the CPU time of a Turn of eight Nodes by itself, without I/O; it is to stay under 15 us.
 
 The load generator and the webhook run on the same cores. Rounds of all three alternate; the medians are compared.
 """
@@ -27,6 +30,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from daemon_process import Daemon  # noqa: E402
+
+import timers  # noqa: E402
 
 BUNDLE = """
 conversed: 1
@@ -200,6 +205,9 @@ class Bench:
         return {"rate": len(times_ms) / (time.monotonic() - begin), "p50_ms": statistics.median(times_ms),
                 "p99_ms": times_ms[math.ceil(0.99 * len(times_ms)) - 1], "refused": 0}
 
+    def turn_us(self):
+        return self.run_tool("turn")["turn_us"]
+
     def memory_mib(self):
         status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
@@ -237,13 +245,16 @@ def main():
                           f"p50 {result['p50_ms']:.2f} ms   p99 {result['p99_ms']:.2f} ms   "
                           f"refused {result['refused']}", file=sys.stderr, flush=True)
             memory = bench.memory_mib()
+            turn = statistics.median(bench.turn_us() for _ in range(options.rounds))
         finally:
             bench.daemon.kill()
+    with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
+        of_timers = timers.measure(options.bin, folder)
     bare = median(results["bare"], "rate")
     summary = {kind: {name: median(of_kind, name) for name in ("rate", "p50_ms", "p99_ms")}
                for kind, of_kind in results.items()}
     if options.json:
-        print(json.dumps({**summary, "memory_mib": memory}))
+        print(json.dumps({**summary, "memory_mib": memory, "turn_us": turn, "timers": of_timers}))
         return
     print(f"\n{'median of ' + str(options.rounds):<14}{'per second':>12}{'of bare':>10}{'p50 ms':>9}{'p99 ms':>9}")
     for kind, row in summary.items():
@@ -252,7 +263,11 @@ def main():
     print(f"p99 of 50 sessions beside 500 that wait for a slow upstream: {ratio:.2f} times undisturbed")
     pages = summary["last page"]["p50_ms"] / summary["first page"]["p50_ms"]
     print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the first one")
+    print(f"CPU of a Turn of eight Nodes: {turn:.1f} us")
     print(f"peak memory of the daemon: {memory:.0f} MiB")
+    print(f"of {of_timers['pending']:,} pending timers {of_timers['due_per_second']:,} fell due a second: p50 "
+          f"{of_timers['p50_ms']} ms late, p99 {of_timers['p99_ms']} ms, at most {of_timers['max_ms']} ms; "
+          f"{of_timers['memory_mib']:.0f} MiB with them, {of_timers['memory_without_mib']:.0f} MiB without")
 
 
 if __name__ == "__main__":

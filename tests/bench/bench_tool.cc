@@ -1,5 +1,5 @@
-// What bench.py runs natively: a bare Pistache handler, a load of injects, and a load with the
-// webhook that its outputs come to. Results are one line of JSON on stdout.
+// What bench.py runs natively: a bare Pistache handler, a load of injects, a load with the webhook
+// that its outputs come to, and Turns alone. Results are one line of JSON on stdout.
 #include <pistache/endpoint.h>
 #include <pistache/http.h>
 
@@ -15,6 +15,7 @@
 
 #include "tests/bench/load.h"
 #include "tests/bench/receiver.h"
+#include "tests/bench/turn_cost.h"
 
 namespace {
 
@@ -132,6 +133,13 @@ int end_to_end(const Options& options) {
   return distinct.load() == result.answered ? 0 : 1;
 }
 
+int turn() {
+  const double cost = conversed::bench::turn_cost_us();
+  if (cost < 0) return 1;
+  std::cout << nlohmann::json{{"turn_us", cost}}.dump() << std::endl;
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +149,7 @@ int main(int argc, char** argv) {
   auto* bare = app.add_subcommand("bare", "Serve a bare Pistache handler until SIGTERM");
   auto* accept = app.add_subcommand("load", "Send injects for some seconds");
   auto* whole = app.add_subcommand("end-to-end", "Send injects and wait for their outputs");
+  auto* turns = app.add_subcommand("turn", "Measure the CPU of a Turn of eight Nodes, without I/O");
   for (auto* command : {bare, accept, whole})
     command->add_option("--port", options.port)->required();
   bare->add_option("--threads", options.threads);
@@ -154,6 +163,7 @@ int main(int argc, char** argv) {
   whole->add_option("--receive-port", options.receive_port)->required();
   whole->add_option("--events", options.events);
   CLI11_PARSE(app, argc, argv);
+  if (turns->parsed()) return turn();
   if (bare->parsed()) return serve_bare(options.port, options.threads);
   return accept->parsed() ? load(options) : end_to_end(options);
 }

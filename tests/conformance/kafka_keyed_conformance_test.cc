@@ -1,23 +1,13 @@
-#include <atomic>
-#include <filesystem>
-
 #include "daemon/keyed_append.h"
 #include "store/store.h"
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/keyed_append_conformance.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
 
 // The keys of a log that keeps none: rows of the store, beside Kafka.
 namespace conversed::test {
 namespace {
-
-class MovedClock final : public model::Clock {
- public:
-  [[nodiscard]] model::Timestamp now() const override { return model::from_unix_ms(now_ms_); }
-  void advance(std::chrono::milliseconds by) { now_ms_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> now_ms_{1'700'000'000'000};
-};
 
 // The store, the log and what is between; ended in the order that they need.
 struct Opened {
@@ -33,18 +23,11 @@ struct Opened {
 
 class KafkaKeyedFixture final : public KeyedFixture {
  public:
-  KafkaKeyedFixture() : settings_(fresh_kafka_topics()) {
-    std::string name = (std::filesystem::temp_directory_path() / "keyed-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    folder_ = name;
-  }
-  ~KafkaKeyedFixture() override { std::filesystem::remove_all(folder_); }
-  KafkaKeyedFixture(const KafkaKeyedFixture&) = delete;
-  KafkaKeyedFixture& operator=(const KafkaKeyedFixture&) = delete;
+  KafkaKeyedFixture() : settings_(fresh_kafka_topics()) {}
 
   KeyedLog open() override {
     store::StoreSettings store_settings;
-    store_settings.data_dir = folder_;
+    store_settings.data_dir = folder_.path();
     auto opened = std::make_shared<Opened>();
     auto store = store::Store::open(store_settings, clock_);
     if (!store) {
@@ -65,8 +48,8 @@ class KafkaKeyedFixture final : public KeyedFixture {
 
  private:
   const queue::KafkaLogSettings settings_;
-  std::filesystem::path folder_;
-  MovedClock clock_;
+  tests::TempFolder folder_;
+  tests::ManualClock clock_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Kafka, KeyedAppendConformance,

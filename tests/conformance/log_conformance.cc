@@ -266,28 +266,6 @@ TEST_P(LogConformance, AWokenPollReturnsWithoutRecords) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
 }
 
-TEST_P(LogConformance, APausedPartitionHandsOutNothingUntilResumed) {
-  append_and_wait(*log_, 0, 100);
-  RecordingListener listener;
-  auto consumer = log_->subscribe(listener);
-  // The first record fixes which partition is paused, whatever the assignment.
-  const auto first = poll_all(**consumer, 1);
-  const std::int32_t paused = first.front().position.partition;
-  (*consumer)->pause(paused);
-  std::size_t others = 0;
-  std::size_t there = 0;
-  const auto ranges = log_->ranges().value();
-  for (const auto& range : ranges) {
-    (range.partition == paused ? there : others) += static_cast<std::size_t>(range.end);
-  }
-  for (const auto& each : poll_all(**consumer, others)) EXPECT_NE(each.position.partition, paused);
-  EXPECT_TRUE((*consumer)->poll(100, 0ms).value().empty());
-  (*consumer)->resume(paused);
-  for (const auto& each : poll_all(**consumer, there - 1)) {
-    EXPECT_EQ(each.position.partition, paused);
-  }
-}
-
 TEST_P(LogConformance, APollOfNoneHandsOutNone) {
   append_and_wait(*log_, 0, 5);
   RecordingListener listener;

@@ -13,6 +13,7 @@ With --plant NAME the daemon is told to be wrong in that way, and the campaign s
 """
 
 import argparse
+import contextlib
 import http.client
 import pathlib
 import random
@@ -246,7 +247,9 @@ class Campaign:
             where, requests = self.round(number)
             print(f"round {number + 1}/{self.options.rounds}: killed at {where}, {requests} requests, "
                   f"{time.monotonic() - began:.1f} s", flush=True)
+        began = time.monotonic()
         self.settle()
+        print(f"settled in {time.monotonic() - began:.1f} s", flush=True)
         return self.check()
 
 
@@ -255,11 +258,13 @@ def main():
     parser.add_argument("--bin", required=True, help="folder of conversed and conversectl")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--keep", help="an empty folder where the daemon's data and log stay")
     parser.add_argument("--plant", help="the fault to plant: the campaign has to find it")
     parser.add_argument("--points", nargs="+", default=POINTS, help="where to kill in every second round")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="conversed-fault-") as folder:
+    with contextlib.ExitStack() as stack:
+        folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="conversed-fault-"))
         campaign = Campaign(options, folder)
         try:
             found = campaign.run()

@@ -27,7 +27,7 @@ endpoints:
 
 
 class DaemonCase(unittest.TestCase):
-    """One daemon a class. `bundle` is the project; UPSTREAM in it becomes the upstream's address."""
+    """One daemon a class. `bundle` is the project; UPSTREAM in it and in `settings` becomes the upstream's address."""
 
     bundle = ""
     settings = ""
@@ -40,7 +40,7 @@ class DaemonCase(unittest.TestCase):
         cls.addClassCleanup(cls.upstream.stop)
         cls.receiver = Receiver(SECRET)
         cls.addClassCleanup(cls.receiver.stop)
-        cls.daemon = Daemon(BIN, cls.folder.name, cls.settings, environment={
+        cls.daemon = Daemon(BIN, cls.folder.name, cls.settings.replace("UPSTREAM", cls.upstream.url), environment={
             "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
         cls.addClassCleanup(cls.daemon.kill)
         cls.daemon.init()

@@ -110,6 +110,20 @@ class BadInput(DaemonCase):
         for place in [":2", ":3", ":4", ":5", "listen.port", "listen_port", "workers", "api.body_timeout", "eighty"]:
             self.assertIn(place, done.stderr)
 
+    def test_settings_of_kafkas_client(self):
+        path = self.daemon.folder / "bad-kafka.yaml"
+        path.write_text("queue:\n  driver: kafka\n  kafka:\n    bootstrap_servers: [127.0.0.1:1]\n    properties:\n"
+                        "      - acks=hunter2\n      - nosuch=hunter2\n      - socket.timeout.ms=hunter2\n"
+                        "      - client.rack=a\nworkers: -3\n")
+        done = subprocess.run([f"{BIN}/conversed", "--config", path, "--check-config"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 78)
+        for name in ["acks", "nosuch", "socket.timeout.ms"]:
+            self.assertRegex(done.stderr, f"queue.kafka.properties: .*{name}")
+        self.assertIn("workers", done.stderr)
+        self.assertNotIn("client.rack", done.stderr)
+        self.assertNotIn("hunter2", done.stderr)
+
     def test_init_twice_is_refused(self):
         done = subprocess.run(
             [f"{BIN}/conversed", "init", "--config", self.daemon.config, "--organisation", "Other", "--admin",

@@ -37,7 +37,7 @@ class Upstream:
                 except OSError:
                     pass  # the caller has gone
 
-            do_GET = do_POST = do_PUT = answer
+            do_GET = do_POST = do_PUT = do_DELETE = answer
 
             def log_message(self, *_):
                 pass

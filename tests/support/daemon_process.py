@@ -49,10 +49,8 @@ class Daemon:
         if done.returncode != 0:
             raise Failed(f"init: {done.stderr}")
 
-    def start(self, extra_environment=None, timeout=60):
-        """Starts it and waits until it is ready; False if it ended before that."""
-        ports_file = self.folder / "data" / "run" / "ports.json"
-        ports_file.unlink(missing_ok=True)
+    def spawn(self, extra_environment=None):
+        """Starts it and waits for nothing."""
         environment = dict(self.environment)
         environment.update(extra_environment or {})
         with open(self.log_path, "ab") as log:
@@ -60,6 +58,12 @@ class Daemon:
                 [self.binaries / "conversed", "--config", self.config],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
         self.ended = os.pidfd_open(self.process.pid)
+
+    def start(self, extra_environment=None, timeout=60):
+        """Starts it and waits until it is ready; False if it ended before that."""
+        ports_file = self.folder / "data" / "run" / "ports.json"
+        ports_file.unlink(missing_ok=True)
+        self.spawn(extra_environment)
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if ports_file.exists():
@@ -134,22 +138,25 @@ class Daemon:
             raise Failed(f"conversectl {' '.join(map(str, arguments))}: {done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else None
 
-    def idle(self):
-        """Nothing is left to do, and how much was done so far; None while there is something."""
+    def status(self):
+        """What is left to do, by name; how much was done so far."""
         status, body, _ = self.request("GET", "/management/status", basic=True)
+        if status != 200:
+            raise Failed(f"status: {status} {body}")
         counts = body["counts"]
-        waiting = (body["queue"]["lag"], counts["pendingDeliveries"], counts["pendingCalls"], counts["inInboxes"])
-        return (counts["appended"], counts["committedUnits"]) if status == 200 and not any(waiting) else None
+        left = {"lag": body["queue"]["lag"]} | {
+            name: counts[name] for name in ("pendingDeliveries", "pendingCalls", "inInboxes")}
+        return {name: count for name, count in left.items() if count}, (counts["appended"], counts["committedUnits"])
 
     def wait_idle(self, timeout=120):
         """Waits until it is idle twice with nothing done in between: the figures are not read at one instant."""
         deadline = time.monotonic() + timeout
         before = None
         while time.monotonic() < deadline:
-            now = self.idle()
-            if now is not None and now == before:
+            left, done = self.status()
+            if not left and done == before:
                 return
-            before = now
+            before = None if left else done
             if self.wait_end(0.05):
                 raise Failed("the daemon ended while it was waited for")
-        raise Failed(f"not idle within {timeout} s")
+        raise Failed(f"not idle within {timeout} s: {left}")

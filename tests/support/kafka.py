@@ -57,6 +57,7 @@ class Broker:
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "log.dirs": self.folder / "data",
             "offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 1,
+            "transaction.state.log.num.partitions": 1,
             "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false",
             "log.cleaner.dedupe.buffer.size": 2097152,

@@ -13,6 +13,8 @@ class Receiver:
 
     def __init__(self, secret):
         self.secret = secret
+        self.secrets = [secret]  # those that a delivery may be signed with
+        self.signed_by = []  # of each delivery: those that it was signed with, in the header's order
         self.lock = threading.Lock()
         self.arrived = threading.Condition(self.lock)
         self.deliveries = []
@@ -43,18 +45,22 @@ class Receiver:
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
 
-    def signature(self, headers, body):
+    @staticmethod
+    def signature(secret, headers, body):
         """Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`."""
         text = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-        key = self.secret.encode()
-        if self.secret.startswith("whsec_"):
-            key = base64.b64decode(self.secret[len("whsec_"):])
+        key = secret.encode()
+        if secret.startswith("whsec_"):
+            key = base64.b64decode(secret[len("whsec_"):])
         return "v1," + base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
 
     def take(self, headers, body):
-        good = headers.get("webhook-signature") == self.signature(headers, body)
+        given = (headers.get("webhook-signature") or "").split(" ")
+        by = {self.signature(secret, headers, body): secret for secret in self.secrets}
+        signed_by = [by[signature] for signature in given if signature in by]
         with self.lock:
-            if not good:
+            self.signed_by.append(signed_by)
+            if not signed_by or len(signed_by) != len(given):
                 self.bad_signatures += 1
             self.deliveries.append(
                 (headers["webhook-id"], int(headers.get("x-conversed-sequence", "0")), json.loads(body)))

@@ -105,10 +105,17 @@ World::World(const WorldSettings& settings) {
       Services{options, clock, *store, *log, *events, *assets, *authenticator, *rate_limiter,
                *quota, busy, waiters, watch, job_watch, pool, sign_ins,
                [this](const model::SessionKey& key) { touched.push_back(key); },
-               [this](const model::SessionKey& key) { delivered.push_back(key); }});
+               [this](const model::SessionKey& key) { delivered.push_back(key); },
+               [this](const std::string& name) { return back_up(name); }});
   store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), *services);
   fill();
+}
+
+model::Result<BackUpAnswer> World::back_up(const std::string& name) {
+  if (name == "taken") return model::fail(model::Errc::conflict, "there is a backup taken");
+  backups.push_back(name);
+  return BackUpAnswer{name.empty() ? "now" : name, "/backups/now", 4096, clock.now()};
 }
 
 World::~World() {

@@ -110,12 +110,14 @@ class World {
   BlockingPool sign_ins{1, 64};
   std::vector<model::SessionKey> touched;
   std::vector<model::SessionKey> delivered;
+  std::vector<std::string> backups;  // names that were asked for
   std::unique_ptr<Services> services;
   std::unique_ptr<Router> router;
 
  private:
   class Everything;
   void fill();
+  model::Result<BackUpAnswer> back_up(const std::string& name);
 
   std::unique_ptr<Everything> listener_;
   std::unique_ptr<queue::Consumer> consumer_;

@@ -14,11 +14,24 @@ using model::Errc;
 using test::token;
 using test::World;
 
+model::Bundle one_flow() {
+  model::Bundle bundle;
+  bundle.project_name = "Late";
+  bundle.locales = {"en"};
+  bundle.flows.push_back({"Main", {{"name", "Main"}, {"nodes", nlohmann::json::array()}}});
+  return bundle;
+}
+
+void import_into(World& world, const model::Bundle& bundle) {
+  const auto acme = world.assets->endpoint_by_token(token('a')).value()->organisation_id;
+  ASSERT_TRUE(world.store->assets().import_bundle(acme, bundle));
+}
+
 TEST(AssetsCache, HandsOutOneObjectUntilTheAssetsChange) {
   World world;
   const auto first = world.assets->endpoint_by_token(token('a')).value();
   EXPECT_EQ(world.assets->endpoint_by_token(token('a')).value(), first);
-  world.store->assets().bump_generation();
+  import_into(world, one_flow());
   EXPECT_NE(world.assets->endpoint_by_token(token('a')).value(), first);
   EXPECT_EQ(world.assets->endpoint(first->id).value()->url_token, token('a'));
 }
@@ -26,17 +39,13 @@ TEST(AssetsCache, HandsOutOneObjectUntilTheAssetsChange) {
 TEST(AssetsCache, WhatIsMissingIsFoundOnceItIsThere) {
   World world;
   EXPECT_EQ(world.assets->endpoint_by_token(token('7')).error().code, Errc::not_found);
-  const auto acme = world.assets->endpoint_by_token(token('a')).value()->organisation_id;
-  model::Bundle bundle;
-  bundle.project_name = "Late";
-  bundle.locales = {"en"};
-  bundle.flows.push_back({"Main", {{"name", "Main"}, {"nodes", nlohmann::json::array()}}});
+  auto bundle = one_flow();
   model::BundleEndpoint late;
   late.name = "late";
   late.flow = "Main";
   late.url_token = token('7');
   bundle.endpoints.push_back(late);
-  ASSERT_TRUE(world.store->assets().import_bundle(acme, bundle));
+  import_into(world, bundle);
   EXPECT_TRUE(world.assets->endpoint_by_token(token('7')));
 }
 
@@ -47,7 +56,7 @@ TEST(AssetsCache, AFlowIsCompiledOnceAVersion) {
   EXPECT_EQ(newest->version.version, 1);
   EXPECT_EQ(newest->flow->name(), "Main");
   EXPECT_EQ(world.assets->flow(endpoint->flow_id, 1).value(), newest);
-  world.store->assets().bump_generation();
+  import_into(world, one_flow());
   EXPECT_EQ(world.assets->newest_flow(endpoint->flow_id).value(), newest);
   EXPECT_EQ(world.assets->newest_flow("nothing").error().code, Errc::not_found);
 }

@@ -56,6 +56,17 @@ const std::array extras{
     Extra{"inject", message_body},
     Extra{"notify", message_body},
     Extra{"managementInject", message_body},
+    Extra{"createSchedule",
+          [](const Objects& objects) {
+            auto body = message(objects);
+            body["in"] = "1h";
+            return body.dump();
+          }},
+    Extra{"listSchedules", no_body, project_query},
+    Extra{"reschedule",
+          [](const Objects&) {
+            return json{{"in", "2h"}}.dump();
+          }},
     Extra{"injectByToken", message_body},
     Extra{"notifyByToken", message_body},
     Extra{"createToken", [](const Objects&) { return std::string("{}"); }},
@@ -67,6 +78,9 @@ const std::array extras{
     Extra{"getChunkCount", no_body, no_query, Scope::membership},
     Extra{"listTasks", no_body, project_query},
     Extra{"cancelTask"},
+    Extra{"manageTasks", no_body, project_query, Scope::project},
+    Extra{"manageTask", no_body, no_query, Scope::project},
+    Extra{"manageCancelTask"},
     Extra{"deprecatePassword",
           [](const Objects& objects) {
             return json{{"userId", id(objects, "userId")}}.dump();
@@ -104,10 +118,27 @@ const std::array extras{
                 {"name", model::new_id()}, {"admin", unique_email()}, {"password", "secret secret"}}
                 .dump();
           }},
+    Extra{"listFlows", no_body, project_query},
+    Extra{"rollBackFlow",
+          [](const Objects&) {
+            return json{{"version", 1}}.dump();
+          }},
+    Extra{"listConnections", no_body, project_query},
     Extra{"listSessions", no_body, project_query},
     Extra{"showSession", no_body, session_query},
     Extra{"resetSession", session_body},
     Extra{"listDeadLetters", no_body, project_query},
+    Extra{"backUp", [](const Objects&) { return std::string("{}"); }},
+    Extra{"rotateKey"},
+    Extra{"exportUserData", no_body,
+          [](const Objects& objects) {
+            return HeaderList{{"projectId", id(objects, "projectId")}, {"userId", "u"}};
+          }},
+    Extra{"eraseUserData",
+          [](const Objects&) {
+            return json{{"userId", "somebody"}}.dump();
+          },
+          project_query},
     Extra{"replayDeadLetter"},
     Extra{"discardDeadLetter"},
     // Open ones, asked for what they refuse without credentials, too: nobody is in the way of it.

@@ -122,6 +122,7 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
   Objects objects{label, organisation, report["project"]["_id"], project, email};
   objects.ids = {{"projectId", objects.project},
                  {"connectionId", report["connections"][0]["_id"]},
+                 {"flowId", report["flows"][0]["_id"]},
                  {"lexiconId", report["lexicons"][0]["_id"]},
                  {"knowledgeStoreId", report["knowledgeStores"][0]["_id"]},
                  {"sourceId", report["knowledgeStores"][0]["sources"][0]["_id"]},
@@ -140,6 +141,7 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
                                    .changed_at = world.clock.now()}));
   put_session(objects);
   objects.ids["deadLetterId"] = put_dead_letter(objects);
+  objects.ids["scheduleId"] = put_schedule(objects);
   auto& accounts = world.store->accounts();
   objects.ids["keyId"] =
       must(accounts.create_api_key(organisation, objects.ids["userId"], "a key")).key.id;
@@ -180,6 +182,18 @@ std::string AuthorizationWorld::put_dead_letter(const Objects& objects) {
       {id, {event.id, "inject", std::string(32, '7'), model::encode_value(event)}, "a reason"}};
   world.commit(std::move(unit));
   return id;
+}
+
+std::string AuthorizationWorld::put_schedule(const Objects& objects) {
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = key_in(world, objects, "u");
+  schedule.text = "later";
+  schedule.timezone = "UTC";
+  schedule.due_at = world.clock.now() + std::chrono::hours(1);
+  schedule.created_by = objects.ids.at("userId");
+  must(world.store->schedules().create(schedule, std::nullopt));
+  return schedule.id;
 }
 
 Actor& AuthorizationWorld::add_actor(const std::string& organisation, const std::string& email,
@@ -252,6 +266,7 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
     objects.ids["connectionId"] = report["connections"][0]["_id"];
   }
   if (names("deadLetterId")) objects.ids["deadLetterId"] = put_dead_letter(objects);
+  if (names("scheduleId")) objects.ids["scheduleId"] = put_schedule(objects);
   if (names("keyId")) {
     objects.ids["keyId"] = must(world.store->accounts().create_api_key(
                                     objects.organisation, objects.ids["userId"], "a key"))

@@ -91,6 +91,7 @@ class AuthorizationWorld {
   void add_member(const Objects& objects, const std::string& email);
   void put_session(const Objects& objects);
   std::string put_dead_letter(const Objects& objects);
+  std::string put_schedule(const Objects& objects);
   Actor& add_actor(const std::string& organisation, const std::string& email,
                    const std::set<Role>& roles);
   void add_actors();

@@ -94,6 +94,19 @@ TEST(Import, ADryRunChangesNothing) {
   EXPECT_EQ(world.store->assets().projects(acme).value().size(), 2U);
 }
 
+TEST(Import, ADryRunThatIsNeitherTrueNorFalseChangesNothing) {
+  World world;
+  for (const char* word : {"maybe", "1", "TRUE", ""}) {
+    const auto response =
+        world.manage(Method::post, "/management/import",
+                     {{"file", "shop.yaml"}, {"text", good_bundle}}, {{"dryRun", word}});
+    EXPECT_EQ(response.status, 400) << word;
+    EXPECT_NE(response.body.find("dryRun"), std::string::npos) << response.body;
+  }
+  const auto acme = world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
+  EXPECT_EQ(world.store->assets().projects(acme).value().size(), 2U);
+}
+
 TEST(Import, SaysEverythingThatIsWrong) {
   World world;
   const auto response =

@@ -134,5 +134,37 @@ TEST(Keys, WhatChangedIsToldByName) {
   EXPECT_TRUE(changed_keys(after, after).empty());
 }
 
+TEST(Keys, AReloadTakesWhatItCanAndNamesTheRest) {
+  using Paths = std::vector<std::string_view>;
+  Settings wanted;
+  wanted.limits.burst = 7;
+  wanted.workers = 9;
+  wanted.egress.allow = {"10.0.0.0/8"};
+  wanted.log.level = LogLevel::warn;
+  Settings expected = wanted;
+  expected.workers = Settings().workers;
+
+  Settings running;
+  const Reloaded first = reload(running, wanted);
+  EXPECT_EQ(first.applied, Paths({"limits.burst", "egress.allow", "log.level"}));
+  EXPECT_EQ(first.need_restart, Paths({"workers"}));
+  EXPECT_EQ(running, expected);
+  // What waits for the restart is named each time, what was taken over is not.
+  const Reloaded second = reload(running, wanted);
+  EXPECT_EQ(second.applied, Paths());
+  EXPECT_EQ(second.need_restart, Paths({"workers"}));
+}
+
+TEST(Keys, EveryKeyIsReloadedOrNamed) {
+  for (const Key& key : keys()) {
+    Settings wanted;
+    ASSERT_EQ(key.assign(wanted, key, another(key)), std::nullopt) << key.path;
+    Settings running;
+    const Reloaded reloaded = reload(running, wanted);
+    EXPECT_EQ(reloaded.applied.size() + reloaded.need_restart.size(), 1U) << key.path;
+    EXPECT_EQ(running, key.reloads ? wanted : Settings()) << key.path;
+  }
+}
+
 }  // namespace
 }  // namespace conversed::config

@@ -245,7 +245,7 @@ TEST_F(Load, ReservedVariablesAreNotSettings) {
     const std::string name = std::string(reserved) + (reserved.ends_with('_') ? "KILL_AT" : "");
     EXPECT_EQ(problems_of("", {{name, "x"}}), "") << name;
   }
-  EXPECT_NE(problems_of("", {{"CONVERSED_CREDENTIALSX", "x"}}), "");
+  EXPECT_NE(problems_of("", {{"CONVERSED_CONFIGX", "x"}}), "");
 }
 
 TEST_F(Load, FilesThatCantBeReadSayWhy) {
@@ -272,6 +272,50 @@ TEST_F(Load, ARootThatIsNoMapIsRefused) {
             "conversed.yaml:1:1: expected keys and values, such as `listen: {port: 8080}`\n");
 }
 
+class Credentials : public Load {
+ protected:
+  void hand_over(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+  }
+  auto load_with(Environment environment) {
+    return load(
+        {.file = write("store: {driver: postgres, postgres: {url: \"postgresql://f/d\"}}\n"),
+         .environment = std::move(environment),
+         .root = true,
+         .credentials = folder_.path(),
+         .drivers = {.kafka = false, .postgres = true}});
+  }
+};
+
+TEST_F(Credentials, WinOverTheFileAndLoseToTheEnvironment) {
+  EXPECT_EQ(load_with({})->store.postgres.url.reveal(), "postgresql://f/d");
+  hand_over("store.postgres.url", "postgresql://c/d\n");
+  EXPECT_EQ(load_with({})->store.postgres.url.reveal(), "postgresql://c/d");
+  EXPECT_EQ(load_with({{"CONVERSED_STORE_POSTGRES_URL", "postgresql://e/d"}})
+                ->store.postgres.url.reveal(),
+            "postgresql://e/d");
+}
+
+TEST_F(Credentials, HaveTheKeyFileIfItIsThere) {
+  EXPECT_EQ(load_with({})->master_key, "");
+  hand_over("master.key", "");
+  EXPECT_EQ(load_with({})->master_key, folder_ / "master.key");
+}
+
+TEST_F(Credentials, OfTheWrongFormAreToldWithoutTheirValue) {
+  hand_over("contact_center.secret", "hunter2");
+  const auto problems = shown(load_with({}));
+  EXPECT_NE(problems.find("contact_center.secret: contact_center.secret: expected"),
+            std::string::npos)
+      << problems;
+  EXPECT_EQ(problems.find("hunter2"), std::string::npos);
+}
+
+TEST_F(Credentials, ThatAreNoSecretsAreNotRead) {
+  hand_over("listen.port", "1");
+  EXPECT_EQ(load_with({})->listen.port, ListenSettings().port);
+}
+
 TEST(DataDir, DependsOnTheUser) {
   const auto data_dir = [](Environment environment, bool root) {
     return load(
@@ -284,6 +328,9 @@ TEST(DataDir, DependsOnTheUser) {
   // A relative one is to be ignored, says the XDG Base Directory Specification.
   EXPECT_EQ(data_dir({{"HOME", "/home/a"}, {"XDG_STATE_HOME", "s"}}, false)->data_dir,
             "/home/a/.local/state/conversed");
+  EXPECT_EQ(data_dir({{"HOME", "/home/a"}, {"STATE_DIRECTORY", "/v/c:/v/d"}}, false)->data_dir,
+            "/v/c");
+  EXPECT_EQ(data_dir({{"STATE_DIRECTORY", "/v/c"}}, true)->data_dir, "/v/c");
   EXPECT_EQ(data_dir({{"CONVERSED_DATA_DIR", "rel"}}, false)->data_dir, "rel");
   const auto none = data_dir({}, false);
   ASSERT_FALSE(none);

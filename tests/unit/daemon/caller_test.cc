@@ -52,8 +52,10 @@ class CallerTest : public World {
              source},
             { "model",
               "llm",
-              {{ "token",
-                 "hunter2" }},
+              {{"baseUrl", receiver_.url("/v1/")},
+               {"apiKey", "hunter2"},
+               { "model",
+                 "big" }},
               source }});
     start();
   }
@@ -99,6 +101,32 @@ class CallerTest : public World {
     caller_->offer(std::move(pending));
     EXPECT_TRUE(sink_.wait_for(before + 1));
     return *sink_.events().back().result;
+  }
+  model::PendingCall question(const std::string& id) {
+    auto pending = call(id, "model");
+    pending.http->url = "/chat/completions";
+    pending.http->to_model = true;
+    pending.http->body = R"({"messages":[]})";
+    return pending;
+  }
+  model::PendingCall search(const std::string& id, const std::string& text) {
+    model::PendingCall pending;
+    pending.id = id;
+    pending.session = key("user-" + id);
+    pending.trace_id = model::new_trace_id();
+    pending.search =
+        model::KnowledgeQuery{.store = "Manual", .sources = {}, .text = text, .limit = 5};
+    return pending;
+  }
+  // A store of knowledge with these chunks.
+  void import_knowledge(const std::vector<std::string>& texts) {
+    model::Bundle bundle;
+    bundle.project_name = "Shop";
+    bundle.locales = {"en"};
+    model::BundleSource source{"FAQ", {}};
+    for (const auto& text : texts) source.chunks.push_back({text, {{"page", 3}}});
+    bundle.knowledge_stores = {{"Manual", {std::move(source)}}};
+    ASSERT_TRUE(store_->assets().import_bundle(organisation_, bundle));
   }
   // Lets time pass until the receiver has seen so many requests.
   void tries(std::size_t count) {
@@ -303,6 +331,109 @@ TEST_F(CallerTest, SlowUpstreamHoldsNoOther) {
   }
   EXPECT_EQ(result_of(call("quick")).status, 200);
   EXPECT_LE(slow.count(), 4U);
+}
+
+TEST_F(CallerTest, ModelsGetTheirAddressKeyAndModelFromTheConnection) {
+  receiver_.set_handler([](const auto&) {
+    return HttpReceiver::Answer{
+        .body = R"({"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12}})"};
+  });
+  const auto result = result_of(question("c1"));
+  EXPECT_EQ(result.status, 200);
+  EXPECT_EQ(result.model_tokens, 42);
+  EXPECT_EQ(sink_.events().at(0).result->model_tokens, 42);
+  EXPECT_EQ(metrics_.model_prompt_tokens.value(), 30U);
+  EXPECT_EQ(metrics_.model_completion_tokens.value(), 12U);
+  auto named = question("c2");
+  named.http->body = R"({"model":"small"})";
+  (void)result_of(named);
+  const auto requests = receiver_.requests();
+  EXPECT_EQ(requests.at(0).target, "/v1/chat/completions");
+  EXPECT_EQ(requests.at(0).headers.at("authorization"), "Bearer hunter2");
+  EXPECT_EQ(requests.at(0).headers.at("idempotency-key"), "idem-c1");
+  EXPECT_EQ(requests.at(0).body, R"({"messages":[],"model":"big"})");
+  EXPECT_EQ(requests.at(1).body, R"({"model":"small"})");
+}
+
+TEST_F(CallerTest, AModelsKeyGoesNowhereElse) {
+  auto elsewhere = call("c1", "model");
+  EXPECT_EQ(result_of(elsewhere).error_code, "connection_deleted");
+  auto no_model = question("c2");
+  no_model.http->connection_id = id_of("connections", "bearer");
+  EXPECT_EQ(result_of(no_model).error_code, "connection_deleted");
+  EXPECT_EQ(receiver_.count(), 0U);
+}
+
+TEST_F(CallerTest, UsageIsTakenForWhatItIs) {
+  for (const auto& [body, tokens] : std::vector<std::pair<const char*, std::int64_t>>{
+           {"[]", 0},
+           {"{}", 0},
+           {R"({"usage":1})", 0},
+           {R"({"usage":{"prompt_tokens":"7","completion_tokens":-5}})", 0},
+           {R"({"usage":{"total_tokens":9}})", 9},
+           {R"({"usage":{"prompt_tokens":1e300}})", 1'000'000'000}}) {
+    const auto used = model_usage(nlohmann::json::parse(body));
+    EXPECT_EQ(used.prompt + used.completion, tokens) << body;
+  }
+}
+
+TEST_F(CallerTest, AnUsedUpQuotaAsksNoModel) {
+  stop();
+  caller_.reset();
+  start({.model_tokens_per_month = 100});
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.body = "{}"}; });
+  EXPECT_EQ(result_of(question("c1")).error_code, "");
+  ASSERT_TRUE(store_->committer().write_and_wait([&](store::Writer& writer) {
+    return store::Usage::add(writer, {organisation_, store::model_tokens_counter, 100});
+  }));
+  EXPECT_EQ(result_of(question("c2")).error_code, "quota_exhausted");
+  EXPECT_EQ(receiver_.count(), 1U);
+  EXPECT_EQ(result_of(call("c3")).error_code, "") << "other calls are made";
+}
+
+TEST_F(CallerTest, SearchesComeBackAsEventsWithTheirClaim) {
+  import_knowledge({"Returns take 14 days.", "Delivery takes 2 days."});
+  const auto result = result_of(search("s1", "returns"));
+  EXPECT_EQ(result.status, 200);
+  EXPECT_EQ(result.error_code, "");
+  ASSERT_EQ(result.body["hits"].size(), 1U);
+  const auto& hit = result.body["hits"][0];
+  EXPECT_EQ(hit["text"], "Returns take 14 days.");
+  EXPECT_EQ(hit["source"], "FAQ");
+  EXPECT_EQ(hit["data"], (nlohmann::json{{"page", 3}}));
+  EXPECT_GT(hit["score"], 0.0);
+  EXPECT_LT(hit["score"], 1.0);
+  const auto event = sink_.events().at(0);
+  EXPECT_EQ(event.id, "s1-r");
+  EXPECT_EQ(event.claim, (model::Claim{model::Claim::Kind::pending_call, "s1"}));
+  EXPECT_EQ(receiver_.count(), 0U);
+  EXPECT_EQ(metrics_.search_seconds.count(), 1U);
+}
+
+TEST_F(CallerTest, MissingKnowledgeStoresAndLargeHitsAreToldApart) {
+  EXPECT_EQ(result_of(search("s1", "x")).error_code, "knowledge_deleted");
+  import_knowledge({std::string(200 * 1024, 'a') + " returns", "returns",
+                    std::string(200 * 1024, 'b') + " returns"});
+  const auto result = result_of(search("s2", "returns"));
+  EXPECT_EQ(result.error_code, "");
+  EXPECT_EQ(result.body["hits"].size(), 2U) << "as many as an answer may hold";
+}
+
+TEST_F(CallerTest, UnfinishedSearchesAreMadeAtTheStart) {
+  import_knowledge({"Returns take 14 days."});
+  stop();
+  caller_.reset();
+  for (int i = 0; i < 40; ++i) {
+    const auto pending = search("s" + std::to_string(i), "returns");
+    auto unit = turn(pending.session, {});
+    unit.calls_started.push_back(pending);
+    commit(std::move(unit));
+  }
+  start({.max_per_upstream = 2});
+  ASSERT_TRUE(sink_.wait_for(40));
+  for (const auto& event : sink_.events()) {
+    EXPECT_EQ(event.result->body["hits"].size(), 1U) << event.id;
+  }
 }
 
 TEST_F(CallerTest, StopDoesNotWaitForAnUpstream) {

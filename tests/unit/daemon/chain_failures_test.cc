@@ -26,6 +26,23 @@ TEST_F(ChainTest, ARecordThatCannotBeReadIsADeadLetter) {
   EXPECT_EQ(letters().size(), 1u);
 }
 
+TEST_F(ChainTest, ARecordFromTheFutureIsADeadLetterAndReadable) {
+  Event ahead = event("a");
+  ahead.accepted_at += std::chrono::hours(25);
+  Event own = ahead;
+  own.id = model::new_id();
+  own.text = "own";
+  own.claim = Claim{Claim::Kind::keyed_event, own.id};
+  run({ahead, own});
+  EXPECT_EQ(texts(), (Texts{"one own 1"})) << "of a daemon whose clock has been put right";
+  const auto all = letters();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NE(all[0].reason.find("member at"), std::string::npos) << all[0].reason;
+  const auto& parts = all[0].event;
+  EXPECT_TRUE(
+      model::decode_event(key_.encode(), parts.event_id, parts.type, parts.trace_id, parts.value));
+}
+
 TEST_F(ChainTest, AReplayedDeadLetterRunsOnce) {
   run({event("loop")});
   const auto letter = letters().at(0);

@@ -56,6 +56,24 @@ TEST_F(ChainTest, WhatComesDuringACallWaitsAndRunsInOrder) {
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
+TEST_F(ChainTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
+  const auto counted = [&](bool fails) {
+    const Chain called = run({event("tell")});
+    auto result = result_of(called.unit.calls_started.at(0).id);
+    result.result->model_tokens = 42;
+    if (fails) result.result->error_code = "status";
+    std::int64_t amount = 0;
+    const Chain chain = run({result});
+    EXPECT_EQ(chain.unit.dead_letters.size(), fails ? 1U : 0U);
+    for (const auto& use : chain.unit.quota) {
+      if (use.counter == store::model_tokens_counter) amount += use.amount;
+    }
+    return amount;
+  };
+  EXPECT_EQ(counted(false), 42);
+  EXPECT_EQ(counted(true), 42);
+}
+
 TEST_F(ChainTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
   auto said = event("said", EventType::notify);
   said.data = {{"k", 1}};

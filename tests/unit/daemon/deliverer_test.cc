@@ -105,6 +105,49 @@ TEST_F(DelivererTest, OutputArrivesSignedOnceAndIsMarked) {
   EXPECT_EQ(metrics_.deliveries(DeliveryOutcome::delivered).value(), 1U);
 }
 
+TEST_F(DelivererTest, ReplacedSecretSignsBesideTheNewOneForAWhile) {
+  const std::string fresh = "whsec_bmV3IHNlY3JldA==";
+  const auto import_with = [&](const std::string& secret) {
+    import({{ "web", receiver_.url("/hook") }}, {}, secret);
+  };
+  const auto signatures_of_next = [&] {
+    const auto n = receiver_.count();
+    say(key("ann"), {"hello"});
+    EXPECT_TRUE(receiver_.wait_for(n + 1));
+    const auto request = receiver_.requests().at(n);
+    const auto by = [&](const std::string& secret) {
+      return WebhookKey(secret).sign(request.headers.at("webhook-id"),
+                                     std::stoll(request.headers.at("webhook-timestamp")),
+                                     request.body);
+    };
+    std::string named = request.headers.at("webhook-signature");
+    for (const auto& [secret, name] :
+         {std::pair(std::string(signing_secret), "old"), std::pair(fresh, "new")}) {
+      if (const auto at = named.find(by(secret)); at != std::string::npos) {
+        named.replace(at, by(secret).size(), name);
+      }
+    }
+    return named;
+  };
+  EXPECT_EQ(signatures_of_next(), "old");
+  import_with(fresh);
+  EXPECT_EQ(signatures_of_next(), "new old");
+  import_with(fresh);  // changes nothing, the time included
+  clock_.advance(DelivererSettings().secret_overlap - 1ms);
+  EXPECT_EQ(signatures_of_next(), "new old");
+  clock_.advance(1ms);
+  EXPECT_EQ(signatures_of_next(), "new");
+  const auto forget = [&] {
+    const auto before = clock_.now() - DelivererSettings().secret_overlap;
+    return store_->assets().forget_previous_secrets(before).value();
+  };
+  ASSERT_EQ(forget(), 0);
+  clock_.advance(1ms);
+  ASSERT_EQ(forget(), 1);
+  EXPECT_FALSE(store_->assets().webhook_secrets(id_of("endpoints", "web"))->previous);
+  EXPECT_EQ(signatures_of_next(), "new");
+}
+
 TEST_F(DelivererTest, OutputsOfASessionComeInOrder) {
   const auto seed = std::random_device{}();
   RecordProperty("seed", static_cast<int>(seed));

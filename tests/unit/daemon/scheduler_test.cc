@@ -78,6 +78,49 @@ TEST_F(SchedulerTest, TimerIsAppendedWhenItsTimeHasComeAndNotBefore) {
   EXPECT_EQ(metrics_.timers_fired.value(), 2U);
 }
 
+TEST_F(SchedulerTest, ScheduleIsAnInjectAtItsTimeAndNoneOnceItIsCancelled) {
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = key("ann");
+  schedule.text = "later";
+  schedule.timezone = "UTC";
+  schedule.due_at = clock_.now() + 10s;
+  model::Schedule cancelled = schedule;
+  cancelled.id = model::new_id();
+  for (const auto& each : {schedule, cancelled}) {
+    ASSERT_TRUE(store_->schedules().create(each, std::nullopt));
+    scheduler_->offer(each);
+  }
+  ASSERT_TRUE(store_->schedules().cancel(cancelled.session.project_id, cancelled.id));
+  ASSERT_TRUE(waits_for(2));
+  advance(10s);
+  ASSERT_TRUE(waits_for(0));
+  ASSERT_EQ(sink_.events().size(), 1U);
+  const auto event = sink_.events().at(0);
+  EXPECT_EQ(event.id, schedule.claim() + "-t");
+  EXPECT_EQ(event.type, model::EventType::inject);
+  EXPECT_EQ(event.text, "later");
+  EXPECT_EQ(event.claim, (model::Claim{model::Claim::Kind::schedule, schedule.claim()}));
+}
+
+TEST_F(SchedulerTest, TimersOfAllKindsAreFoundInTheOrderOfTheirTimes) {
+  scheduler_->stop();
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = key("ann");
+  schedule.text = "later";
+  schedule.timezone = "UTC";
+  schedule.due_at = clock_.now() - 2h;
+  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  commit_timer(timer("t1", -3h));
+  commit_timer(timer("t2", -1h));
+  start();
+  ASSERT_TRUE(sink_.wait_for(3));
+  EXPECT_EQ(sink_.events().at(0).id, "t1-t");
+  EXPECT_EQ(sink_.events().at(1).id, schedule.claim() + "-t");
+  EXPECT_EQ(sink_.events().at(2).id, "t2-t");
+}
+
 TEST_F(SchedulerTest, EarlierTimerOvertakesALaterOne) {
   scheduler_->offer(timer("late", 60s));
   scheduler_->offer(timer("early", 1s));

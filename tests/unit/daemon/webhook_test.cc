@@ -72,7 +72,7 @@ TEST(Webhook, BodyHasTheOutputAndItsSession) {
 TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
   const WebhookKey key("secret");
   const auto now = model::from_unix_ms(1'614'265'330'999);
-  const auto headers = webhook_headers(output(), &key, now, "body");
+  const auto headers = webhook_headers(output(), std::span(&key, 1), now, "body");
   EXPECT_EQ(header(headers, "webhook-id"), "abc-1");
   EXPECT_EQ(header(headers, "webhook-timestamp"), "1614265330");
   EXPECT_EQ(header(headers, "webhook-signature"), key.sign("abc-1", 1614265330, "body"));
@@ -82,7 +82,17 @@ TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
   ASSERT_EQ(trace.size(), 55U) << trace;
   EXPECT_EQ(trace.substr(0, 36), "00-0af7651916cd43dd8448eb211c80319c-");
   EXPECT_EQ(trace.substr(52), "-01");
-  EXPECT_EQ(header(webhook_headers(output(), nullptr, now, "body"), "webhook-signature"), "(none)");
+  EXPECT_EQ(header(webhook_headers(output(), {}, now, "body"), "webhook-signature"), "(none)");
+}
+
+TEST(Webhook, TwoKeysMakeTwoSignatures) {
+  std::vector<WebhookKey> keys;
+  keys.emplace_back("new");
+  keys.emplace_back("old");
+  const auto now = model::from_unix_ms(1'614'265'330'999);
+  EXPECT_EQ(header(webhook_headers(output(), keys, now, "body"), "webhook-signature"),
+            WebhookKey("new").sign("abc-1", 1614265330, "body") + " " +
+                WebhookKey("old").sign("abc-1", 1614265330, "body"));
 }
 
 TEST(Backoff, DoublesUpToItsEnd) {

@@ -112,7 +112,8 @@ class World : public testing::Test {
 
   // Endpoints by name with their webhook's URL, empty for none, and Connections.
   void import(const std::vector<std::pair<std::string, std::string>>& endpoints,
-              std::vector<model::BundleConnection> connections = {}) {
+              std::vector<model::BundleConnection> connections = {},
+              const std::string& secret = signing_secret) {
     model::Bundle bundle;
     bundle.project_name = "Shop";
     bundle.locales = {"en"};
@@ -121,7 +122,7 @@ class World : public testing::Test {
       model::BundleEndpoint endpoint;
       endpoint.name = name;
       endpoint.flow = "Flow";
-      if (!url.empty()) endpoint.webhook.push_back({url, signing_secret, "${SECRET}"});
+      if (!url.empty()) endpoint.webhook.push_back({url, secret, "${SECRET}"});
       bundle.endpoints.push_back(endpoint);
     }
     bundle.connections = std::move(connections);

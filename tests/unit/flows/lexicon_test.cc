@@ -7,7 +7,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "flows/lexicon/words.h"
+#include "store/text/words.h"
 #include "tests/unit/flows/conversation.h"
 
 namespace conversed::flows {
@@ -15,8 +15,8 @@ namespace {
 
 using lexicon::Entry;
 using lexicon::Lexicon;
-using lexicon::phrase_of;
 using nlohmann::json;
+using text::phrase_of;
 
 Lexicon cities() {
   return Lexicon("l1", "Cities",
@@ -26,9 +26,33 @@ Lexicon cities() {
                   {"Köln", {"Cologne"}, {"city", "german"}, {}}});
 }
 
+// What `input.slots` holds if nothing is too much.
+json slots_of(std::span<const Lexicon* const> lexicons, std::string_view text) {
+  constexpr std::size_t most = 1000;
+  json slots = json::object();
+  for (const auto& hit : lexicon::find_keyphrases(text, lexicons, most)) {
+    for (const auto& slot : hit.slots()) slots[slot].push_back(to_json(hit));
+  }
+  return slots;
+}
+
 json slots_of(const Lexicon& lexicon, std::string_view text) {
   const Lexicon* const all[] = {&lexicon};
-  return lexicon::find_slots(text, all);
+  return slots_of(all, text);
+}
+
+// Entries of one common synonym.
+std::vector<Entry> namesakes(int count, const json& data = nullptr) {
+  std::vector<Entry> entries;
+  for (int i = 0; i < count; ++i)
+    entries.push_back({"entry " + std::to_string(i), {"x"}, {}, data});
+  return entries;
+}
+
+std::string repeated(std::string_view word, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += word;
+  return text;
 }
 
 // The main keyphrases of a slot's hits.
@@ -62,7 +86,7 @@ TEST(Words, TakeCharactersApartWhereThereAreNoSpaces) {
 }
 
 TEST(Words, CountUtf16Units) {
-  const auto words = lexicon::words_of("😀 a, b", 10);
+  const auto words = text::words_of("😀 a, b", 10);
   ASSERT_EQ(words.size(), 3U);
   EXPECT_EQ(words[1].begin, 3U);
   EXPECT_EQ(words[1].end, 4U);
@@ -72,7 +96,7 @@ TEST(Words, CountUtf16Units) {
 
 TEST(Words, TakeAnyBytes) {
   EXPECT_EQ(phrase_of("a\xFF\xC0 b"), phrase_of("a\xEF\xBF\xBD\xEF\xBF\xBD b"));
-  EXPECT_EQ(lexicon::words_of("a b c d", 2).size(), 2U);
+  EXPECT_EQ(text::words_of("a b c d", 2).size(), 2U);
 }
 
 TEST(Lexicon, GivesWhatTheDecisionsSayOfASlot) {
@@ -132,7 +156,7 @@ TEST(Lexicon, HitsOfEqualStretchesInSeveralLexiconsAllStay) {
   const Lexicon one("l1", "A", {{"Orange", {}, {"fruit"}, {}}});
   const Lexicon two("l2", "B", {{"orange", {}, {"colour"}, {}}, {"Blood", {}, {"x"}, {}}});
   const Lexicon* const both[] = {&one, &two};
-  const auto slots = lexicon::find_slots("blood orange", both);
+  const auto slots = slots_of(both, "blood orange");
   EXPECT_EQ(found(slots, "fruit"), (Texts{"Orange"}));
   EXPECT_EQ(found(slots, "colour"), (Texts{"orange"}));
 }
@@ -141,6 +165,28 @@ TEST(Lexicon, OfPunctuationAloneFindsNothing) {
   const Lexicon lexicon("l", "L", {{"...", {}, {}, {}}, {"?", {"a"}, {}, {}}});
   EXPECT_EQ(slots_of(lexicon, "... ? !"), json::object());
   EXPECT_EQ(found(slots_of(lexicon, "a"), "L"), (Texts{"?"}));
+}
+
+TEST(Lexicon, GivesNoMoreHitsThanAskedForTheLongestAndFirstOnes) {
+  std::vector<Entry> entries = namesakes(300);
+  entries.push_back({"far away", {}, {}, {}});
+  const Lexicon lexicon("l", "L", std::move(entries));
+  const Lexicon* const all[] = {&lexicon};
+  const auto hits = lexicon::find_keyphrases(repeated("x ", 1990) + "far away", all, 200);
+  ASSERT_EQ(hits.size(), 200U);
+  EXPECT_EQ(hits.back().entry->main_keyphrase, "far away") << "two words";
+  for (std::size_t i = 0; i + 1 < hits.size(); ++i) {
+    EXPECT_EQ(hits[i].begin, 0U) << "the first x fills the rest";
+    EXPECT_EQ(hits[i].count, 1990);
+  }
+}
+
+// Each entry costs the same, however many share its phrase: else this takes some hundred times as
+// long as all of this file.
+TEST(Lexicon, TakesAnyNumberOfEntriesOfOnePhrase) {
+  const Lexicon lexicon("l", "L", namesakes(200'000));
+  const Lexicon* const all[] = {&lexicon};
+  EXPECT_EQ(lexicon::find_keyphrases("x", all, 1'000'000).size(), 200'000U);
 }
 
 // The figure is printed, not judged: tests run in debug builds and beside others.
@@ -159,7 +205,7 @@ TEST(LexiconSpeed, FindsAHundredThousandEntriesInAMessage) {
   std::vector<double> took;
   for (int i = 0; i < 500; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    const auto slots = lexicon::find_slots(text, all);
+    const auto slots = slots_of(all, text);
     took.push_back(
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
             .count());
@@ -181,6 +227,103 @@ TEST(LexiconInFlows, FillsTheSlotsOfEachInput) {
       "l1", "Cities", std::vector<Entry>{{"Paris", {}, {"city"}, {}}, {"Rome", {}, {"city"}, {}}});
   EXPECT_EQ(texts(talk.say("to paris")), (Texts{"Paris"}));
   EXPECT_EQ(texts(talk.say("or ROME")), (Texts{"Rome"}));
+}
+
+// A session whose Flow has a lexicon of entries that share a phrase.
+struct Crowd : Conversation {
+  explicit Crowd(const std::string& nodes, const json& data = nullptr)
+      : Conversation("- stop: true") {
+    flow = named_flow("Crowd", nodes, {"L"});
+    library.lexicons["L"] = std::make_shared<const Lexicon>("l", "L", namesakes(300, data));
+  }
+};
+
+TEST(LexiconInFlows, BoundsTheHitsOfAMessage) {
+  Crowd talk("  - say: \"{{input.slots.L.length}}\"\n");
+  const auto effects = talk.say(repeated("x ", 2000));
+  EXPECT_EQ(texts(effects), (Texts{"200"}));
+  ASSERT_TRUE(effects);
+  EXPECT_EQ(effects->log,
+            (Texts{"the Flow 'Crowd': input.slots is full; it holds at most 200 hits and 262144 "
+                   "bytes, and what else is found is left out"}));
+}
+
+TEST(LexiconInFlows, BoundsTheBytesOfSlots) {
+  const std::string nodes = "  - say: \"{{input.slots.L.length}}\"\n  - sleep: 1s\n";
+  Crowd talk(nodes, std::string(100'000, 'd'));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"2"}));
+  ASSERT_TRUE(talk.session.busy());
+  EXPECT_LT(talk.session.execution->state.dump().size(), talk.limits.slot_bytes);
+}
+
+TEST(LexiconInFlows, CountsWhatNodesPutIntoSlots) {
+  Conversation talk(
+      "- {id: again, regexSlotFiller: {pattern: x, slot: s}}\n"
+      "- {if: context.n != 20, then: [{addToContext: {n: \"{{(context.n || 0) + 1}}\"}}, "
+      "{goTo: again}]}\n- say: \"{{input.slots.s.length}}\"");
+  EXPECT_EQ(texts(talk.say(repeated("x ", 20))), (Texts{"200"}));
+}
+
+// Two Flows with a lexicon each, both of which fill `city`: Outer enters Inner.
+struct TwoFlows : Conversation {
+  explicit TwoFlows(const json& before, const json& inside, const json& behind = json::array())
+      : Conversation("- stop: true") {
+    json outer = before;
+    outer.push_back({{"executeFlow", "Inner"}});
+    outer.insert(outer.end(), behind.begin(), behind.end());
+    flow = compiled("Outer", {"L1"}, outer);
+    library.flows["Inner"] = {compiled("Inner", {"L2", "L1"}, inside)};
+    library.lexicons["L1"] = std::make_shared<const Lexicon>(
+        "l1", "L1", std::vector<Entry>{{"Paris", {}, {"city"}, {}}, {"York", {}, {"city"}, {}}});
+    library.lexicons["L2"] = std::make_shared<const Lexicon>(
+        "l2", "L2",
+        std::vector<Entry>{{"Berlin", {}, {"city"}, {}}, {"New York", {}, {"city"}, {}}});
+  }
+
+  static std::shared_ptr<const Flow> compiled(const char* name, const Texts& lexicons,
+                                              const json& nodes) {
+    auto made = Flow::compile({{"name", name}, {"lexicons", lexicons}, {"nodes", nodes}});
+    if (!made) ADD_FAILURE() << to_string(made.error());
+    return made ? *made : nullptr;
+  }
+};
+
+const json say_cities = {{"say", "{{input.slots.city.map(hit => hit.keyphrase).join()}}"}};
+const json wait = {{"wait", true}};
+
+TEST(LexiconInFlows, AddsWhatAnEnteredFlowsLexiconsFind) {
+  const json once = json::array({say_cities});
+  TwoFlows talk(once, once, once);
+  EXPECT_EQ(texts(talk.say("from Paris to Berlin")),
+            (Texts{"Paris", "Paris,Berlin", "Paris,Berlin"}));
+}
+
+TEST(LexiconInFlows, SearchesEachLexiconOnce) {
+  TwoFlows talk(json::array(), json::array({say_cities}),
+                json::array({{{"executeFlow", "Inner"}}}));
+  EXPECT_EQ(texts(talk.say("Paris, Berlin")), (Texts{"Paris,Berlin", "Paris,Berlin"}));
+}
+
+TEST(LexiconInFlows, PutsTheWaitingFlowsHitsFirst) {
+  TwoFlows talk(json::array(), json::array({wait, say_cities}));
+  talk.library.flows["Inner"] = {
+      TwoFlows::compiled("Inner", {"L2"}, json::array({wait, say_cities}))};
+  EXPECT_EQ(texts(talk.say("x")), (Texts{}));
+  EXPECT_EQ(texts(talk.say("from Paris to Berlin")), (Texts{"Berlin,Paris"}));
+}
+
+TEST(LexiconInFlows, LetsTheLongerPhraseOfTwoFlowsWin) {
+  TwoFlows talk(json::array(), json::array({wait, say_cities}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{}));
+  EXPECT_EQ(texts(talk.say("to New York")), (Texts{"New York"}));
+}
+
+TEST(LexiconInFlows, KeepsWhatWasFoundBeforeACall) {
+  const json call = {{"httpRequest", {{"url", "http://e.example/"}}}};
+  TwoFlows talk(json::array({say_cities, call}), json::array({say_cities}));
+  EXPECT_EQ(texts(talk.say("from Paris to Berlin")), (Texts{"Paris"}));
+  ASSERT_TRUE(talk.session.busy());
+  EXPECT_EQ(texts(talk.answer_call({})), (Texts{"Paris,Berlin"}));
 }
 
 }  // namespace

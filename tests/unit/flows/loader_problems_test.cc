@@ -79,6 +79,10 @@ TEST(LoaderProblems, OfAssets) {
          "'password'",
          "b.yaml:3:82: connections[1].type: unknown value 'http'; known are httpBasic, httpBearer, "
          "httpHeader, llm"}},
+       {"connections: [{name: m, type: llm}, {name: n, type: llm, fields: {baseUrl: here}}]",
+        {"b.yaml:3:15: connections[0]: a Connection of type llm needs the field 'baseUrl'",
+         "b.yaml:3:66: connections[1].fields: the field 'baseUrl' must be an absolute http or "
+         "https URL, such as https://llm.example.com/v1"}},
        {"lexicons: [{name: L, slots: [city], entries: [{mainKeyphrase: A, slots: [cty]}, "
         "{mainKeyphrase: A}]}]",
         {"b.yaml:3:74: lexicons[0].entries[0].slots[0]: the lexicon has no slot 'cty'; did you "
@@ -116,10 +120,11 @@ TEST(LoaderProblems, OfEndpointsAndTheProactivePart) {
 }
 
 constexpr auto known_types =
-    "known are addLexiconKeyphrase, addToContext, copySlotsToContext, executeFlow, goTo, handover, "
-    "httpRequest, if, interval, log, once, question, regexSlotFiller, removeFromContext, "
-    "removeFromProfile, resetContext, resetProfile, resetState, say, setState, sleep, stop, "
-    "switch, think, updateProfile, wait";
+    "known are addLexiconKeyphrase, addToContext, aiAgent, copySlotsToContext, executeFlow, "
+    "goTo, handover, httpRequest, if, interval, llmPrompt, log, once, question, "
+    "regexSlotFiller, removeFromContext, removeFromProfile, resetContext, resetProfile, "
+    "resetState, say, searchKnowledge, setState, sleep, stop, switch, think, updateProfile, "
+    "wait";
 
 TEST(LoaderProblems, OfNodes) {
   expect_problems(
@@ -171,7 +176,8 @@ TEST(LoaderProblems, OfNodes) {
          "with "
          "'context.' or 'profile.'",
          "b.yaml:9:5: flows[0].nodes[2]: a Node needs a type; " + std::string(known_types)}}},
-      "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: llm}]\n"
+      "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: httpBearer, fields: "
+      "{token: t}}]\n"
       "flows:\n- name: F\n  nodes:\n",
       "  ");
 }
@@ -186,6 +192,18 @@ TEST(LoaderProblems, AreSaidOnce) {
                      "b.yaml:4:32: lexicons[0].entries[0]: expected a mapping, not a number",
                      "b.yaml:4:54: lexicons[0].entries[1].x: unknown key 'x'"}}},
                   "conversed: 1\nproject: {name: P}\n");
+}
+
+TEST(LoaderProblems, OfEscapesThatWouldBecomeSingleBytes) {
+  for (const char* escape : {"\\N", "\\_"}) {
+    const auto bundle =
+        load_bundle("conversed: 1\nproject: {name: P}\ntokens: [{label: t, script: \"a" +
+                        std::string(escape) + "\"}]\n",
+                    "b.yaml", environment);
+    ASSERT_FALSE(bundle) << escape;
+    EXPECT_EQ(to_string(bundle.error()),
+              "b.yaml:3:29: the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0");
+  }
 }
 
 TEST(LoaderProblems, AreLimitedAndCounted) {

@@ -89,12 +89,14 @@ TEST(Loader, TakesTheSameBundleAsJson) {
 
 TEST(Loader, ReplacesVariablesAndKeepsEscapedOnes) {
   const auto bundle = load_bundle(
-      "conversed: 1\nproject: {name: P}\nconnections: [{name: c, type: llm, fields: {a: "
+      "conversed: 1\nproject: {name: P}\nconnections: [{name: c, type: httpBearer, fields: {token: "
+      "t, a: "
       "\"x${CRM_TOKEN}y${HOOK_SECRET}\", b: \"$${CRM_TOKEN}\", c: 5, d: \"$5\"}}]\n",
       "a.yaml", environment);
   ASSERT_TRUE(bundle) << to_string(bundle.error());
-  EXPECT_EQ(bundle->connections[0].fields,
-            (json{{"a", "xs3cretyhook"}, {"b", "${CRM_TOKEN}"}, {"c", 5}, {"d", "$5"}}));
+  EXPECT_EQ(
+      bundle->connections[0].fields,
+      (json{{"token", "t"}, {"a", "xs3cretyhook"}, {"b", "${CRM_TOKEN}"}, {"c", 5}, {"d", "$5"}}));
 }
 
 json yaml_value(const std::string& text) {
@@ -233,7 +235,11 @@ TEST(NodeTypes, HaveExamplesThatLoad) {
     const std::string name(type->name);
     EXPECT_FALSE(type->summary.empty()) << name;
     std::string text =
-        "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: llm}]\n"
+        "conversed: 1\nproject: {name: P}\nconnections:\n"
+        "- {name: crm, type: httpBearer, fields: {token: t}}\n"
+        "- {name: model, type: llm, fields: {baseUrl: \"https://llm.example.com/v1\"}}\n"
+        "tokens: [{label: shopName, script: The Shop}]\n"
+        "knowledgeStores: [{name: Manual, sources: [{name: FAQ, chunks: []}]}]\n"
         "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
         "flows:\n- name: Orders\n  nodes: []\n- name: F\n  lexicons: [Cities]\n  nodes:\n";
     std::istringstream lines{std::string(type->example)};

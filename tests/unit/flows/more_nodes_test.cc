@@ -1,4 +1,5 @@
 // Nodes that move between Flows, remember, read slots and hand over.
+#include "flows/regex.h"
 #include "tests/unit/flows/conversation.h"
 
 namespace conversed::flows {
@@ -248,6 +249,38 @@ TEST(RegexSlotFillerNode, GivesUpOnPatternsThatTakeForEver) {
   Conversation talk(
       "- regexSlotFiller: {pattern: '(x+x+)+y', slot: s}\n- say: \"{{input.slots.s}}.\"");
   EXPECT_EQ(texts(talk.say(std::string(5000, 'x'))), (Texts{"."}));
+}
+
+// Each search looks at all of its text for each place that a match may begin at. Of long texts
+// that would be minutes in one Turn.
+TEST(RegexSlotFillerNode, BoundsPatternsThatRememberNothing) {
+  Conversation talk(
+      "- {id: again, regexSlotFiller: {pattern: '(?>.*)!', slot: s}}\n"
+      "- {if: context.n != 90, then: [{addToContext: {n: \"{{(context.n || 0) + 1}}\"}}, "
+      "{goTo: again}]}\n- say: \"{{input.slots.s}}.\"");
+  EXPECT_EQ(texts(talk.say(std::string(200'000, 'a'))), (Texts{"."}));
+}
+
+TEST(Regex, SearchesTheBeginningOfLongTextsOnly) {
+  const auto regex = Regex::compile("z", Regex::Case::kept);
+  ASSERT_TRUE(regex);
+  const std::size_t most = Regex::max_text_bytes;
+  EXPECT_EQ(regex->find_all(std::string(most - 1, 'a') + "z", 1).size(), 1U);
+  EXPECT_EQ(regex->find_all(std::string(most, 'a') + "z", 1).size(), 0U);
+  EXPECT_EQ(regex->find_all(std::string(most, 'a') + "z", 1, 2 * most).size(), 1U);
+}
+
+TEST(Regex, DoesNotCutWithinACharacter) {
+  const auto regex = Regex::compile("[^a]", Regex::Case::kept);
+  ASSERT_TRUE(regex);
+  EXPECT_EQ(regex->find_all(std::string(Regex::max_text_bytes - 1, 'a') + "\u00e9", 1).size(), 0U);
+}
+
+TEST(Regex, OfALongTextFitsNothing) {
+  const auto regex = Regex::compile("a*", Regex::Case::kept);
+  ASSERT_TRUE(regex);
+  EXPECT_TRUE(regex->fits(" " + std::string(Regex::max_text_bytes, 'a') + " "));
+  EXPECT_FALSE(regex->fits(std::string(Regex::max_text_bytes + 1, 'a')));
 }
 
 TEST(HandoverNode, TellsTheWebhookUntilAnInjectResumes) {

@@ -54,6 +54,64 @@ TEST(FlowCheck, FindsCirclesWithoutAWayOut) {
             (Texts{}));
 }
 
+// The Flows at which a circle begins.
+Texts circles(const std::string& flows) {
+  Texts found;
+  for (const auto& line : check(flows)) {
+    const auto name = line.find("Flow '") + 6;
+    EXPECT_NE(line.find("a circle without a way out"), std::string::npos) << line;
+    found.push_back(line.substr(name, line.find("'", name) - name));
+  }
+  return found;
+}
+
+TEST(FlowCheck, FindsCirclesAcrossFlows) {
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: A}]}\n"), (Texts{"A"}));
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{say: a}, {executeFlow: B}]}\n"
+                    "- {name: B, nodes: [{executeFlow: A}, {say: b}]}\n"),
+            (Texts{"A", "B"}));
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: {flow: B, return: false}}]}\n"
+                    "- {name: B, nodes: [{executeFlow: {flow: A, return: false}}]}\n"),
+            (Texts{"A", "B"}));
+  // B comes back to A, which then goes round itself.
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{id: a, executeFlow: B}, {goTo: a}]}\n"
+                    "- {name: B, nodes: [{say: b}]}\n"),
+            (Texts{"A"}));
+}
+
+TEST(FlowCheck, FindsCirclesByThink) {
+  const std::string endpoint = "endpoints: [{name: web, flow: A}]\n";
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{think: again}]}\n" + endpoint), (Texts{"A"}));
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{say: a}, {executeFlow: B}]}\n"
+                    "- {name: B, nodes: [{think: again}]}\n" +
+                    endpoint),
+            (Texts{"A", "B"}));
+  EXPECT_EQ(circles("flows:\n- name: A\n  nodes:\n"
+                    "  - {if: input.text == 'b', then: [{think: c}]}\n" +
+                    endpoint),
+            (Texts{}));
+}
+
+TEST(FlowCheck, SaysNothingOfCirclesAcrossFlowsThatEndOrWait) {
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: B}]}\n"
+                    "- {name: B, nodes: [{wait: true}, {executeFlow: A}]}\n"),
+            (Texts{}));
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: B}]}\n"
+                    "- name: B\n  nodes:\n  - {if: input.text, then: [{executeFlow: A}]}\n"),
+            (Texts{}));
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{id: a, executeFlow: B}, {goTo: a}]}\n"
+                    "- name: B\n  nodes:\n  - {if: input.text, then: [{stop: true}]}\n"),
+            (Texts{}));
+  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: B}]}\n- {name: B, nodes: []}\n"),
+            (Texts{}));
+}
+
+TEST(FlowCheck, FindsNodesBehindAFlowThatNeverComesBack) {
+  EXPECT_EQ(check("flows:\n- name: A\n  nodes:\n  - executeFlow: B\n  - say: never\n"
+                  "- {name: B, nodes: [{stop: true}]}\n"),
+            (Texts{"p.yaml:7:5: warning: Flow 'A', nodes[1]: nothing leads to this Node"}));
+}
+
 TEST(FlowCheck, FindsNamesThatNothingWrites) {
   const auto found = check(
       "flows:\n- name: F\n  nodes:\n  - addToContext: {count: \"{{input.txt}}\"}\n"
@@ -67,7 +125,7 @@ TEST(FlowCheck, FindsNamesThatNothingWrites) {
 
 TEST(FlowCheck, FindsWhatNothingUsesAndSlotsThatNothingFills) {
   const auto found = check(
-      "connections: [{name: crm, type: llm}]\n"
+      "connections: [{name: crm, type: httpBearer, fields: {token: t}}]\n"
       "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
       "flows:\n- name: F\n  nodes:\n  - question: {text: q, type: keyphrase, slot: city}\n"
       "- {name: G, nodes: []}\nendpoints: [{name: e, flow: F}]\n");
@@ -152,6 +210,26 @@ TEST(FlowTest, SaysWhatIsWrongWithItsFile) {
   EXPECT_EQ(failures(run("  - say: x\n", "tests:\n- {name: a, stesp: []}\n")),
             (Texts{"t.yaml:3:3: tests[0]: 'steps' is missing\n"
                    "t.yaml:3:13: tests[0].stesp: unknown key 'stesp'; did you mean 'steps'?"}));
+}
+
+TEST(FlowTest, OfNoTestsIsNoSuccess) {
+  const auto suite = run("  - say: x\n", "tests: []\n");
+  EXPECT_FALSE(suite.passed());
+  EXPECT_EQ(failures(suite), (Texts{"t.yaml:2:8: tests: there are no tests"}));
+}
+
+TEST(FlowTest, RefusesPatternsThatAreNone) {
+  EXPECT_EQ(failures(run("  - say: x\n",
+                         "calls: [{url: \"/[/\"}]\n"
+                         "tests:\n- name: a\n  steps:\n  - user: x\n"
+                         "    expect: {text: [x, \"/[/\"], log: /(/, data: [{a: /+/}]}\n")),
+            (Texts{"t.yaml:2:15: calls[0].url: no regular expression: wrong at character 2\n"
+                   "t.yaml:7:24: tests[0].steps[0].expect.text[1]: no regular expression: wrong at "
+                   "character 2\n"
+                   "t.yaml:7:37: tests[0].steps[0].expect.log: no regular expression: wrong at "
+                   "character 2\n"
+                   "t.yaml:7:53: tests[0].steps[0].expect.data[0].a: no regular expression: wrong "
+                   "at character 2"}));
 }
 
 TEST(FlowTest, WritesJUnit) {

@@ -21,7 +21,8 @@ Event sample() {
                             .status = 503,
                             .body = {{"why", "down"}},
                             .error_code = "status",
-                            .error_message = "503"};
+                            .error_message = "503",
+                            .model_tokens = 42};
   return event;
 }
 
@@ -45,6 +46,7 @@ TEST(Event, SurvivesItsRecord) {
   ASSERT_TRUE(back->result);
   EXPECT_EQ(back->result->body, event.result->body);
   EXPECT_EQ(back->result->error_code, event.result->error_code);
+  EXPECT_EQ(back->result->model_tokens, 42);
 }
 
 TEST(Event, AbsentPartsStayAbsent) {
@@ -63,9 +65,26 @@ TEST(Event, DamagedRecordIsAnErrorNotAnAbort) {
   const auto decode = [&](std::string_view value) {
     return decode_event(key, "id", "inject", "t", value);
   };
-  for (const char* value : {"", "{", "[]", "1", "{}", R"({"v":2,"at":0})", R"({"v":1,"at":"x"})",
-                            R"({"v":1,"at":0,"text":1})", R"({"v":1,"at":0,"claim":{"kind":"x"}})",
-                            R"({"v":1,"at":0,"claim":1})"}) {
+  for (const char* value : {"",
+                            "{",
+                            "[]",
+                            "1",
+                            "{}",
+                            R"({"v":2,"at":0})",
+                            R"({"v":1,"at":"x"})",
+                            R"({"v":1,"at":0,"text":1})",
+                            R"({"v":1,"at":0,"claim":{"kind":"x"}})",
+                            R"({"v":1,"at":0,"claim":1})",
+                            R"({"v":1})",
+                            R"({"v":1,"at":null})",
+                            R"({"v":1,"at":-1})",
+                            R"({"v":1,"at":1.5})",
+                            R"({"v":1,"at":1e300})",
+                            R"({"v":1,"at":1700000000000000})",
+                            R"({"v":1,"at":253402300800000})",
+                            R"({"v":1,"at":9223372036854775807})",
+                            R"({"v":1,"at":18446744073709551615})",
+                            R"({"v":1,"at":-9223372036854775808})"}) {
     EXPECT_FALSE(decode(value)) << value;
   }
   EXPECT_TRUE(decode(R"({"v":1,"at":0})"));
@@ -96,6 +115,7 @@ TEST(Execution, SurvivesItsJson) {
   execution.pending_call_id = "c";
   execution.state = {{"x", 1}};
   execution.holds_others = true;
+  execution.entered = {{"Sub", 3}};
   EXPECT_EQ(*execution_from(to_json(execution)), execution);
   EXPECT_FALSE(execution_from(nullptr));
 }

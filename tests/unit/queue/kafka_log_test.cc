@@ -5,6 +5,7 @@
 #include <librdkafka/rdkafka_mock.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <future>
 #include <map>
 #include <mutex>
@@ -45,12 +46,14 @@ class KafkaLogTest : public testing::Test {
     settings_.topic_prefix = "p";
     settings_.instance_id = "reader";
     settings_.partitions = partitions;
-    // The mock doesn't answer a question for the topics' settings, so each log waits for it.
+    // The mock doesn't answer a question for the topics' settings.
+    settings_.topic_check = KafkaTopicCheck::without_settings;
     settings_.request_timeout = 3s;
     settings_.delivery_timeout = 30s;
     settings_.report = [this](const std::string& what) {
       const std::lock_guard lock(mutex_);
       reports_ += what + "\n";
+      reported_.notify_all();
     };
   }
   void TearDown() override {
@@ -74,6 +77,15 @@ class KafkaLogTest : public testing::Test {
   std::string reports() {
     const std::lock_guard lock(mutex_);
     return reports_;
+  }
+  // Records are answered on one thread and what befell the producer is told on another, in no
+  // order between them.
+  void await_report(const std::string& part) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(
+        reported_.wait_for(lock, 1min, [&] { return reports_.find(part) != std::string::npos; }))
+        << "no report of '" << part << "' in:\n"
+        << reports_;
   }
   // What any other program can do.
   void write_epochs(const std::string& value) { produce(0, "epochs", {}, "p.epochs", value); }
@@ -112,6 +124,18 @@ class KafkaLogTest : public testing::Test {
     rd_kafka_destroy(other);
     return end;
   }
+  void commit_as_the_group(std::int32_t partition, std::int64_t offset) {
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    rd_kafka_conf_set(conf, "bootstrap.servers", settings_.bootstrap_servers.front().c_str(),
+                      nullptr, 0);
+    rd_kafka_conf_set(conf, "group.id", "p", nullptr, 0);
+    rd_kafka_t* other = rd_kafka_new(RD_KAFKA_CONSUMER, conf, nullptr, 0);
+    rd_kafka_topic_partition_list_t* list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, "p.events", partition)->offset = offset;
+    EXPECT_EQ(rd_kafka_commit(other, list, 0), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_destroy(other);
+  }
   std::vector<LogRecord> poll(Consumer& consumer, std::size_t count) {
     std::vector<LogRecord> all;
     const auto deadline = std::chrono::steady_clock::now() + 1min;
@@ -130,6 +154,7 @@ class KafkaLogTest : public testing::Test {
   KafkaLogSettings settings_;
   std::unique_ptr<KafkaLog> log_;
   std::mutex mutex_;
+  std::condition_variable reported_;
   std::string reports_;
 };
 
@@ -154,7 +179,7 @@ TEST_F(KafkaLogTest, AProducerThatHasFailedForGoodIsReplaced) {
       EXPECT_EQ(outcome.error().code, Errc::timed_out) << outcome.error().message;
     }
   }
-  EXPECT_NE(reports().find("is replaced"), std::string::npos) << reports();
+  await_report("is replaced");
   EXPECT_TRUE(append(record("k", "after")).has_value());
   stored.insert("after");
   // All that was told to be stored is there once, and in order.
@@ -297,6 +322,92 @@ TEST_F(KafkaLogTest, OneConsumerAtATime) {
   EXPECT_TRUE(log_->subscribe(listener).has_value());
 }
 
+TEST_F(KafkaLogTest, ARunOfWhatCannotBeReadDoesNotKeepAPoll) {
+  open();
+  for (int n = 0; n < 20; ++n) ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  std::int64_t before = 0;
+  while (before < 20) {
+    ASSERT_TRUE((*consumer)->poll(10, 0ms).has_value());
+    const std::int64_t now = end_of("p.deadletters", 0);
+    ASSERT_LE(now, before + 1) << "in one poll";
+    before = now;
+  }
+  EXPECT_EQ(log_->ranges().value()[0].committed, 20);
+}
+
+TEST_F(KafkaLogTest, WhatCannotBeReadAndIsTooLargeLeavesOutWhatItMust) {
+  settings_.properties = {{"message.max.bytes", "3000"}};
+  open();
+  const std::string large(4'000, 'x');
+  ASSERT_NO_FATAL_FAILURE(produce(0, "k", {{"big", large}}));
+  ASSERT_NO_FATAL_FAILURE(produce(0, large.c_str(), {}));
+  ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}, "p.events", large));
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  while (log_->ranges().value()[0].committed < 3) {
+    const auto polled = (*consumer)->poll(10, 10ms);
+    ASSERT_TRUE(polled.has_value()) << polled.error().message;
+  }
+  EXPECT_EQ(end_of("p.deadletters", 0), 3);
+}
+
+TEST_F(KafkaLogTest, WhatCannotBeReadAndFitsNowhereIsPassedOver) {
+  open();
+  ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
+  rd_kafka_mock_push_request_errors(
+      cluster_, produce_request, 3, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+      RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  while (log_->ranges().value()[0].committed < 1) {
+    const auto polled = (*consumer)->poll(10, 10ms);
+    ASSERT_TRUE(polled.has_value()) << polled.error().message;
+  }
+  EXPECT_EQ(end_of("p.deadletters", 0), 0);
+  EXPECT_NE(reports().find("partition 0, offset 0"), std::string::npos) << reports();
+}
+
+// The daemon was away, and so was a part of the log when it came back.
+TEST_F(KafkaLogTest, APartitionThatEndsBelowWhatIsCommittedIsNotRead) {
+  settings_.request_timeout = 1s;
+  open();
+  ASSERT_NO_FATAL_FAILURE(commit_as_the_group(0, 100));
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  Errc last = Errc::unavailable;
+  while (last == Errc::unavailable || last == Errc::timed_out) {
+    const auto polled = (*consumer)->poll(10, 10ms);
+    ASSERT_EQ(listener.assigned, 0U);
+    if (!polled) last = polled.error().code;
+  }
+  EXPECT_EQ(last, Errc::conflict);
+}
+
+TEST_F(KafkaLogTest, TopicsThatCannotBeLookedAtAreLookedAtAgain) {
+  settings_.topic_check = KafkaTopicCheck::full;
+  settings_.request_timeout = 500ms;
+  auto opened = KafkaLog::open(settings_);
+  ASSERT_TRUE(opened.has_value());
+  const auto ranges = (*opened)->ranges();
+  ASSERT_FALSE(ranges.has_value());
+  EXPECT_EQ(ranges.error().code, Errc::unavailable) << ranges.error().message;
+  EXPECT_FALSE((*opened)->health().has_value());
+}
+
+TEST(KafkaLogSettings, AllProblemsOfPropertiesAreToldAtOnce) {
+  const auto problems = kafka_property_problems({{"acks", "hunter2"},
+                                                 {"client.rack", "a"},
+                                                 {"nosuch", "hunter2"},
+                                                 {"socket.timeout.ms", "hunter2"}});
+  ASSERT_EQ(problems.size(), 3U);
+  EXPECT_NE(problems[0].find("acks"), std::string::npos);
+  EXPECT_NE(problems[1].find("nosuch"), std::string::npos);
+  EXPECT_NE(problems[2].find("socket.timeout.ms"), std::string::npos);
+  for (const auto& problem : problems) EXPECT_EQ(problem.find("hunter2"), std::string::npos);
+}
+
 TEST(KafkaLogSettings, PropertiesThatThePromisesRestOnAreRefused) {
   KafkaLogSettings settings;
   settings.bootstrap_servers = {"127.0.0.1:1"};
@@ -361,7 +472,8 @@ TEST(KafkaEpochs, APositionOfALostLogDoesNotSkipTheNewOne) {
 
 TEST(KafkaEpochs, WhatIsNoRecordOfThemIsAnError) {
   for (const char* wrong :
-       {"", "[]", "{}", R"({"v":2,"epochs":[{"epoch":1,"first":[0]}]})", R"({"v":1,"epochs":[]})",
+       {"", "[]", "{}", R"({"v":"1"})", R"({"v":null,"epochs":[]})", R"({"v":1})",
+        R"({"v":2,"epochs":[{"epoch":1,"first":[0]}]})", R"({"v":1,"epochs":[]})",
         R"({"v":1,"epochs":[{"epoch":0,"first":[0]}]})", R"({"v":1,"epochs":[{"epoch":1}]})",
         R"({"v":1,"epochs":[{"epoch":1,"first":[]}]})",
         R"({"v":1,"epochs":[{"epoch":2,"first":[0]},{"epoch":2,"first":[0]}]})"}) {

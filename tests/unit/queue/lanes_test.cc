@@ -1,73 +1,17 @@
-#include "queue/lanes.h"
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <future>
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <thread>
+
+#include "tests/unit/queue/held_runs.h"
 
 namespace conversed::queue {
 namespace {
 
 using namespace std::chrono_literals;
-
-LogRecord record(std::int64_t offset, std::string key, std::int32_t partition = 0) {
-  LogRecord made;
-  made.record.key = std::move(key);
-  made.record.id = std::to_string(offset);
-  made.position = {1, partition, offset};
-  return made;
-}
-
-std::vector<PartitionRange> from_zero(std::int32_t partitions = 1) {
-  std::vector<PartitionRange> ranges;
-  for (std::int32_t number = 0; number < partitions; ++number)
-    ranges.push_back({number, 1, 0, 0, 0});
-  return ranges;
-}
-
-// Keeps runs until the test finishes them.
-class HeldRuns {
- public:
-  Handler handler() {
-    return [this](queue::Run&& run, Finish finish) {
-      const std::lock_guard lock(mutex_);
-      held_.emplace_back(std::move(run), std::move(finish));
-      ++seen_;
-      changed_.notify_all();
-    };
-  }
-  // The oldest run held; waits for it.
-  std::pair<Run, Finish> next() {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, 1min, [this] { return !held_.empty(); })) std::abort();
-    auto oldest = std::move(held_.front());
-    held_.pop_front();
-    return oldest;
-  }
-  std::size_t seen() {
-    const std::lock_guard lock(mutex_);
-    return seen_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::pair<Run, Finish>> held_;
-  std::size_t seen_ = 0;
-};
-
-void offer(Lanes& lanes, LogRecord one) {
-  std::vector<LogRecord> records;
-  records.push_back(std::move(one));
-  lanes.offer(std::move(records));
-}
 
 TEST(Lanes, OneKeyHasOneRunInHandAndOthersGoOn) {
   HeldRuns runs;
@@ -196,108 +140,6 @@ TEST(Lanes, InterruptEndsTheWaitForRoom) {
   lanes.interrupt();
   EXPECT_FALSE(lanes.wait_for_room(10min));
   runs.next().second(Next::idle);
-}
-
-TEST(Lanes, WhileRecoveringOneRecordIsInHandAtATime) {
-  HeldRuns runs;
-  LanesSettings settings;
-  settings.workers = 4;
-  settings.one_by_one_below = {{0, 3}};
-  Lanes lanes(settings, runs.handler());
-  lanes.assign(from_zero());
-  std::vector<LogRecord> records;
-  for (std::int64_t n = 0; n < 3; ++n) records.push_back(record(n, n == 1 ? "b" : "a"));
-  for (std::int64_t n = 3; n < 6; ++n) records.push_back(record(n, "c" + std::to_string(n)));
-  lanes.offer(std::move(records));
-  std::set<std::int64_t> below{0, 1, 2};
-  std::size_t taken = 0;
-  while (lanes.recovering()) {
-    auto [run, finish] = runs.next();
-    ASSERT_EQ(run.records.size(), 1U);
-    // Whatever the workers do, none of them holds another run.
-    EXPECT_EQ(runs.seen(), ++taken);
-    below.erase(run.records[0].position.offset);
-    finish(Next::idle);
-  }
-  EXPECT_TRUE(below.empty());
-  while (taken < 6) {
-    runs.next().second(Next::idle);
-    ++taken;
-  }
-}
-
-TEST(Lanes, WhatIsTouchedBelongsToTheRecoveryUntilItRests) {
-  HeldRuns runs;
-  LanesSettings settings;
-  settings.workers = 4;
-  settings.one_by_one_below = {{0, 0}};
-  Lanes lanes(settings, runs.handler());
-  lanes.touch("a");
-  lanes.touch("b");
-  lanes.assign(from_zero());
-  offer(lanes, record(0, "a"));
-  offer(lanes, record(1, "c"));
-  std::size_t taken = 0;
-  std::size_t of_a = 0;
-  while (lanes.recovering()) {
-    auto [run, finish] = runs.next();
-    EXPECT_EQ(runs.seen(), ++taken);
-    // Its records wait until what it was touched for is done.
-    EXPECT_EQ(run.records.empty(), run.key != "c");
-    if (run.key == "a") ++of_a;
-    finish(run.key == "a" && of_a < 3 ? Next::again : Next::idle);
-  }
-  EXPECT_EQ(of_a, 3U);
-  auto [run, finish] = runs.next();
-  EXPECT_EQ(run.key, "a");
-  EXPECT_EQ(run.records.size(), 1U);
-  finish(Next::again);
-  EXPECT_FALSE(lanes.recovering());
-  runs.next().second(Next::idle);
-}
-
-TEST(Lanes, WhatGoesOnBehindARecordOfTheRecoveryBelongsToIt) {
-  HeldRuns runs;
-  LanesSettings settings;
-  settings.one_by_one_below = {{0, 1}};
-  Lanes lanes(settings, runs.handler());
-  lanes.assign(from_zero());
-  offer(lanes, record(0, "a"));
-  runs.next().second(Next::again);
-  EXPECT_TRUE(lanes.recovering());
-  // A newer record that goes on is not waited for: under load there would be no end.
-  offer(lanes, record(1, "b"));
-  runs.next().second(Next::idle);
-  EXPECT_FALSE(lanes.recovering());
-  runs.next().second(Next::again);
-  EXPECT_FALSE(lanes.recovering());
-  runs.next().second(Next::idle);
-}
-
-TEST(Lanes, AStopInTheMiddleOfARecoveryLeavesItUnfinished) {
-  HeldRuns runs;
-  LanesSettings settings;
-  settings.one_by_one_below = {{0, 0}};
-  Lanes lanes(settings, runs.handler());
-  lanes.touch("a");
-  lanes.touch("b");
-  lanes.assign(from_zero());
-  auto [run, finish] = runs.next();
-  EXPECT_FALSE(lanes.stop(0ms));
-  finish(Next::again);
-  EXPECT_TRUE(lanes.stop(0ms));
-  EXPECT_TRUE(lanes.recovering());
-}
-
-TEST(Lanes, WithNothingBelowTheOffsetsThereIsNoRecovery) {
-  HeldRuns runs;
-  LanesSettings settings;
-  settings.one_by_one_below = {{0, 3}};
-  Lanes lanes(settings, runs.handler());
-  EXPECT_TRUE(lanes.recovering());
-  const std::vector<PartitionRange> ranges{{0, 1, 0, 3, 3}};
-  lanes.assign(ranges);
-  EXPECT_FALSE(lanes.recovering());
 }
 
 TEST(Lanes, ARevokedPartitionLosesWhatWaitsAndKeepsWhatIsFinished) {

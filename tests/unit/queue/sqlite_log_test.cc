@@ -7,8 +7,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <thread>
 
@@ -392,6 +394,51 @@ TEST_F(SqliteLogKeyedTest, AFailedTransactionLeavesNoKey) {
     }
   }
   EXPECT_EQ(refused, 1);
+}
+
+TEST_F(SqliteLogTest, PurgeLeavesNothingOfWhatIsFinishedInTheFiles) {
+  settings_.prune_after_records = 1'000'000;
+  open();
+  const std::string finished = "the finished record says this";
+  const std::string waiting = "the waiting record says that";
+  for (int n = 0; n < 200; ++n) ASSERT_TRUE(append(std::to_string(n), finished));
+  finish_all();
+  ASSERT_TRUE(append("200", waiting));
+  const auto in_files = [&](const std::string& text) {
+    bool found = false;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>()};
+      found = found || bytes.find(text) != std::string::npos;
+    }
+    return found;
+  };
+  ASSERT_TRUE(in_files(finished));
+  log_->set_pruning(Pruning::held);
+  EXPECT_EQ(log_->purge().error().code, Errc::conflict);
+  log_->set_pruning(Pruning::on);
+  ASSERT_TRUE(log_->purge());
+  EXPECT_FALSE(in_files(finished));
+  EXPECT_TRUE(in_files(waiting));
+  EXPECT_EQ(range().first, 200);
+  EXPECT_EQ(append("201")->position.offset, 201) << "an offset came twice";
+  open();
+  EXPECT_EQ(range().end, 202);
+}
+
+TEST_F(SqliteLogTest, UnfinishedRecordsAreCountedByTheirKeys) {
+  settings_.prune_after_records = 1'000'000;
+  open();
+  ASSERT_TRUE(append("0"));
+  EXPECT_EQ(log_->unfinished("key", "kez").value(), 1);
+  finish_all();
+  EXPECT_EQ(log_->unfinished("key", "kez").value(), 0) << "a finished one is kept, and not meant";
+  ASSERT_TRUE(append("1"));
+  ASSERT_TRUE(append("2"));
+  EXPECT_EQ(log_->unfinished("key", "kez").value(), 2);
+  EXPECT_EQ(log_->unfinished("kez", "key").value(), 0);
+  EXPECT_EQ(log_->unfinished("a", "key").value(), 0) << "the end is not part of it";
 }
 
 }  // namespace

@@ -44,6 +44,16 @@ TEST_F(AccountsTest, AddressIsUniqueWithoutRegardToCase) {
   EXPECT_EQ(accounts().organisations()->size(), 1U) << "the organisation was undone with its user";
 }
 
+TEST_F(AccountsTest, AddressHasOneAtAndNoBlanks) {
+  for (const char* text :
+       {"", "ann", "@example.com", "ann@", "ann b@example.com", "ann@exam ple.com",
+        "ann\t@example.com", "ann@example.com\n", "ann\x7F@example.com"}) {
+    const auto made = accounts().create_user(organisation_, {.email = text, .name = "Ann"});
+    ASSERT_FALSE(made) << text;
+    EXPECT_EQ(made.error().code, model::Errc::invalid_argument) << text;
+  }
+}
+
 TEST_F(AccountsTest, PasswordOpensUntilItIsDeprecated) {
   const auto found = accounts().authenticate("ann@example.com", "pass word");
   ASSERT_TRUE(found);

@@ -164,10 +164,15 @@ TEST_F(AssetsTest, SameProjectNameInTwoOrganisationsIsTwoProjects) {
 }
 
 TEST_F(AssetsTest, SecretsOpenForTheirUserAndAreNowhereInClear) {
-  const auto report = import(shop());
+  auto bundle = shop();
+  // Written where `${NAME}` should be.
+  bundle.connections.front().source = bundle.connections.front().fields;
+  auto& webhook = bundle.endpoints.front().webhook.front();
+  webhook.secret_source = webhook.secret;
+  const auto report = import(bundle);
   EXPECT_EQ(assets().connection_secrets(report["connections"][0]["_id"])->fields,
             R"({"token":"very-secret-token"})");
-  EXPECT_EQ(**assets().webhook_secret(report["endpoints"][0]["_id"]), "very-secret-hook");
+  EXPECT_EQ(assets().webhook_secrets(report["endpoints"][0]["_id"])->current, "very-secret-hook");
   auto password = store_->accounts().create_user(
       organisation_, {.email = "bob@example.com", .password = "very-secret-password"});
   auto key = store_->accounts().create_api_key(organisation_, password->id, "k");

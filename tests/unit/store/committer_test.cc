@@ -190,6 +190,25 @@ TEST_F(CommitterTest, WriteThatFailsUndoesItselfAlone) {
   EXPECT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
 }
 
+TEST_F(CommitterTest, WhatACommitIsToTellIsToldOnceAndBeforeTheCallerGoesOn) {
+  auto& committer = store_->committer();
+  std::atomic<int> told{0};
+  ASSERT_TRUE(committer.write_and_wait([&](Writer& writer) -> model::Result<void> {
+    writer.on_commit([&] { ++told; });
+    return {};
+  }));
+  EXPECT_EQ(told, 1);
+  EXPECT_FALSE(committer.write_and_wait([&](Writer& writer) -> model::Result<void> {
+    writer.on_commit([&] { ++told; });
+    return model::fail(model::Errc::too_many, "no");
+  }));
+  EXPECT_FALSE(committer.write_and_wait([&](Writer& writer) -> model::Result<void> {
+    writer.on_commit([&] { ++told; });
+    throw std::runtime_error("defect");
+  }));
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(CommitterTest, ManySubmittersCommitEverythingInFewTransactions) {
   constexpr int threads = 8;
   constexpr int each = 100;

@@ -1,4 +1,5 @@
 // What the Committer does when values or the disk are at fault.
+#include <atomic>
 #include <condition_variable>
 #include <latch>
 #include <mutex>
@@ -113,6 +114,35 @@ TEST_F(FailureTest, FullDiskHealsAndLosesNothing) {
   }
 }
 
+TEST_F(FailureTest, WhatACommitIsToTellIsToldOnceHoweverOftenItIsTried) {
+  std::atomic<int> tries{0};
+  std::atomic<int> told{0};
+  std::promise<model::Result<void>> refused;
+  std::promise<model::Result<void>> taken;
+  committer_->write(
+      [&](Writer& writer) -> model::Result<void> {
+        writer.on_commit([&] { ++told; });
+        // Until the COMMIT, which fails: so this batch is tried in parts.
+        writer.connection().script("PRAGMA defer_foreign_keys=ON");
+        writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
+        ++tries;
+        return {};
+      },
+      [&](model::Result<void> result) { refused.set_value(std::move(result)); });
+  committer_->write(
+      [&](Writer& writer) -> model::Result<void> {
+        writer.on_commit([&] { ++told; });
+        ++tries;
+        return {};
+      },
+      [&](model::Result<void> result) { taken.set_value(std::move(result)); });
+  committer_->start();
+  EXPECT_EQ(refused.get_future().get().error().code, model::Errc::conflict);
+  EXPECT_TRUE(taken.get_future().get());
+  EXPECT_EQ(tries, 4);
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(FailureTest, LockedDatabaseIsWaitedForAndIsNoConflict) {
   std::latch unhealthy(1);
   committer_->on_health([&](bool healthy) {
@@ -202,7 +232,7 @@ TEST_F(FailureTest, PatienceOfOneIsNotThatOfOthers) {
   submit(turn(key_of("ann"), 0, 1));
   const auto nothing = [](Writer&) -> model::Result<void> { return {}; };
   auto patient = std::async(std::launch::async, [&] {
-    return committer_->write_and_wait(nothing, {}, Committer::Patience::until_it_works);
+    return committer_->write_and_wait(nothing, Committer::Patience::until_it_works);
   });
   committer_->start();
   unhealthy.wait();

@@ -89,7 +89,7 @@ TEST_F(JobsTest, StepsResultAndProgressAreOneTransaction) {
   const auto job = jobs().lease(id, clock_.now() + seconds(30));
   const auto written = store_->committer().write_and_wait([&](Writer& writer) {
     writer.connection().run("INSERT INTO meta (name, value) VALUES ('made', 1)");
-    return Jobs::step(writer, id, job->fencing_token - 1, {.progress = 50});
+    return jobs().step(writer, id, job->fencing_token - 1, {.progress = 50});
   });
   EXPECT_EQ(written.error().code, Errc::conflict);
   const auto made = store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {

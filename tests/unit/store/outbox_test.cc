@@ -98,6 +98,24 @@ TEST_F(OutboxTest, AnAnswerThatNobodyWaitsForGoesToTheWebhookInItsTransaction) {
   EXPECT_EQ(*store_->outbox().pending(), 2);
 }
 
+TEST_F(OutboxTest, WhatNobodyWaitsForDoesNotOvertakeWhatIsHeldForAnother) {
+  using model::Delivery;
+  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1, Delivery::held)), Outcome::committed);
+  auto refused = turn(key_of("ann"), 1, 2, Delivery::none);
+  refused.answered_instead.push_back({"input2", [] { return false; }});
+  ASSERT_EQ(commit(refused), Outcome::committed);
+  EXPECT_EQ(*store_->outbox().pending(), 0);
+  auto end = turn(key_of("ann"), 2, 3);
+  end.held_released = true;
+  ASSERT_EQ(commit(end), Outcome::committed);
+  const auto due = store_->outbox().due(clock_.now(), 10, 10);
+  ASSERT_EQ(due->size(), 1U);
+  ASSERT_EQ(due->front().outputs.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(due->front().outputs[i].seq, static_cast<std::int64_t>(i) + 1);
+  }
+}
+
 TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds) {
   ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);

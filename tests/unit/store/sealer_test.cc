@@ -2,6 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "store/passwords.h"
 #include "tests/unit/store/fixture.h"
 
@@ -37,13 +41,59 @@ TEST_F(SealerTest, EveryAlteredCharacterIsNoticed) {
 }
 
 TEST_F(SealerTest, RotationKeepsOldValuesReadable) {
-  const auto before = Sealer::open(file_)->seal("t/c/1", "old");
-  ASSERT_TRUE(Sealer::add_key(file_));
-  const auto sealer = Sealer::open(file_);
+  auto sealer = Sealer::open(file_);
+  const auto before = sealer->seal("t/c/1", "old");
+  ASSERT_TRUE(sealer->add_key());
   const auto after = sealer->seal("t/c/1", "new");
   EXPECT_TRUE(after.starts_with("1.2."));
-  EXPECT_EQ(*sealer->open_sealed("t/c/1", before), "old");
-  EXPECT_EQ(*sealer->open_sealed("t/c/1", after), "new");
+  EXPECT_FALSE(sealer->is_current(before));
+  EXPECT_TRUE(sealer->is_current(after));
+  const auto reopened = Sealer::open(file_);
+  for (const Sealer* each : {&*sealer, &*reopened}) {
+    EXPECT_EQ(*each->open_sealed("t/c/1", before), "old");
+    EXPECT_EQ(*each->open_sealed("t/c/1", after), "new");
+    EXPECT_EQ(each->keys_in_file(), 2U);
+  }
+}
+
+TEST_F(SealerTest, DroppedKeysOpenNothingAfterAnotherStart) {
+  auto sealer = Sealer::open(file_);
+  const auto before = sealer->seal("t/c/1", "old");
+  ASSERT_TRUE(sealer->add_key());
+  ASSERT_TRUE(sealer->drop_old_keys());
+  EXPECT_EQ(*sealer->open_sealed("t/c/1", before), "old") << "a form that is on its way";
+  const auto reopened = Sealer::open(file_);
+  EXPECT_EQ(reopened->newest(), 2U);
+  EXPECT_EQ(reopened->keys_in_file(), 1U);
+  EXPECT_FALSE(reopened->open_sealed("t/c/1", before));
+  ASSERT_TRUE(sealer->add_key());
+  EXPECT_EQ(Sealer::open(file_)->keys_in_file(), 2U) << "a dropped key came back";
+}
+
+TEST_F(SealerTest, ReplacedKeyFileIsItsOwnersAloneAndTheOnlyOne) {
+  auto sealer = Sealer::open(file_);
+  ASSERT_TRUE(sealer->add_key());
+  ASSERT_TRUE(sealer->drop_old_keys());
+  struct stat status {};
+  ASSERT_EQ(::stat(file_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  const std::filesystem::directory_iterator files(folder_.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "something is left beside it";
+}
+
+TEST_F(SealerTest, HandedOverKeyFileIsOnlyRead) {
+  ::chmod(file_.c_str(), 0400);
+  auto sealer = Sealer::open(file_, KeyFile::handed_over);
+  ASSERT_TRUE(sealer);
+  EXPECT_EQ(sealer->add_key().error().code, model::Errc::not_supported);
+  EXPECT_EQ(Sealer::open(file_)->keys_in_file(), 1U);
+}
+
+TEST_F(SealerTest, DamagedKeyFileIsRefused) {
+  for (const char* text : {"", "1", "1 abcd\n", "x y\n", "1 zz\n2 zz\n"}) {
+    std::ofstream(file_, std::ios::trunc) << text;
+    EXPECT_EQ(Sealer::open(file_).error().code, model::Errc::invalid_argument) << text;
+  }
 }
 
 TEST_F(SealerTest, KeyFileThatOthersCanReadIsRefused) {

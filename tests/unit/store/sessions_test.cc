@@ -103,15 +103,38 @@ TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
 }
 
 TEST_F(SessionsTest, AttemptsAreCountedOverRestarts) {
-  EXPECT_TRUE(*store_->attempts().empty());
-  EXPECT_EQ(*store_->attempts().begin("event1", 0), 1);
-  EXPECT_FALSE(*store_->attempts().empty());
-  EXPECT_EQ(*store_->attempts().begin("event1", 0), 2);
+  EXPECT_FALSE(store_->attempts().recorded()->counts);
+  EXPECT_EQ(*store_->attempts().begin("event1", 0, std::nullopt), 1);
+  EXPECT_TRUE(store_->attempts().recorded()->counts);
+  EXPECT_EQ(*store_->attempts().begin("event1", 0, std::nullopt), 2);
   open();
-  EXPECT_EQ(*store_->attempts().begin("event1", 1), 3);
-  EXPECT_EQ(*store_->attempts().begin("event2", 1), 2);
+  EXPECT_EQ(*store_->attempts().begin("event1", 1, std::nullopt), 3);
+  EXPECT_EQ(*store_->attempts().begin("event2", 1, std::nullopt), 2);
   ASSERT_TRUE(store_->attempts().clear());
-  EXPECT_EQ(*store_->attempts().begin("event1", 0), 1);
+  EXPECT_EQ(*store_->attempts().begin("event1", 0, std::nullopt), 1);
+}
+
+TEST_F(SessionsTest, TheMarksOfARecoveryCoverWhatIsBegunAndGoWithTheCounts) {
+  Attempts& attempts = store_->attempts();
+  ASSERT_TRUE(attempts.recorded());
+  EXPECT_FALSE(attempts.recorded()->marks);
+  // Without a recovery there is nothing to cover.
+  EXPECT_EQ(*attempts.begin("early", 0, model::Position{1, 0, 7}), 1);
+  EXPECT_FALSE(attempts.recorded()->marks);
+  ASSERT_TRUE(attempts.mark({.since = clock_.now(), .below = {{1, 0, 1}}}));
+  RecoveryMarks marks{.since = clock_.now(), .below = {{1, 0, 10}, {2, 1, 0}}};
+  ASSERT_TRUE(attempts.mark(marks));
+  EXPECT_EQ(*attempts.begin("below", 0, model::Position{1, 0, 9}), 1);
+  EXPECT_EQ(attempts.recorded()->marks, marks);
+  EXPECT_EQ(*attempts.begin("beyond", 0, model::Position{1, 0, 10}), 1);
+  marks.below[0].offset = 11;
+  open();
+  EXPECT_EQ(store_->attempts().recorded()->marks, marks);
+  ASSERT_TRUE(store_->attempts().clear());
+  EXPECT_FALSE(store_->attempts().recorded()->marks);
+  EXPECT_FALSE(store_->attempts().recorded()->counts);
+  ASSERT_TRUE(store_->attempts().mark(marks));  // nothing of the one before is left
+  EXPECT_EQ(store_->attempts().recorded()->marks, marks);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <vector>
 
 // The words of a text, in a form in which texts that people take for the same are equal.
-namespace conversed::flows::lexicon {
+namespace conversed::text {
 
 // One word. Letters, digits and what belongs to them make words; white space and punctuation part
 // them. Of writing without spaces between words (Han, kana, hangul, Thai, ...) each character is a
@@ -28,4 +28,4 @@ struct Word {
 // punctuation and white space only. Empty if there are no words. `most` as above.
 [[nodiscard]] std::string phrase_of(std::string_view text, std::size_t most = 1000);
 
-}  // namespace conversed::flows::lexicon
+}  // namespace conversed::text

@@ -1,4 +1,4 @@
-#include "flows/lexicon/words.h"
+#include "store/text/words.h"
 
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "flows/expression/text.h"
+#include "store/text/utf8.h"
 
-namespace conversed::flows::lexicon {
+namespace conversed::text {
 namespace {
 
 enum class Role : std::uint8_t {
@@ -103,7 +103,7 @@ Folded fold(UChar32 code) {
   for (int at = 0; at < units.length(); at = units.moveIndex32(at, 1)) {
     const UChar32 part = units.char32At(at);
     if (is_diacritic(part) || u_isUWhiteSpace(part) != 0) continue;
-    expression::append_code(folded.text, static_cast<char32_t>(part));
+    append_code(folded.text, static_cast<char32_t>(part));
   }
   if (folded.text.empty()) folded.role = Role::dropped;
   return folded;
@@ -176,7 +176,7 @@ std::vector<Word> words_of(std::string_view text, std::size_t most) {
   Collector collector(most);
   std::size_t units = 0;
   for (std::size_t at = 0; at < text.size() && !collector.full();) {
-    const auto point = expression::decode(text, at);
+    const auto point = decode(text, at);
     const std::size_t begin = units;
     units += point.code > 0xFFFF ? 2 : 1;
     at += point.bytes;
@@ -199,4 +199,4 @@ std::string phrase_of(std::string_view text, std::size_t most) {
   return phrase;
 }
 
-}  // namespace conversed::flows::lexicon
+}  // namespace conversed::text

@@ -1,0 +1,70 @@
+// POST /management/backups: copies of store and log that belong together, made while the daemon
+// works, into the folder of the setting `backup.dir`. Takes the role platformAdmin.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/openapi/description.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+Result<BackUpAnswer> make(const Call& call, Services& services) {
+  if (!call.principal->has(Role::platform_admin)) {
+    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
+  }
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto name = text_member(*body, "name");
+  if (!name) return model::fail(name.error());
+  if (!services.back_up) return model::fail(Errc::not_supported, "there is nothing to back up");
+  return services.back_up(*name);
+}
+
+void back_up(Call call, Services& services, Reply reply) {
+  auto made = make(call, services);
+  if (!made) return send_error(reply, back_up_operation, made.error());
+  send_json(reply, status::created,
+            {{"name", made->name},
+             {"path", made->path},
+             {"bytes", made->bytes},
+             {"createdAt", unix_seconds(made->created_at)}});
+}
+
+openapi::Description describe() {
+  using namespace openapi;
+  const auto name = text_like("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,91}$");
+  const auto body = object({{"name", described("Default: the time.", name), Need::optional}});
+  const auto backup = object({{"name", text(1)},
+                              {"path", described("On the daemon's machine.", text(1))},
+                              {"bytes", integer(0)},
+                              {"createdAt", unix_time()}});
+  return {.tag = "Management",
+          .summary = "Make a backup",
+          .details =
+              "Of store and log, as `conversectl restore` takes it. The master key is not in "
+              "it.",
+          .body = json_content(named("NewBackup", body)),
+          .answers = {{.status = status::created,
+                       .description = "It is on the disk.",
+                       .content = json_content(named("Backup", backup))}},
+          .errors = {409, 501}};
+}
+
+}  // namespace
+
+constinit const Operation back_up_operation{.id = "backUp",
+                                            .method = Method::post,
+                                            .path = "/management/backups",
+                                            .credential = Credential::basic,
+                                            .role = Role::platform_admin,
+                                            .run = back_up,
+                                            .describe = describe};
+
+}  // namespace conversed::api

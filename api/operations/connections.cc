@@ -1,0 +1,307 @@
+// /management/connections: which there are, and who would miss one: the Nodes that use it, and the
+// sessions that may come to these.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/assets_cache.h"
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "flows/node_types.h"
+#include "flows/standing.h"
+#include "flows/tools/usages.h"
+#include "flows/turn.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+using FlowPtr = std::shared_ptr<const flows::Flow>;
+
+// Of sessions that one request looks at. Beyond it the count is a lower bound, and says so.
+constexpr std::size_t max_examined = 200'000;
+constexpr std::size_t examined_at_once = 500;
+
+void list(Call call, Services& services, Reply reply) {
+  auto project = project_of(services, call, list_connections_operation.role);
+  if (!project) return send_error(reply, list_connections_operation, project.error());
+  auto connections = services.store.assets().connections(project->id);
+  if (!connections) {
+    return send_error(reply, list_connections_operation, store_error(connections.error()));
+  }
+  json items = json::array();
+  for (const store::ConnectionInfo& connection : *connections) {
+    items.push_back({{"_id", connection.id},
+                     {"projectId", project->id},
+                     {"name", connection.name},
+                     {"type", connection.type}});
+  }
+  send_json(reply, status::ok, {{"items", std::move(items)}});
+}
+
+// When a session may come to a Node that uses the Connection.
+enum class Meets : std::uint8_t {
+  never,
+  ahead,  // from where it stands now
+  later,  // when its Flow has started again
+};
+
+// Looks for them in one project.
+class Search {
+ public:
+  Search(Services& services, const store::ProjectInfo& project, store::ConnectionInfo connection)
+      : services_(services), project_(project), connection_(std::move(connection)) {}
+
+  Result<void> prepare() {
+    auto stored = services_.store.assets().flows(project_.id);
+    if (!stored) return model::fail(store_error(stored.error()));
+    std::vector<FlowPtr> newest;
+    for (store::FlowInfo& info : *stored) {
+      auto flow = compiled(info.id, 0);
+      if (!flow) return model::fail(flow.error());
+      if (!*flow) continue;
+      newest.push_back(*flow);
+      std::string name = info.name;
+      known_.emplace(std::move(name), Known{std::move(info), *std::move(flow)});
+    }
+    ways_ = std::make_unique<flows::tools::WaysToConnection>(connection_.name, std::move(newest));
+    return {};
+  }
+
+  // The Nodes of the newest versions.
+  [[nodiscard]] json using_flows() const {
+    json list = json::array();
+    for (const auto& [name, known] : known_) {
+      json nodes = json::array();
+      for (const auto* slot : flows::tools::nodes_using(*known.flow, connection_.name)) {
+        nodes.push_back({{"node", slot->address}, {"type", slot->type->name}});
+      }
+      if (nodes.empty()) continue;
+      list.push_back({{"_id", known.info.id},
+                      {"name", name},
+                      {"version", known.info.version},
+                      {"nodes", std::move(nodes)}});
+    }
+    return list;
+  }
+
+  // A page of them, and how many there are in all.
+  Result<json> sessions(const PageQuery& page) {
+    json items = json::array();
+    json next = nullptr;
+    std::size_t count = 0;
+    std::size_t examined = 0;
+    std::int64_t row = 0;
+    bool has_more = true;
+    while (has_more && examined < max_examined) {
+      auto places = services_.store.sessions().places(project_.id, row, examined_at_once);
+      if (!places) return model::fail(store_error(places.error()));
+      has_more = places->size() == examined_at_once;
+      for (const auto& place : *places) {
+        ++examined;
+        row = place.row;
+        auto meets = meeting(place);
+        if (!meets) return model::fail(meets.error());
+        if (*meets == Meets::never) continue;
+        ++count;
+        if (page.after != 0 && place.row >= page.after) continue;
+        if (items.size() < page.limit) {
+          items.push_back(item(place, *meets));
+          last_row_ = place.row;
+        } else if (next.is_null()) {
+          next = last_row_;
+        }
+      }
+    }
+    return json{{"count", count},
+                {"isComplete", !has_more},
+                {"items", std::move(items)},
+                {"next", std::move(next)}};
+  }
+
+ private:
+  struct Known {
+    store::FlowInfo info;
+    FlowPtr flow;
+  };
+
+  // Null: there is no such version, or it can't be run.
+  Result<FlowPtr> compiled(const std::string& id, std::int64_t version) {
+    auto found =
+        version == 0 ? services_.assets.newest_flow(id) : services_.assets.flow(id, version);
+    if (found) return (*found)->flow;
+    const auto code = found.error().code;
+    if (code == Errc::not_found || code == Errc::internal) return FlowPtr();
+    return model::fail(store_error(found.error()));
+  }
+
+  Result<Meets> meeting(const store::Sessions::Place& place) {
+    auto endpoint = services_.assets.endpoint(place.key.endpoint_id);
+    if (!endpoint && endpoint.error().code != Errc::not_found) {
+      return model::fail(store_error(endpoint.error()));
+    }
+    if (!endpoint) return Meets::never;
+    model::Session session;
+    session.last_activity_at = place.last_activity_at;
+    const bool is_over =
+        flows::starts_afresh(session, **endpoint, services_.clock.now()) && !place.execution;
+    if (is_over) return Meets::never;
+    auto leads = leads_from_place(place);
+    if (!leads) return model::fail(leads.error());
+    if (*leads) return Meets::ahead;
+    for (const auto& [name, known] : known_) {
+      if (known.info.id == (*endpoint)->flow_id && ways_->from_start(name)) return Meets::later;
+    }
+    return Meets::never;
+  }
+
+  Result<bool> leads_from_place(const store::Sessions::Place& place) {
+    const auto standings = flows::standings(place.flow_state, place.execution);
+    for (std::size_t i = 0; i < standings.size(); ++i) {
+      const auto known = known_.find(standings[i].flow);
+      if (known == known_.end()) continue;
+      auto flow = compiled(known->second.info.id, standings[i].version);
+      if (!flow) return model::fail(flow.error());
+      if (!*flow) continue;
+      const auto at = (*flow)->find(standings[i].at);
+      const bool is_innermost = i + 1 == standings.size();
+      if (is_innermost ? ways_->from(*flow, at) : ways_->after(*flow, at)) return true;
+    }
+    return false;
+  }
+
+  static json item(const store::Sessions::Place& place, Meets meets) {
+    json item = session_names(place.key);
+    item["state"] = place.execution ? "busy" : "idle";
+    item["meets"] = meets == Meets::ahead ? "ahead" : "later";
+    item["lastActivityAt"] = unix_seconds(place.last_activity_at);
+    return item;
+  }
+
+  Services& services_;
+  const store::ProjectInfo& project_;
+  const store::ConnectionInfo connection_;
+  std::map<std::string, Known> known_;  // Flows by name
+  std::unique_ptr<flows::tools::WaysToConnection> ways_;
+  std::int64_t last_row_ = 0;  // of the page
+};
+
+Result<json> usages_body(const Call& call, Services& services) {
+  auto id = id_of(call, "connectionId");
+  if (!id) return model::fail(id.error());
+  constexpr std::string_view missing = "there is no such Connection";
+  auto& assets = services.store.assets();
+  auto project = open_owner(services, *call.principal, assets.project_of_connection(*id),
+                            connection_usages_operation.role, missing);
+  if (!project) return model::fail(project.error());
+  auto page = page_query(call.request);
+  if (!page) return model::fail(page.error());
+  auto connections = assets.connections(project->id);
+  if (!connections) return model::fail(store_error(connections.error()));
+  const auto found = std::find_if(connections->begin(), connections->end(),
+                                  [&](const auto& each) { return each.id == *id; });
+  if (found == connections->end()) return model::fail(Errc::not_found, std::string(missing));
+  json body{{"_id", found->id}, {"name", found->name}, {"type", found->type}};
+  Search search(services, *project, std::move(*found));
+  if (auto ready = search.prepare(); !ready) return model::fail(ready.error());
+  auto sessions = search.sessions(*page);
+  if (!sessions) return model::fail(sessions.error());
+  // Who talks with whom is for those who look after conversations.
+  const bool may_see = call.principal->access(project->organisation_id, project->id,
+                                              Role::conversation_admin) == Access::granted;
+  if (!may_see) (*sessions)["items"] = (*sessions)["next"] = nullptr;
+  body["flows"] = search.using_flows();
+  body["sessions"] = *std::move(sessions);
+  return body;
+}
+
+void usages(Call call, Services& services, Reply reply) {
+  auto body = usages_body(call, services);
+  if (!body) return send_error(reply, connection_usages_operation, body.error());
+  send_json(reply, status::ok, *body);
+}
+
+openapi::Schema type_schema() {
+  return openapi::text(1);
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  const auto connection =
+      object({{"_id", id()}, {"projectId", id()}, {"name", text(1)}, {"type", type_schema()}});
+  return {.tag = "Management",
+          .summary = "List the Connections of a project",
+          .parameters = {project_parameter()},
+          .answers = {{.description = "The Connections, by name, without their fields.",
+                       .content = json_content(items_of(named("Connection", connection)))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_usages() {
+  using namespace openapi;
+  const auto node =
+      object({{"node", described("Its id, or where it stands.", text(1))}, {"type", text(1)}});
+  const auto flow =
+      object({{"_id", id()}, {"name", text(1)}, {"version", integer(1)}, {"nodes", list_of(node)}});
+  const auto session = with_members(
+      session_names_schema(),
+      {{"state", one_of({"busy", "idle"})},
+       {"meets", described("`ahead`: from where it stands now. `later`: when its Flow has started "
+                           "again.",
+                           one_of({"ahead", "later"}))},
+       {"lastActivityAt", unix_time()}});
+  const auto sessions = object(
+      {{"count", described("In all.", integer(0))},
+       {"isComplete",
+        described("False: there may be more, only the newest sessions were looked at.", boolean())},
+       {"items", described("A page of them; null without the role `conversationAdmin`.",
+                           nullable(list_of(named("SessionThatMeets", session))))},
+       {"next", described("For `after`; null on the last page.", nullable(integer(0)))}});
+  const auto body = object({{"_id", id()},
+                            {"name", text(1)},
+                            {"type", type_schema()},
+                            {"flows", list_of(flow)},
+                            {"sessions", sessions}});
+  auto parameters = row_parameters();
+  parameters.push_back(path_parameter("connectionId", "The Connection.", id()));
+  return {.tag = "Management",
+          .summary = "Say what a Connection's deletion would hit",
+          .details =
+              "The Nodes of the Flows' newest versions that name it, and the sessions from "
+              "whose place some way leads to such a Node. Those that have expired are not "
+              "counted.",
+          .parameters = std::move(parameters),
+          .answers = {{.description = "Its uses.",
+                       .content = json_content(named("ConnectionUsages", body))}},
+          .errors = {404}};
+}
+
+}  // namespace
+
+constinit const Operation list_connections_operation{.id = "listConnections",
+                                                     .method = Method::get,
+                                                     .path = "/management/connections",
+                                                     .credential = Credential::basic,
+                                                     .role = Role::connection_admin,
+                                                     .run = list,
+                                                     .describe = describe_list};
+
+constinit const Operation connection_usages_operation{
+    .id = "getConnectionUsages",
+    .method = Method::get,
+    .path = "/management/connections/{connectionId}/usages",
+    .credential = Credential::basic,
+    .role = Role::connection_admin,
+    .run = usages,
+    .describe = describe_usages};
+
+}  // namespace conversed::api

@@ -1,0 +1,378 @@
+// /management/flows: the versions of a project's Flows are listed, compared, and gone back to.
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "flows/flow.h"
+#include "flows/tools/diff.h"
+#include "store/model/json.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+constexpr std::string_view missing = "there is no such Flow";
+constexpr std::int64_t max_version = std::numeric_limits<std::int64_t>::max();
+
+void list(Call call, Services& services, Reply reply) {
+  auto project = project_of(services, call, list_flows_operation.role);
+  if (!project) return send_error(reply, list_flows_operation, project.error());
+  auto flows = services.store.assets().flows(project->id);
+  if (!flows) return send_error(reply, list_flows_operation, store_error(flows.error()));
+  json items = json::array();
+  for (const store::FlowInfo& flow : *flows) {
+    items.push_back({{"_id", flow.id},
+                     {"projectId", project->id},
+                     {"name", flow.name},
+                     {"version", flow.version}});
+  }
+  send_json(reply, status::ok, {{"items", std::move(items)}});
+}
+
+// The id of the path's Flow, for a principal with the role in its project.
+Result<std::string> flow_of(const Call& call, Services& services) {
+  auto id = id_of(call, "flowId");
+  if (!id) return model::fail(id.error());
+  auto project = open_owner(services, *call.principal, services.store.assets().project_of_flow(*id),
+                            Role::project_admin, missing);
+  if (!project) return model::fail(project.error());
+  return id;
+}
+
+Result<std::vector<store::FlowVersionInfo>> versions_of(const std::string& flow,
+                                                        Services& services) {
+  auto versions = services.store.assets().flow_versions(flow);
+  if (!versions) return model::fail(store_error(versions.error()));
+  return versions;
+}
+
+Result<model::FlowVersion> version_of(const std::string& flow, std::int64_t version,
+                                      Services& services) {
+  auto found = services.store.assets().flow(flow, version);
+  if (!found) return model::fail(store_error(found.error()));
+  if (!*found) return model::fail(Errc::not_found, "there is no such version of the Flow");
+  return std::move(**found);
+}
+
+Result<json> definition_of(const model::FlowVersion& version) {
+  auto definition = model::parse_json(version.definition);
+  if (definition) return definition;
+  return model::fail(Errc::internal, "what is stored of the Flow can't be read");
+}
+
+Result<json> versions_body(const Call& call, Services& services) {
+  auto flow = flow_of(call, services);
+  if (!flow) return model::fail(flow.error());
+  auto versions = versions_of(*flow, services);
+  if (!versions) return model::fail(versions.error());
+  json items = json::array();
+  for (const store::FlowVersionInfo& version : *versions) {
+    const bool is_known = version.created_at != model::Timestamp{};
+    items.push_back(
+        {{"version", version.version},
+         {"createdAt", is_known ? json(unix_seconds(version.created_at)) : json(nullptr)},
+         {"createdBy", version.created_by.empty() ? json(nullptr) : json(version.created_by)},
+         {"restoredFrom", version.restored_from ? json(*version.restored_from) : json(nullptr)}});
+  }
+  return json{{"items", std::move(items)}};
+}
+
+void list_versions(Call call, Services& services, Reply reply) {
+  auto body = versions_body(call, services);
+  if (!body) return send_error(reply, list_flow_versions_operation, body.error());
+  send_json(reply, status::ok, *body);
+}
+
+Result<json> definition_body(const Call& call, Services& services) {
+  auto flow = flow_of(call, services);
+  if (!flow) return model::fail(flow.error());
+  auto number = number_parameter(call.request, "version", 1, max_version, 0);
+  if (!number) return model::fail(number.error());
+  auto version = version_of(*flow, *number, services);
+  if (!version) return model::fail(version.error());
+  auto definition = definition_of(*version);
+  if (!definition) return model::fail(definition.error());
+  return json{{"_id", *flow},
+              {"name", version->name},
+              {"version", version->version},
+              {"definition", *std::move(definition)}};
+}
+
+void show_definition(Call call, Services& services, Reply reply) {
+  auto body = definition_body(call, services);
+  if (!body) return send_error(reply, show_flow_definition_operation, body.error());
+  send_json(reply, status::ok, *body);
+}
+
+json to_json(const flows::tools::FlowChange& change) {
+  json fields = json::array();
+  for (const auto& field : change.fields) {
+    fields.push_back({{"name", field.name}, {"before", field.before}, {"after", field.after}});
+  }
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? json(nullptr) : json(text);
+  };
+  return {{"change", flows::tools::to_string(change.kind)},
+          {"path", text_or_null(change.path)},
+          {"oldPath", text_or_null(change.old_path)},
+          {"type", text_or_null(change.type)},
+          {"id", text_or_null(change.id)},
+          {"fields", std::move(fields)},
+          {"node", change.node}};
+}
+
+// Without `to` the newest, without `from` the one that was kept before `to`.
+Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::string& flow,
+                                                                const Call& call,
+                                                                Services& services) {
+  auto from = number_parameter(call.request, "from", 1, max_version, 0);
+  if (!from) return model::fail(from.error());
+  auto to = number_parameter(call.request, "to", 1, max_version, 0);
+  if (!to) return model::fail(to.error());
+  auto versions = versions_of(flow, services);
+  if (!versions) return model::fail(versions.error());
+  if (*to == 0) *to = versions->front().version;
+  if (*from == 0) {
+    const auto before = std::find_if(versions->begin(), versions->end(),
+                                     [&](const auto& each) { return each.version < *to; });
+    *from = before == versions->end() ? *to : before->version;
+  }
+  return std::pair(*from, *to);
+}
+
+Result<json> diff_body(const Call& call, Services& services) {
+  auto flow = flow_of(call, services);
+  if (!flow) return model::fail(flow.error());
+  auto compared = compared_versions(*flow, call, services);
+  if (!compared) return model::fail(compared.error());
+  std::vector<json> definitions;
+  std::string name;
+  for (const std::int64_t number : {compared->first, compared->second}) {
+    auto version = version_of(*flow, number, services);
+    if (!version) return model::fail(version.error());
+    auto definition = definition_of(*version);
+    if (!definition) return model::fail(definition.error());
+    name = version->name;
+    definitions.push_back(*std::move(definition));
+  }
+  json changes = json::array();
+  for (const auto& change : flows::tools::diff_flows(definitions[0], definitions[1])) {
+    changes.push_back(to_json(change));
+  }
+  return json{{"_id", *flow},
+              {"name", name},
+              {"from", compared->first},
+              {"to", compared->second},
+              {"changes", std::move(changes)}};
+}
+
+void diff(Call call, Services& services, Reply reply) {
+  auto body = diff_body(call, services);
+  if (!body) return send_error(reply, diff_flow_operation, body.error());
+  send_json(reply, status::ok, *body);
+}
+
+Result<std::int64_t> read_version(const Request& request) {
+  auto body = read_object(request);
+  if (!body) return model::fail(body.error());
+  const auto version = body->find("version");
+  if (version != body->end() && version->is_number_integer()) {
+    const bool is_huge =
+        version->is_number_unsigned() && version->get<std::uint64_t>() > max_version;
+    if (!is_huge && version->get<std::int64_t>() >= 1) return version->get<std::int64_t>();
+  }
+  return model::fail(Errc::invalid_argument, "version must be a whole number, 1 or more");
+}
+
+// A version that this program can't run any more would stop every conversation of its Endpoints.
+Result<void> check_runnable(const model::FlowVersion& version) {
+  auto compiled = flows::Flow::compile_text(version.definition);
+  if (compiled) return {};
+  return model::fail(Errc::conflict,
+                     "version " + std::to_string(version.version) +
+                         " can't be run any more: " + flows::to_string(compiled.error()));
+}
+
+Result<json> rollback_body(const Call& call, Services& services) {
+  auto flow = flow_of(call, services);
+  if (!flow) return model::fail(flow.error());
+  auto number = read_version(call.request);
+  if (!number) return model::fail(number.error());
+  auto old = version_of(*flow, *number, services);
+  if (!old) return model::fail(old.error());
+  if (auto good = check_runnable(*old); !good) return model::fail(good.error());
+  auto made = services.store.assets().roll_back(*flow, *number, call.principal->user_id);
+  if (!made) return model::fail(store_error(made.error()));
+  return json{
+      {"_id", *flow}, {"name", made->name}, {"version", made->version}, {"restoredFrom", *number}};
+}
+
+void roll_back(Call call, Services& services, Reply reply) {
+  auto body = rollback_body(call, services);
+  if (!body) return send_error(reply, roll_back_flow_operation, body.error());
+  send_json(reply, status::ok, *body);
+}
+
+// --- The document ------------------------------------------------------------------------------
+
+openapi::Schema version_number() {
+  return openapi::integer(1);
+}
+
+openapi::Parameter flow_parameter() {
+  return openapi::path_parameter("flowId", "The Flow.", openapi::id());
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  const auto flow = object({{"_id", id()},
+                            {"projectId", id()},
+                            {"name", text(1)},
+                            {"version", described("The newest.", version_number())}});
+  return {.tag = "Management",
+          .summary = "List the Flows of a project",
+          .parameters = {project_parameter()},
+          .answers = {{.description = "The Flows, by name.",
+                       .content = json_content(items_of(named("FlowSummary", flow)))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_versions() {
+  using namespace openapi;
+  const auto version =
+      object({{"version", version_number()},
+              {"createdAt", nullable(unix_time())},
+              {"createdBy", described("Whose import or rollback it is.", nullable(text(1)))},
+              {"restoredFrom", described("The version that a rollback made it equal to.",
+                                         nullable(version_number()))}});
+  return {.tag = "Management",
+          .summary = "List the versions of a Flow",
+          .details = "The last " + std::to_string(store::kept_flow_versions) +
+                     " are kept, and those that executions still run.",
+          .parameters = {flow_parameter()},
+          .answers = {{.description = "The versions, newest first.",
+                       .content = json_content(items_of(named("FlowVersion", version)))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_definition() {
+  using namespace openapi;
+  const auto body = object({{"_id", id()},
+                            {"name", text(1)},
+                            {"version", version_number()},
+                            {"definition", described("As bundles have it.", free_object())}});
+  return {.tag = "Management",
+          .summary = "Show a version of a Flow",
+          .parameters = {flow_parameter(),
+                         query_parameter("version", "Which one; the newest without it.",
+                                         version_number())},
+          .answers = {{.description = "The version.",
+                       .content = json_content(named("FlowDefinition", body))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_diff() {
+  using namespace openapi;
+  const auto field = object({{"name", text(1)}, {"before", anything()}, {"after", anything()}});
+  const auto change = object(
+      {{"change", one_of({"added", "removed", "changed", "moved"})},
+       {"path", described("Where the Node is now; of a removed one, where it was. Null: the Flow "
+                          "itself.",
+                          nullable(text(1)))},
+       {"oldPath", described("Where it was, if that is another place.", nullable(text(1)))},
+       {"type", nullable(text(1))},
+       {"id", described("The Node's own.", nullable(text(1)))},
+       {"fields", list_of(field)},
+       {"node", described("What was added or removed, whole.", anything())}});
+  const auto body = object({{"_id", id()},
+                            {"name", text(1)},
+                            {"from", version_number()},
+                            {"to", version_number()},
+                            {"changes", list_of(named("FlowChange", change))}});
+  return {.tag = "Management",
+          .summary = "Compare two versions of a Flow",
+          .parameters = {flow_parameter(),
+                         query_parameter("from", "The older one; without it the one before `to`.",
+                                         version_number()),
+                         query_parameter("to", "The newer one; without it the newest.",
+                                         version_number())},
+          .answers = {{.description = "What leads from one to the other.",
+                       .content = json_content(named("FlowDiff", body))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_rollback() {
+  using namespace openapi;
+  const auto wanted = object({{"version", version_number()}});
+  const auto body = object({{"_id", id()},
+                            {"name", text(1)},
+                            {"version", described("The newest now.", version_number())},
+                            {"restoredFrom", version_number()}});
+  return {.tag = "Management",
+          .summary = "Go back to an older version of a Flow",
+          .details =
+              "Makes a new version that is equal to the older one; none, if the newest is equal "
+              "already. Executions go on with the version that they began with.",
+          .parameters = {flow_parameter()},
+          .body = json_content(named("Rollback", with_example({{"version", 1}}, wanted))),
+          .answers = {{.description = "The Flow's newest version.",
+                       .content = json_content(named("RolledBack", body))}},
+          .errors = {404, 409}};
+}
+
+}  // namespace
+
+constinit const Operation list_flows_operation{.id = "listFlows",
+                                               .method = Method::get,
+                                               .path = "/management/flows",
+                                               .credential = Credential::basic,
+                                               .role = Role::project_admin,
+                                               .run = list,
+                                               .describe = describe_list};
+
+constinit const Operation list_flow_versions_operation{
+    .id = "listFlowVersions",
+    .method = Method::get,
+    .path = "/management/flows/{flowId}/versions",
+    .credential = Credential::basic,
+    .role = Role::project_admin,
+    .run = list_versions,
+    .describe = describe_versions};
+
+constinit const Operation show_flow_definition_operation{
+    .id = "showFlowDefinition",
+    .method = Method::get,
+    .path = "/management/flows/{flowId}/definition",
+    .credential = Credential::basic,
+    .role = Role::project_admin,
+    .run = show_definition,
+    .describe = describe_definition};
+
+constinit const Operation diff_flow_operation{.id = "diffFlow",
+                                              .method = Method::get,
+                                              .path = "/management/flows/{flowId}/diff",
+                                              .credential = Credential::basic,
+                                              .role = Role::project_admin,
+                                              .run = diff,
+                                              .describe = describe_diff};
+
+constinit const Operation roll_back_flow_operation{.id = "rollBackFlow",
+                                                   .method = Method::post,
+                                                   .path = "/management/flows/{flowId}/rollback",
+                                                   .credential = Credential::basic,
+                                                   .role = Role::project_admin,
+                                                   .run = roll_back,
+                                                   .describe = describe_rollback};
+
+}  // namespace conversed::api

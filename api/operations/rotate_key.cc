@@ -1,0 +1,51 @@
+// POST /management/key/rotate: a new master key, and every sealed value sealed anew by it. Answers
+// when the old key is gone from the key file. Takes the role platformAdmin.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/openapi/description.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+
+void rotate(Call call, Services& services, Reply reply) {
+  if (!call.principal->has(Role::platform_admin)) {
+    return send_error(reply, rotate_key_operation,
+                      {Errc::permission_denied, "the role platformAdmin is needed"});
+  }
+  auto done = services.store.key_rotation().rotate();
+  if (!done) return send_error(reply, rotate_key_operation, store_error(done.error()));
+  send_json(reply, status::ok, {{"key", done->key}, {"resealed", done->resealed}});
+}
+
+openapi::Description describe() {
+  using namespace openapi;
+  const auto answer =
+      object({{"key", described("The number of the key that seals now.", integer(1))},
+              {"resealed", described("Values that were sealed anew.", integer(0))}});
+  return {
+      .tag = "Management",
+      .summary = "Rotate the master key",
+      .details = "If it is interrupted, both keys stay, and the next start of the daemon goes on.",
+      .answers = {{.description = "The old key is gone from the key file.",
+                   .content = json_content(named("KeyRotation", answer))}},
+      .errors = {409, 501}};
+}
+
+}  // namespace
+
+constinit const Operation rotate_key_operation{.id = "rotateKey",
+                                               .method = Method::post,
+                                               .path = "/management/key/rotate",
+                                               .credential = Credential::basic,
+                                               .role = Role::platform_admin,
+                                               .run = rotate,
+                                               .describe = describe};
+
+}  // namespace conversed::api

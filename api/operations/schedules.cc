@@ -1,0 +1,365 @@
+// /management/schedules: injects that come at a time, once or again and again; operators make them,
+// look at when they come, put them off and take them back.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
+#include "api/operations.h"
+#include "api/operations/accept.h"
+#include "api/operations/management.h"
+#include "api/operations/replies.h"
+#include "flows/schedule_times.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using model::Schedule;
+using nlohmann::json;
+
+constexpr std::size_t previewed = 10;
+
+json to_json(const Schedule& schedule) {
+  json body = session_names(schedule.session);
+  body["_id"] = schedule.id;
+  body["text"] = schedule.text ? json(*schedule.text) : json(nullptr);
+  body["data"] = schedule.data;
+  body["cron"] = schedule.cron.empty() ? json(nullptr) : json(schedule.cron);
+  body["timezone"] = schedule.timezone;
+  body["dueAt"] = unix_seconds(schedule.due_at);
+  body["fired"] = schedule.fired;
+  body["createdAt"] = unix_seconds(schedule.created_at);
+  body["createdBy"] = schedule.created_by;
+  return body;
+}
+
+json with_preview(const Schedule& schedule) {
+  json body = to_json(schedule);
+  json next = json::array();
+  for (const auto time : flows::next_times(schedule, previewed)) next.push_back(unix_seconds(time));
+  body["next"] = std::move(next);
+  return body;
+}
+
+Result<flows::ScheduleWish> read_wish(const Request& request) {
+  auto body = read_object(request);
+  if (!body) return model::fail(body.error());
+  flows::ScheduleWish wish;
+  for (const auto& [name, into] :
+       {std::pair{"at", &wish.at}, std::pair{"in", &wish.in}, std::pair{"cron", &wish.cron}}) {
+    auto text = text_member(*body, name);
+    if (!text) return model::fail(text.error());
+    *into = *std::move(text);
+  }
+  auto zone = text_member(*body, "timezone");
+  if (!zone) return model::fail(zone.error());
+  if (!zone->empty()) wish.timezone = *std::move(zone);
+  return wish;
+}
+
+// What was asked for, unless something speaks against it.
+struct Wanted {
+  Schedule schedule;
+  std::optional<queue::AppendKey> key;
+  bool dry_run = false;
+};
+Result<Wanted> read_wanted(const Call& call, Services& services) {
+  Wanted wanted;
+  auto dry_run = read_dry_run(call.request);
+  if (!dry_run) return model::fail(dry_run.error());
+  wanted.dry_run = *dry_run;
+  auto body = parse_message(call.request.body, UrlTokenIn::body);
+  if (!body) return model::fail(body.error());
+  auto wish = read_wish(call.request);
+  if (!wish) return model::fail(wish.error());
+  auto endpoint = find_endpoint_for(services, *call.principal, body->url_token);
+  if (!endpoint) return model::fail(endpoint.error());
+  auto key = append_key(call.request, (*endpoint)->organisation_id, create_schedule_operation.id);
+  if (!key) return model::fail(key.error());
+  wanted.key = *std::move(key);
+  Schedule& schedule = wanted.schedule;
+  schedule.id = model::new_id();
+  schedule.session = {(*endpoint)->project_id, (*endpoint)->id, std::move(body->user_id),
+                      std::move(body->session_id)};
+  schedule.text = std::move(body->text);
+  schedule.data = std::move(body->data);
+  schedule.created_at = services.clock.now();
+  schedule.created_by = call.principal->user_id;
+  auto timed = flows::set_times(schedule, *wish, services.clock.now());
+  if (!timed) return model::fail(timed.error());
+  return wanted;
+}
+
+void create(Call call, Services& services, Reply reply) {
+  auto wanted = read_wanted(call, services);
+  if (!wanted) return send_error(reply, create_schedule_operation, wanted.error());
+  const Schedule& schedule = wanted->schedule;
+  const json body = with_preview(schedule);
+  if (wanted->dry_run) return send_json(reply, status::ok, body);
+  std::optional<store::KeyedAnswer> keyed;
+  if (wanted->key) {
+    keyed =
+        store::KeyedAnswer{answer_key(*wanted->key), {status::created, std::string(), body.dump()}};
+  }
+  auto earlier = services.store.schedules().create(schedule, keyed);
+  if (!earlier) return send_error(reply, create_schedule_operation, store_error(earlier.error()));
+  if (*earlier) return send_json_text(reply, (*earlier)->status, std::move((*earlier)->body));
+  if (services.schedule) services.schedule(schedule);
+  send_json(reply, status::created, body);
+}
+
+void list(Call call, Services& services, Reply reply) {
+  auto project = project_of(services, call, Role::conversation_admin);
+  if (!project) return send_error(reply, list_schedules_operation, project.error());
+  auto page = page_query(call.request);
+  if (!page) return send_error(reply, list_schedules_operation, page.error());
+  auto rows = services.store.schedules().list(project->id, page->after, page->limit);
+  if (!rows) return send_error(reply, list_schedules_operation, store_error(rows.error()));
+  json items = json::array();
+  for (const auto& row : *rows) items.push_back(to_json(row.schedule));
+  const bool full = rows->size() == page->limit;
+  send_json(reply, status::ok,
+            {{"items", std::move(items)}, {"next", full ? json(rows->back().n) : json(nullptr)}});
+}
+
+// The schedule of the path, in whichever project of the principal's it is.
+Result<Schedule> find(const Call& call, Services& services) {
+  const std::string id(call.parameters["scheduleId"]);
+  auto projects = projects_with(services, *call.principal, Role::member);
+  if (!projects) return model::fail(projects.error());
+  for (const store::ProjectInfo& project : *projects) {
+    auto schedule = services.store.schedules().get(project.id, id);
+    if (!schedule && schedule.error().code == Errc::not_found) continue;
+    if (!schedule) return model::fail(store_error(schedule.error()));
+    const auto access =
+        call.principal->access(project.organisation_id, project.id, Role::conversation_admin);
+    if (access == Access::granted) return schedule;
+    return model::fail(Errc::permission_denied,
+                       "the role conversationAdmin is needed in the project");
+  }
+  return model::fail(Errc::not_found, "there is no such schedule");
+}
+
+void show(Call call, Services& services, Reply reply) {
+  auto schedule = find(call, services);
+  if (!schedule) return send_error(reply, show_schedule_operation, schedule.error());
+  send_json(reply, status::ok, with_preview(*schedule));
+}
+
+void cancel(Call call, Services& services, Reply reply) {
+  auto schedule = find(call, services);
+  if (!schedule) return send_error(reply, cancel_schedule_operation, schedule.error());
+  auto done = services.store.schedules().cancel(schedule->session.project_id, schedule->id);
+  if (!done) return send_error(reply, cancel_schedule_operation, store_error(done.error()));
+  send_no_content(reply);
+}
+
+Result<Schedule> put_off(const Call& call, Services& services, bool dry_run) {
+  auto schedule = find(call, services);
+  if (!schedule) return schedule;
+  auto wish = read_wish(call.request);
+  if (!wish) return model::fail(wish.error());
+  auto timed = flows::set_times(*schedule, *wish, services.clock.now());
+  if (!timed) return model::fail(timed.error());
+  if (dry_run) return schedule;
+  auto moved = services.store.schedules().reschedule(
+      schedule->session.project_id, schedule->id,
+      {.cron = schedule->cron, .timezone = schedule->timezone, .due_at = schedule->due_at});
+  if (!moved) return model::fail(store_error(moved.error()));
+  if (services.schedule) services.schedule(*moved);
+  return moved;
+}
+
+void reschedule(Call call, Services& services, Reply reply) {
+  auto dry_run = read_dry_run(call.request);
+  if (!dry_run) return send_error(reply, reschedule_operation, dry_run.error());
+  auto moved = put_off(call, services, *dry_run);
+  if (!moved) return send_error(reply, reschedule_operation, moved.error());
+  send_json(reply, status::ok, with_preview(*moved));
+}
+
+// ---- What the OpenAPI document says
+
+openapi::Schema schedule_schema() {
+  using namespace openapi;
+  return with_members(session_names_schema(),
+                      {{"_id", id()},
+                       {"text", nullable(text())},
+                       {"data", anything()},
+                       {"cron", nullable(text(1))},
+                       {"timezone", text(1)},
+                       {"dueAt", described("When it comes next.", unix_time())},
+                       {"fired", described("How often it has come.", integer(0))},
+                       {"createdAt", unix_time()},
+                       {"createdBy", text(1)}});
+}
+
+openapi::Schema previewed_schema() {
+  using namespace openapi;
+  return named("ScheduleWithPreview",
+               with_members(schedule_schema(), {{"next", list_of(unix_time(), previewed)}}));
+}
+
+// Exactly one of `at`, `in` and `cron`.
+openapi::Schema with_times(openapi::Schema schema) {
+  using namespace openapi;
+  schema = with_members(
+      std::move(schema),
+      {{"at", described("2027-03-28T14:30, maybe with Z or an offset behind it", nullable(text())),
+        Need::optional},
+       {"in", described("A duration from now on, such as 20m", nullable(text())), Need::optional},
+       {"cron",
+        described("Again and again: minute, hour, day of the month, month, day of the week, as "
+                  "crontab(5) has them",
+                  nullable(text())),
+        Need::optional},
+       {"timezone", described("What `at` and `cron` go by; default UTC", nullable(text())),
+        Need::optional}});
+  schema["oneOf"] = Schema::array(
+      {object({{"at", text(1)}}), object({{"in", text(1)}}), object({{"cron", text(1)}})});
+  return schema;
+}
+
+openapi::Schema creation_schema() {
+  using namespace openapi;
+  auto schema = message_schema(UrlTokenIn::body);
+  schema.erase(component_mark);
+  Value example = schema["examples"][0];
+  example["cron"] = "0 9 * * mon-fri";
+  example["timezone"] = "Europe/Berlin";
+  return named("NewSchedule", with_example(std::move(example), with_times(std::move(schema))));
+}
+
+openapi::Parameter dry_run_parameter() {
+  using namespace openapi;
+  return query_parameter("dryRun", "It is only shown when it would come.",
+                         with_default(false, boolean()));
+}
+
+openapi::Parameter schedule_parameter() {
+  return openapi::path_parameter("scheduleId", "The schedule.", openapi::id());
+}
+
+openapi::Link link(std::string_view name, const Operation& operation, std::string_view from) {
+  return {name, operation.id, "scheduleId", from};
+}
+
+openapi::Description describe_create() {
+  using namespace openapi;
+  constexpr std::string_view of_it = "$response.body#/_id";
+  return {.tag = "Management",
+          .summary = "Have a message injected at a time, or again and again",
+          .details =
+              "It counts, and an Endpoint that is `activeOnly` decides, when it comes. Times that "
+              "were missed come once, late. By the clock of the time zone: what falls into the "
+              "hour that is left out in spring comes an hour later, what falls into the one "
+              "that is repeated in autumn comes once; with `*` for the hour it follows the time "
+              "that passes.",
+          .parameters = {dry_run_parameter(), idempotency_parameter()},
+          .body = json_content(creation_schema()),
+          .answers = {{.description = "When it would come; of a dry run.",
+                       .content = json_content(previewed_schema())},
+                      {.status = status::created,
+                       .description = "The schedule, with its next times.",
+                       .content = json_content(previewed_schema()),
+                       .links = {link("show", show_schedule_operation, of_it),
+                                 link("cancel", cancel_schedule_operation, of_it),
+                                 link("reschedule", reschedule_operation, of_it)}}},
+          .errors = {404, 409}};
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  constexpr std::string_view first = "$response.body#/items/0/_id";
+  auto parameters = row_parameters();
+  parameters.push_back(project_parameter());
+  return {.tag = "Management",
+          .summary = "List scheduled messages",
+          .parameters = std::move(parameters),
+          .answers = {{.description = "A page of those that are still to come, the oldest first.",
+                       .content = json_content(row_page(named("Schedule", schedule_schema()))),
+                       .links = {link("show", show_schedule_operation, first),
+                                 link("cancel", cancel_schedule_operation, first)}}},
+          .errors = {404}};
+}
+
+openapi::Description describe_show() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Show a scheduled message",
+          .parameters = {schedule_parameter()},
+          .answers = {{.description = "The schedule, with its next times.",
+                       .content = json_content(previewed_schema())}},
+          .errors = {404}};
+}
+
+openapi::Description describe_cancel() {
+  return {.tag = "Management",
+          .summary = "Cancel a scheduled message",
+          .parameters = {schedule_parameter()},
+          .answers = {{.status = status::no_content, .description = "It comes no more."}},
+          .errors = {404}};
+}
+
+openapi::Description describe_reschedule() {
+  using namespace openapi;
+  const Value example{{"in", "20m"}};
+  return {
+      .tag = "Management",
+      .summary = "Have a scheduled message come at another time",
+      .parameters = {schedule_parameter(), dry_run_parameter()},
+      .body = json_content(named("ScheduleTimes", with_example(example, with_times(object({}))))),
+      .answers = {{.description = "The schedule, with its next times.",
+                   .content = json_content(previewed_schema())}},
+      .errors = {404}};
+}
+
+}  // namespace
+
+constinit const Operation create_schedule_operation{.id = "createSchedule",
+                                                    .method = Method::post,
+                                                    .path = "/management/schedules",
+                                                    .credential = Credential::basic,
+                                                    .role = Role::conversation_admin,
+                                                    .run = create,
+                                                    .describe = describe_create};
+
+constinit const Operation list_schedules_operation{.id = "listSchedules",
+                                                   .method = Method::get,
+                                                   .path = "/management/schedules",
+                                                   .credential = Credential::basic,
+                                                   .role = Role::conversation_admin,
+                                                   .run = list,
+                                                   .describe = describe_list};
+
+constinit const Operation show_schedule_operation{.id = "showSchedule",
+                                                  .method = Method::get,
+                                                  .path = "/management/schedules/{scheduleId}",
+                                                  .credential = Credential::basic,
+                                                  .role = Role::conversation_admin,
+                                                  .run = show,
+                                                  .describe = describe_show};
+
+constinit const Operation cancel_schedule_operation{.id = "cancelSchedule",
+                                                    .method = Method::delete_,
+                                                    .path = "/management/schedules/{scheduleId}",
+                                                    .credential = Credential::basic,
+                                                    .role = Role::conversation_admin,
+                                                    .run = cancel,
+                                                    .describe = describe_cancel};
+
+constinit const Operation reschedule_operation{
+    .id = "reschedule",
+    .method = Method::post,
+    .path = "/management/schedules/{scheduleId}/reschedule",
+    .credential = Credential::basic,
+    .role = Role::conversation_admin,
+    .run = reschedule,
+    .describe = describe_reschedule};
+
+}  // namespace conversed::api

@@ -1,0 +1,204 @@
+// /management/usersdata: what is stored about one user of a project's conversations, to be handed
+// out or erased as the law asks for.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/busy_sessions.h"
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/message_body.h"
+#include "api/operations/query.h"
+#include "api/operations/replies.h"
+#include "api/waiters.h"
+#include "queue/log.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+
+Result<store::UserData::Place> place_of(const Request& request) {
+  const auto text = request.parameter("after");
+  if (!text) return store::UserData::Place{};
+  auto place = store::UserData::Place::from_text(*text);
+  if (place) return *std::move(place);
+  return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
+}
+
+Result<json> read_page(const Call& call, Services& services) {
+  auto project = project_of(services, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
+  auto user = required_parameter(call.request, "userId");
+  if (!user) return model::fail(user.error());
+  if (auto checked = check_name("userId", *user); !checked) return model::fail(checked.error());
+  auto limit = limit_parameter(call.request);
+  if (!limit) return model::fail(limit.error());
+  auto after = place_of(call.request);
+  if (!after) return model::fail(after.error());
+  auto page = services.store.user_data().read_page({project->id, std::string(*user)}, *after,
+                                                   static_cast<std::size_t>(*limit));
+  if (!page) return model::fail(store_error(page.error()));
+  return json{{"items", std::move(page->items)},
+              {"next", page->next ? json(page->next->to_text()) : json(nullptr)}};
+}
+
+void export_data(Call call, Services& services, Reply reply) {
+  auto page = read_page(call, services);
+  if (!page) return send_error(reply, export_user_data_operation, page.error());
+  send_json(reply, status::ok, *page);
+}
+
+// What was accepted and has not had its effects yet would leave new data behind the erasure.
+Result<void> check_nothing_waits(Services& services, const store::UserOfProject& user) {
+  auto ranges = services.store.user_data().key_ranges(user);
+  if (!ranges) return model::fail(store_error(ranges.error()));
+  for (const auto& range : *ranges) {
+    auto waiting = services.log.unfinished(range.from, range.to);
+    if (!waiting && waiting.error().code == Errc::not_supported) return {};
+    if (!waiting) {
+      return model::fail(Errc::unavailable, "the queue can't be searched at present");
+    }
+    if (*waiting == 0) continue;
+    return model::fail(Errc::conflict,
+                       "events of this user are on their way; try again in a moment");
+  }
+  return {};
+}
+
+Result<store::UserData::Erased> erase_from_store(Services& services,
+                                                 const store::UserOfProject& user) {
+  const auto ranges = services.log.ranges();
+  if (!ranges) return model::fail(Errc::unavailable, "the queue can't be asked at present");
+  const auto finished = [&](const model::Position& at) {
+    const auto range = std::ranges::find(*ranges, at.partition, &queue::PartitionRange::partition);
+    return range == ranges->end() || at.epoch < range->epoch || at.offset < range->committed;
+  };
+  const auto ended = [&](const model::SessionKey& key, const store::Sessions::WasReset& was) {
+    services.busy.set(key, 0);
+    if (!was.ended_input.empty()) {
+      services.waiters.fail(was.ended_input,
+                            {Errc::internal, "The conversation was erased before it answered."});
+    }
+    // The store has nothing of it left to deliver.
+    if (services.deliver) services.deliver(key);
+  };
+  auto erased = services.store.user_data().erase(user, {.finished = finished, .ended = ended});
+  if (!erased) return model::fail(store_error(erased.error()));
+  return erased;
+}
+
+Result<json> erase(const Call& call, Services& services) {
+  auto project = project_of(services, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto user = text_member(*body, "userId");
+  if (!user) return model::fail(user.error());
+  if (auto checked = check_name("userId", *user); !checked) return model::fail(checked.error());
+  const store::UserOfProject whose{project->id, *user};
+  if (auto free = check_nothing_waits(services, whose); !free) return model::fail(free.error());
+  auto erased = erase_from_store(services, whose);
+  if (!erased) return model::fail(erased.error());
+  const auto purged = services.log.purge();
+  if (!purged && purged.error().code == Errc::conflict) {
+    return model::fail(Errc::conflict,
+                       "everything is erased from the store, but a backup holds the queue as it "
+                       "is; try again when that is made");
+  }
+  if (!purged && purged.error().code != Errc::not_supported) {
+    return model::fail(Errc::unavailable,
+                       "everything is erased from the store, but the queue can't be cleared at "
+                       "present; try again");
+  }
+  return json{{"userId", whose.user_id},
+              {"projectId", whose.project_id},
+              {"sessions", erased->sessions},
+              {"outputs", erased->outputs},
+              {"pending", erased->pending},
+              {"deadLetters", erased->dead_letters},
+              {"answers", erased->answers},
+              {"profiles", erased->profiles},
+              {"queue", purged ? "cleared" : "kept"}};
+}
+
+void erase_data(Call call, Services& services, Reply reply) {
+  auto erased = erase(call, services);
+  if (!erased) return send_error(reply, erase_user_data_operation, erased.error());
+  send_json(reply, status::ok, *erased);
+}
+
+openapi::Description describe_export() {
+  using namespace openapi;
+  auto limit = row_parameters();
+  std::erase_if(limit, [](const Parameter& each) { return each.name != "limit"; });
+  std::vector<Parameter> parameters = std::move(limit);
+  parameters.push_back(query_parameter("userId", "The user.", conversation_name(), Need::required));
+  parameters.push_back(
+      query_parameter("after", "`next` of the page before.",
+                      text_like("^[0-6]\\.(0|[1-9][0-9]{0,14})\\.[a-z0-9]{0,30}$")));
+  parameters.push_back(project_parameter());
+  const auto item =
+      with_members(free_object(), {{"kind", one_of({"profile", "session", "output", "waitingEvent",
+                                                    "timer", "call", "deadLetter", "answer"})}});
+  const auto page = object({{"items", list_of(item)}, {"next", nullable(text(1))}});
+  return {.tag = "Management",
+          .summary = "Export what is stored about a user",
+          .parameters = std::move(parameters),
+          .answers = {{.description = "A page of it; nothing for a user that nothing is known of.",
+                       .content = json_content(named("UserDataPage", page))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_erase() {
+  using namespace openapi;
+  const auto count = integer(0);
+  const auto body = object({{"userId", conversation_name()}});
+  const auto answer =
+      object({{"userId", text(1)},
+              {"projectId", id()},
+              {"sessions", count},
+              {"outputs", count},
+              {"pending", described("Waiting events, calls and timers.", count)},
+              {"deadLetters", count},
+              {"answers", count},
+              {"profiles", count},
+              {"queue", described("`cleared`, or `kept` by Kafka until its retention ends.",
+                                  one_of({"cleared", "kept"}))}});
+  return {.tag = "Management",
+          .summary = "Erase what is stored about a user",
+          .details =
+              "All sessions, outputs, waiting events, timers, calls, dead letters, answers "
+              "and the profile; for good. Refused with 409 while events of the user are on "
+              "their way. Backups keep what they hold.",
+          .parameters = {project_parameter()},
+          .body = json_content(named("UserToErase", body)),
+          .answers = {{.description = "What there was is gone.",
+                       .content = json_content(named("ErasedUserData", answer))}},
+          .errors = {404, 409}};
+}
+
+}  // namespace
+
+constinit const Operation export_user_data_operation{.id = "exportUserData",
+                                                     .method = Method::get,
+                                                     .path = "/management/usersdata",
+                                                     .credential = Credential::basic,
+                                                     .role = Role::conversation_admin,
+                                                     .run = export_data,
+                                                     .describe = describe_export};
+
+constinit const Operation erase_user_data_operation{.id = "eraseUserData",
+                                                    .method = Method::post,
+                                                    .path = "/management/usersdata/erase",
+                                                    .credential = Credential::basic,
+                                                    .role = Role::conversation_admin,
+                                                    .run = erase_data,
+                                                    .describe = describe_erase};
+
+}  // namespace conversed::api

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "api/assets_cache.h"
+#include "api/auth/authenticator.h"
+#include "api/blocking_pool.h"
+#include "api/busy_sessions.h"
+#include "api/events.h"
+#include "api/http_server.h"
+#include "api/inject_quota.h"
+#include "api/rate_limiter.h"
+#include "api/router.h"
+#include "api/services.h"
+#include "api/waiters.h"
+#include "daemon/app.h"
+#include "daemon/backup.h"
+#include "daemon/caller.h"
+#include "daemon/data_folder.h"
+#include "daemon/deliverer.h"
+#include "daemon/egress.h"
+#include "daemon/embedded.h"
+#include "daemon/housekeeper.h"
+#include "daemon/http_client.h"
+#include "daemon/job_worker.h"
+#include "daemon/late_log.h"
+#include "daemon/metrics.h"
+#include "daemon/proactive_setup.h"
+#include "daemon/recovery.h"
+#include "daemon/scheduler.h"
+#include "daemon/supervisor.h"
+#include "daemon/turn_worker.h"
+#include "queue/lanes.h"
+#include "queue/pump.h"
+
+// For app*.cc only.
+namespace conversed::daemon {
+
+// All parts, in the order of what needs what: destruction goes the other way round.
+struct App::Parts {
+  Parts(const config::Settings& all, const model::Clock& time, DataFolder locked, Egress policy,
+        api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
+        OpenedLog opened_log);
+
+  model::Result<void> start();
+  void stop(std::chrono::milliseconds limit);
+
+  model::Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
+  model::Result<void> start_listening();
+  model::Result<void> drain_inboxes();
+  TurnPorts ports();
+  ChainContext chain_context();
+  AppendEvent append_event();
+  void on_store_health(bool healthy);
+  void die(const model::Error& error);
+  void update_metrics();
+  [[nodiscard]] bool ready();
+  [[nodiscard]] Progress progress();
+  enum class Consumed : std::uint8_t { yes, nothing };
+  [[nodiscard]] bool left_nothing(Consumed consumed) const;
+
+  const config::Settings& settings;
+  const model::Clock& clock;
+  model::Heartbeats heartbeats;
+  DataFolder folder;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
+  queue::KeyedAppend& keyed;
+  std::unique_ptr<queue::Log> log;
+  BackupMaker backups;
+  Metrics metrics;
+  const api::ApiOptions options;
+
+  api::Events events;
+  api::AssetsCache assets;
+  api::Authenticator authenticator;
+  api::RateLimiter rate_limiter;
+  api::InjectQuota quota;
+  api::BusySessions busy;
+  api::AnswerWaiters waiters;
+  api::OutputWatch watch;
+  api::KeyWatch job_watch;
+  api::BlockingPool pool;
+  api::BlockingPool sign_ins;
+
+  HttpClient webhooks;
+  HttpClient upstreams;
+  Deliverer deliverer;
+  Caller caller;
+  Scheduler scheduler;
+  ProactiveSetup setup;
+  JobWorker job_worker;
+  Housekeeper housekeeper;
+
+  Recovery recovery;
+  bool recovery_begun = false;  // from then on the store says that a daemon runs
+  std::atomic<bool> consuming{false};
+  std::atomic<bool> failed{false};
+  std::atomic<queue::Pump*> pump_to_hold{nullptr};
+  std::optional<TurnWorker> worker;
+  std::unique_ptr<queue::Lanes> lanes;
+  std::atomic<queue::Lanes*> lanes_to_touch{nullptr};
+  std::unique_ptr<queue::Pump> pump;
+
+  std::optional<api::Services> services;
+  std::optional<api::Router> router;
+  std::unique_ptr<api::HttpServer> server;
+  std::unique_ptr<api::HttpServer> admin;
+  LateLog late_log;
+  Supervisor supervisor;
+};
+
+}  // namespace conversed::daemon

@@ -1,0 +1,189 @@
+// How the parts of the daemon know of each other.
+#include <utility>
+
+#include "api/operations.h"
+#include "daemon/admin.h"
+#include "daemon/app_parts.h"
+#include "daemon/backlog.h"
+#include "daemon/logging.h"
+#include "daemon/part_settings.h"
+#include "daemon/reports.h"
+#include "daemon/version.h"
+
+namespace conversed::daemon {
+
+using model::Result;
+using std::chrono::milliseconds;
+
+namespace {
+
+// They mostly wait for the disk; what waits for them holds a request with its body.
+constexpr std::size_t management_threads = 4;
+constexpr std::size_t management_queue = 256;
+// One core's worth at most for whoever guesses passwords.
+constexpr std::size_t sign_in_threads = 1;
+constexpr std::size_t sign_in_queue = 64;
+
+}  // namespace
+
+App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
+                  Egress policy, api::JwtVerifier contact_center,
+                  std::unique_ptr<store::Store> opened_store, OpenedLog opened_log)
+    : settings(all),
+      clock(time),
+      folder(std::move(locked)),
+      store(std::move(opened_store)),
+      stored_keys(std::move(opened_log.stored_keys)),
+      keyed(*opened_log.keyed),
+      log(std::move(opened_log.log)),
+      backups(all, time, opened_log.embedded),
+      options(api_options(all, time.now())),
+      events(*log, keyed),
+      assets(store->assets()),
+      authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center),
+                    log_lockout),
+      rate_limiter(rate_limits(all.limits)),
+      quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
+      pool(management_threads, management_queue),
+      sign_ins(sign_in_threads, sign_in_queue),
+      webhooks(client_settings("webhooks", all.delivery.connections), policy),
+      upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
+      deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
+      caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
+      scheduler({.heartbeats = &heartbeats}, *store, append_event(), time, metrics),
+      setup(proactive_setup_settings(all), *store, upstreams),
+      job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
+                 JobWorker::Others::none),
+      housekeeper(housekeeper_settings(all), *store, time),
+      recovery(*store, time),
+      supervisor(ServiceManager(), heartbeats, [this] { return progress(); }) {
+  metrics.add_source([this] { update_metrics(); });
+  store->jobs().on_change([this](const std::string& id) {
+    job_watch.notify(id);
+    job_worker.offer(id);
+  });
+}
+
+AppendEvent App::Parts::append_event() {
+  return [this](const model::Event& event, std::function<void(Result<queue::Appended>)> done) {
+    events.append(event, std::move(done));
+  };
+}
+
+ChainContext App::Parts::chain_context() {
+  return {.sessions = store->sessions(),
+          .outbox = store->outbox(),
+          .answers = store->answers(),
+          .dead_letters = store->dead_letters(),
+          .attempts = store->attempts(),
+          .follow_ups = store->follow_ups(),
+          .schedules = store->schedules(),
+          .usage = store->usage(),
+          .assets = assets,
+          .waiters = waiters,
+          .clock = clock,
+          .limits = flow_limits(settings.flows, settings.calls),
+          .suspect_before = recovery.suspect_before()};
+}
+
+TurnPorts App::Parts::ports() {
+  return {.deliver =
+              [this](const model::SessionKey& key, std::vector<model::Output> outputs) {
+                deliverer.offer(key, std::move(outputs));
+              },
+          .deliver_from_store =
+              [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+          .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
+          .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
+          .follow_up = [this](model::FollowUp waits) { scheduler.offer(std::move(waits)); },
+          .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
+          .counted = [this](const std::string& organisation_id,
+                            std::int64_t injects) { quota.committed(organisation_id, injects); },
+          .fatal = [this](const model::Error& error) { die(error); },
+          .ran =
+              [this](std::chrono::steady_clock::duration took) {
+                metrics.turn_seconds.observe(std::chrono::duration<double>(took).count());
+              }};
+}
+
+Result<void> App::Parts::start_listening() {
+  services.emplace(api::Services{
+      .options = options,
+      .clock = clock,
+      .store = *store,
+      .log = *log,
+      .events = events,
+      .assets = assets,
+      .authenticator = authenticator,
+      .rate_limiter = rate_limiter,
+      .quota = quota,
+      .busy = busy,
+      .waiters = waiters,
+      .watch = watch,
+      .job_watch = job_watch,
+      .pool = pool,
+      .sign_ins = sign_ins,
+      .touch =
+          [this](const model::SessionKey& key) {
+            // Without lanes: all that waits is drained when there are some.
+            if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
+          },
+      .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+      .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
+      .back_up = [this](const std::string& name) { return back_up(backups, name); },
+      .on_inject_answered =
+          [this](int status, std::chrono::steady_clock::duration took) {
+            metrics.inject_answered(status, took);
+          }});
+  router.emplace(api::all_operations(), *services);
+
+  api::HttpSettings http = http_settings(settings);
+  http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
+  http.clock = &clock;
+  http.name = "api";
+  http.heartbeats = &heartbeats;
+  http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
+  auto opened =
+      api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
+        router->handle(std::move(request), std::move(reply));
+      });
+  if (!opened) return fail(opened.error());
+  server = std::move(*opened);
+  auto opened_admin = open_admin_server(
+      settings.admin,
+      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
+      heartbeats);
+  if (!opened_admin) return fail(opened_admin.error());
+  admin = std::move(*opened_admin);
+  if (auto started = admin->start(); !started) return fail(started.error());
+  if (auto started = server->start(); !started) return fail(started.error());
+  log::info("listening", {{"address", settings.listen.address},
+                          {"port", server->port()},
+                          {"adminPort", admin->port()},
+                          {"version", version}});
+  return folder.write_ports(server->port(), admin->port());
+}
+
+void App::Parts::update_metrics() {
+  for (const auto& [status, count] : server->answer_counts()) {
+    metrics.requests(status).raise_to(count);
+  }
+  metrics.events_appended.raise_to(events.appended());
+  if (consuming.load()) {  // before, there is no worker
+    const auto& counts = worker->counts();
+    metrics.turns.raise_to(counts.turns.load());
+    metrics.turn_conflicts.raise_to(counts.conflicts.load());
+    metrics.follow_ups_sent.raise_to(counts.follow_ups_sent.load());
+    metrics.follow_ups_dropped.raise_to(counts.follow_ups_dropped.load());
+    metrics.dead_letters.raise_to(counts.dead_letters.load());
+  }
+  metrics.commits.raise_to(store->committer().transactions());
+  metrics.committed_units.raise_to(store->committer().units());
+  metrics.calls_in_flight.set(static_cast<double>(upstreams.in_flight()));
+  metrics.store_healthy.set(store->committer().healthy() ? 1 : 0);
+  metrics.log_healthy.set(log->health() ? 1 : 0);
+  metrics.ready.set(ready() ? 1 : 0);
+  update_backlog(metrics, *log, *store);
+}
+
+}  // namespace conversed::daemon

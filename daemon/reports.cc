@@ -1,0 +1,31 @@
+#include "daemon/reports.h"
+
+#include "daemon/backup.h"
+#include "daemon/logging.h"
+
+namespace conversed::daemon {
+
+void log_key_file(api::KeyFileNews news, std::string_view message) {
+  if (news == api::KeyFileNews::unusable) {
+    log::error("keys of contact-center tokens can't be read", {{"error", message}});
+  } else {
+    log::info("keys of contact-center tokens have changed", {{"message", message}});
+  }
+}
+
+void log_lockout(std::string_view what, std::string_view address) {
+  log::warn("locked out after wrong passwords", {{"what", what}, {"clientAddress", address}});
+}
+
+model::Result<api::BackUpAnswer> back_up(BackupMaker& backups, const std::string& name) {
+  auto made = backups.make(name);
+  if (!made) {
+    log::warn("no backup made", {{"error", made.error().message}});
+    return model::fail(made.error());
+  }
+  log::info("backup made", {{"path", made->path.string()}, {"bytes", made->manifest.bytes()}});
+  return api::BackUpAnswer{made->path.filename().string(), made->path.string(),
+                           made->manifest.bytes(), made->manifest.created_at};
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,410 @@
+// Lets a language model talk with the user, and use tools that are branches of the Flow. Each time
+// that the model, or knowledge, is asked the Turn ends; each tool runs as other Nodes do, and the
+// Node behind a tool's last one is the agent again.
+#include <algorithm>
+#include <set>
+
+#include "flows/nodes/agent_memory.h"
+#include "flows/nodes/chat.h"
+#include "flows/nodes/json_schema.h"
+#include "flows/nodes/knowledge_answer.h"
+#include "store/model/json.h"
+
+namespace conversed::flows {
+namespace {
+
+using model::Errc;
+using nlohmann::json;
+
+constexpr const char* knowledge_tool = "searchKnowledge";
+constexpr int default_max_tokens = 1000;
+constexpr int default_memory = 20;
+constexpr int default_turns = 8;
+constexpr int default_budget = 50'000;
+constexpr std::size_t max_argument_depth = 16;
+constexpr std::size_t max_tools = 64;
+
+struct Tool {
+  std::string name;
+  std::string description;
+  json parameters;                           // a JSON Schema of an object
+  std::optional<expression::Path> store_in;  // where the arguments go
+  std::optional<NodeIndex> first;            // of its Nodes; none: there are none
+  std::optional<expression::JsonTemplate> result;
+};
+
+struct KnowledgeTool {
+  NodeConfig::Knowledge knowledge;
+  std::string description;
+  int limit = 5;
+};
+
+struct Agent {
+  expression::Template instructions;
+  std::optional<expression::Template> prompt;  // none: the input's text
+  std::vector<Tool> tools;
+  NodeIndex tools_begin = end_of_flow;  // the Nodes of all tools are in [begin, end)
+  NodeIndex tools_end = end_of_flow;
+  std::optional<KnowledgeTool> knowledge;
+  std::size_t memory = 0;   // messages of exchanges that are over
+  std::int64_t turns = 0;   // how often the model is asked in one exchange
+  std::int64_t budget = 0;  // of tokens, likewise
+  Sink sink;
+  Chat chat;
+};
+
+json tool_for_model(const std::string& name, const std::string& description, json parameters) {
+  return {{"type", "function"},
+          {"function",
+           {{"name", name}, {"description", description}, {"parameters", std::move(parameters)}}}};
+}
+
+json knowledge_parameters() {
+  return {{"type", "object"},
+          {"properties",
+           {{"query", {{"type", "string"}, {"description", "What to look for, in some words."}}}}},
+          {"required", {"query"}}};
+}
+
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+class AiAgentNode final : public Node {
+ public:
+  explicit AiAgentNode(Agent agent) : agent_(std::move(agent)) {}
+
+  Result<Step> run(Turn& turn) const override {
+    auto memory = recall(turn);
+    if (!memory) return model::fail(memory.error());
+    if (comes_back(turn) && !memory->open().empty()) {
+      memory->answer_first(result_of_tool(turn, memory->open().front().name));
+      return go_on(turn, std::move(*memory));
+    }
+    std::string prompt = agent_.prompt ? agent_.prompt->render(turn.scope()) : turn.input_text();
+    if (prompt.empty()) {
+      return agent_.chat.on_error.failed(turn, "no_prompt", "there is nothing to ask the model");
+    }
+    memory->begin(std::string(text::cut(prompt, max_answer_bytes)), agent_.memory);
+    return ask(turn, std::move(*memory));
+  }
+
+  Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
+    auto memory = recall(turn);
+    if (!memory) return model::fail(memory.error());
+    if (!memory->open().empty()) {  // what was asked was knowledge
+      memory->answer_first(result.error_code.empty() ? hits_of(result.body).dump()
+                                                     : "The search failed.");
+      return go_on(turn, std::move(*memory));
+    }
+    memory->tokens += result.model_tokens;
+    if (!result.error_code.empty()) {
+      return fail(turn, std::move(*memory), result.error_code, result.error_message, result.status);
+    }
+    auto answer = read_answer(result.body);
+    if (!answer) {
+      return fail(turn, std::move(*memory), "invalid_answer", "the model gave no answer",
+                  result.status);
+    }
+    if (!answer->tool_calls.empty()) {
+      memory->add_calls(*answer);
+      return go_on(turn, std::move(*memory));
+    }
+    memory->end(answer->text, agent_.memory);
+    if (auto kept = keep(turn, *memory); !kept) return model::fail(kept.error());
+    if (auto done = agent_.sink.take(turn, answer->text, answer->text); !done) {
+      return model::fail(done.error());
+    }
+    return Continue{};
+  }
+
+  Awaits awaits() const override { return Awaits::call_result; }
+
+ private:
+  // Whether one of the tools' Nodes led here.
+  bool comes_back(const Turn& turn) const {
+    const NodeIndex from = turn.came_from();
+    return from != end_of_flow && from >= agent_.tools_begin && from < agent_.tools_end;
+  }
+
+  static Result<AgentMemory> recall(Turn& turn) {
+    auto stored = turn.memory();
+    if (!stored) return model::fail(stored.error());
+    auto memory = AgentMemory::load(**stored);
+    if (!memory) return turn.failure(Errc::internal, "what it remembers can't be read");
+    return std::move(*memory);
+  }
+  static Result<void> keep(Turn& turn, const AgentMemory& memory) {
+    auto stored = turn.memory();
+    if (!stored) return model::fail(stored.error());
+    **stored = memory.save();
+    return {};
+  }
+
+  // The exchange has come to nothing.
+  Result<Step> fail(Turn& turn, AgentMemory memory, std::string_view code,
+                    const std::string& message, int status = 0) const {
+    memory.give_up();
+    if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
+    return agent_.chat.on_error.failed(turn, code, message, status);
+  }
+
+  const Tool* find_tool(const std::string& name) const {
+    const auto found = std::ranges::find(agent_.tools, name, &Tool::name);
+    return found == agent_.tools.end() ? nullptr : &*found;
+  }
+
+  std::string result_of_tool(Turn& turn, const std::string& name) const {
+    const Tool* tool = find_tool(name);
+    if (tool == nullptr || !tool->result) return "done";
+    return text_of(tool->result->value(turn.scope()));
+  }
+
+  // Deals with the tools that the model asked for; then asks it again.
+  Result<Step> go_on(Turn& turn, AgentMemory memory) const {
+    while (!memory.open().empty()) {
+      const ToolCall call = memory.open().front();
+      const bool searches = agent_.knowledge && call.name == knowledge_tool;
+      const Tool* tool = find_tool(call.name);
+      if (tool == nullptr && !searches) {
+        memory.answer_first("There is no such tool.");
+        continue;
+      }
+      auto arguments =
+          model::parse_json(call.arguments.empty() ? "{}" : call.arguments, max_argument_depth);
+      if (!arguments) {
+        memory.answer_first("The arguments are no JSON.");
+        continue;
+      }
+      if (auto wrong = misfit(*arguments, searches ? knowledge_parameters() : tool->parameters)) {
+        memory.answer_first("The arguments do not fit: " + *wrong);
+        continue;
+      }
+      if (searches) {
+        if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
+        return AskKnowledge{knowledge_query(agent_.knowledge->knowledge,
+                                            (*arguments)["query"].get_ref<const std::string&>(),
+                                            agent_.knowledge->limit)};
+      }
+      if (auto started = start(turn, *tool, std::move(*arguments)); !started) {
+        return model::fail(started.error());
+      }
+      if (tool->first) {
+        if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
+        return Jump{*tool->first};
+      }
+      memory.answer_first(result_of_tool(turn, tool->name));
+    }
+    return ask(turn, std::move(memory));
+  }
+
+  static Result<void> start(Turn& turn, const Tool& tool, json arguments) {
+    turn.input_object()["tool"] = {{"name", tool.name}, {"arguments", arguments}};
+    return tool.store_in ? turn.assign(*tool.store_in, std::move(arguments)) : Result<void>();
+  }
+
+  Result<Step> ask(Turn& turn, AgentMemory memory) const {
+    if (memory.turns >= agent_.turns) {
+      return fail(
+          turn, std::move(memory), "turn_limit",
+          "the model was asked " + std::to_string(agent_.turns) + " times and came to no answer");
+    }
+    if (memory.tokens >= agent_.budget) {
+      return fail(turn, std::move(memory), "token_limit",
+                  "the model took more than " + std::to_string(agent_.budget) +
+                      " tokens and came to no answer");
+    }
+    if (memory.too_large()) {
+      return fail(turn, std::move(memory), "too_large",
+                  "what the tools told the model is too much");
+    }
+    ++memory.turns;
+    json body = {{"messages", json::array()}};
+    json& messages = body["messages"];
+    messages.push_back(message_of("system", agent_.instructions.render(turn.scope())));
+    for (const auto& message : memory.messages()) messages.push_back(message);
+    if (json tools = tools_for_model(); !tools.empty()) body["tools"] = std::move(tools);
+    if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
+    auto step = agent_.chat.ask(turn, std::move(body));
+    if (step && !std::holds_alternative<CallUpstream>(*step)) {
+      memory.give_up();
+      if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
+    }
+    return step;
+  }
+
+  json tools_for_model() const {
+    json tools = json::array();
+    for (const auto& tool : agent_.tools) {
+      tools.push_back(tool_for_model(tool.name, tool.description, tool.parameters));
+    }
+    if (agent_.knowledge) {
+      tools.push_back(
+          tool_for_model(knowledge_tool, agent_.knowledge->description, knowledge_parameters()));
+    }
+    return tools;
+  }
+
+  const Agent agent_;
+};
+
+// What servers take for a tool's name.
+bool is_tool_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+json read_parameters(const Fields& fields) {
+  const auto found = fields.find("parameters");
+  json schema = found ? found->value().to_json() : json{{"type", "object"}};
+  if (!found) return schema;
+  if (auto wrong = schema_problem(schema)) {
+    found->problem(*wrong);
+    return {{"type", "object"}};
+  }
+  if (!schema.contains("type")) schema["type"] = "object";
+  if (schema["type"] != "object") found->problem("the parameters' type is object");
+  return schema;
+}
+
+Tool read_tool(NodeConfig& config, const View& view, std::size_t index,
+               std::set<std::string>& names) {
+  const Fields fields(view, {"name", "description", "parameters", "storeIn", "do", "result"});
+  Tool tool{.name = fields.text("name"),
+            .description = fields.text("description"),
+            .parameters = read_parameters(fields),
+            .store_in = {},
+            .first = {},
+            .result = {}};
+  if (const auto name = fields.find("name"); name && !tool.name.empty()) {
+    if (!is_tool_name(tool.name) || tool.name == knowledge_tool) {
+      name->problem("a tool's name is 1 to 64 letters, digits, `_` or `-`, and not " +
+                    std::string(knowledge_tool));
+    } else if (!names.insert(tool.name).second) {
+      name->problem("the tool '" + tool.name + "' stands twice");
+    }
+  }
+  if (const auto place = fields.find("storeIn")) tool.store_in = config.path_at(*place);
+  if (const auto result = fields.find("result")) tool.result = config.json_template_at(*result);
+  if (const auto nodes = fields.find("do")) {
+    const auto first = config.loop(*nodes, "tools[" + std::to_string(index) + "].do");
+    if (first != config.here()) tool.first = first;
+  }
+  return tool;
+}
+
+std::vector<Tool> read_tools(NodeConfig& config) {
+  std::vector<Tool> tools;
+  const auto list = config.find("tools");
+  if (!list) return tools;
+  if (!list->value().is_array()) {
+    list->problem("expected a list of tools, not " + std::string(list->value().kind_name()));
+    return tools;
+  }
+  if (list->value().items().size() > max_tools) {
+    list->problem("more than " + std::to_string(max_tools) + " tools");
+    return tools;
+  }
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < list->value().items().size(); ++i) {
+    tools.push_back(read_tool(config, list->item(i), i, names));
+  }
+  return tools;
+}
+
+std::optional<KnowledgeTool> read_knowledge(NodeConfig& config) {
+  const auto found = config.find("knowledge");
+  if (!found) return std::nullopt;
+  const Fields fields(*found, {"store", "sources", "description", "limit"});
+  KnowledgeTool tool{.knowledge = config.knowledge_at(fields),
+                     .description = fields.optional_text("description")};
+  if (tool.description.empty()) {
+    tool.description = "Searches the knowledge of " + tool.knowledge.store + ".";
+  }
+  if (const auto limit = fields.find("limit")) {
+    tool.limit = static_cast<int>(limit->integer(1, max_knowledge_hits).value_or(tool.limit));
+  }
+  return tool;
+}
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  const NodeIndex begin = config.nodes_so_far();
+  auto tools = read_tools(config);
+  const NodeIndex end = config.nodes_so_far();
+  return std::make_unique<const AiAgentNode>(
+      Agent{.instructions = config.text_template("instructions"),
+            .prompt = config.optional_template("prompt"),
+            .tools = std::move(tools),
+            .tools_begin = begin,
+            .tools_end = end,
+            .knowledge = read_knowledge(config),
+            .memory = static_cast<std::size_t>(config.integer("memory", default_memory, 0, 200)),
+            .turns = config.integer("maxTurns", default_turns, 1, 50),
+            .budget = config.integer("tokenBudget", default_budget, 1, 10'000'000),
+            .sink = Sink::read(config),
+            .chat = Chat::read(config, default_max_tokens)});
+}
+
+constexpr NodeField fields[]{
+    {"instructions", "template", "What the agent is, does and heeds. Required."},
+    {"prompt", "template", "What the user says to it; default: the input's text."},
+    {"tools", "list",
+     "What it may do, each `{name, description, parameters, storeIn, do, result}`: `parameters` is "
+     "a JSON Schema of an object, which arguments must fit; they are `input.tool.arguments` in the "
+     "Nodes of `do`, and go to `storeIn` as well; what `result`, a JSON template, comes to at "
+     "their "
+     "end is told to the model, `done` without one. A tool may ask the user something."},
+    {"knowledge", "mapping",
+     "A knowledge store that it may search, `{store, sources, description, limit}`."},
+    {"memory", "number",
+     "Messages of what was said before that it remembers in its session, 0 to 200 and 32 KiB; "
+     "default 20."},
+    {"maxTurns", "number", "How often the model is asked until it answers, 1 to 50; default 8."},
+    {"tokenBudget", "number",
+     "Tokens, as the model counts them, after which it is not asked again for one answer; default "
+     "50000."},
+    chat_fields[0],
+    chat_fields[1],
+    chat_fields[2],
+    chat_fields[3],
+    chat_fields[4],
+    chat_fields[5],
+    chat_fields[6],
+    chat_fields[7],
+    chat_fields[8]};
+
+}  // namespace
+
+constinit const NodeType ai_agent_node{
+    .name = "aiAgent",
+    .summary =
+        "Lets a language model answer the user, with a memory, tools that are branches of the "
+        "Flow, "
+        "and knowledge. What it says is data: nothing in it is evaluated, and 16 KiB of it count.",
+    .shorthand = "",
+    .fields = fields,
+    .example =
+        "- aiAgent:\n"
+        "    connection: model\n"
+        "    instructions: \"You help customers of {{shopName}}. Be short.\"\n"
+        "    knowledge: {store: Manual}\n"
+        "    tools:\n"
+        "      - name: orderStatus\n"
+        "        description: Tells how far an order is.\n"
+        "        parameters:\n"
+        "          type: object\n"
+        "          properties: {id: {type: string}}\n"
+        "          required: [id]\n"
+        "        do:\n"
+        "          - httpRequest:\n"
+        "              url: \"https://crm.example.com/orders/"
+        "{{encodeURIComponent(input.tool.arguments.id)}}\"\n"
+        "              storeIn: context.order\n"
+        "        result: {state: \"{{context.order.state}}\"}\n"
+        "    onError: [{say: \"Please try later.\"}]\n",
+    .create = create};
+
+}  // namespace conversed::flows

@@ -1,0 +1,151 @@
+#include "flows/nodes/chat.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "store/text/utf8.h"
+
+namespace conversed::flows {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds default_timeout = std::chrono::seconds(60);
+constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
+constexpr int default_retries = 2;
+constexpr int most_tokens = 100'000;
+constexpr std::size_t max_tool_calls = 16;
+constexpr std::size_t max_name_bytes = 128;
+
+json read_options(NodeConfig& config) {
+  const auto found = config.find("options");
+  if (!found) return json::object();
+  if (!found->value().is_object()) {
+    found->problem("expected a mapping, not " + std::string(found->value().kind_name()));
+    return json::object();
+  }
+  // What the Node itself lives by.
+  for (const auto& member : found->value().members()) {
+    static constexpr std::array<std::string_view, 4> reserved{"messages", "n", "stream", "tools"};
+    if (std::ranges::find(reserved, member.name) != reserved.end()) {
+      found->member(member).problem("'" + member.name + "' can't be set here");
+    }
+  }
+  return found->value().to_json();
+}
+
+// A text, or a list of parts of which some are texts.
+std::string text_of(const json& content) {
+  if (content.is_string()) return content.get<std::string>();
+  std::string text;
+  if (!content.is_array()) return text;
+  for (const auto& part : content) {
+    if (!part.is_object()) continue;
+    const auto found = part.find("text");
+    if (found != part.end() && found->is_string()) text += found->get_ref<const std::string&>();
+  }
+  return text;
+}
+
+std::string member_text(const json& object, const char* name, std::size_t most) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_string()) return {};
+  return std::string(text::cut(found->get_ref<const std::string&>(), most));
+}
+
+std::vector<ToolCall> tool_calls_of(const json& message) {
+  std::vector<ToolCall> calls;
+  const auto list = message.find("tool_calls");
+  if (list == message.end() || !list->is_array()) return calls;
+  for (const auto& item : *list) {
+    if (calls.size() >= max_tool_calls) break;
+    if (!item.is_object()) continue;
+    const auto function = item.find("function");
+    if (function == item.end() || !function->is_object()) continue;
+    ToolCall call{.id = member_text(item, "id", max_name_bytes),
+                  .name = member_text(*function, "name", max_name_bytes),
+                  .arguments = {}};
+    if (call.id.empty()) call.id = "call_" + std::to_string(calls.size() + 1);
+    // Some servers give the arguments themselves instead of their text. What is cut is no JSON any
+    // more, and the model is told so.
+    const auto arguments = function->find("arguments");
+    if (arguments != function->end() && arguments->is_string()) {
+      call.arguments = member_text(*function, "arguments", max_answer_bytes);
+    } else if (arguments != function->end() && arguments->is_object()) {
+      call.arguments = std::string(text::cut(arguments->dump(), max_answer_bytes));
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+}  // namespace
+
+Chat Chat::read(NodeConfig& config, int max_tokens) {
+  Chat chat{.connection = config.model_connection("connection"),
+            .model = {},
+            .max_tokens = config.integer("maxTokens", max_tokens, 1, most_tokens),
+            .timeout = config.duration("timeout", default_timeout, std::chrono::milliseconds(1),
+                                       longest_timeout),
+            .retries = config.integer("retries", default_retries, 0, 10),
+            .options = read_options(config),
+            .on_error = OnError(config)};
+  if (const auto model = config.find("model")) chat.model = model->name().value_or("");
+  return chat;
+}
+
+Result<Step> Chat::ask(Turn& turn, json body) const {
+  const auto known = turn.assets().connection_ids.find(connection);
+  if (known == turn.assets().connection_ids.end()) {
+    return on_error.connection_deleted(turn, connection);
+  }
+  body["max_tokens"] = max_tokens;
+  if (!model.empty()) body["model"] = model;
+  body.merge_patch(options);
+  model::HttpCall call;
+  call.method = "POST";
+  call.url = "/chat/completions";
+  call.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}};
+  call.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
+  call.connection_id = known->second;
+  call.timeout = timeout;
+  call.retries = retries;
+  call.to_model = true;
+  return CallUpstream{std::move(call)};
+}
+
+Sink Sink::read(NodeConfig& config) {
+  return {.store_in = config.path("storeIn"), .say = config.flag("say", !config.has("storeIn"))};
+}
+
+Result<void> Sink::take(Turn& turn, const std::string& text, json value) const {
+  if (say) {
+    const std::size_t most = std::min(turn.limits().output_bytes, max_answer_bytes);
+    if (auto said = turn.output(std::string(text::cut(text, most)), nullptr); !said) return said;
+  }
+  return store_in ? turn.assign(*store_in, std::move(value)) : Result<void>();
+}
+
+std::optional<ChatAnswer> read_answer(const json& body) {
+  if (!body.is_object()) return std::nullopt;
+  const auto choices = body.find("choices");
+  if (choices == body.end() || !choices->is_array() || choices->empty()) return std::nullopt;
+  const json& first = choices->front();
+  if (!first.is_object()) return std::nullopt;
+  const auto message = first.find("message");
+  if (message == first.end() || !message->is_object()) return std::nullopt;
+  ChatAnswer answer;
+  if (const auto content = message->find("content"); content != message->end()) {
+    answer.text = std::string(text::cut(text_of(*content), max_answer_bytes));
+  }
+  answer.tool_calls = tool_calls_of(*message);
+  if (answer.text.empty() && answer.tool_calls.empty()) return std::nullopt;
+  return answer;
+}
+
+json message_of(std::string_view role, std::string text) {
+  return {{"role", role}, {"content", std::move(text)}};
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flows/node_types.h"
+#include "flows/nodes/on_error.h"
+
+// The chat completions of OpenAI's protocol, which most servers of language models speak; what
+// llmPrompt and aiAgent have in common. What a model says is data: it is cut to a size, and nothing
+// in it is ever evaluated.
+namespace conversed::flows {
+
+inline constexpr std::size_t max_answer_bytes = 16 * 1024;  // what is past it is cut off
+
+// How a model is asked.
+struct Chat {
+  std::string connection;  // its name
+  std::string model;       // empty: the Connection's
+  int max_tokens = 0;      // of one answer
+  std::chrono::milliseconds timeout{};
+  int retries = 0;
+  nlohmann::json options;  // an object; members of the request, a null removes one
+  OnError on_error;
+
+  // Reads what all of this says; `onError` comes last, behind all other branches.
+  static Chat read(NodeConfig& config, int max_tokens);
+
+  // Asks with `body`, which has `messages` and what else the Node needs.
+  [[nodiscard]] Result<Step> ask(Turn& turn, nlohmann::json body) const;
+};
+
+// Where an answer goes: to the user, into the context or profile, or both.
+struct Sink {
+  std::optional<expression::Path> store_in;
+  bool say = true;
+
+  static Sink read(NodeConfig& config);
+  // `value` is what is stored, `text` what is said.
+  [[nodiscard]] Result<void> take(Turn& turn, const std::string& text, nlohmann::json value) const;
+};
+
+struct ToolCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // JSON text, or what the model takes for it
+};
+
+struct ChatAnswer {
+  std::string text;  // at most `max_answer_bytes`; may be empty
+  std::vector<ToolCall> tool_calls;
+};
+
+// What the model answered; nothing if it is no such answer. Whatever is too large or too much is
+// left out.
+[[nodiscard]] std::optional<ChatAnswer> read_answer(const nlohmann::json& body);
+
+// `{"role": role, "content": text}`
+[[nodiscard]] nlohmann::json message_of(std::string_view role, std::string text);
+
+inline constexpr NodeField chat_fields[]{
+    {"connection", "name",
+     "A Connection of type `llm`, whose fields are `baseUrl` (such as "
+     "`https://llm.example.com/v1`), `model` and `apiKey`. Required."},
+    {"model", "text", "The model's name, instead of the Connection's."},
+    {"maxTokens", "number", "Tokens of one answer at most, 1 to 100000; default 1000."},
+    {"options", "mapping",
+     "Further members of the request, such as `{temperature: 0.2}`; null leaves one out."},
+    {"storeIn", "path", "Where the answer goes."},
+    {"say", "true or false", "Say the answer to the user; default: unless there is `storeIn`."},
+    {"timeout", "duration", "Of one attempt, at most 5m; default 60s."},
+    {"retries", "number",
+     "Further attempts after time-outs, 429 and 5xx, 0 to 10; default 2. `Retry-After` is heeded."},
+    OnError::field};
+
+}  // namespace conversed::flows

@@ -1,0 +1,38 @@
+#include "flows/nodes/on_error.h"
+
+namespace conversed::flows {
+
+namespace {
+
+constexpr std::string_view deleted = "connection_deleted";
+
+}  // namespace
+
+OnError::OnError(NodeConfig& config) {
+  if (config.has("onError")) branch_ = config.branch("onError");
+}
+
+Result<Step> OnError::failed(Turn& turn, std::string_view code, const std::string& message,
+                             int status) const {
+  if (!branch_) {
+    return turn.failure(model::Errc::bad_upstream, std::string(code) + ": " + message);
+  }
+  turn.set_input_error(code, message, status);
+  return Jump{*branch_};
+}
+
+Result<Step> OnError::failed(Turn& turn, const model::CallResult& result,
+                             std::string_view connection) const {
+  // Gone since the call was asked for.
+  if (result.error_code == deleted && !connection.empty()) {
+    return connection_deleted(turn, connection);
+  }
+  return failed(turn, result.error_code, result.error_message, result.status);
+}
+
+Result<Step> OnError::connection_deleted(Turn& turn, std::string_view connection) const {
+  return failed(turn, deleted,
+                "the Connection '" + std::string(connection) + "' does not exist any more");
+}
+
+}  // namespace conversed::flows

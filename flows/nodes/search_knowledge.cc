@@ -1,0 +1,93 @@
+// Searches a knowledge store of the project. The Turn ends with the question; the hits come back as
+// an event, as the answer of an upstream does.
+#include "flows/nodes/knowledge_answer.h"
+#include "flows/nodes/on_error.h"
+
+namespace conversed::flows {
+namespace {
+
+constexpr int default_limit = 5;
+
+struct Search {
+  NodeConfig::Knowledge knowledge;
+  std::optional<expression::Template> query;  // none: the input's text
+  int limit = default_limit;
+  std::optional<expression::Path> store_in;
+  NodeIndex found = end_of_flow;
+  NodeIndex nothing = end_of_flow;
+  OnError on_error;
+};
+
+class SearchKnowledgeNode final : public Node {
+ public:
+  explicit SearchKnowledgeNode(Search search) : search_(std::move(search)) {}
+
+  Result<Step> run(Turn& turn) const override {
+    return AskKnowledge{knowledge_query(
+        search_.knowledge, search_.query ? search_.query->render(turn.scope()) : turn.input_text(),
+        search_.limit)};
+  }
+
+  Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
+    if (!result.error_code.empty()) return search_.on_error.failed(turn, result);
+    auto hits = hits_of(result.body);
+    const bool any = !hits.empty();
+    if (search_.store_in) {
+      if (auto done = turn.assign(*search_.store_in, std::move(hits)); !done) {
+        return model::fail(done.error());
+      }
+    }
+    return Jump{any ? search_.found : search_.nothing};
+  }
+
+  Awaits awaits() const override { return Awaits::call_result; }
+
+ private:
+  const Search search_;
+};
+
+std::unique_ptr<const Node> create(NodeConfig& config) {
+  Search search{.knowledge = config.knowledge(),
+                .query = config.optional_template("query"),
+                .limit = config.integer("limit", default_limit, 1, max_knowledge_hits),
+                .store_in = config.path("storeIn"),
+                .found = config.branch("onFound"),
+                .nothing = config.branch("onNothing"),
+                .on_error = OnError(config)};
+  if (!config.has("storeIn")) config.problem("storeIn", "'storeIn' is missing");
+  config.never_continues();
+  return std::make_unique<const SearchKnowledgeNode>(std::move(search));
+}
+
+constexpr NodeField fields[]{
+    {"store", "name", "The knowledge store. Required."},
+    {"sources", "list", "Names of its sources to search in; default: all."},
+    {"query", "template",
+     "What is looked for, of which the first 64 words count; default: the "
+     "input's text."},
+    {"limit", "number", "Hits at most, 1 to 20; default 5."},
+    {"storeIn", "path",
+     "Where the hits go, the best one first, as a list of `{id, source, text, data, score}`; "
+     "`score`, above 0 and below 1, says how much of what was asked is found in it. Required."},
+    {"onFound", "nodes", "Run if there is a hit; then the Flow goes on."},
+    {"onNothing", "nodes", "Run if there is none, and the list is empty; then the Flow goes on."},
+    OnError::field};
+
+}  // namespace
+
+constinit const NodeType search_knowledge_node{
+    .name = "searchKnowledge",
+    .summary = "Searches a knowledge store, in any language and whatever the case and accents.",
+    .shorthand = "",
+    .fields = fields,
+    .example =
+        "- searchKnowledge:\n"
+        "    store: Manual\n"
+        "    sources: [FAQ]\n"
+        "    limit: 3\n"
+        "    storeIn: context.hits\n"
+        "    onFound: [{say: \"{{context.hits[0].text}}\"}]\n"
+        "    onNothing: [{say: \"I don't know.\"}]\n",
+    .create = create};
+
+}  // namespace conversed::flows

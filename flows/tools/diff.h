@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace conversed::flows::tools {
+
+// One thing that differs between two versions of a Flow.
+struct FlowChange {
+  enum class Kind : std::uint8_t { added, removed, changed, moved };
+
+  // A value of a Node's config, or of the Flow itself. Null: it is not there.
+  struct Field {
+    std::string name;  // as `text`, `data.count`; a Node that is given in short has its type's name
+    nlohmann::json before;
+    nlohmann::json after;
+  };
+
+  Kind kind = Kind::changed;
+  std::string path;  // as `nodes[3].then[0]`: where it is now; of what was removed, where it was
+  std::string old_path;         // where it was, if that is another place; else empty
+  std::string type;             // of the Node; empty: the Flow's own
+  std::string id;               // the Node's; may be empty
+  std::vector<Field> fields{};  // what changed of it
+  nlohmann::json node{};        // what was added or removed, whole
+};
+
+// What leads from one definition to another: Nodes that came, went, changed or moved, in the order
+// of the newer one, what was removed where it stood. Nodes are found again by their ids, then by
+// what they say: one that is put in front of others does not change those. Branches are compared
+// Node by Node, so that a Node counts as changed only for what is its own. Both are definitions as
+// Bundles have them; what does not look like one is compared as plain values. Pure; thread-safe.
+[[nodiscard]] std::vector<FlowChange> diff_flows(const nlohmann::json& before,
+                                                 const nlohmann::json& after);
+
+[[nodiscard]] std::string_view to_string(FlowChange::Kind kind);
+
+}  // namespace conversed::flows::tools

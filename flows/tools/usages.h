@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/flow.h"
+
+namespace conversed::flows::tools {
+
+// The Nodes of the Flow that name the Connection, in its order.
+[[nodiscard]] std::vector<const Flow::Slot*> nodes_using(const Flow& flow,
+                                                         std::string_view connection);
+
+// From where in a project's Flows some way leads to a Node that uses a Connection. Every way counts
+// as one that may be gone. One thread.
+class WaysToConnection {
+ public:
+  // `newest`: all Flows of the project, which `executeFlow` enters.
+  WaysToConnection(std::string connection, std::vector<std::shared_ptr<const Flow>> newest);
+
+  // From the beginning of the newest version of the Flow; false for one that there is not.
+  [[nodiscard]] bool from_start(std::string_view flow) const { return starts_.contains(flow); }
+  // From a Node of a Flow, of whatever version: the Node itself counts. `end_of_flow` leads
+  // nowhere.
+  [[nodiscard]] bool from(const std::shared_ptr<const Flow>& flow, NodeIndex at);
+  // From what comes after the Node, which has entered another Flow.
+  [[nodiscard]] bool after(const std::shared_ptr<const Flow>& flow, NodeIndex at);
+
+ private:
+  [[nodiscard]] std::vector<bool> marks_of(const Flow& flow) const;
+
+  const std::string connection_;
+  std::set<std::string, std::less<>> starts_;
+  std::map<std::shared_ptr<const Flow>, std::vector<bool>> marks_;
+};
+
+}  // namespace conversed::flows::tools

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "store/model/result.h"
+
+// Copies of SQLite files, for backups: of the log's, and of any other.
+namespace conversed::queue {
+
+// Writes what the file held at one moment after the call into the new file `to` (mode 0600,
+// durable when this returns), while others go on reading and writing. The copy is one snapshot,
+// read by slices of a few megabytes: `go_on` is asked before each, and false ends it. Meanwhile the
+// source's write-ahead log can't be emptied. Whoever writes to the source keeps it open.
+//
+// Errors name the files without their folders: `conflict` if `to` exists, `unavailable` if a file
+// can't be read or written, or the copy was ended; what was written is removed then.
+[[nodiscard]] model::Result<void> copy_sqlite_file(const std::filesystem::path& from,
+                                                   const std::filesystem::path& to,
+                                                   const std::function<bool()>& go_on);
+
+// Whether the file, which nobody writes to, is an SQLite database whose pages fit together.
+// `internal` if it is not, `unavailable` if it can't be read. Takes time in proportion to its size.
+[[nodiscard]] model::Result<void> check_sqlite_file(const std::filesystem::path& file);
+
+}  // namespace conversed::queue

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace conversed::store {
+
+// Makes `knowledge_rank(table, chunks, terms)` known to a connection: BM25 of a row of an FTS5
+// table in millionths of what a row that holds all that was asked could come to. FTS5's own bm25()
+// counts over all rows; this one takes the number of rows and of terms that count, so that ranks
+// within one store do not depend on others. `sqlite3`: the connection's handle, whose type SOCI
+// hides. Returns SQLite's result code.
+[[nodiscard]] int add_knowledge_rank(void* sqlite3);
+
+}  // namespace conversed::store

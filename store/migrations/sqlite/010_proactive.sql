@@ -1,0 +1,43 @@
+-- Proactive follow-up: what set-up makes of a project. Additions only.
+
+-- One a project. `secret` is sealed; `external_id` is the provisioning service's name for it, empty
+-- without one.
+CREATE TABLE proactive_tenants (
+  id TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL UNIQUE REFERENCES projects (id),
+  secret TEXT NOT NULL,
+  follow_ups_per_month BIGINT NOT NULL CHECK (follow_ups_per_month >= 0),
+  external_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+) WITHOUT ROWID;
+
+-- `definition` is the checked `journey` of a bundle, with its defaults filled in. Nobody is followed
+-- up before it is active.
+CREATE TABLE journeys (
+  id TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL UNIQUE REFERENCES projects (id),
+  definition TEXT NOT NULL,
+  active BIGINT NOT NULL CHECK (active IN (0, 1)),
+  created_at BIGINT NOT NULL
+) WITHOUT ROWID;
+
+-- The Flow that follows the Endpoint's silent users up; NULL: none does.
+ALTER TABLE endpoints ADD COLUMN follow_up_flow_id TEXT REFERENCES flows (id);
+CREATE INDEX endpoints_by_follow_up_flow ON endpoints (follow_up_flow_id)
+  WHERE follow_up_flow_id IS NOT NULL;
+CREATE INDEX jobs_over ON jobs (changed_at) WHERE state IN ('cancelled', 'error');
+
+-- Follow-ups that wait for their time; the row is the claim. `value` is text, data and plan as JSON.
+CREATE TABLE follow_ups (
+  id TEXT PRIMARY KEY,
+  session BIGINT NOT NULL REFERENCES sessions (id),
+  trace_id TEXT NOT NULL,
+  due_at BIGINT NOT NULL,
+  value TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX follow_ups_by_due ON follow_ups (due_at, id);
+CREATE INDEX follow_ups_by_session ON follow_ups (session);
+
+-- 1: of a follow-up, and not begun to be sent; the user's next message takes it back.
+ALTER TABLE deliveries ADD COLUMN withdrawable BIGINT NOT NULL DEFAULT 0
+  CHECK (withdrawable IN (0, 1));

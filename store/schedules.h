@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/keyed_answers.h"
+#include "store/model/result.h"
+#include "store/model/schedule.h"
+
+namespace conversed::store {
+
+// Injects that wait for their time. The row's claim is that of the next event: the transaction of
+// the event's effects (Unit::schedules_fired) deletes the row, or moves it to its next time under
+// another claim, so each time comes once, however often the event is appended. Thread-safe; blocks
+// on the disk. Errors: `not_found` (also for what is another project's), `unavailable`, `internal`.
+class Schedules {
+ public:
+  // Both must outlive it.
+  Schedules(Database& database, Committer& committer)
+      : database_(database), committer_(committer) {}
+
+  // If the key stands for an earlier answer, that is returned and nothing is done; `conflict` if
+  // that was with another body.
+  [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(
+      const model::Schedule& schedule, const std::optional<KeyedAnswer>& keyed);
+
+  struct Row {
+    std::int64_t n = 0;  // ascends with time; for paging
+    model::Schedule schedule;
+  };
+  // The oldest first, past `after`.
+  [[nodiscard]] model::Result<std::vector<Row>> list(const std::string& project_id,
+                                                     std::int64_t after, std::size_t limit) const;
+  [[nodiscard]] model::Result<model::Schedule> get(const std::string& project_id,
+                                                   const std::string& id) const;
+
+  // Whether the event with this claim is still to come.
+  [[nodiscard]] model::Result<bool> waits(const std::string& claim) const;
+  // What waits for it, if it is.
+  [[nodiscard]] model::Result<std::optional<model::Schedule>> by_claim(
+      const std::string& claim) const;
+
+  // The ones that are due first, behind (`after_due`, `after_claim`).
+  [[nodiscard]] model::Result<std::vector<model::Schedule>> by_due(model::Timestamp after_due,
+                                                                   const std::string& after_claim,
+                                                                   std::size_t limit) const;
+
+  // Nothing comes any more: what has come to the log already is without effect.
+  [[nodiscard]] model::Result<void> cancel(const std::string& project_id, const std::string& id);
+
+  // Another time or rule; returns the schedule as it is then. What had come to the log by the old
+  // one and has not run is without effect.
+  struct When {
+    std::string cron;  // empty: once
+    std::string timezone;
+    model::Timestamp due_at{};
+  };
+  [[nodiscard]] model::Result<model::Schedule> reschedule(const std::string& project_id,
+                                                          const std::string& id, const When& when);
+
+ private:
+  Database& database_;
+  Committer& committer_;
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,39 @@
+# bash completion for conversed and conversectl: asks the program itself, by `--help`, what may follow,
+# so that it never knows less than the program does.
+
+_conversed() {
+  local cur prev words cword
+  _init_completion -n : || return
+
+  # The subcommands that stand on the line already; options and their values say nothing of these.
+  local path=() word candidates at
+  for ((at = 1; at < cword; at++)); do
+    word="${words[at]}"
+    [[ "${word}" == -* ]] && continue
+    candidates="$("${words[0]}" "${path[@]}" --help 2> /dev/null |
+      sed -n '/^Subcommands:/,$ s/^  \([a-z][a-z-]*\) .*/\1/p')"
+    grep -qx -- "${word}" <<< "${candidates}" && path+=("${word}")
+  done
+
+  case "${prev}" in
+    --config | --junit | --from | --to)
+      _filedir
+      return
+      ;;
+  esac
+  local help
+  help="$("${words[0]}" "${path[@]}" --help 2> /dev/null)" || return
+  if [[ "${cur}" == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(grep -o -- '^ *-[^ ]*' <<< "${help}" |
+      grep -o -- '--[a-z][a-z-]*')" -- "${cur}")
+    return
+  fi
+  candidates="$(sed -n '/^Subcommands:/,$ s/^  \([a-z][a-z-]*\) .*/\1/p' <<< "${help}")"
+  if [[ -n "${candidates}" ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "${candidates}" -- "${cur}")
+  elif grep -qE '^  (BUNDLE|FILE)' <<< "${help}"; then
+    _filedir
+  fi
+}
+
+complete -F _conversed conversed conversectl

@@ -1,0 +1,134 @@
+// What the driver for Kafka does beside other programs at the same broker.
+#include <gtest/gtest.h>
+#include <librdkafka/rdkafka.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "queue/kafka_handles.h"
+#include "tests/conformance/kafka_test_settings.h"
+#include "tests/conformance/log_conformance.h"
+
+namespace conversed::test {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+using Properties = std::map<std::string, std::string>;
+
+constexpr int wait_ms = 30'000;
+
+queue::KafkaClient other_client(rd_kafka_type_t type, Properties properties) {
+  properties["bootstrap.servers"] = std::getenv("CONVERSED_TEST_KAFKA");
+  queue::KafkaConf conf(rd_kafka_conf_new());
+  for (const auto& [name, value] : properties) {
+    EXPECT_EQ(rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), nullptr, 0),
+              RD_KAFKA_CONF_OK);
+  }
+  return queue::KafkaClient(rd_kafka_new(type, conf.release(), nullptr, 0));
+}
+
+void append_and_wait(queue::Log& log, int count) {
+  Outcomes outcomes;
+  for (int n = 0; n < count; ++n) {
+    const std::string id = std::to_string(n);
+    log.append({"key" + std::to_string(n % 17), id, "inject", "", "v"}, outcomes.callback(id));
+  }
+  for (const auto& [id, outcome] : outcomes.wait(static_cast<std::size_t>(count))) {
+    ASSERT_TRUE(outcome.has_value()) << id << ": " << outcome.error().message;
+  }
+}
+
+int assigned_to(rd_kafka_t* member) {
+  rd_kafka_topic_partition_list_t* raw = nullptr;
+  EXPECT_EQ(rd_kafka_assignment(member, &raw), RD_KAFKA_RESP_ERR_NO_ERROR);
+  return queue::KafkaPartitions(raw)->cnt;
+}
+
+TEST(KafkaBroker, WhatIsGivenUpUnderPressureIsReadAgainLater) {
+  const auto settings = fresh_kafka_topics();
+  const auto log = open_kafka_log(settings);
+  ASSERT_TRUE(log);
+  append_and_wait(*log, 200);
+  RecordingListener listener;
+  auto consumer = log->subscribe(listener);
+  ASSERT_TRUE(consumer.has_value());
+  // As long as it takes to be assigned and to feel the pressure; less would make this test weaker,
+  // and not fail.
+  const auto pressed = SteadyClock::now() + 3s;
+  const auto deadline = SteadyClock::now() + 60s;
+  while ((SteadyClock::now() < pressed || listener.assigned.empty()) &&
+         SteadyClock::now() < deadline) {
+    ASSERT_TRUE((*consumer)->poll(0, 0ms).has_value());
+  }
+  const auto other = other_client(RD_KAFKA_CONSUMER, {{"group.id", settings.topic_prefix},
+                                                      {"partition.assignment.strategy", "range"},
+                                                      {"enable.auto.commit", "false"}});
+  rd_kafka_poll_set_consumer(other.get());
+  const queue::KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(topics.get(), (settings.topic_prefix + ".events").c_str(),
+                                    RD_KAFKA_PARTITION_UA);
+  ASSERT_EQ(rd_kafka_subscribe(other.get(), topics.get()), RD_KAFKA_RESP_ERR_NO_ERROR);
+  while (assigned_to(other.get()) == 0 && SteadyClock::now() < deadline) {
+    ASSERT_TRUE((*consumer)->poll(0, 0ms).has_value());
+    const queue::KafkaMessage ignored(rd_kafka_consumer_poll(other.get(), 50));
+  }
+  ASSERT_GT(assigned_to(other.get()), 0);
+  rd_kafka_consumer_close(other.get());
+  std::set<std::string> ids;
+  while (ids.size() < 200 && SteadyClock::now() < deadline) {
+    const auto some = (*consumer)->poll(1'000, 1s);
+    ASSERT_TRUE(some.has_value()) << some.error().message;
+    for (const auto& each : *some) ids.insert(each.record.id);
+  }
+  EXPECT_EQ(ids.size(), 200U);
+}
+
+// The markers that end them take offsets, and are handed out to nobody.
+TEST(KafkaBroker, TransactionsOfOtherProgramsLeaveNoLag) {
+  auto settings = fresh_kafka_topics();
+  settings.partitions = 1;
+  const std::string topic = settings.topic_prefix + ".events";
+  const auto log = open_kafka_log(settings);
+  ASSERT_TRUE(log);
+  const auto other = other_client(RD_KAFKA_PRODUCER, {{"transactional.id", settings.topic_prefix}});
+  const queue::KafkaOwned<rd_kafka_error_t, rd_kafka_error_destroy> begun(
+      rd_kafka_init_transactions(other.get(), wait_ms));
+  ASSERT_FALSE(begun) << rd_kafka_error_string(begun.get());
+  for (const char* id : {"given up", "a", "b"}) {
+    ASSERT_EQ(rd_kafka_begin_transaction(other.get()), nullptr);
+    ASSERT_EQ(
+        rd_kafka_producev(other.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_PARTITION(0),
+                          RD_KAFKA_V_KEY("k", 1), RD_KAFKA_V_HEADER("id", id, -1),
+                          RD_KAFKA_V_HEADER("type", "inject", -1), RD_KAFKA_V_END),
+        RD_KAFKA_RESP_ERR_NO_ERROR);
+    ASSERT_EQ(rd_kafka_flush(other.get(), wait_ms), RD_KAFKA_RESP_ERR_NO_ERROR);
+    auto* ended = std::string(id) == "given up" ? rd_kafka_abort_transaction(other.get(), wait_ms)
+                                                : rd_kafka_commit_transaction(other.get(), wait_ms);
+    ASSERT_EQ(ended, nullptr);
+  }
+  RecordingListener listener;
+  auto consumer = log->subscribe(listener);
+  std::vector<queue::LogRecord> all;
+  const auto deadline = SteadyClock::now() + 60s;
+  while (all.size() < 2 && SteadyClock::now() < deadline) {
+    auto some = (*consumer)->poll(10, 1s);
+    ASSERT_TRUE(some.has_value()) << some.error().message;
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_LT(log->ranges().value()[0].committed, all.back().position.offset) << "not finished";
+  const std::vector<queue::Position> finished{all.back().position};
+  ASSERT_TRUE((*consumer)->commit(finished).has_value());
+  auto range = log->ranges().value()[0];
+  while (range.committed < range.end && SteadyClock::now() < deadline) {
+    ASSERT_TRUE((*consumer)->poll(10, 100ms).has_value());
+    range = log->ranges().value()[0];
+  }
+  EXPECT_EQ(range.committed, range.end);
+  EXPECT_GT(range.end, 3) << "the markers took offsets";
+}
+
+}  // namespace
+}  // namespace conversed::test

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Makes backups of a daemon under load, restores them, and counts effects as the kill campaign does.
+
+While 8 clients send numbered injects into 50 sessions, `conversectl backup` is run; then the daemon is killed with -9. The
+backup is restored into an empty folder, its daemon works off what the backup holds, and then:
+  - every inject that was answered with a 2xx before the backup was asked for has its effects exactly once,
+  - every other one has them at most once,
+  - the order within each session is the order of sending, and its state was counted up once for each effect,
+  - each output that is there reached the webhook, before the backup or after the restore.
+"""
+
+import argparse
+import copy
+import pathlib
+import random
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from daemon_process import Daemon, Failed  # noqa: E402
+from kill_campaign import BUNDLE, CLIENTS, SESSIONS, Client, Session, all_outputs, violations_of  # noqa: E402
+from webhook_receiver import Receiver  # noqa: E402
+
+
+class BackupCampaign:
+    def __init__(self, options, folder):
+        self.options = options
+        self.random = random.Random(options.seed)
+        self.folder = pathlib.Path(folder)
+        self.receiver = Receiver("whsec_c2VjcmV0IG9mIHRoZSBjYW1wYWlnbg==")
+        self.environment = {"HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret}
+        self.daemon = Daemon(options.bin, self.folder / "first", environment=self.environment)
+        self.restored = []
+        self.sessions = [Session(i) for i in range(SESSIONS)]
+
+    def set_up(self):
+        bundle = self.daemon.folder / "bundle.yaml"
+        bundle.write_text(BUNDLE)
+        self.daemon.init()
+        if not self.daemon.start():
+            raise Failed("the daemon ended at its first start")
+        self.url_token = self.daemon.ctl("import", str(bundle))["endpoints"][0]["urlToken"]
+        self.key = self.daemon.ctl("apikey", "create", "--name", "campaign")["key"]
+
+    def sent(self):
+        return sum(len(session.accepted) for session in self.sessions)
+
+    def known_now(self):
+        """What the clients know now; they go on meanwhile."""
+        while True:
+            try:
+                return copy.deepcopy(self.sessions)
+            except RuntimeError:  # a set grew while it was copied
+                pass
+
+    def wait_for_load(self, more):
+        """Until so many further injects were accepted."""
+        until, deadline = self.sent() + more, time.monotonic() + 120
+        while self.sent() < until:
+            if time.monotonic() > deadline or self.daemon.wait_end(0.01):
+                raise Failed(f"no load: {self.sent()} accepted")
+
+    def back_up_under_load(self):
+        """[(what was sent before, the backup's folder)]; the daemon is down afterwards."""
+        clients = [Client(self.daemon, self.sessions[i::CLIENTS], self.url_token, self.key, self.random.random())
+                   for i in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        backups = []
+        for _ in range(self.options.backups):
+            self.wait_for_load(self.random.randint(200, 600))
+            before = self.known_now()
+            accepted = sum(len(session.accepted) for session in before)
+            name = f"backup-{len(backups)}"
+            backups.append((before, pathlib.Path(self.daemon.ctl("backup", "--name", name)["path"])))
+            print(f"backup {backups[-1][1].name}: {accepted} accepted before, {self.sent() - accepted} meanwhile",
+                  flush=True)
+        self.wait_for_load(200)
+        self.daemon.kill()
+        for client in clients:
+            client.halted.set()
+        for client in clients:
+            client.join()
+        return backups
+
+    def restore(self, number, backup):
+        daemon = Daemon(self.options.bin, self.folder / f"restored-{number}", environment=self.environment)
+        self.restored.append(daemon)
+        daemon.ports = {"api": 0}
+        daemon.ctl("restore", str(backup), "--config", str(daemon.config), "--key",
+                   str(self.daemon.folder / "data" / "master.key"))
+        return daemon
+
+    def check(self, number, before, backup):
+        daemon = self.restore(number, backup)
+        if not daemon.start():
+            raise Failed(f"the daemon of {backup.name} did not start")
+        daemon.wait_idle()
+        found = []
+        delivered = {(body["sessionId"], seq, body["output"]["text"]) for _, seq, body in self.receiver.deliveries}
+        for latest, then in zip(self.sessions, before):
+            # Whatever was answered later may or may not be in the backup.
+            then.unknown = (latest.accepted | latest.unknown | then.unknown) - then.accepted
+            outputs = all_outputs(daemon, self.url_token, then)
+            found += violations_of(then, outputs)
+            found += [f"{then.session_id}: output {output['seq']} was never delivered" for output in outputs
+                      if (then.session_id, output["seq"], output["text"]) not in delivered]
+        found += [f"dead letter: {letter['reason']}" for letter in daemon.ctl("deadletters", "list")["items"]]
+        accepted = sum(len(session.accepted) for session in before)
+        print(f"{backup.name}: {accepted} have to be there, {len(found)} violations", flush=True)
+        # It goes on as any other.
+        status = Client(daemon, [], self.url_token, self.key, 0).send(None, Session(SESSIONS + number), 1, False)
+        if status != 200:
+            found.append(f"{backup.name}: an inject after the restore got {status}")
+        if daemon.terminate() != 0:
+            found.append(f"{backup.name}: the restored daemon did not stop cleanly")
+        return found
+
+    def run(self):
+        self.set_up()
+        found = []
+        for number, (before, backup) in enumerate(self.back_up_under_load()):
+            found += self.check(number, before, backup)
+        return found
+
+    def stop(self):
+        for daemon in [self.daemon, *self.restored]:
+            daemon.kill()
+        self.receiver.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, help="folder of conversed and conversectl")
+    parser.add_argument("--backups", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="conversed-fault-") as folder:
+        campaign = BackupCampaign(options, folder)
+        try:
+            found = campaign.run()
+        finally:
+            campaign.stop()
+    for line in found[:20]:
+        print("violation:", line)
+    print("no violations" if not found else f"{len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""conversectl flow: what it says of files that it can't take, and what CI servers get of them."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+from case import BIN
+
+BUNDLE = "conversed: 1\nproject: {name: P}\nflows: [{name: F, nodes: [{say: Hi}]}]\n"
+TESTS = "bundle: b.yaml\ntests: [{name: says Hi, steps: [{user: x, expect: {text: Hi}}]}]\n"
+
+
+class FlowTools(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "b.yaml").write_text(BUNDLE)
+        (self.folder / "good.yaml").write_text(TESTS)
+
+    def flow(self, *arguments):
+        return subprocess.run([f"{BIN}/conversectl", "flow", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=60)
+
+    def test_folders(self):
+        for command in ["check", "graph", "test"]:
+            done = self.flow(command, self.folder)
+            self.assertEqual(done.returncode, 1, (command, done))
+            self.assertIn(f"{self.folder}: is a folder", done.stdout + done.stderr)
+        (self.folder / "t.yaml").write_text(TESTS.replace("b.yaml", "."))
+        done = self.flow("test", self.folder / "t.yaml")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("the bundle . can't be read", done.stdout)
+
+    def test_files_that_are_not_there(self):
+        for command in ["check", "graph", "test"]:
+            done = self.flow(command, self.folder / "none.yaml")
+            self.assertEqual(done.returncode, 1, (command, done))
+            self.assertIn("none.yaml: can't be read", done.stdout + done.stderr)
+
+    def test_junit_has_every_file(self):
+        report = self.folder / "junit.xml"
+        done = self.flow("test", self.folder / "none.yaml", self.folder / "good.yaml", "--junit", report)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("says Hi", done.stdout)
+        suites = xml.parse(report).getroot().findall("testsuite")
+        self.assertEqual([(suite.get("tests"), suite.get("errors")) for suite in suites], [("1", "1"), ("1", "0")])
+
+    def test_no_tests(self):
+        (self.folder / "empty.yaml").write_text("bundle: b.yaml\ntests: []\n")
+        done = self.flow("test", self.folder / "empty.yaml")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("empty.yaml:2:8: tests: there are no tests", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,75 @@
+"""Silent users of a running daemon: followed up once, by text, by Flow and by Nodes, and not after they said something."""
+
+import unittest
+
+from case import DaemonCase
+
+
+class FollowUp(DaemonCase):
+    bundle = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - name: Main
+    nodes:
+      - if: input.text == "bye"
+        then: [{cancelFollowUp: true}]
+      - if: input.text == "remind"
+        then: [{followUp: {after: 1s, text: "As you wished.", data: {kind: reminder}}}]
+      - say: "heard {{input.text}}"
+endpoints:
+  - {name: web, flow: Main}
+  - {name: hook, flow: Main, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expiresAfter: 1h, maxPerSession: 2}}
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        project = cls.daemon.ctl("import", f"{cls.folder.name}/bundle.yaml")["project"]["_id"]
+        status, job, _ = cls.daemon.request("POST", f"/v2.0/projects/{project}/settings/proactive/setup",
+                                            headers={"X-API-Key": cls.key})
+        assert status == 201, job
+        cls.job = cls.daemon.ctl("jobs", "watch", job["_id"])
+
+    def test_set_up_is_watched_to_its_end(self):
+        self.assertEqual((self.job["status"], self.job["progress"]), ("done", 100))
+        shown = self.daemon.ctl("jobs", "show", self.job["_id"])
+        self.assertEqual(shown, self.job)
+        self.assertEqual([job["_id"] for job in self.daemon.ctl("jobs", "list", "--status", "done")["items"]],
+                         [self.job["_id"]])
+
+    def test_a_silent_user_is_followed_up_once(self):
+        self.say("hook", "silent", "hi")
+        follow_up = "Still there, user of silent?"
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == follow_up for _, _, body in all), 60))
+        self.daemon.kill()
+        self.daemon.start()
+        self.say("hook", "clock", "hi")  # its follow-up comes later than a second one of the first could
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["sessionId"] == "clock" for _, _, body in all), 60))
+        self.assertEqual(self.texts("hook", "silent"), ["heard hi", follow_up])
+
+    def test_what_the_user_says_or_a_node_decides_cancels_it(self):
+        self.say("web", "busy", "hi")
+        self.say("web", "left", "hi")
+        self.say("web", "left", "bye")
+        self.say("web", "busy", "remind")
+        item, = self.outputs("web", "busy", after=2, wait=30)
+        self.assertEqual((item["text"], item["data"]), ("As you wished.", {"kind": "reminder"}))
+        self.say("web", "later", "hi")
+        self.assertEqual([item["text"] for item in self.outputs("web", "later", after=1, wait=30)],
+                         ["Still there, user of later?"])
+        self.assertEqual(self.texts("web", "left"), ["heard hi", "heard bye"])
+        self.assertEqual(self.texts("web", "busy"), ["heard hi", "heard remind", "As you wished."])
+
+    def test_one_that_was_due_while_the_daemon_was_down_comes_once(self):
+        self.say("web", "down", "hi")
+        self.daemon.kill()
+        self.daemon.start()
+        self.assertEqual(len(self.outputs("web", "down", after=1, wait=30)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,164 @@
+"""conversectl flow versions, diff and rollback, export, and connections usages; and what a deleted Connection does."""
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+from case import BIN, CONNECTION_TOKEN, DaemonCase
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+connections: [{name: crm, type: httpBearer, fields: {token: "${CRM_TOKEN}"}}]
+flows:
+  - name: Lookup
+    nodes:
+      - id: look
+        httpRequest: {connection: crm, method: POST, url: "UPSTREAM/orders", body: "{{input.text}}", retries: 5}
+      - say: "found"
+  - name: Careful
+    nodes:
+      - say: looking
+      - id: ask
+        question: "Which?"
+      - id: look
+        httpRequest: {connection: crm, url: "UPSTREAM/orders",
+                      onError: [{say: "{{input.error.code}}: {{input.error.message}}"}]}
+  - name: Sleeper
+    nodes:
+      - sleep: {for: 1h}
+      - say: version 1
+  - {name: Greeting, nodes: [{say: hello}]}
+endpoints:
+  - {name: lookup, flow: Lookup, errorText: sorry}
+  - {name: careful, flow: Careful}
+  - {name: sleeper, flow: Sleeper}
+  - {name: greeting, flow: Greeting}
+"""
+
+
+def unordered(report):
+    """The report of an import without the order of the bundle's parts."""
+    return {part: sorted(items, key=json.dumps) if isinstance(items, list) else items for part, items in report.items()}
+
+
+class ProjectTools(DaemonCase):
+    bundle = BUNDLE
+
+    def setUp(self):
+        self.tokens = self.load(BUNDLE)
+
+    def print(self, *arguments):
+        """What people get to see: output and errors."""
+        done = subprocess.run(
+            [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
+            capture_output=True, text=True, env=self.daemon.environment, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def delete_connection(self):
+        connection = self.report["connections"][0]["_id"]
+        status, _, _ = self.daemon.request("DELETE", f"/v2.0/connections/{connection}", None, {"X-API-Key": self.key})
+        self.assertEqual(status, 204)
+
+    def test_versions_diff_and_rollback(self):
+        first = self.daemon.ctl("flow", "versions", "Greeting")["items"][0]["version"]
+        self.load(BUNDLE.replace("[{say: hello}]", "[{say: good day}, {id: more, say: you}]"))
+        self.assertEqual(self.say("greeting", "g1", "x")[1]["text"], "good day\nyou")
+        text, _ = self.print("flow", "diff", "Greeting")
+        self.assertIn(f"Greeting: version {first} to {first + 1}\n", text)
+        self.assertIn("  ~ nodes[0] say\n      say: \"hello\" -> \"good day\"\n", text)
+        self.assertIn("  + nodes[1] say 'more': \"you\"\n", text)
+        text, _ = self.print("flow", "rollback", "Greeting", str(first))
+        self.assertIn(f"at version {first + 2}, which is equal to version {first}", text)
+        self.assertEqual(self.say("greeting", "g1", "x")[1]["text"], "hello")
+        text, _ = self.print("flow", "versions", "Greeting", "--project", "Tests")
+        self.assertIn("admin@example.com", text)
+        self.assertIn(f"rollback to {first}\n", text.splitlines(keepends=True)[0])
+        refused = subprocess.run(
+            [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", "flow",
+             "rollback", "Greetings", "1"], capture_output=True, text=True, env=self.daemon.environment, timeout=60)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("no Flow 'Greetings'; there are: Careful, Greeting", refused.stderr)
+
+    def test_a_version_that_a_session_is_pinned_to_outlives_twenty_others(self):
+        status, _, _ = self.inject("sleeper", "asleep", text="x")
+        self.assertEqual(status, 200)
+        self.daemon.wait_end(0)
+        while not [s for s in self.daemon.ctl("sessions", "list")["items"]
+                   if s["sessionId"] == "asleep" and s["state"] == "busy"]:
+            self.assertFalse(self.daemon.wait_end(0.02), "the daemon ended")
+        pinned = self.daemon.ctl("flow", "versions", "Sleeper")["items"][0]["version"]
+        for n in range(23):
+            self.load(BUNDLE.replace("version 1", f"later {n}"))
+        kept = [item["version"] for item in self.daemon.ctl("flow", "versions", "Sleeper")["items"]]
+        self.assertEqual(len(kept), 21)
+        self.assertEqual(kept[-1], pinned)
+
+    def test_an_export_imports_to_the_same(self):
+        report = self.report
+        text, notes = self.print("export", "Tests")
+        self.assertNotIn(CONNECTION_TOKEN, text)
+        self.assertIn("${CRM_TOKEN}", text)
+        self.assertIn("CRM_TOKEN", notes)
+        self.assertNotIn("refuse", notes)
+        path = pathlib.Path(self.folder.name) / "exported.yaml"
+        self.print("export", "Tests", "-o", str(path))
+        self.assertEqual(path.read_text(), text)
+        self.assertEqual(unordered(self.daemon.ctl("import", str(path))), unordered(report))
+        # The exported bundle stands on its own: its checks need no daemon.
+        checked = subprocess.run([pathlib.Path(BIN) / "conversectl", "--json", "flow", "check", str(path)],
+                                 capture_output=True, text=True, env=dict(os.environ), timeout=60)
+        findings = json.loads(checked.stdout)
+        self.assertFalse([f for f in findings if f["severity"] == "error"], findings)
+
+    def test_a_deleted_connection_fails_there_and_at_once(self):
+        self.assertEqual(self.say("careful", "waiting", "x")[1]["text"], "looking\nWhich?")
+        usages = self.daemon.ctl("connections", "usages", self.report["connections"][0]["_id"])
+        self.assertEqual([(flow["name"], [node["node"] for node in flow["nodes"]]) for flow in usages["flows"]],
+                         [("Careful", ["look"]), ("Lookup", ["look"])])
+        waiting = [s for s in usages["sessions"]["items"] if s["sessionId"] == "waiting"]
+        self.assertEqual([s["meets"] for s in waiting], ["ahead"])
+        text, _ = self.print("connections", "usages", "crm")
+        self.assertIn("Flow Careful", text)
+        self.assertIn("look (httpRequest)", text)
+        self.assertIn(usages["_id"], self.print("connections", "list")[0])
+
+        self.delete_connection()
+        calls = len(self.upstream.requests)
+        status, answer = self.say("lookup", "without", "x")
+        self.assertEqual((status, answer["text"]), (200, "sorry"))
+        status, answer = self.say("careful", "waiting", "x")
+        self.assertEqual((status, answer["text"]),
+                         (200, "connection_deleted: the Connection 'crm' does not exist any more"))
+        self.assertEqual(len(self.upstream.requests), calls, "nobody was asked")
+        letter = next(l for l in self.daemon.ctl("deadletters", "list")["items"] if l["sessionId"] == "without")
+        for part in ("Flow 'Lookup'", "Node look (httpRequest)", "Connection 'crm'"):
+            self.assertIn(part, letter["reason"])
+        _, notes = self.print("export", "Tests")
+        self.assertIn("An import would refuse line", notes)
+
+    def test_a_connection_that_is_deleted_under_a_call(self):
+        """The call that is out fails, and its next try finds the Connection gone."""
+        self.upstream.open.clear()
+        try:
+            self.upstream.requests.clear()
+            self.upstream.statuses[:] = [503]
+            self.assertEqual(self.inject("lookup", "midway", text="x")[0], 200)
+            self.assertTrue(self.upstream.wait_for(1))
+            usages = self.daemon.ctl("connections", "usages", "crm")
+            midway = [s for s in usages["sessions"]["items"] if s["sessionId"] == "midway"]
+            self.assertEqual([(s["state"], s["meets"]) for s in midway], [("busy", "ahead")])
+            self.delete_connection()
+        finally:
+            self.upstream.open.set()
+        self.assertEqual(self.outputs("lookup", "midway", wait=30)[0]["text"], "sorry")
+        letter = next(l for l in self.daemon.ctl("deadletters", "list")["items"] if l["sessionId"] == "midway")
+        self.assertIn("Node look (httpRequest)", letter["reason"])
+        self.assertIn("Connection 'crm'", letter["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()

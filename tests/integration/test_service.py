@@ -1,0 +1,242 @@
+"""What a service manager sees of the daemon: notifications, the watchdog, reloads, credentials."""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import stat
+import tempfile
+import unittest
+
+import case
+from case import BIN
+from daemon_process import Daemon
+from notify_socket import NotifySocket
+
+NOBODY = 65534
+WATCHDOG_MS = 4000
+# Times that the daemon looks at its loops, by which a fed watchdog would have been seen.
+LOOKS = 3
+
+
+class ServiceCase(unittest.TestCase):
+    """A daemon and the socket that it notifies; the test starts it."""
+
+    settings = "workers: 2\n"
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="conversed-test-")
+        self.addCleanup(self.folder.cleanup)
+        self.notify = NotifySocket()
+        self.addCleanup(self.notify.close)
+        self.daemon = Daemon(BIN, self.folder.name, self.settings)
+        self.addCleanup(self.daemon.kill)
+
+    def ports(self):
+        return json.loads((self.daemon.folder / "data" / "run" / "ports.json").read_text())
+
+    def spawn_ready(self, environment=None, watchdog_ms=None):
+        self.daemon.spawn({**self.notify.environment(watchdog_ms), **(environment or {})})
+        ready = self.notify.wait_for_key("READY")
+        self.daemon.ports = self.ports()
+        return ready
+
+    def log_lines(self):
+        return [json.loads(line) for line in self.daemon.log_path.read_text().splitlines()]
+
+    def write_settings(self, text):
+        self.daemon.config.write_text(self.daemon.config.read_text() + text)
+
+    def reload(self):
+        """The messages from the begin of a reload to its end."""
+        self.daemon.process.send_signal(signal.SIGHUP)
+        return self.notify.wait_for_key("RELOADING"), self.notify.wait_for_key("READY")
+
+
+class Notifications(ServiceCase):
+    def test_ready_is_said_once_it_listens_and_consumes(self):
+        ready = self.spawn_ready()
+        self.assertEqual(ready["READY"], "1")
+        self.assertTrue(ready["STATUS"].startswith("Ready. Events accepted: "), ready)
+        self.assertEqual(self.daemon.get_status(self.daemon.ports["admin"], "/readyz"), 200)
+
+    def test_a_stop_is_said_with_the_time_that_it_may_take(self):
+        self.spawn_ready()
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.notify.wait_for_key("STOPPING")
+        extension = self.notify.wait_for_key("EXTEND_TIMEOUT_USEC")
+        self.assertGreater(int(extension["EXTEND_TIMEOUT_USEC"]), 20_000_000, "shutdown_timeout is 20s")
+        self.assertEqual(self.daemon.process.wait(60), 0)
+
+    def test_the_watchdog_is_fed_and_work_shows_in_the_status(self):
+        self.daemon.init()
+        self.spawn_ready(watchdog_ms=WATCHDOG_MS)
+        for _ in range(LOOKS):
+            self.notify.wait_for_key("WATCHDOG")
+        bundle = pathlib.Path(self.folder.name) / "echo.yaml"
+        bundle.write_text(case.ECHO)
+        token = self.daemon.ctl("import", str(bundle))["endpoints"][0]["urlToken"]
+        status, _, _ = self.daemon.request(
+            "POST", f"/{token}", {"userId": "u", "sessionId": "s", "text": "hello"})
+        self.assertEqual(status, 200)
+        worked = self.notify.wait_for(
+            lambda message: message.get("STATUS", "").startswith("Ready.")
+            and "accepted: 0.0/s" not in message["STATUS"])
+        self.assertNotIn("Turns: 0.0/s", worked["STATUS"])
+
+
+class Starting(ServiceCase):
+    # Nobody listens there: the log is not there at the start, and never will be.
+    settings = "queue: {driver: kafka, kafka: {bootstrap_servers: \"127.0.0.1:1\"}}\n"
+
+    def test_a_start_that_waits_for_its_log_asks_for_time_and_is_not_ready(self):
+        self.daemon.spawn(self.notify.environment(WATCHDOG_MS))
+        self.notify.wait_for(lambda message: message.get("STATUS", "").startswith("Starting: "))
+        for _ in range(LOOKS):
+            self.notify.wait_for_key("EXTEND_TIMEOUT_USEC")
+        self.assertFalse([message for message in self.notify.messages if "READY" in message])
+
+
+class Watchdog(ServiceCase):
+    def starves(self, point, loop):
+        """A loop (a pattern) that is frozen at this point: named, and the watchdog is not fed any more."""
+        self.spawn_ready({"CONVERSED_TEST_FREEZE_AT": point}, watchdog_ms=WATCHDOG_MS)
+        self.notify.wait_for(lambda message: re.match(f"No progress: .*{loop}", message.get("STATUS", "")))
+        since = len(self.notify.messages)
+        for _ in range(LOOKS):  # each look says it again
+            self.notify.wait_for_key("STATUS")
+        later = self.notify.messages[since:]
+        self.assertFalse([message for message in later if "WATCHDOG" in message], later)
+        logged = [line for line in self.log_lines() if line["event"] == "loops make no progress"]
+        self.assertTrue([line for line in logged if re.search(loop, line["loops"])], logged)
+
+    def test_a_frozen_worker_starves_it(self):
+        self.starves("worker.loop", r"worker \d")
+
+    def test_a_frozen_scheduler_starves_it(self):
+        self.starves("scheduler.loop", "scheduler")
+
+    def test_a_frozen_api_thread_starves_it(self):
+        self.starves("api.loop", r"(api|admin) \d")
+
+
+class Reload(ServiceCase):
+    def test_what_can_be_changed_is_and_the_rest_is_named(self):
+        self.spawn_ready()
+        self.write_settings("limits: {requests_per_second: 1, burst: 1}\nlog: {level: warn}\nflows: {max_steps: 7}\n")
+        reloading, ready = self.reload()
+        self.assertGreater(int(reloading["MONOTONIC_USEC"]), 0)
+        self.assertEqual(ready["STATUS"], "Settings reloaded; these need a restart: flows.max_steps")
+        named = [line for line in self.log_lines() if line["event"] == "some settings need a restart"]
+        self.assertEqual(named[0]["keys"], "flows.max_steps")
+        statuses = [self.daemon.request("GET", "/openapi.json")[0] for _ in range(5)]
+        self.assertIn(429, statuses, "the new limit does not hold")
+
+    def test_settings_with_a_problem_are_refused_whole(self):
+        self.spawn_ready()
+        before = self.daemon.config.read_text()
+        self.write_settings("limits: {requests_per_second: 1, burst: 1}\nworkerz: 3\n")
+        _, ready = self.reload()
+        self.assertIn("refused", ready["STATUS"])
+        refused = [line for line in self.log_lines() if line["event"] == "settings refused; the old ones stay"]
+        self.assertEqual(len(refused), 1)
+        self.assertIn("workerz: unknown key; did you mean workers?", refused[0]["problem"])
+        statuses = [self.daemon.request("GET", "/openapi.json")[0] for _ in range(5)]
+        self.assertEqual(set(statuses), {200})
+        # Mended, they are taken.
+        self.daemon.config.write_text(before)
+        _, ready = self.reload()
+        self.assertEqual(ready["STATUS"], "Settings reloaded")
+
+
+class Credentials(ServiceCase):
+    def setUp(self):
+        super().setUp()
+        self.credentials = pathlib.Path(self.folder.name) / "credentials"
+        self.credentials.mkdir()
+        self.environment = {"CREDENTIALS_DIRECTORY": str(self.credentials)}
+
+    def write(self, name, text, mode=0o440):
+        path = self.credentials / name
+        path.unlink(missing_ok=True)
+        path.write_text(text)
+        path.chmod(mode)  # as systemd's are where an access list lets the service's user in
+
+    def test_the_master_key_is_taken_from_there(self):
+        self.write("master.key", "1 " + "ab" * 32 + "\n")
+        self.daemon.environment.update(self.environment)
+        self.daemon.init()
+        self.assertTrue(self.daemon.start())
+        self.assertFalse((self.daemon.folder / "data" / "master.key").exists())
+        bundle = pathlib.Path(self.folder.name) / "secret.yaml"
+        bundle.write_text(case.ECHO + "connections:\n  - {name: c, type: httpBearer, fields: {token: s3cret}}\n")
+        self.daemon.ctl("import", str(bundle))
+        self.assertEqual(self.daemon.terminate(), 0)
+        store = b"".join(path.read_bytes() for path in (self.daemon.folder / "data").glob("store.db*"))
+        self.assertTrue(re.search(rb"1\.1\.[A-Za-z0-9+/]{40}", store), "nothing was sealed with key 1")
+
+    def test_a_key_that_is_not_the_one_in_use_is_refused(self):
+        self.daemon.init()
+        self.write("master.key", "1 " + "ab" * 32 + "\n")
+        self.assertFalse(self.daemon.start(self.environment))
+        self.assertIn("lacks a key of", self.log_lines()[-1]["error"])
+        shutil.copy(self.daemon.folder / "data" / "master.key", self.credentials / "copy")
+        self.write("master.key", (self.credentials / "copy").read_text())
+        self.assertTrue(self.daemon.start(self.environment))
+
+    def test_a_credential_of_the_wrong_form_is_told_without_its_value(self):
+        self.write("contact_center.secret", "t00-short")
+        self.assertFalse(self.daemon.start(self.environment))
+        log = self.daemon.log_path.read_text()
+        self.assertIn("contact_center.secret: expected", log)
+        self.assertNotIn("t00-short", log)
+
+
+class Handbook(ServiceCase):
+    """What an operator can see is in the handbook."""
+
+    root = pathlib.Path(__file__).resolve().parents[2]
+
+    def setUp(self):
+        super().setUp()
+        self.handbook = (self.root / "systemd" / "README.md").read_text()
+
+    def test_every_metric_is_explained(self):
+        self.spawn_ready()
+        connection = http.client.HTTPConnection("127.0.0.1", self.daemon.ports["admin"], timeout=30)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/metrics")
+        families = re.findall(r"(?m)^# TYPE (conversed_\w+) ", connection.getresponse().read().decode())
+        self.assertGreater(len(families), 20)
+        self.assertEqual([name for name in families if f"`{name}" not in self.handbook], [])
+
+    def test_every_warning_and_error_of_the_log_is_explained(self):
+        sources = "".join(path.read_text() for path in (self.root / "daemon").glob("*.cc"))
+        events = set(re.findall(r'log::(?:error|warn)\("([^"]*)"', sources))
+        self.assertGreater(len(events), 20)
+        self.assertEqual([event for event in sorted(events) if f"`{event}`" not in self.handbook], [])
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+class Owner(ServiceCase):
+    def test_what_root_makes_in_the_folder_of_another_user_is_that_users(self):
+        data = self.daemon.folder / "data"
+        data.mkdir(mode=0o700)
+        os.chown(data, NOBODY, NOBODY)
+        pathlib.Path(self.folder.name).chmod(0o755)
+        self.daemon.config.chmod(0o644)
+        self.daemon.init()
+        self.assertTrue(self.daemon.start())
+        status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
+        self.assertIn(f"Uid:\t{NOBODY}\t{NOBODY}\t{NOBODY}\t{NOBODY}\n", status)
+        self.assertEqual(self.daemon.terminate(), 0)
+        for path in data.rglob("*"):
+            self.assertEqual(path.stat().st_uid, NOBODY, path)
+        self.assertEqual(stat.S_IMODE((data / "master.key").stat().st_mode), 0o600)
+
+
+if __name__ == "__main__":
+    unittest.main()

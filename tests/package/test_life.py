@@ -1,0 +1,222 @@
+"""The package's life in a root of its own: installed, set up, run as the unit has it, upgraded, removed, purged."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+import package
+
+sys.path.insert(0, str(package.REPOSITORY / "tests" / "support"))
+from notify_socket import NotifySocket  # noqa: E402
+
+PASSWORD = "correct horse battery staple"
+EMAIL = "admin@example.com"
+SETTINGS = "/etc/conversed/conversed.yaml"
+DATA = "/var/lib/conversed"
+PREVIOUS = "0.0.1-1"
+LOOKS = 3
+
+
+class Life(unittest.TestCase):
+    """One root a class; the tests begin with the package installed and configured."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.package = package.find()
+        cls.root = package.Root(cls.package)
+        cls.addClassCleanup(cls.root.close)
+        cls.folder = tempfile.TemporaryDirectory(prefix="conversed-life-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.install()
+
+    @classmethod
+    def install(cls):
+        cls.root.install(cls.package)
+        settings = cls.root.file(SETTINGS)
+        settings.write_text(re.sub(r"(?m)^(  port: ).*$", r"\g<1>0", settings.read_text()))
+        # Root's by hand, as an administrator would: what it makes is the service's all the same.
+        cls.root.run("conversed", "init", "--config", SETTINGS, "--organisation", "Test", "--admin", EMAIL,
+                     "--password-stdin", input=PASSWORD)
+
+    def setUp(self):
+        self.notify = NotifySocket()
+        self.addCleanup(self.notify.close)
+        self.process = None
+        self.addCleanup(self.kill)
+
+    def unit(self):
+        """The [Service] section as {key: [values]}."""
+        values = {}
+        section = None
+        for line in self.root.file("/lib/systemd/system/conversed.service").read_text().splitlines():
+            if line.startswith("["):
+                section = line
+            elif section == "[Service]" and "=" in line and not line.startswith("#"):
+                key, _, value = line.partition("=")
+                values.setdefault(key, []).append(value)
+        return values
+
+    def start(self, environment=None, watchdog_ms=None):
+        """Starts it as the unit says: command, user, group, umask, state directory; and waits for READY."""
+        unit = self.unit()
+        self.assertEqual(unit["Type"], ["notify"])
+        umask = int(unit["UMask"][0], 8)
+        variables = {"PATH": "/usr/sbin:/usr/bin", "STATE_DIRECTORY": f"/var/lib/{unit['StateDirectory'][0]}",
+                     "CONFIGURATION_DIRECTORY": f"/etc/{unit['ConfigurationDirectory'][0]}",
+                     **self.notify.environment(watchdog_ms), **(environment or {})}
+        self.log = open(pathlib.Path(self.folder.name) / "daemon.log", "ab")
+        self.addCleanup(self.log.close)
+        self.process = subprocess.Popen(
+            ["chroot", f"--userspec={unit['User'][0]}:{unit['Group'][0]}", self.root.path, *unit["ExecStart"][0].split()],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=variables, umask=umask)
+        return self.notify.wait_for_key("READY")
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.notify.wait_for_key("STOPPING")
+        self.assertEqual(self.process.wait(60), 0)
+
+    def ports(self):
+        return json.loads(self.root.file(f"{DATA}/run/ports.json").read_text())
+
+    def ctl(self, *arguments):
+        text = self.root.run("conversectl", "--url", f"http://127.0.0.1:{self.ports()['api']}", "--as", EMAIL, "--json",
+                             *arguments, environment={"CONVERSECTL_PASSWORD": PASSWORD})
+        return json.loads(text) if text.strip() else None
+
+    def owner(self, path):
+        """(user, group, mode) of a path inside, by its names there."""
+        return tuple(self.root.run("stat", "-c", "%U %G %a", path).split())
+
+    def say(self, token, text):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.ports()['api']}/{token}",
+            json.dumps({"userId": "u", "sessionId": "s", "text": text}).encode())
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())["text"]
+
+
+class Installed(Life):
+    def test_files_belong_to_whom_they_should(self):
+        self.assertEqual(self.owner(SETTINGS), ("root", "conversed", "640"))
+        self.assertEqual(self.owner("/etc/conversed"), ("root", "conversed", "750"))
+        self.assertEqual(self.owner(DATA), ("conversed", "conversed", "700"))
+        self.assertEqual(self.owner(f"{DATA}/master.key"), ("conversed", "conversed", "600"))
+        self.assertEqual(self.owner(f"{DATA}/store.db")[:2], ("conversed", "conversed"))
+        shell = self.root.run("getent", "passwd", "conversed").strip().rsplit(":", 1)[1]
+        self.assertEqual(shell, "/usr/sbin/nologin")
+        # Enabling it is the administrator's.
+        self.assertFalse(self.root.file("/etc/systemd/system/multi-user.target.wants/conversed.service").is_symlink())
+
+    def test_systemd_finds_nothing_wrong_with_the_unit(self):
+        done = subprocess.run(["chroot", self.root.path, "systemd-analyze", "verify", "--man=no",
+                               "/lib/systemd/system/conversed.service"], capture_output=True, text=True)
+        said = [line for line in done.stderr.splitlines() if "conversed" in line]
+        self.assertEqual((done.returncode, said), (0, []), done.stderr)
+
+    def test_it_runs_as_the_unit_has_it_and_says_what_systemd_waits_for(self):
+        ready = self.start(watchdog_ms=4000)
+        self.assertTrue(ready["STATUS"].startswith("Ready."))
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports()['admin']}/readyz", timeout=60) as answer:
+            self.assertEqual(answer.status, 200)
+        for _ in range(LOOKS):
+            self.notify.wait_for_key("WATCHDOG")
+        check, reload = self.unit()["ExecReload"]
+        self.root.run(*check.split())
+        self.assertEqual(reload, "/bin/kill -HUP $MAINPID")
+        self.process.send_signal(signal.SIGHUP)
+        self.assertIn("MONOTONIC_USEC", self.notify.wait_for_key("RELOADING"))
+        self.notify.wait_for_key("READY")
+        self.stop()
+
+    def test_a_frozen_worker_starves_the_watchdog(self):
+        self.start({"CONVERSED_TEST_FREEZE_AT": "worker.loop"}, watchdog_ms=4000)
+        self.notify.wait_for(lambda message: re.match("No progress: .*worker", message.get("STATUS", "")))
+        since = len(self.notify.messages)
+        for _ in range(LOOKS):
+            self.notify.wait_for_key("STATUS")
+        self.assertFalse([message for message in self.notify.messages[since:] if "WATCHDOG" in message])
+
+    def test_wrong_settings_fail_the_reload_and_the_start(self):
+        settings = self.root.file(SETTINGS)
+        before = settings.read_text()
+        self.addCleanup(settings.write_text, before)
+        settings.write_text(before + "workerz: 3\n")
+        check = self.unit()["ExecReload"][0]
+        done = subprocess.run(["chroot", self.root.path, *check.split()], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("78", self.unit()["RestartPreventExitStatus"][0].split())
+        self.assertIn("did you mean workers?", done.stderr)
+
+    def test_the_drain_fits_into_the_time_for_a_stop(self):
+        drain = re.search(r"(?m)^shutdown_timeout: (\d+)s$", self.root.file(SETTINGS).read_text())
+        limit = re.fullmatch(r"(\d+)s", self.unit()["TimeoutStopSec"][0])
+        self.assertLess(int(drain[1]), int(limit[1]))
+
+
+class Upgraded(Life):
+    @classmethod
+    def install(cls):
+        """Begins with the previous version, and data and settings of its time."""
+        cls.current, cls.package = cls.package, package.repacked(cls.package, PREVIOUS, cls.folder.name)
+        super().install()
+
+    def test_1_an_upgrade_keeps_settings_and_data(self):
+        self.start()
+        self.root.file("/tmp/shop.yaml").write_text(
+            "conversed: 1\nproject: {name: Tests, locales: [en]}\n"
+            "flows:\n  - name: Count\n    nodes:\n"
+            "      - addToContext: {count: \"{{(context.count || 0) + 1}}\"}\n      - say: \"{{context.count}}\"\n"
+            "endpoints:\n  - {name: e, flow: Count}\n")
+        token = self.ctl("import", "/tmp/shop.yaml")["endpoints"][0]["urlToken"]
+        self.assertEqual(self.say(token, "one"), "1")
+        self.stop()
+        settings = self.root.file(SETTINGS).read_text()
+        self.root.install(self.current)
+        installed = self.root.run("dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}", "conversed")
+        self.assertEqual(installed, f"{package.field(self.current, 'Version')} installed")
+        self.assertEqual(self.root.file(SETTINGS).read_text(), settings)
+        self.assertEqual(self.owner(SETTINGS), ("root", "conversed", "640"))
+        self.start()
+        self.assertEqual(self.say(token, "two"), "2")
+        self.stop()
+
+    def test_2_removal_leaves_settings_and_data(self):
+        self.root.run("dpkg", "-r", "conversed")
+        self.assertFalse(self.root.file("/usr/bin/conversed").exists())
+        self.assertTrue(self.root.file(SETTINGS).exists())
+        self.assertTrue(self.root.file(f"{DATA}/store.db").exists())
+
+    def test_3_a_purge_leaves_the_data_alone(self):
+        self.root.run("dpkg", "-P", "conversed")
+        self.assertFalse(self.root.file("/etc/conversed").exists())
+        self.assertTrue(self.root.file(f"{DATA}/store.db").exists())
+        self.assertTrue(self.root.file(f"{DATA}/master.key").exists())
+
+    def test_4_a_purge_that_is_told_to_takes_them_too(self):
+        self.root.install(self.current)
+        self.root.run("debconf-set-selections", input="conversed conversed/purge-data boolean true\n")
+        self.root.run("dpkg", "-P", "conversed")
+        self.assertFalse(self.root.file(DATA).exists())
+
+
+if __name__ == "__main__":
+    try:
+        package.base_root(package.find())
+    except package.Unavailable as missing:
+        print(f"\n!! SKIPPED: the package was not tried in a root of its own: {missing}\n", file=sys.stderr)
+        sys.exit(package.SKIPPED)
+    os.umask(0o022)
+    unittest.main()

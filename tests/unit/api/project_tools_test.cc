@@ -1,0 +1,285 @@
+// Versions of Flows, exports and what a Connection is used for, by the management routes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "flows/turn.h"
+#include "store/model/ids.h"
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api {
+namespace {
+
+using nlohmann::json;
+using test::World;
+
+json body_of(const Response& response) {
+  return json::parse(response.body);
+}
+
+class ProjectTools : public testing::Test {
+ protected:
+  json import(const std::string& text, int status = 200, const json& environment = json::object()) {
+    const auto response =
+        world_.manage(Method::post, "/management/import",
+                      {{"file", "p.yaml"}, {"text", text}, {"environment", environment}});
+    EXPECT_EQ(response.status, status) << response.body;
+    return body_of(response);
+  }
+  json get(const std::string& path, HeaderList query = {}, int status = 200,
+           std::string_view as = "admin@acme.example") {
+    const auto response = world_.manage(Method::get, path, nullptr, std::move(query), as);
+    EXPECT_EQ(response.status, status) << response.body;
+    return body_of(response);
+  }
+  static std::string bundle(const std::string& nodes) {
+    return "conversed: 1\nproject: {name: Tools, locales: [en]}\nflows:\n  - name: Main\n    "
+           "nodes:\n" +
+           nodes + "endpoints: [{name: web, flow: Main}]\n";
+  }
+
+  World world_;
+};
+
+TEST_F(ProjectTools, VersionsAreListedComparedAndGoneBackTo) {
+  const auto report = import(bundle("      - say: one\n"));
+  import(bundle("      - say: two\n      - id: end\n        stop: true\n"));
+  const std::string project = report["project"]["_id"];
+  const auto flows = get("/management/flows", {{"projectId", project}});
+  ASSERT_EQ(flows["items"].size(), 1U);
+  EXPECT_EQ(flows["items"][0]["version"], 2);
+  const std::string route = "/management/flows/" + flows["items"][0]["_id"].get<std::string>();
+
+  auto versions = get(route + "/versions");
+  ASSERT_EQ(versions["items"].size(), 2U);
+  EXPECT_EQ(versions["items"][0]["createdBy"], "admin@acme.example");
+  EXPECT_TRUE(versions["items"][1]["restoredFrom"].is_null());
+
+  const auto diff = get(route + "/diff");
+  EXPECT_EQ(diff["from"], 1);
+  EXPECT_EQ(diff["to"], 2);
+  ASSERT_EQ(diff["changes"].size(), 2U);
+  EXPECT_EQ(diff["changes"][0]["change"], "changed");
+  EXPECT_EQ(diff["changes"][0]["fields"][0]["before"], "one");
+  EXPECT_EQ(diff["changes"][1]["path"], "nodes[1]");
+  EXPECT_EQ(diff["changes"][1]["id"], "end");
+  EXPECT_TRUE(get(route + "/diff", {{"to", "1"}})["changes"].empty())
+      << "nothing is before the first";
+
+  const auto back = world_.manage(Method::post, route + "/rollback", {{"version", 1}});
+  ASSERT_EQ(back.status, 200) << back.body;
+  EXPECT_EQ(body_of(back)["version"], 3);
+  versions = get(route + "/versions");
+  EXPECT_EQ(versions["items"][0]["restoredFrom"], 1);
+  EXPECT_EQ(get(route + "/definition")["definition"],
+            get(route + "/definition", {{"version", "1"}})["definition"]);
+  EXPECT_TRUE(get(route + "/diff", {{"from", "1"}, {"to", "3"}})["changes"].empty());
+  // What runs next is the old text.
+  const auto compiled = world_.assets->newest_flow(flows["items"][0]["_id"].get<std::string>());
+  EXPECT_EQ((*compiled)->version.version, 3);
+}
+
+TEST_F(ProjectTools, VersionsThatAreNotThereAreMissing) {
+  const std::string id = import(bundle("      - say: one\n"))["flows"][0]["_id"];
+  const std::string route = "/management/flows/" + id;
+  get(route + "/definition", {{"version", "2"}}, 404);
+  get(route + "/diff", {{"from", "7"}}, 404);
+  for (const char* wrong : {"0", "-1", "x", "1.5"}) {
+    get(route + "/definition", {{"version", wrong}}, 400);
+  }
+  const auto roll_back = [&](const json& body) {
+    return world_.manage(Method::post, route + "/rollback", body).status;
+  };
+  EXPECT_EQ(roll_back({{"version", 2}}), 404);
+  for (const json& wrong : {json::object(), json{{"version", 0}}, json{{"version", "1"}},
+                            json{{"version", 18446744073709551615U}}}) {
+    EXPECT_EQ(roll_back(wrong), 400) << wrong;
+  }
+  get("/management/flows/" + std::string(model::id_length, 'z') + "/versions", {}, 404);
+}
+
+// The report of an import without the order of the bundle's parts.
+json unordered(json report) {
+  for (auto& part : report) {
+    if (part.is_array()) std::sort(part.begin(), part.end());
+  }
+  return report;
+}
+
+constexpr const char* whole = R"(conversed: 1
+project: {name: Whole, locales: [de, en]}
+members: [{email: member@acme.example, name: A member, roles: [tokenAdmin], allowedLocales: [de]}]
+tokens: [{label: shop name, script: "The Shop"}]
+connections:
+  - {name: crm, type: httpBearer, fields: {token: "${CRM_TOKEN}"}}
+  - {name: clear, type: httpBasic, fields: {username: bob, password: in-the-clear}}
+lexicons:
+  - {name: Cities, slots: [city, town], entries: [{mainKeyphrase: Rome, keyphrases: [roma], slots: [town], data: {a: [1, null]}}]}
+knowledgeStores: [{name: Manual, sources: [{name: FAQ, chunks: [{text: "Line\nline", data: 3}, {text: b}]}]}]
+flows:
+  - name: Main
+    lexicons: [Cities]
+    nodes:
+      - id: ask
+        question: {text: "Which?", type: keyphrase, slot: city, storeIn: context.city}
+      - httpRequest: {connection: crm, url: "https://crm.example.com", onError: [{say: later}]}
+      - executeFlow: Other
+  - {name: Other, nodes: [{say: ["{{shop name}}", 'yes']}]}
+endpoints:
+  - {name: web, flow: Main, sessionExpiry: 90s, activeOnly: true, errorText: "Oh: no",
+     output: {webhook: {url: "https://h.example/${HOOK}", secret: "${SECRET}"}}}
+proactive: {journey: {after: 20m, text: "Still there?", quietHours: {from: "22:00", to: "07:00", timezone: Europe/Berlin}}}
+)";
+
+TEST_F(ProjectTools, AnExportImportsToTheSame) {
+  const json environment{{"CRM_TOKEN", "t"},
+                         {"HOOK", "h"},
+                         {"SECRET", "s"},
+                         {"CLEAR_PASSWORD", "in-the-clear"},
+                         {"CLEAR_USERNAME", "bob"}};
+  const auto report = import(whole, 200, environment);
+  const std::string route =
+      "/management/projects/" + report["project"]["_id"].get<std::string>() + "/export";
+  const auto exported = get(route);
+  EXPECT_EQ(exported["file"], "Whole.yaml");
+  EXPECT_TRUE(exported["problems"].empty()) << exported["problems"];
+  EXPECT_EQ(exported["variables"],
+            json({"CLEAR_PASSWORD", "CLEAR_USERNAME", "CRM_TOKEN", "HOOK", "SECRET"}));
+  const std::string text = exported["text"];
+  EXPECT_EQ(text.find("in-the-clear"), std::string::npos) << text;
+  EXPECT_NE(text.find("https://h.example/${HOOK}"), std::string::npos) << text;
+  // Every id and version stays: nothing is new, nothing changed.
+  EXPECT_EQ(unordered(import(text, 200, environment)), unordered(report));
+  EXPECT_EQ(get(route)["text"], text);
+  const std::string crm = report["connections"][1]["_id"];
+  EXPECT_EQ(world_.store->assets().connection_secrets(crm)->fields,
+            R"({"password":"in-the-clear","username":"bob"})");
+}
+
+TEST_F(ProjectTools, AnExportSaysWhatAnImportWouldRefuse) {
+  const auto report = import(whole, 200, {{"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", "s"}});
+  const std::string project = report["project"]["_id"];
+  ASSERT_TRUE(world_.store->assets().delete_connection(project, report["connections"][0]["_id"]));
+  const auto exported = get("/management/projects/" + project + "/export");
+  ASSERT_EQ(exported["problems"].size(), 1U) << exported["problems"];
+  EXPECT_NE(exported["problems"][0]["message"].get<std::string>().find("crm"), std::string::npos);
+}
+
+TEST_F(ProjectTools, ProjectsAreListedForTheirMembers) {
+  const auto names = [&](std::string_view as) {
+    json list = json::array();
+    const auto projects = get("/management/projects", {}, 200, as);
+    for (const auto& item : projects["items"]) list.push_back(item["name"]);
+    return list;
+  };
+  EXPECT_EQ(names("admin@acme.example"), json({"Shop", "Side"}));
+  EXPECT_EQ(names("ann@acme.example"), json::array({"Shop"}));
+}
+
+// --- Connections -------------------------------------------------------------------------------
+
+constexpr const char* users_of_crm = R"(conversed: 1
+project: {name: Calls, locales: [en]}
+connections: [{name: crm, type: httpBearer, fields: {token: x}}, {name: idle, type: httpBearer, fields: {token: x}}]
+flows:
+  - name: Main
+    nodes:
+      - id: ask
+        question: "Which?"
+      - id: look
+        httpRequest: {connection: crm, url: "https://crm.example.com"}
+      - id: behind
+        question: "Anything else?"
+  - {name: Plain, nodes: [{id: ask, question: "Which?"}]}
+endpoints:
+  - {name: main, flow: Main, sessionExpiry: 30m}
+  - {name: plain, flow: Plain, sessionExpiry: 30m}
+)";
+
+class ConnectionUsages : public ProjectTools {
+ protected:
+  ConnectionUsages() : report_(import(users_of_crm)) {}
+
+  std::string route(int connection = 0) const {
+    return "/management/connections/" +
+           report_["connections"][static_cast<std::size_t>(connection)]["_id"].get<std::string>() +
+           "/usages";
+  }
+  // A session of the Endpoint that waits at the Node of its Flow; "" is none.
+  void put(std::size_t endpoint, const std::string& user, const std::string& at) {
+    store::Unit unit;
+    unit.key = {report_["project"]["_id"], report_["endpoints"][endpoint]["_id"], user, "s"};
+    unit.after.key = unit.key;
+    unit.after.position = {1, 0, ++offset_};
+    unit.after.last_activity_at = world_.clock.now();
+    if (!at.empty()) {
+      const char* flow = endpoint == 0 ? "Main" : "Plain";
+      unit.after.flow_state = {
+          {"v", 1}, {"executions", 1}, {"waiting", {{"flow", flow}, {"at", at}}}};
+    }
+    world_.commit(std::move(unit));
+  }
+
+  const json report_;
+  std::int64_t offset_ = 0;
+};
+
+TEST_F(ConnectionUsages, NameFlowsNodesAndSessions) {
+  put(0, "asked", "ask");
+  put(0, "served", "behind");
+  put(0, "fresh", "");
+  put(1, "elsewhere", "ask");
+  const auto usages = get(route());
+  EXPECT_EQ(usages["name"], "crm");
+  ASSERT_EQ(usages["flows"].size(), 1U);
+  EXPECT_EQ(usages["flows"][0]["name"], "Main");
+  EXPECT_EQ(usages["flows"][0]["nodes"],
+            json::array({{{"node", "look"}, {"type", "httpRequest"}}}));
+  const auto& sessions = usages["sessions"];
+  EXPECT_EQ(sessions["count"], 3);
+  EXPECT_EQ(sessions["isComplete"], true);
+  std::map<std::string, std::string> meets;
+  for (const auto& item : sessions["items"]) {
+    meets[item["userId"].get<std::string>()] = item["meets"].get<std::string>();
+  }
+  EXPECT_EQ(meets, (std::map<std::string, std::string>{
+                       {"asked", "ahead"}, {"served", "later"}, {"fresh", "later"}}));
+  const auto unused = get(route(1));
+  EXPECT_TRUE(unused["flows"].empty());
+  EXPECT_EQ(unused["sessions"]["count"], 0);
+}
+
+TEST_F(ConnectionUsages, ComePageByPageAndLeaveOutWhatHasExpired) {
+  put(0, "expired", "ask");
+  world_.clock.advance(std::chrono::minutes(31));
+  for (int i = 0; i < 5; ++i) put(0, "user" + std::to_string(i), "ask");
+  std::vector<std::string> seen;
+  json after = 0;
+  while (!after.is_null()) {
+    const auto page =
+        get(route(), {{"limit", "2"}, {"after", std::to_string(after.get<int>())}})["sessions"];
+    EXPECT_EQ(page["count"], 5);
+    EXPECT_LE(page["items"].size(), 2U);
+    for (const auto& item : page["items"]) seen.push_back(item["userId"].get<std::string>());
+    after = page["next"];
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"user4", "user3", "user2", "user1", "user0"}));
+}
+
+TEST_F(ConnectionUsages, SessionsAreShownToWhoLooksAfterConversations) {
+  put(0, "asked", "ask");
+  auto& accounts = world_.store->accounts();
+  const auto admin = world_.id_of("ann@acme.example");
+  ASSERT_TRUE(accounts.set_member(report_["project"]["_id"], admin, {"connectionAdmin"}));
+  const auto sessions = get(route(), {}, 200, "ann@acme.example")["sessions"];
+  EXPECT_EQ(sessions["count"], 1);
+  EXPECT_TRUE(sessions["items"].is_null());
+  get("/management/connections", {{"projectId", report_["project"]["_id"].get<std::string>()}}, 200,
+      "ann@acme.example");
+}
+
+}  // namespace
+}  // namespace conversed::api

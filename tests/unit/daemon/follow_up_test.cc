@@ -1,0 +1,170 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/unit/daemon/follow_up_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+class FollowUps : public FollowUpWorld {};
+
+TEST_F(FollowUps, SilenceIsFollowedUpOnceAndTheConversationGoesOnWhereItWaited) {
+  run({message("ask")});
+  ASSERT_EQ(waiting().size(), 1U);
+  EXPECT_EQ(waiting().at(0).due_at, clock_.now() + 20min);
+  const Event fired = due_event(waiting().at(0));
+  pass(20min);
+  EXPECT_EQ(texts(), (Texts{"Your name?", "Still there?"}));
+  EXPECT_TRUE(waiting().empty());
+  EXPECT_FALSE(run({fired}).turns) << "appended twice, it has an effect once";
+  run({message("Ann")});
+  EXPECT_EQ(texts().back(), "Hello Ann");
+}
+
+TEST_F(FollowUps, MessageCancelsWhatIsDueInTheSameInstant) {
+  run({message("hi")});
+  const auto first = waiting().at(0);
+  clock_.advance(20min);
+  // In the log before the message's effects are known to the Scheduler.
+  run({message("I am here"), due_event(first)});
+  EXPECT_EQ(texts(), (Texts{"echo hi", "echo I am here"}));
+  ASSERT_EQ(waiting().size(), 1U);
+  EXPECT_EQ(waiting().at(0).due_at, clock_.now() + 20min) << "its silence counts from here";
+  run({due_event(first)});
+  EXPECT_EQ(texts().size(), 2U);
+}
+
+TEST_F(FollowUps, InjectNeitherArmsNorCancels) {
+  run({event("news")});
+  EXPECT_TRUE(waiting().empty());
+  run({message("hi")});
+  const auto before = waiting().at(0);
+  run({event("more news")});
+  ASSERT_EQ(waiting().size(), 1U);
+  EXPECT_EQ(waiting().at(0).id, before.id);
+}
+
+TEST_F(FollowUps, OneThatWaitsInTheInboxIsTakenBackByAMessage) {
+  run({message("hi")});
+  const auto pending = waiting().at(0);
+  run({event("call")});
+  ASSERT_TRUE(stored().busy());
+  clock_.advance(20min);
+  run({due_event(pending)});
+  EXPECT_EQ(stored().inbox_size, 1);
+  EXPECT_EQ(waiting().size(), 1U) << "its claim is consumed when it runs";
+  run({message("here")});
+  EXPECT_TRUE(waiting().empty());
+  run({result_of(stored().execution->pending_call_id)});
+  EXPECT_EQ(texts(), (Texts{"echo hi", "echo call", "echo here"}));
+  EXPECT_EQ(stored().inbox_size, 0);
+}
+
+TEST_F(FollowUps, NoMoreThanTheJourneyAllowsASession) {
+  for (int i = 0; i < 4; ++i) {
+    run({message("hi")});
+    pass(20min);
+  }
+  EXPECT_EQ(std::ranges::count(texts(), "Still there?"), 2);
+}
+
+TEST_F(FollowUps, OneThatComesTooLateIsDropped) {
+  run({message("hi")});
+  const Chain chain = pass(4h);
+  EXPECT_EQ(chain.follow_ups_dropped, 1U);
+  EXPECT_TRUE(waiting().empty());
+  EXPECT_EQ(texts(), (Texts{"echo hi"}));
+}
+
+TEST_F(FollowUps, QuietHoursAreWaitedForByTheClockOfTheirTimeZone) {
+  set_up(
+      R"({after: 20m, flow: Nudge, quietHours: {from: "22:00", to: "07:00", timezone: Europe/Berlin}})");
+  // 2026-03-28, 21:50 in Berlin; in this night the clocks go forward.
+  clock_.set(model::from_unix_ms(1'774'731'000'000));
+  run({message("hi")});
+  ASSERT_EQ(waiting().size(), 1U);
+  const auto morning = model::from_unix_ms(1'774'760'400'000);  // 07:00 in Berlin, 05:00 UTC
+  EXPECT_EQ(waiting().at(0).due_at, morning);
+  clock_.advance(30min);
+  // An event that comes within quiet hours, from a clock that jumped, waits anew.
+  run({due_event(waiting().at(0))});
+  ASSERT_EQ(waiting().size(), 1U);
+  EXPECT_EQ(waiting().at(0).due_at, morning);
+  EXPECT_EQ(texts(), (Texts{"echo hi"}));
+  pass(morning - clock_.now());
+  EXPECT_EQ(texts(), (Texts{"echo hi", "Still there?"}));
+}
+
+TEST_F(FollowUps, NodesAskForOneInPlaceOfTheJourneyAndCancelAll) {
+  run({message("later")});
+  ASSERT_EQ(waiting().size(), 1U);
+  EXPECT_EQ(waiting().at(0).due_at, clock_.now() + 1h);
+  run({event("bye")});
+  EXPECT_TRUE(waiting().empty());
+  run({message("bye")});
+  EXPECT_TRUE(waiting().empty()) << "nor is the silence that begins now waited for";
+  run({event("later")});
+  pass(1h);
+  EXPECT_EQ(texts().back(), "As you wished, later");
+}
+
+TEST_F(FollowUps, AnswerTakesBackWhatHasNotBegunToBeDelivered) {
+  key_ = session("hooked", "s");
+  for (const bool begun : {false, true}) {
+    run({message("hi")});
+    const Chain chain = pass(20min);
+    ASSERT_EQ(chain.unit.outputs.size(), 1U);
+    EXPECT_TRUE(chain.unit.outputs.at(0).withdrawable);
+    const auto seq = chain.unit.outputs.at(0).seq;
+    std::promise<model::Result<void>> asked;
+    if (begun) {
+      store_->follow_ups().begin_delivery(key_, seq, [&](auto done) { asked.set_value(done); });
+      EXPECT_TRUE(asked.get_future().get());
+    }
+    run({message("here")});
+    const auto said = texts();
+    EXPECT_EQ(std::ranges::count(said, "Still there?"), begun ? 1 : 0);
+    std::promise<model::Result<void>> late;
+    store_->follow_ups().begin_delivery(key_, seq, [&](auto done) { late.set_value(done); });
+    EXPECT_EQ(late.get_future().get().has_value(), begun);
+  }
+}
+
+TEST_F(FollowUps, AQuestionOfTheFollowUpFlowGetsTheAnswer) {
+  run({message("ask")});
+  write("UPDATE sessions SET context = '{\"survey\": true}'");
+  pass(20min);
+  run({message("fine")});
+  EXPECT_EQ(texts().back(), "Noted: fine");
+  run({message("Ann")});
+  EXPECT_EQ(texts().back(), "Hello Ann") << "the Endpoint's Flow waited meanwhile";
+}
+
+TEST_F(FollowUps, AQuestionOfAFlowThatTheFollowUpFlowEntersGetsTheAnswer) {
+  run({message("ask")});
+  write("UPDATE sessions SET context = '{\"deep\": true, \"survey\": true}'");
+  pass(20min);
+  EXPECT_EQ(texts().back(), "How deep?");
+  run({message("very")});
+  EXPECT_EQ(texts().back(), "How was it?") << "it comes back to the Flow that entered it";
+  run({message("fine")});
+  EXPECT_EQ(texts().back(), "Noted: fine");
+  run({message("Ann")});
+  EXPECT_EQ(texts().back(), "Hello Ann") << "the Endpoint's Flow waited meanwhile";
+}
+
+TEST_F(FollowUps, MonthlyQuotaOfTheTenantDropsWhatIsBeyondIt) {
+  write("UPDATE proactive_tenants SET follow_ups_per_month = 1");
+  store_->assets().bump_generation();
+  for (int i = 0; i < 2; ++i) {
+    run({message("hi")});
+    pass(20min);
+  }
+  EXPECT_EQ(std::ranges::count(texts(), "Still there?"), 1);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "flows/journey.h"
+#include "store/follow_ups.h"
+#include "store/proactive.h"
+#include "tests/unit/daemon/chain_world.h"
+
+namespace conversed::daemon {
+
+inline constexpr const char* follow_up_bundle = R"(
+conversed: 1
+project: {name: Shop, locales: [en]}
+flows:
+  - name: Talk
+    nodes:
+      - if: input.text == "ask"
+        then:
+          - id: name
+            question: {text: "Your name?", storeIn: context.name}
+          - say: "Hello {{context.name}}"
+          - stop: true
+      - if: input.text == "call"
+        then: [{httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order}}]
+      - if: input.text == "bye"
+        then: [{cancelFollowUp: true}]
+      - if: input.text == "later"
+        then: [{followUp: {after: 1h, text: "As you wished, {{input.text}}", expiresAfter: 2h}}]
+      - say: "echo {{input.text}}"
+  - name: Nudge
+    nodes:
+      - say: "Still there?"
+      - if: context.deep
+        then: [{executeFlow: Deep}]
+      - if: context.survey
+        then:
+          - question: {text: "How was it?", storeIn: context.mood}
+          - say: "Noted: {{context.mood}}"
+  - name: Deep
+    nodes:
+      - question: {text: "How deep?", storeIn: context.depth}
+endpoints:
+  - {name: quiet, flow: Talk, sessionExpiry: 30m}
+  - {name: hooked, flow: Talk, output: {webhook: {url: "https://example.com/hook"}}}
+proactive: {journey: JOURNEY}
+)";
+
+// A project that is set up, and a scheduler that a test moves by hand: what is due becomes a
+// record.
+class FollowUpWorld : public ChainTest {
+ protected:
+  void SetUp() override {
+    ChainTest::SetUp();
+    set_up("{after: 20m, flow: Nudge, maxPerSession: 2, expiresAfter: 4h}");
+  }
+
+  // What the steps of a set-up come to.
+  void set_up(const std::string& journey) {
+    std::string text = follow_up_bundle;
+    text.replace(text.find("JOURNEY"), 7, journey);
+    auto bundle = flows::load_bundle(text, "shop.yaml", [](auto) { return std::nullopt; });
+    ASSERT_TRUE(bundle) << flows::to_string(bundle.error());
+    auto report = store_->assets().import_bundle(organisation_, *bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    report_ = *report;
+    const std::string project = report_["project"]["_id"];
+    auto written =
+        store_->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
+          writer.connection().script("DELETE FROM journeys; DELETE FROM proactive_tenants;");
+          auto added = store_->proactive().add_tenant(
+              writer, {.id = model::new_id(), .project_id = project});
+          if (!added) return added;
+          const auto id = model::new_id();
+          added = store::Proactive::add_journey(writer, project, id,
+                                                flows::complete_journey(bundle->proactive, "en"));
+          if (!added) return added;
+          store::Proactive::activate(writer, id);
+          auto flow = store::Proactive::flow_named(writer, project, "Nudge");
+          if (!flow) return model::fail(flow.error());
+          return store::Proactive::attach(writer, project, *flow, "");
+        });
+    ASSERT_TRUE(written) << written.error().message;
+    store_->assets().bump_generation();
+    key_ = session("quiet", "s");
+  }
+
+  Event message(const std::string& text) { return event(text, EventType::user_message); }
+
+  std::vector<model::FollowUp> waiting() { return *store_->follow_ups().of_session(key_); }
+
+  // The event of a follow-up, as the Scheduler makes it now.
+  Event due_event(const model::FollowUp& follow_up) {
+    Event made;
+    made.id = follow_up.id + "-t";
+    made.type = EventType::follow_up;
+    made.session = follow_up.session;
+    made.accepted_at = clock_.now();
+    made.trace_id = follow_up.trace_id;
+    made.text = follow_up.text;
+    made.data = follow_up.data;
+    made.claim = Claim{Claim::Kind::follow_up, follow_up.id};
+    made.follow_up = follow_up.plan;
+    return made;
+  }
+
+  // Lets time pass, and everything that falls due meanwhile run.
+  Chain pass(std::chrono::milliseconds time) {
+    clock_.advance(time);
+    Chain last;
+    for (const auto& follow_up : waiting()) {
+      if (follow_up.due_at <= clock_.now()) last = run({due_event(follow_up)});
+    }
+    return last;
+  }
+};
+
+}  // namespace conversed::daemon

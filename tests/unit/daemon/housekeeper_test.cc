@@ -1,0 +1,129 @@
+#include "daemon/housekeeper.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using store::key_of;
+
+class HousekeeperTest : public store::StoreTest {
+ protected:
+  static bool never() { return false; }
+
+  TidyReport tidy_now() {
+    auto report = tidy(*store_, settings_, clock_.now(), never);
+    EXPECT_TRUE(report) << report.error().message;
+    return report.value_or(TidyReport{});
+  }
+
+  // A session that has said one thing, which is delivered unless told otherwise.
+  void say(const std::string& user, model::Delivery delivery = model::Delivery::none) {
+    auto unit = store::turn(key_of(user), 0, 1, delivery);
+    unit.after.started_at = unit.after.last_activity_at = clock_.now();
+    for (auto& output : unit.outputs) output.created_at = clock_.now();
+    ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+  }
+
+  void bury(const std::string& user) {
+    auto unit = store::turn(key_of(user), 0, 1, model::Delivery::none);
+    unit.outputs.clear();
+    unit.dead_letters.push_back({model::new_id(), {model::new_id(), "inject", "", "{}"}, "why"});
+    ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+  }
+
+  std::size_t letters() {
+    return store_->dead_letters().list("project", std::nullopt, 0, 1'000)->size();
+  }
+
+  HousekeeperSettings settings_{.batch = 3};
+};
+
+TEST_F(HousekeeperTest, NothingIsRemovedUnlessSettingsSaySo) {
+  say("ann");
+  bury("bob");
+  clock_.advance(std::chrono::days(3'000));
+  tidy_now();
+  EXPECT_TRUE(*store_->sessions().load(key_of("ann")));
+  EXPECT_EQ(letters(), 1U);
+}
+
+TEST_F(HousekeeperTest, TranscriptsGoWithTheirSessionsByBatches) {
+  settings_.transcripts = std::chrono::days(1);
+  for (int n = 0; n < 10; ++n) say("old" + std::to_string(n));
+  clock_.advance(23h);
+  say("young");
+  clock_.advance(1h + 1ms);
+  const auto transactions = store_->committer().transactions();
+  const auto report = tidy_now();
+  EXPECT_EQ(report.outputs, 10);
+  EXPECT_EQ(report.sessions, 10);
+  EXPECT_GE(store_->committer().transactions() - transactions, 7U) << "more than a batch at once";
+  EXPECT_FALSE(*store_->sessions().load(key_of("old0")));
+  EXPECT_TRUE(*store_->sessions().load(key_of("young")));
+  EXPECT_EQ(store_->outbox().outputs(key_of("young"), 0, 10)->size(), 1U);
+}
+
+TEST_F(HousekeeperTest, WhatIsStillToBeDeliveredStays) {
+  settings_.transcripts = std::chrono::days(1);
+  say("ann", model::Delivery::pending);
+  clock_.advance(std::chrono::days(2));
+  EXPECT_EQ(tidy_now().sessions, 0);
+  EXPECT_EQ(store_->outbox().pending().value(), 1);
+}
+
+TEST_F(HousekeeperTest, SessionInWhichSomethingWaitsStays) {
+  settings_.transcripts = std::chrono::days(1);
+  auto unit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
+  unit.outputs.clear();
+  unit.after.last_activity_at = clock_.now();
+  model::PendingCall timer;
+  timer.id = "timer";
+  timer.session = unit.key;
+  timer.due_at = clock_.now() + std::chrono::days(9);
+  unit.calls_started.push_back(timer);
+  ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+  clock_.advance(std::chrono::days(2));
+  EXPECT_EQ(tidy_now().sessions, 0);
+  EXPECT_TRUE(*store_->sessions().load(key_of("ann")));
+}
+
+TEST_F(HousekeeperTest, DeadLettersGoByAge) {
+  settings_.dead_letters = std::chrono::days(1);
+  for (int n = 0; n < 7; ++n) bury("old" + std::to_string(n));
+  clock_.advance(std::chrono::days(1));
+  bury("young");
+  clock_.advance(1ms);
+  EXPECT_EQ(tidy_now().dead_letters, 7);
+  EXPECT_EQ(letters(), 1U);
+  clock_.advance(std::chrono::days(1));
+  EXPECT_EQ(tidy_now().dead_letters, 1) << "the last one, behind which there is none";
+}
+
+TEST_F(HousekeeperTest, ExpiredAnswersGoWhateverTheSettings) {
+  auto unit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
+  for (int n = 0; n < 8; ++n) {
+    unit.answers.push_back({"input" + std::to_string(n), 200, "{}", clock_.now() + 1h});
+  }
+  ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+  EXPECT_EQ(tidy_now().answers, 0);
+  clock_.advance(1h);
+  EXPECT_EQ(tidy_now().answers, 8);
+}
+
+TEST_F(HousekeeperTest, RoundThatIsToStopDoes) {
+  settings_.dead_letters = std::chrono::days(1);
+  for (int n = 0; n < 9; ++n) bury("old" + std::to_string(n));
+  clock_.advance(std::chrono::days(2));
+  int asked = 0;
+  const auto report = tidy(*store_, settings_, clock_.now(),
+                           [&] { return store_->committer().healthy() && ++asked > 3; });
+  ASSERT_TRUE(report);
+  EXPECT_LT(report->dead_letters, 9);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,137 @@
+#include "store/schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/unit/daemon/chain_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using model::Schedule;
+
+class Schedules : public ChainTest {
+ protected:
+  Schedule put(const std::string& cron, std::chrono::milliseconds in) {
+    Schedule schedule;
+    schedule.id = model::new_id();
+    schedule.session = key_;
+    schedule.text = "news";
+    schedule.cron = cron;
+    schedule.timezone = "UTC";
+    schedule.due_at = clock_.now() + in;
+    schedule.created_at = clock_.now();
+    EXPECT_TRUE(store_->schedules().create(schedule, std::nullopt));
+    return schedule;
+  }
+
+  // As the Scheduler appends it now.
+  Event due_event(const Schedule& schedule) {
+    Event made = event(*schedule.text);
+    made.id = schedule.claim() + "-t";
+    made.claim = Claim{Claim::Kind::schedule, schedule.claim()};
+    return made;
+  }
+
+  std::optional<Schedule> stored(const std::string& id) {
+    auto found = store_->schedules().get(key_.project_id, id);
+    return found ? std::optional(*found) : std::nullopt;
+  }
+};
+
+TEST_F(Schedules, OneThatComesOnceIsGoneThen) {
+  const auto schedule = put("", 10min);
+  clock_.advance(10min);
+  const Chain chain = run({due_event(schedule)});
+  EXPECT_EQ(texts(), (Texts{"one news 1"}));
+  EXPECT_TRUE(chain.schedules.empty());
+  EXPECT_FALSE(stored(schedule.id));
+  EXPECT_FALSE(run({due_event(schedule)}).turns) << "appended twice, it has an effect once";
+}
+
+TEST_F(Schedules, TwiceInOneChainItHasAnEffectOnce) {
+  const auto schedule = put("", 0min);
+  run({due_event(schedule), due_event(schedule)});
+  EXPECT_EQ(texts(), (Texts{"one news 1"}));
+}
+
+TEST_F(Schedules, OneThatRecursGoesOnToItsNextTimeUnderAnotherClaim) {
+  const auto schedule = put("0 * * * *", 0min);
+  const Chain chain = run({due_event(schedule)});
+  ASSERT_EQ(chain.schedules.size(), 1U);
+  const auto next = stored(schedule.id);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(chain.schedules[0].due_at, next->due_at);
+  EXPECT_EQ(chain.schedules[0].claim(), next->claim());
+  EXPECT_NE(next->claim(), schedule.claim());
+  EXPECT_GT(next->due_at, clock_.now());
+  EXPECT_LE(next->due_at, clock_.now() + 1h);
+  EXPECT_EQ(next->fired, 1);
+  EXPECT_FALSE(run({due_event(schedule)}).turns) << "the time before has had its effect";
+  clock_.set(next->due_at);
+  run({due_event(*next)});
+  EXPECT_EQ(texts(), (Texts{"one news 1", "one news 2"}));
+  EXPECT_EQ(stored(schedule.id)->fired, 2);
+}
+
+TEST_F(Schedules, TimesThatWereMissedComeOnce) {
+  const auto schedule = put("0 * * * *", 0min);
+  clock_.advance(48h);
+  run({due_event(schedule)});
+  EXPECT_EQ(texts().size(), 1U);
+  EXPECT_GT(stored(schedule.id)->due_at, clock_.now());
+}
+
+TEST_F(Schedules, OneThatWasCancelledOrPutOffHasNoEffectByItsOldTime) {
+  const auto cancelled = put("", 0min);
+  ASSERT_TRUE(store_->schedules().cancel(key_.project_id, cancelled.id));
+  EXPECT_FALSE(store_->schedules().cancel(key_.project_id, cancelled.id));
+  const auto moved = put("", 0min);
+  auto later = store_->schedules().reschedule(
+      key_.project_id, moved.id, {.cron = "", .timezone = "UTC", .due_at = clock_.now() + 1h});
+  ASSERT_TRUE(later);
+  run({due_event(cancelled), due_event(moved)});
+  EXPECT_TRUE(texts().empty());
+  run({due_event(*later)});
+  EXPECT_EQ(texts(), (Texts{"one news 1"}));
+}
+
+TEST_F(Schedules, ForABusySessionOneWaitsInTheInboxAndTheScheduleGoesOn) {
+  run({event("call")});
+  const auto schedule = put("0 * * * *", 0min);
+  const Chain chain = run({due_event(schedule)});
+  EXPECT_EQ(chain.schedules.size(), 1U);
+  EXPECT_EQ(stored(schedule.id)->fired, 1);
+  EXPECT_EQ(store_->sessions().load(key_)->value().inbox_size, 1);
+  run({result_of(store_->sessions().load(key_)->value().execution->pending_call_id)});
+  EXPECT_EQ(texts(), (Texts{"one call 1", "one news 2"}));
+}
+
+TEST_F(Schedules, OneOfAnotherProjectIsNotThere) {
+  const auto schedule = put("", 10min);
+  EXPECT_FALSE(store_->schedules().get(std::string(24, 'z'), schedule.id));
+  EXPECT_FALSE(store_->schedules().cancel(std::string(24, 'z'), schedule.id));
+  EXPECT_TRUE(stored(schedule.id));
+}
+
+TEST_F(Schedules, TheyAreReadByDueTimeAndInTheOrderTheyWereMade) {
+  const auto late = put("", 2h);
+  const auto early = put("", 1h);
+  const auto by_due = store_->schedules().by_due(model::from_unix_ms(0), "", 10);
+  ASSERT_TRUE(by_due);
+  ASSERT_EQ(by_due->size(), 2U);
+  EXPECT_EQ((*by_due)[0].id, early.id);
+  const auto behind = store_->schedules().by_due(early.due_at, early.claim(), 10);
+  ASSERT_EQ(behind->size(), 1U);
+  EXPECT_EQ((*behind)[0].id, late.id);
+  const auto page = store_->schedules().list(key_.project_id, 0, 1);
+  ASSERT_EQ(page->size(), 1U);
+  EXPECT_EQ((*page)[0].schedule.id, late.id);
+  EXPECT_EQ(store_->schedules().list(key_.project_id, (*page)[0].n, 10)->at(0).schedule.id,
+            early.id);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "queue/lanes.h"
+
+// What tests of the Lanes share.
+namespace conversed::queue {
+
+inline LogRecord record(std::int64_t offset, std::string key, std::int32_t partition = 0) {
+  LogRecord made;
+  made.record.key = std::move(key);
+  made.record.id = std::to_string(offset);
+  made.position = {1, partition, offset};
+  return made;
+}
+
+inline std::vector<PartitionRange> from_zero(std::int32_t partitions = 1) {
+  std::vector<PartitionRange> ranges;
+  for (std::int32_t number = 0; number < partitions; ++number)
+    ranges.push_back({number, 1, 0, 0, 0});
+  return ranges;
+}
+
+// Keeps runs until the test finishes them.
+class HeldRuns {
+ public:
+  Handler handler() {
+    return [this](queue::Run&& run, Finish finish) {
+      const std::lock_guard lock(mutex_);
+      held_.emplace_back(std::move(run), std::move(finish));
+      ++seen_;
+      changed_.notify_all();
+    };
+  }
+  // The oldest run held; waits for it.
+  std::pair<Run, Finish> next() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::minutes(1), [this] { return !held_.empty(); }))
+      std::abort();
+    auto oldest = std::move(held_.front());
+    held_.pop_front();
+    return oldest;
+  }
+  std::size_t seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<Run, Finish>> held_;
+  std::size_t seen_ = 0;
+};
+
+inline void offer(Lanes& lanes, LogRecord one) {
+  std::vector<LogRecord> records;
+  records.push_back(std::move(one));
+  lanes.offer(std::move(records));
+}
+
+}  // namespace conversed::queue

@@ -1,0 +1,219 @@
+#include "store/user_data.h"
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using nlohmann::json;
+
+class UserDataTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    const auto made = store_->accounts().create_organisation("Acme", {.email = "a@example.com"});
+    ASSERT_TRUE(made) << made.error().message;
+    model::Bundle bundle;
+    bundle.project_name = "Shop";
+    bundle.locales = {"en"};
+    bundle.flows.push_back({"Main", {{"name", "Main"}, {"nodes", json::array()}}});
+    for (const char* name : {"web", "app"}) {
+      model::BundleEndpoint endpoint;
+      endpoint.name = name;
+      endpoint.flow = "Main";
+      bundle.endpoints.push_back(endpoint);
+    }
+    const auto report = store_->assets().import_bundle(made->id, bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    project_ = report->at("project").at("_id");
+    for (const auto& each : report->at("endpoints")) endpoints_.push_back(each.at("_id"));
+  }
+
+  model::SessionKey key(const std::string& user, std::size_t endpoint = 0,
+                        const std::string& session = "s") const {
+    return {project_, endpoints_[endpoint], user, session};
+  }
+
+  // One of everything that the store holds of a session; `mark` is in all of it.
+  Unit everything(const model::SessionKey& key, const std::string& mark, int outputs = 1) {
+    Unit unit;
+    unit.key = key;
+    unit.after.key = key;
+    unit.after.position = {.epoch = 1, .partition = 0, .offset = 7};
+    unit.after.context = {{"note", "context " + mark}};
+    unit.after.flow_state = {{"note", "state " + mark}};
+    unit.after.last_output_seq = outputs;
+    unit.after.execution.emplace();
+    unit.after.execution->input_id = "input of " + key.session_id;
+    unit.after.execution->pending_call_id = key.session_id + mark + "timer";
+    unit.profile_read_version = store_->sessions().profile(project_, key.user_id)->version;
+    unit.profile = ProfileWrite{{{"note", "profile " + mark}}};
+    for (int seq = 1; seq <= outputs; ++seq) {
+      unit.outputs.push_back({.id = model::new_id(),
+                              .seq = seq,
+                              .input_id = "input",
+                              .text = "text " + std::to_string(seq) + " " + mark,
+                              .data = {{"note", "data " + mark}},
+                              .trace_id = model::new_trace_id(),
+                              .delivery = model::Delivery::pending});
+    }
+    model::PendingCall timer;
+    timer.id = key.session_id + mark + "timer";
+    timer.session = key;
+    timer.due_at = clock_.now();
+    unit.calls_started.push_back(timer);
+    model::PendingCall call;
+    call.id = key.session_id + mark + "call";
+    call.session = key;
+    call.http.emplace();
+    call.http->url = "http://127.0.0.1/" + mark;
+    unit.calls_started.push_back(call);
+    const std::string event = R"({"v":1,"at":1,"text":"event )" + mark + "\"}";
+    unit.inbox_added.push_back({model::new_id(), "inject", "", event});
+    unit.dead_letters.push_back(
+        {model::new_id(), {model::new_id(), "inject", "", event}, "reason " + mark});
+    unit.answers.push_back({"answered" + key.session_id + mark, 200,
+                            R"({"text":"answer )" + mark + "\"}",
+                            clock_.now() + std::chrono::hours(24)});
+    return unit;
+  }
+
+  std::vector<json> all_of(const std::string& user, std::size_t limit = 100) {
+    std::vector<json> items;
+    UserData::Place after;
+    for (;;) {
+      auto page = store_->user_data().read_page({project_, user}, after, limit);
+      EXPECT_TRUE(page) << page.error().message;
+      EXPECT_LE(page->items.size(), limit);
+      items.insert(items.end(), page->items.begin(), page->items.end());
+      if (!page->next) return items;
+      after = *UserData::Place::from_text(page->next->to_text());
+    }
+  }
+
+  model::Result<UserData::Erased> erase(const std::string& user) {
+    return store_->user_data().erase(
+        {project_, user}, {.finished = [this](const model::Position&) { return finished_; },
+                           .ended =
+                               [this](const model::SessionKey& key, const Sessions::WasReset& was) {
+                                 ended_[key.session_id] = was.ended_input;
+                               }});
+  }
+
+  // In the store's file and beside it.
+  bool in_files(const std::string& text) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>()};
+      if (bytes.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  std::string project_;
+  std::vector<std::string> endpoints_;
+  bool finished_ = true;
+  std::map<std::string, std::string> ended_;
+};
+
+TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
+  ASSERT_EQ(commit(everything(key("ann", 0, "s1"), "MARK", 3)), Outcome::committed);
+  ASSERT_EQ(commit(everything(key("ann", 1, "s2"), "MARK", 2)), Outcome::committed);
+  ASSERT_EQ(commit(everything(key("anna"), "OTHER")), Outcome::committed);
+  const auto whole = all_of("ann");
+  std::map<std::string, int> kinds;
+  for (const auto& item : whole) {
+    ++kinds[item.at("kind")];
+    EXPECT_NE(item.dump().find("MARK"), std::string::npos) << item;
+    EXPECT_EQ(item.dump().find("OTHER"), std::string::npos) << item;
+  }
+  EXPECT_EQ(kinds, (std::map<std::string, int>{{"profile", 1},
+                                               {"session", 2},
+                                               {"output", 5},
+                                               {"waitingEvent", 2},
+                                               {"timer", 2},
+                                               {"call", 2},
+                                               {"deadLetter", 2},
+                                               {"answer", 2}}));
+  for (const std::size_t limit : {1U, 2U, 3U, 7U}) EXPECT_EQ(all_of("ann", limit), whole) << limit;
+  EXPECT_TRUE(all_of("nobody").empty());
+}
+
+TEST_F(UserDataTest, WhatIsLargeComesInSeveralPages) {
+  auto unit = everything(key("ann"), "MARK", 3);
+  for (auto& output : unit.outputs) output.text = std::string(700'000, 'x');
+  ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  const auto first = store_->user_data().read_page({project_, "ann"}, {}, 100);
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->next);
+  EXPECT_LE(first->items.size(), 4U);
+  EXPECT_EQ(all_of("ann").size(), 10U);
+}
+
+TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
+  for (const char* session : {"s1", "s2"}) {
+    ASSERT_EQ(commit(everything(key("ann-who-leaves", 0, session), "MARKOFANN", 1'200)),
+              Outcome::committed);
+  }
+  ASSERT_EQ(commit(everything(key("bob-who-stays", 1), "MARKOFBOB")), Outcome::committed);
+  ASSERT_TRUE(in_files("MARKOFANN"));
+  ASSERT_TRUE(in_files("ann-who-leaves"));
+  const auto erased = erase("ann-who-leaves");
+  ASSERT_TRUE(erased) << erased.error().message;
+  EXPECT_EQ(erased->sessions, 2);
+  EXPECT_EQ(erased->outputs, 2'400);
+  EXPECT_EQ(erased->pending, 6);
+  EXPECT_EQ(erased->dead_letters, 2);
+  EXPECT_EQ(erased->answers, 2);
+  EXPECT_EQ(erased->profiles, 1);
+  EXPECT_TRUE(all_of("ann-who-leaves").empty());
+  EXPECT_FALSE(in_files("MARKOFANN"));
+  EXPECT_FALSE(in_files("ann-who-leaves"));
+  EXPECT_EQ(ended_.at("s1"), "input of s1") << "whoever waits is to be told";
+  EXPECT_EQ(all_of("bob-who-stays").size(), 8U);
+  EXPECT_TRUE(in_files("MARKOFBOB"));
+  EXPECT_EQ(store_->outbox().pending().value(), 1);
+}
+
+TEST_F(UserDataTest, ErasingTwiceIsErasingOnce) {
+  ASSERT_EQ(commit(everything(key("ann"), "MARK")), Outcome::committed);
+  ASSERT_TRUE(erase("ann"));
+  const auto again = erase("ann");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->sessions + again->outputs + again->pending + again->dead_letters, 0);
+}
+
+TEST_F(UserDataTest, UserWithAnEventInHandIsLeftAlone) {
+  ASSERT_EQ(commit(everything(key("ann"), "MARK")), Outcome::committed);
+  const auto before = all_of("ann");
+  finished_ = false;
+  EXPECT_EQ(erase("ann").error().code, model::Errc::conflict);
+  EXPECT_EQ(all_of("ann"), before);
+}
+
+TEST_F(UserDataTest, SessionBeginsAnewAfterwards) {
+  ASSERT_EQ(commit(everything(key("ann"), "MARK")), Outcome::committed);
+  auto late = everything(key("ann"), "LATE");
+  late.expected_version = 1;
+  ASSERT_TRUE(erase("ann"));
+  late.profile_read_version = 1;
+  EXPECT_EQ(commit(std::move(late)), Outcome::conflict) << "a Turn that began before the erasure";
+  EXPECT_EQ(commit(everything(key("ann"), "AFTER")), Outcome::committed);
+}
+
+TEST_F(UserDataTest, PlaceThatIsNoneIsRefused) {
+  for (const char* text : {"", "1", "1.", "1.2", "x.2.", "1.x.", "-1.0."}) {
+    EXPECT_FALSE(UserData::Place::from_text(text)) << text;
+  }
+  const auto place = UserData::Place::from_text("3.17.a.b");
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->to_text(), "3.17.a.b");
+}
+
+}  // namespace
+}  // namespace conversed::store
