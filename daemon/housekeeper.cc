@@ -85,7 +85,8 @@ Housekeeper::~Housekeeper() {
 }
 
 Result<void> Housekeeper::start() {
-  return thread_.start("housekeeper", [this] { run(); });
+  // Nobody watches it: a round may take long, and nothing waits for it.
+  return thread_.start("housekeeper", nullptr, [this] { run(); });
 }
 
 void Housekeeper::stop() {

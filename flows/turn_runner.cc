@@ -14,7 +14,6 @@ Result<model::Effects> TurnRunner::run() {
   if (!step) return model::fail(step.error());
   if (auto done = advance(std::move(*step)); !done) return model::fail(done.error());
   arm_journey();
-  arm_journey();
   save_flow_state();
   return std::move(turn_.effects_);
 }

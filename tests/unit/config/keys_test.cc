@@ -82,6 +82,8 @@ std::vector<std::string> another(const Key& key) {
       return {"a:1", "b:2"};
     case Form::pairs:
       return {"name=value", "other.name=a=b"};
+    case Form::ranges:
+      return {"10.0.0.0/8", "::1"};
     case Form::networks:
       return {"10.0.0.0/8", "b.example"};
     case Form::url:

@@ -180,6 +180,7 @@ class ChainTest : public testing::Test {
   void write(const std::string& sql) {
     ASSERT_TRUE(store_->committer().write_and_wait([&](store::Writer& writer) {
       writer.connection().script(sql);
+      store_->assets().grow(writer, store::Assets::Lexicons::may_change);
       return model::Result<void>();
     }));
   }

@@ -238,7 +238,7 @@ class FollowUpHistories : public FollowUpWorld {
   void work_all(const std::vector<History>& histories) {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < workers; ++i) {
-      threads.emplace_back([this, i, &histories, seed = random_()] { work(i, histories, seed); });
+      threads.emplace_back([this, i, &histories, seed = static_cast<unsigned>(random_())] { work(i, histories, seed); });
     }
   }
 

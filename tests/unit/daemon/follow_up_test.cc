@@ -158,7 +158,6 @@ TEST_F(FollowUps, AQuestionOfAFlowThatTheFollowUpFlowEntersGetsTheAnswer) {
 
 TEST_F(FollowUps, MonthlyQuotaOfTheTenantDropsWhatIsBeyondIt) {
   write("UPDATE proactive_tenants SET follow_ups_per_month = 1");
-  store_->assets().bump_generation();
   for (int i = 0; i < 2; ++i) {
     run({message("hi")});
     pass(20min);

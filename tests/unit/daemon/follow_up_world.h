@@ -78,12 +78,12 @@ class FollowUpWorld : public ChainTest {
                                                 flows::complete_journey(bundle->proactive, "en"));
           if (!added) return added;
           store::Proactive::activate(writer, id);
+          store_->assets().grow(writer, store::Assets::Lexicons::stay);
           auto flow = store::Proactive::flow_named(writer, project, "Nudge");
           if (!flow) return model::fail(flow.error());
           return store::Proactive::attach(writer, project, *flow, "");
         });
     ASSERT_TRUE(written) << written.error().message;
-    store_->assets().bump_generation();
     key_ = session("quiet", "s");
   }
 
