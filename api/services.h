@@ -10,8 +10,8 @@
 #include "store/model/clock.h"
 #include "store/model/event.h"
 #include "store/model/live.h"
-#include "store/model/schedule.h"
 #include "store/model/result.h"
+#include "store/model/schedule.h"
 
 namespace conversed::store {
 class Store;

@@ -26,8 +26,8 @@ struct OpenedLog {
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
                                                 store::Store& store, const model::Clock& clock);
 
-// Where the master key is: the credential that the service manager hands over, or a file in the data
-// folder.
+// Where the master key is: the credential that the service manager hands over, or a file in the
+// data folder.
 [[nodiscard]] std::filesystem::path master_key(const config::Settings& settings);
 
 // The store that the settings name: a file in the data folder, which the caller has locked, or

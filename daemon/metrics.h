@@ -90,12 +90,12 @@ class Metrics {
   Counter model_completion_tokens;  // likewise
   Counter follow_ups_sent;
   Counter follow_ups_dropped;
-  Histogram accept_seconds;         // from an inject's whole request to its durable accept
-  Histogram turn_seconds;           // of one chain of Turns, its reads included
-  Histogram delivery_seconds;       // of one POST to a webhook
-  Histogram output_age_seconds;     // from an output's creation to its delivery
-  Histogram call_seconds;           // of one attempt
-  Histogram search_seconds;         // of one search in knowledge
+  Histogram accept_seconds;      // from an inject's whole request to its durable accept
+  Histogram turn_seconds;        // of one chain of Turns, its reads included
+  Histogram delivery_seconds;    // of one POST to a webhook
+  Histogram output_age_seconds;  // from an output's creation to its delivery
+  Histogram call_seconds;        // of one attempt
+  Histogram search_seconds;      // of one search in knowledge
   Gauge deliveries_pending;
   Gauge calls_in_flight;
   Gauge dead_letters_waiting;

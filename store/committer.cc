@@ -37,7 +37,7 @@ struct WriteItem {
   Committer::Patience patience = Committer::Patience::until_it_works;
   Result<void> result;                           // of the last try
   std::vector<std::function<void()>> on_commit;  // of the last try
-  bool alone = false;  // outside of any transaction
+  bool alone = false;                            // outside of any transaction
 };
 struct DeliveredItem {
   std::string key;

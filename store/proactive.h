@@ -22,8 +22,8 @@ struct Tenant {
 
 // What the set-up of proactive follow-up makes and undoes, one function a step. Each runs inside a
 // transaction of its caller, who commits the job's progress with it; what it did shows to
-// conversations once the caller lets Assets::grow. Undoing what is not there is no error. Thread-safe.
-// Errors: `unavailable`, `internal`, and those named.
+// conversations once the caller lets Assets::grow. Undoing what is not there is no error.
+// Thread-safe. Errors: `unavailable`, `internal`, and those named.
 class Proactive {
  public:
   // Both must outlive it.

@@ -57,9 +57,9 @@ void wait_at_fifo() {
 
 namespace detail {
 
-const bool fault_points_armed =
-    std::getenv(kill_variable) != nullptr || std::getenv(freeze_variable) != nullptr ||
-    std::getenv(hold_variable) != nullptr;
+const bool fault_points_armed = std::getenv(kill_variable) != nullptr ||
+                                std::getenv(freeze_variable) != nullptr ||
+                                std::getenv(hold_variable) != nullptr;
 
 void reach_fault_point(std::string_view name) {
   static Target held(hold_variable);
