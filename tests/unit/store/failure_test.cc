@@ -38,6 +38,14 @@ class FailureTest : public testing::Test {
     return outcomes_;
   }
 
+  // Until the COMMIT.
+  void defer_foreign_keys(Writer& writer) const {
+    writer.connection().script(
+        place_.in_postgres() ? "ALTER TABLE deliveries ALTER CONSTRAINT deliveries_session_fkey"
+                               " DEFERRABLE INITIALLY DEFERRED"
+                             : "PRAGMA defer_foreign_keys=ON");
+  }
+
   const StorePlace place_;
   ManualClock clock_;
   std::unique_ptr<Database> database_;
@@ -69,10 +77,7 @@ TEST_F(FailureTest, WriteThatTheCommitRefusesIsFoundToo) {
   submit(turn(key_of("ann"), 0, 1));
   committer_->write(
       [this](Writer& writer) -> model::Result<void> {
-        writer.connection().script(
-            place_.in_postgres() ? "ALTER TABLE deliveries ALTER CONSTRAINT deliveries_session_fkey"
-                                   " DEFERRABLE INITIALLY DEFERRED"
-                                 : "PRAGMA defer_foreign_keys=ON");  // until the COMMIT
+        defer_foreign_keys(writer);
         writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
         return {};
       },
@@ -122,8 +127,7 @@ TEST_F(FailureTest, WhatACommitIsToTellIsToldOnceHoweverOftenItIsTried) {
   committer_->write(
       [&](Writer& writer) -> model::Result<void> {
         writer.on_commit([&] { ++told; });
-        // Until the COMMIT, which fails: so this batch is tried in parts.
-        writer.connection().script("PRAGMA defer_foreign_keys=ON");
+        defer_foreign_keys(writer);  // the COMMIT fails: so this batch is tried in parts
         writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
         ++tries;
         return {};
