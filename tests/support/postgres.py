@@ -100,6 +100,13 @@ class Server:
             raise Failed(done.stderr)
         return done.stdout.strip()
 
+    def signal_backend(self, pid, number):
+        """To one session's process, which may be gone by now."""
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
     def kill(self):
         """At once and without a shutdown, as a crash does; its data stay."""
         if self.process:
