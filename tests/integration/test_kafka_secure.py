@@ -2,8 +2,9 @@
 
 import concurrent.futures
 
-from kafka import Broker
 from kafka_case import KafkaCase, main
+
+from kafka import Broker  # case.py says where
 
 PASSWORD = "hunter2-of-the-broker"
 WRONG = "hunter3-of-nobody"
