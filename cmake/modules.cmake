@@ -28,6 +28,8 @@ add_custom_target(tsan_tests)
 
 # Runs a command with a Kafka broker of its own.
 set(CONVERSED_KAFKA_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/support/kafka.py")
+# The same with a PostgreSQL server.
+set(CONVERSED_POSTGRES_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/support/postgres.py")
 
 # conversed_test(NAME lanes_test LABEL unit SOURCES a.cc b.cc USES queue [LIBS x] [TIMEOUT seconds] [TSAN]
 #                [LAUNCHER command...])

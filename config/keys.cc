@@ -72,8 +72,8 @@ constexpr Key table[] = {
     word("store.driver", CONVERSED_FIELD(store.driver), store_driver_words,
          "Where sessions, jobs and assets are kept: sqlite is embedded, postgres is for clusters."),
     url("store.postgres.url", CONVERSED_FIELD(store.postgres.url),
-        "Required by the postgres driver. It may hold a password, so prefer the environment "
-        "variable; it is never printed."),
+        "Required by the postgres driver, which needs queue.driver kafka; see store/README.md. It "
+        "may hold a password, so prefer the environment variable; it is never printed."),
 
     base_path("api.base_path", CONVERSED_FIELD(api.base_path),
               "Every route is served under this path as well as without it."),

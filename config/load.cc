@@ -350,6 +350,9 @@ void Loader::check_together() {
           "this build has no postgres driver; it supports sqlite");
   require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",
           "is required by store.driver postgres");
+  require(!postgres || kafka || bad_.contains("queue.driver"), "store.driver",
+          "postgres needs queue.driver kafka: the embedded log is one daemon's own, the store is "
+          "not");
   const std::string& provisioning = s.proactive.provisioning.url;
   require(provisioning.empty() || provisioning.starts_with("http://") ||
               provisioning.starts_with("https://"),

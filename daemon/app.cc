@@ -213,7 +213,7 @@ Result<void> App::start() {
   if (!egress) return fail(egress.error());
   auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
-  auto store = open_embedded_store(settings_, clock_);
+  auto store = open_store(settings_, clock_);
   if (!store) return fail(store.error());
   auto log = open_log(settings_, **store, clock_);
   if (!log) return fail(log.error());

@@ -211,10 +211,16 @@ BackupMaker::BackupMaker(const config::Settings& settings, const model::Clock& c
     : data_dir_(settings.data_dir),
       folder_(settings.backup.dir.empty() ? settings.data_dir / "backups" : settings.backup.dir),
       log_is_embedded_(settings.queue.driver == config::QueueDriver::sqlite),
+      store_is_a_file_(settings.store.driver == config::StoreDriver::sqlite),
       clock_(clock),
       log_(log) {}
 
 Result<MadeBackup> BackupMaker::make(const std::string& name) {
+  if (!store_is_a_file_) {
+    return fail(Errc::not_supported,
+                "the store is in PostgreSQL: back it up with pg_dump or the server's own tools, "
+                "together with master.key, while all daemons are stopped");
+  }
   if (!log_is_embedded_) {
     return fail(Errc::not_supported,
                 "the log is in Kafka, which can't be copied as it was when the store was: what the "

@@ -56,8 +56,8 @@ class BackupMaker {
   // there as a whole or not at all. While the daemon works, that goes on; the write-ahead logs grow
   // until a file is copied. Errors: `invalid_argument` for a name that is more than letters,
   // digits, dots, hyphens and underscores; `conflict` if there is such a backup, or while one is
-  // being made; `not_supported` if the log is Kafka's, which can't be copied as it was when the
-  // store was; `unavailable` (disk full, ended).
+  // being made; `not_supported` if the store is in PostgreSQL, or the log is Kafka's, which can't
+  // be copied as it was when the store was; `unavailable` (disk full, ended).
   [[nodiscard]] model::Result<MadeBackup> make(const std::string& name);
 
   // Of a store that is about to be migrated, whatever its log: nobody has the files open.
@@ -77,6 +77,7 @@ class BackupMaker {
   const std::filesystem::path data_dir_;
   const std::filesystem::path folder_;
   const bool log_is_embedded_;
+  const bool store_is_a_file_;
   const model::Clock& clock_;
   queue::SqliteLog* const log_;
   std::atomic<bool> stopped_{false};

@@ -1,6 +1,5 @@
 #include "daemon/embedded.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "daemon/backup.h"
@@ -35,8 +34,10 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr};
 }
 
-// A new version changes the store for good: what it was before has to be there to go back to.
+// A new version changes the store for good: what it was before has to be there to go back to. That
+// of a database is its administrator's to keep.
 Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock) {
+  if (settings.store.driver == config::StoreDriver::postgres) return {};
   auto stored = store::Database::stored_version(settings.data_dir / "store.db");
   if (!stored) return fail(stored.error());
   if (*stored == 0 || *stored >= store::schema_version) return {};
@@ -66,20 +67,10 @@ Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store
              : open_sqlite_log(settings, clock);
 }
 
-store::StoreSettings embedded_store_settings(const config::Settings& settings) {
-  store::StoreSettings store;
-  store.data_dir = settings.data_dir;
-  store.master_key = settings.master_key;
-  // One for each worker, reactor thread, management thread and the sign-in thread, and some for
-  // the services, so that none waits.
-  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 13);
-  return store;
-}
-
-model::Result<std::unique_ptr<store::Store>> open_embedded_store(const config::Settings& settings,
-                                                                 const model::Clock& clock) {
+model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
+                                                        const model::Clock& clock) {
   if (auto safe = back_up_before_migration(settings, clock); !safe) return fail(safe.error());
-  return store::Store::open(embedded_store_settings(settings), clock);
+  return store::Store::open(store_settings(settings), clock);
 }
 
 }  // namespace conversed::daemon

@@ -30,13 +30,10 @@ struct OpenedLog {
 // data folder.
 [[nodiscard]] std::filesystem::path master_key(const config::Settings& settings);
 
-// How the store in the data folder is opened.
-[[nodiscard]] store::StoreSettings embedded_store_settings(const config::Settings& settings);
-
-// The store as a file in the data folder, which the caller has locked. `clock` must outlive it. One
-// of an older version is migrated; before that it is backed up, with its log: without that nothing
-// is changed.
-[[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_embedded_store(
+// The store that the settings name: a file in the data folder, which the caller has locked, or
+// PostgreSQL, which has to be there. `clock` must outlive it. One of an older version is migrated;
+// before that a file is backed up, with its log: without that nothing is changed.
+[[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
     const config::Settings& settings, const model::Clock& clock);
 
 }  // namespace conversed::daemon

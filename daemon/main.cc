@@ -40,8 +40,8 @@ struct Options {
 auto read_settings(const Options& options) {
   std::optional<std::filesystem::path> file;
   if (!options.config_file.empty()) file = options.config_file;
-  return config::load(
-      config::inputs_of_process(file, {.kafka = true, .kafka_problems = daemon::kafka_problems}));
+  return config::load(config::inputs_of_process(
+      file, {.kafka = true, .kafka_problems = daemon::kafka_problems, .postgres = true}));
 }
 
 std::optional<config::Settings> load_settings(const Options& options) {

@@ -139,6 +139,21 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
+store::StoreSettings store_settings(const config::Settings& settings) {
+  store::StoreSettings store;
+  store.data_dir = settings.data_dir;
+  store.master_key = settings.master_key;
+  // One for each worker, reactor thread, management thread and the sign-in thread, and some for
+  // the services, so that none waits.
+  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 13);
+  if (settings.store.driver == config::StoreDriver::postgres) {
+    // Two daemons would make each other's calls and deliveries.
+    store.postgres =
+        store::PostgresSettings{.url = settings.store.postgres.url.reveal(), .alone = true};
+  }
+  return store;
+}
+
 HousekeeperSettings housekeeper_settings(const config::Settings& settings) {
   HousekeeperSettings housekeeper;
   housekeeper.transcripts = settings.retention.transcripts;

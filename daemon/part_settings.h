@@ -21,6 +21,7 @@
 #include "queue/lanes.h"
 #include "store/model/clock.h"
 #include "store/model/heartbeat.h"
+#include "store/store.h"
 
 // From what an operator sets to what each part takes.
 namespace conversed::daemon {
@@ -44,6 +45,7 @@ class Recovery;
                                                    model::Heartbeats& heartbeats);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
+[[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings);
 // What is wrong with the properties for Kafka's client; names no value.
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::Settings& all,

@@ -10,6 +10,7 @@
 #include "daemon/data_folder.h"
 #include "daemon/embedded.h"
 #include "daemon/log_epoch.h"
+#include "daemon/part_settings.h"
 #include "queue/sqlite_copy.h"
 #include "store/store.h"
 
@@ -38,6 +39,11 @@ std::string text_of(const fs::path& file) {
 // What has to hold before anything is written.
 Result<void> check_order(const config::Settings& settings, const RestoreOrder& order,
                          const BackupManifest& manifest) {
+  if (settings.store.driver == config::StoreDriver::postgres) {
+    return fail(Errc::not_supported,
+                "the settings keep the store in PostgreSQL, whose backups pg_restore puts back; "
+                "restore this one with store.driver: sqlite");
+  }
   const bool embedded = settings.queue.driver == config::QueueDriver::sqlite;
   if (manifest.log == "sqlite" && !embedded) {
     return fail(Errc::conflict,
@@ -107,7 +113,7 @@ Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
 // it is no unclean stop.
 Result<void> settle(const config::Settings& settings, const BackupManifest& manifest,
                     const model::Clock& clock) {
-  auto store = store::Store::open(embedded_store_settings(settings), clock);
+  auto store = store::Store::open(store_settings(settings), clock);
   if (!store) return fail(store.error());
   if (manifest.files.contains("log.db")) {
     auto log = open_log(settings, **store, clock);

@@ -24,7 +24,8 @@ struct RestoreOrder {
 // all but another restore.
 //
 // Errors: `invalid_argument` (no backup, damaged), `conflict` (a daemon runs, the folder is in use,
-// another key, a newer program's store), `not_found` (no master key), `unavailable`.
+// another key, a newer program's store), `not_found` (no master key), `not_supported` (the settings
+// keep the store in PostgreSQL), `unavailable`.
 [[nodiscard]] model::Result<BackupManifest> restore(const config::Settings& settings,
                                                     const RestoreOrder& order,
                                                     const model::Clock& clock);

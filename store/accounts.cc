@@ -278,7 +278,7 @@ Result<void> Accounts::set_password(const std::string& organisation_id, const st
   auto hash = hash_password(password);
   if (!hash) return fail(hash.error());
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto changed = writer.connection().run(
+    const auto changed = writer.connection().run_counted(
         "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o", *hash,
         user_id, organisation_id);
     if (changed != 1) return fail(Errc::not_found, "there is no such user");
@@ -291,7 +291,7 @@ Result<void> Accounts::set_password(const std::string& organisation_id, const st
 Result<void> Accounts::deprecate_password(const std::string& organisation_id,
                                           const std::string& user_id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto changed = writer.connection().run(
+    const auto changed = writer.connection().run_counted(
         "UPDATE users SET password_hash = NULL WHERE id = :i AND organisation_id = :o", user_id,
         organisation_id);
     if (changed != 1) return fail(Errc::not_found, "there is no such user");

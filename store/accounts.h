@@ -81,6 +81,8 @@ class Accounts {
   // Grows with each committed change of users, roles or keys made here. Imports change members,
   // too: a cache of principals is stale if this or `Assets::generation()` has grown.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
+  // For what another daemon has changed.
+  void bump_generation() { generation_.fetch_add(1); }
 
   struct NewMembership {
     std::string project_id;

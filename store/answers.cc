@@ -33,11 +33,11 @@ Result<std::int64_t> Answers::prune(model::Timestamp now, model::Timestamp claim
                                     std::size_t limit) {
   std::int64_t deleted = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto answers = writer.connection().run(
+    const auto answers = writer.connection().run_counted(
         "DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
         " WHERE expires_at <= :n ORDER BY expires_at LIMIT :l)",
         model::to_unix_ms(now), limit);
-    const auto claims = writer.connection().run(
+    const auto claims = writer.connection().run_counted(
         "DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE created_at < :b"
         " ORDER BY created_at LIMIT :l)",
         model::to_unix_ms(claims_before), limit);

@@ -120,7 +120,7 @@ Result<void> Accounts::revoke_api_key(const std::string& organisation_id,
                                       const std::string& key_id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     grow(writer);
-    const auto deleted = writer.connection().run(
+    const auto deleted = writer.connection().run_counted(
         "DELETE FROM api_keys WHERE id = :i AND user_id IN"
         " (SELECT id FROM users WHERE organisation_id = :o)",
         key_id, organisation_id);

@@ -174,7 +174,7 @@ Result<WebhookSecrets> Assets::webhook_secrets(const std::string& endpoint_id) c
 Result<std::int64_t> Assets::forget_previous_secrets(model::Timestamp before) {
   std::int64_t forgotten = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    forgotten = writer.connection().run(
+    forgotten = writer.connection().run_counted(
         "UPDATE endpoints SET previous_webhook_secret = '' WHERE previous_webhook_secret <> ''"
         " AND webhook_secret_changed_at < :b",
         model::to_unix_ms(before));

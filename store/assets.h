@@ -173,6 +173,12 @@ class Assets {
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
+  // For what another daemon has changed.
+  enum class Lexicons : std::uint8_t { stay, may_change };
+  void bump_generation(Lexicons lexicons) {
+    if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
+    generation_.fetch_add(1);
+  }
 
   // The project as a bundle that imports to the same, in the order of names where nothing else has
   // an order. Connections and webhooks have their sources, never their secrets.
@@ -244,7 +250,6 @@ class Assets {
 
   // The generations grow once what the Writer's transaction does is durable: for whoever changes
   // what conversations read by other means than the functions above.
-  enum class Lexicons : std::uint8_t { stay, may_change };
   void grow(Writer& writer, Lexicons lexicons);
 
  private:

@@ -94,6 +94,7 @@ void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
   Writer writer(connection, now);
   try {
     result = write.work(writer);
+    if (result) connection.release_savepoint();
   } catch (const SqlError& error) {
     if (error.kind() == SqlError::Kind::failed) throw;
     result = fail(to_error(error));
@@ -101,7 +102,6 @@ void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
     result = fail(Errc::internal, "a write could not be made");
   }
   if (result) {
-    connection.release_savepoint();
     write.on_commit = writer.take_on_commit();
   } else {
     connection.rollback_to_savepoint();
@@ -366,11 +366,15 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
 // outcome stays unknown, that can't be read now.
 Committer::Impl::Attempt Committer::Impl::look_up() {
   try {
+    // Alone: where the COMMIT's connection was lost, its server may be at it still.
+    connection.begin();
     const bool durable = connection.value<std::int64_t>("SELECT batch FROM writers WHERE id = :i",
                                                         writer_id) == batch_number;
+    connection.rollback();
     outcome_unknown = false;
     return durable ? Attempt::committed : Attempt::failed;
   } catch (const SqlError&) {
+    connection.rollback();
     return Attempt::failed;
   }
 }
@@ -406,11 +410,16 @@ void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
 void Committer::Impl::apply_all(std::span<Item> batch) {
   const model::Timestamp now = clock.now();
   BatchTotals totals;
+  UnitGroup units(connection, now, totals);
   for (Item& item : batch) {
     std::visit(
         Overloaded{
-            [&](UnitItem& unit) { unit.outcome = apply(connection, unit.unit, now, totals); },
-            [&](WriteItem& write) { run_work(connection, write, now); },
+            [&](UnitItem& unit) { units.add(unit.unit, unit.outcome); },
+            [&](WriteItem& write) {
+              if (write.work) units.flush();  // the work may look at what they have left
+              run_work(connection, write, now);
+            },
+            // These concern outputs of earlier transactions: no Unit of this one minds.
             [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
             [&](RescheduleItem& mark) {
               mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
@@ -418,6 +427,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
         },
         item);
   }
+  units.flush();
   totals.flush(connection, now);
   connection.run(
       "INSERT INTO writers (id, batch) VALUES (:i, :b)"

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "store/migrations/migrations.h"
+#include "store/postgres.h"
 #include "store/sql.h"
+#include "store/sqlite.h"
 
 namespace conversed::store {
 namespace {
@@ -19,10 +22,9 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-// Brings the schema up to ours, each step in its own transaction. A newer schema is left alone if
-// we may still use it.
-Result<void> migrate(Connection& connection) {
-  connection.script(
+// The version of the schema, 0 for none. A newer one is left alone if we may still use it.
+Result<std::int64_t> version_of(Connection& connection) {
+  connection.run(
       "CREATE TABLE IF NOT EXISTS schema_version "
       "(version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)");
   const auto min_reader =
@@ -32,22 +34,34 @@ Result<void> migrate(Connection& connection) {
                                     std::to_string(min_reader) + " of the schema, this one has " +
                                     std::to_string(schema_version));
   }
-  const auto current =
-      connection.value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
-  for (const Migration& migration : migrations()) {
-    if (migration.version <= current) continue;
+  return connection.value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
+}
+
+// Brings the schema up to ours, each step in its own transaction, in which another daemon that
+// migrates has to wait. Returns the version that was found.
+Result<std::int64_t> migrate(Connection& connection, std::span<const Migration> steps) {
+  std::optional<std::int64_t> first;
+  for (const Migration& migration : steps) {
     connection.begin();
     try {
-      connection.script(migration.sql);
-      connection.run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
-                     migration.version, migration.min_reader);
+      auto current = version_of(connection);
+      if (!current) {
+        connection.rollback();
+        return current;
+      }
+      if (!first) first = *current;
+      if (migration.version > *current) {
+        connection.script(migration.sql);
+        connection.run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
+                       migration.version, migration.min_reader);
+      }
       connection.commit();
     } catch (...) {
       connection.rollback();
       throw;
     }
   }
-  return {};
+  return first.value_or(0);
 }
 
 // SQLite gives its WAL the mode of the database: the file is made with 0600 before it opens it.
@@ -75,32 +89,44 @@ std::size_t thread_number() {
 struct Database::Impl {
   std::unique_ptr<Connection> writer;  // closed last, so that it can checkpoint
   std::vector<std::unique_ptr<ReaderSlot>> readers;
+  bool is_new = false;
 };
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Database::~Database() = default;
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& settings) {
-  if (!make_private(settings.file)) {
-    return fail(Errc::unavailable, "the store " + settings.file.string() + " can't be opened");
+  // PostgreSQL's URL may hold a password.
+  const std::string name =
+      "the store " + (settings.postgres ? std::string("in PostgreSQL") : settings.file.string());
+  if (!settings.postgres && !make_private(settings.file)) {
+    return fail(Errc::unavailable, name + " can't be opened");
   }
+  const auto connect = [&settings](Connection::Role role) {
+    return settings.postgres ? open_postgres(*settings.postgres, role)
+                             : open_sqlite(settings.file, role, settings.busy_timeout);
+  };
   try {
     auto impl = std::make_unique<Impl>();
-    impl->writer = Connection::open(settings.file, Connection::Role::writer, settings.busy_timeout);
-    auto migrated = migrate(*impl->writer);
-    if (!migrated) return fail(migrated.error());
+    impl->writer = connect(Connection::Role::writer);
+    const auto found =
+        migrate(*impl->writer, settings.postgres ? postgres_steps() : sqlite_steps());
+    if (!found) return fail(found.error());
+    impl->is_new = *found == 0;
     const auto readers = std::clamp<std::size_t>(settings.readers, 1, 64);
     for (std::size_t i = 0; i < readers; ++i) {
       auto slot = std::make_unique<ReaderSlot>();
-      slot->connection =
-          Connection::open(settings.file, Connection::Role::reader, settings.busy_timeout);
+      slot->connection = connect(Connection::Role::reader);
       impl->readers.push_back(std::move(slot));
     }
     return std::unique_ptr<Database>(new Database(std::move(impl)));
   } catch (const SqlError& error) {
-    return fail(Errc::unavailable,
-                "the store " + settings.file.string() + " can't be opened: " + error.what());
+    return fail(Errc::unavailable, name + " can't be opened: " + error.what());
   }
+}
+
+bool Database::is_new() const {
+  return impl_->is_new;
 }
 
 Result<std::int64_t> Database::stored_version(const std::filesystem::path& file) {
@@ -108,7 +134,7 @@ Result<std::int64_t> Database::stored_version(const std::filesystem::path& file)
   if (!std::filesystem::exists(file, ignored)) return 0;
   try {
     const auto connection =
-        Connection::open(file, Connection::Role::reader, std::chrono::milliseconds(250));
+        open_sqlite(file, Connection::Role::reader, std::chrono::milliseconds(250));
     const auto tables = connection->value<std::int64_t>(
         "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'");
     if (tables.value_or(0) == 0) return 0;
@@ -117,6 +143,10 @@ Result<std::int64_t> Database::stored_version(const std::filesystem::path& file)
     return fail(Errc::unavailable,
                 "the store " + file.string() + " can't be opened: " + error.what());
   }
+}
+
+Dialect Database::dialect() const {
+  return impl_->writer->dialect();
 }
 
 Connection& Database::writer() {

@@ -4,16 +4,20 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "store/model/result.h"
+#include "store/postgres_settings.h"
 
 namespace conversed::store {
 
 class Connection;
+enum class Dialect : std::uint8_t;
 
 struct DatabaseSettings {
-  std::filesystem::path file;
+  std::filesystem::path file{};                 // of SQLite's
+  std::optional<PostgresSettings> postgres{};   // instead of the file
   std::size_t readers = 4;                      // 1 to 64 connections for reading
   std::chrono::milliseconds busy_timeout{250};  // how long one statement waits for a foreign lock
 };
@@ -22,14 +26,15 @@ struct DatabaseSettings {
 // the store (migrations are expand-only within a major version).
 inline constexpr std::int64_t schema_version = 12;
 
-// One SQLite file in WAL mode with `synchronous=FULL`: one connection that writes and alone
-// checkpoints, and a few that read. SQLite 3.40 can corrupt a WAL file if two connections write or
-// checkpoint at once, hence the split.
+// One connection that writes, and a few that read, to one SQLite file or to PostgreSQL.
+// The file is in WAL mode with `synchronous=FULL`; the writer alone checkpoints. SQLite 3.40 can
+// corrupt a WAL file if two connections write or checkpoint at once, hence the split. In
+// PostgreSQL the writers of all daemons take turns.
 class Database {
  public:
-  // Opens or creates the file, sets its mode to 0600 when it creates it, and migrates it.
-  // `conflict` if the store needs a newer program, `unavailable` if the file can't be opened or
-  // written.
+  // Opens or creates the file, sets its mode to 0600 when it creates it, and migrates it; or
+  // migrates the schema that PostgreSQL's session finds first.
+  // `conflict` if the store needs a newer program, `unavailable` if it can't be opened or written.
   [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
       const DatabaseSettings& settings);
 
@@ -41,6 +46,11 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database();
+
+  [[nodiscard]] Dialect dialect() const;
+
+  // Whether this made the schema's first version.
+  [[nodiscard]] bool is_new() const;
 
   // The connection that writes. For one thread at a time: the Committer's while it runs.
   [[nodiscard]] Connection& writer();

@@ -148,7 +148,7 @@ Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t lim
     const auto first_kept = connection.value<std::int64_t>(
         "SELECT n FROM dead_letters WHERE created_at >= :b ORDER BY n LIMIT 1",
         model::to_unix_ms(before));
-    deleted = connection.run(
+    deleted = connection.run_counted(
         "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE n < :k ORDER BY n"
         " LIMIT :l)",
         first_kept.value_or(std::numeric_limits<std::int64_t>::max()), limit);

@@ -69,7 +69,7 @@ void FollowUps::begin_delivery(const model::SessionKey& key, std::int64_t seq,
                                Committer::WriteDone done) {
   committer_.write(
       [key = key.encode(), seq](Writer& writer) -> Result<void> {
-        const auto begun = writer.connection().run(
+        const auto begun = writer.connection().run_counted(
             "UPDATE deliveries SET withdrawable = 0 WHERE seq = :q"
             " AND session = (SELECT id FROM sessions WHERE key = :k)",
             seq, key);

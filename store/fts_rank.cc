@@ -7,13 +7,13 @@
 #include <new>
 #include <vector>
 
+#include "store/knowledge_words.h"
+
 namespace conversed::store {
 namespace {
 
-// The usual constants of BM25: how soon a word that is repeated stops to count, and how much the
-// length of a row does.
-constexpr double saturation = 1.2;
-constexpr double length_share = 0.75;
+constexpr double saturation = rank_saturation;
+constexpr double length_share = rank_length_share;
 constexpr double millionths = 1e6;
 
 // What is the same for all rows of one query.
@@ -37,8 +37,7 @@ int weigh(const Fts5ExtensionApi* api, Fts5Context* query, double rows, double t
     if (const int code = api->xQueryPhrase(query, i, &with, count_row); code != SQLITE_OK) {
       return code;
     }
-    const double without = rows > with ? rows - with : 0;
-    weights.of_phrase.push_back(std::log(1 + (without + 0.5) / (with + 0.5)));
+    weights.of_phrase.push_back(rank_weight(rows, with));
     weights.most += weights.of_phrase.back() * (saturation + 1);
   }
   return SQLITE_OK;

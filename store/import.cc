@@ -340,7 +340,8 @@ void Import::take_chunks(const std::string& source, const std::vector<model::Bun
         "INSERT INTO knowledge_chunks (id, source_id, n, text, data, disabled, created_at)"
         " VALUES (:i, :s, :n, :t, :d, 0, :c) ON CONFLICT (id) DO UPDATE SET n = excluded.n,"
         " data = excluded.data, disabled = 0"
-        " WHERE n <> excluded.n OR data <> excluded.data OR disabled <> 0",
+        " WHERE knowledge_chunks.n <> excluded.n OR knowledge_chunks.data <> excluded.data"
+        " OR knowledge_chunks.disabled <> 0",
         all[i].id, source, all[i].n, chunks[i].text, data, all[i].created);
   }
 }

@@ -63,7 +63,7 @@ Result<void> change_state(Connection& connection, const Job& job, JobState to,
   if (!model::can_become(job.state, to)) {
     return fail(Errc::conflict, "the job is " + std::string(model::to_string(job.state)));
   }
-  const auto changed = connection.run(
+  const auto changed = connection.run_counted(
       "UPDATE jobs SET state = :n, changed_at = :t WHERE id = :i AND state = :o",
       model::to_string(to), model::to_unix_ms(now), job.id, model::to_string(job.state));
   if (changed != 1) return fail(Errc::conflict, "the job changed meanwhile");
@@ -245,7 +245,7 @@ Result<void> Jobs::end_leases() {
 Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
   std::int64_t deleted = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    deleted = writer.connection().run(
+    deleted = writer.connection().run_counted(
         "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
         " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
         model::to_unix_ms(before), limit);

@@ -140,6 +140,12 @@ Result<KeyRotation::Report> KeyRotation::reseal_all() {
                                     " sealed values can't be opened, so the old keys are kept; "
                                     "import the Connections and webhooks again");
   }
+  // Where several daemons share the store, it says by which key.
+  auto noted = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'", sealer_.fingerprint());
+    return {};
+  });
+  if (!noted) return fail(noted.error());
   if (auto dropped = sealer_.drop_old_keys(); !dropped) return fail(dropped.error());
   return report;
 }

@@ -40,7 +40,7 @@ class KnowledgeSearch {
       const std::string& project_id, const model::KnowledgeQuery& query) const = 0;
 };
 
-// By SQLite's FTS5. `database` must outlive it.
+// By SQLite's FTS5, or PostgreSQL's tsvector. `database` must outlive it.
 [[nodiscard]] std::unique_ptr<KnowledgeSearch> make_knowledge_search(Database& database);
 
 // Takes the words of new and changed chunks in, within the transaction that is open. Throws

@@ -156,7 +156,7 @@ Result<std::string> Assets::project_of_connection(const std::string& id) const {
 Result<void> Assets::delete_connection(const std::string& project_id, const std::string& id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     grow(writer, Lexicons::stay);
-    const auto deleted = writer.connection().run(
+    const auto deleted = writer.connection().run_counted(
         "DELETE FROM connections WHERE id = :i AND project_id = :p", id, project_id);
     return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such Connection");
   });

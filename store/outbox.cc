@@ -157,7 +157,7 @@ void Outbox::send_after_all(const model::SessionKey& key, const std::string& inp
 Result<std::int64_t> Outbox::prune(model::Timestamp before, std::size_t limit) {
   std::int64_t deleted = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    deleted = writer.connection().run(
+    deleted = writer.connection().run_counted(
         "DELETE FROM outputs WHERE id IN (SELECT o.id FROM outputs o WHERE o.created_at < :b"
         " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = o.session"
         " AND d.seq = o.seq) AND o.id <= (SELECT MIN(id) FROM outputs) + :w ORDER BY o.id"

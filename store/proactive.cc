@@ -52,7 +52,7 @@ Result<nlohmann::json> Proactive::journey(const std::string& project_id) const {
 }
 
 Result<void> Proactive::add_tenant(Writer& writer, const Tenant& tenant) const {
-  const auto added = writer.connection().run(
+  const auto added = writer.connection().run_counted(
       "INSERT INTO proactive_tenants (id, project_id, secret, follow_ups_per_month, external_id,"
       " created_at) VALUES (:i, :p, :s, :q, :e, :c) ON CONFLICT (project_id) DO NOTHING",
       tenant.id, tenant.project_id,
@@ -74,7 +74,7 @@ void Proactive::remove_tenant(Writer& writer, const std::string& tenant_id) {
 Result<void> Proactive::add_journey(Writer& writer, const std::string& project_id,
                                     const std::string& journey_id,
                                     const nlohmann::json& definition) {
-  const auto added = writer.connection().run(
+  const auto added = writer.connection().run_counted(
       "INSERT INTO journeys (id, project_id, definition, active, created_at)"
       " VALUES (:i, :p, :d, 0, :c) ON CONFLICT (project_id) DO NOTHING",
       journey_id, project_id, definition.dump(), model::to_unix_ms(writer.now()));
@@ -97,7 +97,7 @@ Result<void> Proactive::attach(Writer& writer, const std::string& project_id,
                    project_id);
     return {};
   }
-  const auto attached = connection.run(
+  const auto attached = connection.run_counted(
       "UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p AND name = :n", flow_id,
       project_id, endpoint_name);
   return attached == 1

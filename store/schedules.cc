@@ -134,7 +134,7 @@ Result<std::vector<Schedule>> Schedules::by_due(model::Timestamp after_due,
 
 Result<void> Schedules::cancel(const std::string& project_id, const std::string& id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto gone = writer.connection().run(
+    const auto gone = writer.connection().run_counted(
         "DELETE FROM schedules WHERE id = :i AND project_id = :p", id, project_id);
     return gone == 1 ? Result<void>() : fail(Errc::not_found, "there is no such schedule");
   });

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <sstream>
 #include <tuple>
@@ -254,6 +255,26 @@ std::uint32_t Sealer::newest() const {
 
 std::size_t Sealer::keys_in_file() const {
   return keys_->with([](const Keys& keys) { return keys.in_file; });
+}
+
+std::int64_t Sealer::fingerprint_of(const Key& key) {
+  std::int64_t hash = 0;
+  // No less than 16 bytes are offered; the first 8 do.
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> bytes{};
+  crypto_generichash(bytes.data(), bytes.size(), key.data(), key.size(), nullptr, 0);
+  std::memcpy(&hash, bytes.data(), sizeof(hash));
+  return hash;
+}
+
+std::int64_t Sealer::fingerprint() const {
+  return keys_->with([](const Keys& keys) { return fingerprint_of(keys.by_id.rbegin()->second); });
+}
+
+bool Sealer::has_key(std::int64_t fingerprint) const {
+  return keys_->with([&](const Keys& keys) {
+    return std::ranges::any_of(
+        keys.by_id, [&](const auto& entry) { return fingerprint_of(entry.second) == fingerprint; });
+  });
 }
 
 bool Sealer::is_current(std::string_view sealed) const {

@@ -66,11 +66,16 @@ class Sealer {
   [[nodiscard]] model::Result<std::string> open_sealed(std::string_view place,
                                                        std::string_view sealed) const;
 
+  // Tells keys apart, and nothing else about them: a hash of the one that seals.
+  [[nodiscard]] std::int64_t fingerprint() const;
+  // Whether one of the keys has this fingerprint.
+  [[nodiscard]] bool has_key(std::int64_t fingerprint) const;
   // Whether the newest key sealed this value.
   [[nodiscard]] bool is_current(std::string_view sealed) const;
 
  private:
   using Key = std::array<unsigned char, 32>;
+  [[nodiscard]] static std::int64_t fingerprint_of(const Key& key);
   struct Keys {
     std::map<std::uint32_t, Key> by_id;  // never empty
     std::size_t in_file = 0;             // the newest so many

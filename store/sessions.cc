@@ -207,8 +207,13 @@ Result<void> Sessions::reset(const model::SessionKey& key,
         " execution = NULL WHERE key = :k RETURNING id",
         key.encode());
     connection.run("DELETE FROM follow_ups WHERE session = :s", session);
-    WasReset was{.ended_input = {},
-                 .outputs_released = abandon_execution(connection, session, writer.now())};
+    WasReset was;
+    was.outputs_released =
+        connection
+            .value<int>("SELECT 1 FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1",
+                        session)
+            .has_value();
+    abandon_execution(connection, session, writer.now());
     if (before->execution) {
       was.ended_input = before->execution->input_id;
       if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
@@ -243,7 +248,7 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t a
   Pruned pruned{0, looked->last};
   if (!looked->found) return pruned;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    pruned.removed = writer.connection().run(
+    pruned.removed = writer.connection().run_counted(
         "DELETE FROM sessions WHERE id > :a AND id <= :z AND last_activity_at < :b"
         " AND execution IS NULL AND inbox_size = 0"
         " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"

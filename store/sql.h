@@ -1,27 +1,29 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "store/model/result.h"
 
-// How this folder speaks SQL: prepared statements over SOCI, kept by their text. For the .cc files
-// of this folder only. SOCI itself is included by sql.cc alone. Beside SQLite's functions there is
-// folded_contains(text, needle): whether the text holds the needle under Unicode case folding; the
-// needle has to be folded already (see fold.h).
+// How this folder speaks SQL, whichever database answers: prepared statements, kept by their text.
+// For the .cc files of this folder only. The dialects are SQLite's (sqlite.cc, over SOCI) and
+// PostgreSQL's (postgres.cc, over libpq); a statement is written once, in what they share. Beside
+// the functions that both have there are folded_contains(text, needle), whether the text holds the
+// needle under Unicode case folding (the needle has to be folded already, see fold.h), and the
+// table json_each(text), whose column `value` has the elements of a JSON array.
 namespace conversed::store {
 
 // What went wrong in the database, as far as the Committer cares. Thrown by Connection's statements
@@ -30,52 +32,109 @@ class SqlError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
     refused,  // these values can't be stored: a constraint, too large
-    failed,   // full, locked, I/O error, damaged: try again later
+    failed,   // full, locked, I/O error, damaged, connection lost: try again later
   };
-  SqlError(Kind kind, int code)
-      : std::runtime_error("database error " + std::to_string(code)), kind_(kind), code_(code) {}
+  // Of a COMMIT that can't be found to have worked: whether it may show after all.
+  enum class Effect : std::uint8_t { none, uncertain };
+
+  // `code`: the database's own, which holds neither SQL nor values.
+  SqlError(Kind kind, const std::string& code, Effect effect)
+      : std::runtime_error("database error " + code), kind_(kind), effect_(effect) {}
   [[nodiscard]] Kind kind() const { return kind_; }
-  // Of a COMMIT that can't be found to have worked: whether it may show after all, if the process
-  // ends before the next transaction. It may have been written without being known to be.
-  [[nodiscard]] bool uncertain() const;
+  [[nodiscard]] bool uncertain() const { return effect_ == Effect::uncertain; }
 
  private:
   Kind kind_;
-  int code_;
+  Effect effect_;
 };
 
 enum class SqlType : std::uint8_t { integer, text };
 
+// Whose SQL it is, for the few who need what the dialects do not share.
+enum class Dialect : std::uint8_t { sqlite, postgres };
+
 // A value whose type is known at run time only.
 using SqlValue = std::variant<std::int64_t, std::string>;
+
+// A value on its way into a statement or out of it.
+struct SqlSlot {
+  SqlType type = SqlType::integer;
+  long long integer = 0;
+  std::string text{};
+  bool null = false;
+};
+
+// The first row of a statement that was asked for ahead.
+struct SqlAnswer {
+  bool arrived = false;
+  bool found = false;
+  std::vector<SqlSlot> columns{};
+};
 
 // One prepared statement with its bound values; a slot keeps its memory from use to use.
 class Statement {
  public:
-  struct Slot {
-    SqlType type;
-    long long integer;
-    std::string text;
-    bool null;
-  };
-  struct Impl;
+  using Slot = SqlSlot;
 
-  explicit Statement(std::unique_ptr<Impl> impl);
-  ~Statement();
+  Statement(std::span<const SqlType> parameters, std::span<const SqlType> columns);
+  virtual ~Statement() = default;
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  [[nodiscard]] Slot& parameter(std::size_t i);
-  [[nodiscard]] Slot& column(std::size_t i);
+  [[nodiscard]] Slot& parameter(std::size_t i) { return parameters_[i]; }
+  [[nodiscard]] Slot& column(std::size_t i) { return columns_[i]; }
+
   // True if there is a row.
-  bool execute();
-  bool fetch();
-  [[nodiscard]] std::int64_t affected();
+  virtual bool execute() = 0;
+  virtual bool fetch() = 0;
+  [[nodiscard]] virtual std::int64_t affected() = 0;
   // Ends the statement, so that it holds no read snapshot.
-  void reset() noexcept;
+  virtual void reset() noexcept = 0;
+
+  // Runs it, now or together with what is run next; its error may be that of a later statement.
+  virtual void defer() = 0;
+  // The same, with the first row for `answer`; it has arrived after `Driver::settle` at the latest.
+  virtual void ask(const std::shared_ptr<SqlAnswer>& answer) = 0;
+
+ protected:
+  [[nodiscard]] std::vector<Slot>& parameters() { return parameters_; }
+  [[nodiscard]] std::vector<Slot>& columns() { return columns_; }
 
  private:
-  std::unique_ptr<Impl> impl_;
+  // Never resized: a driver may hold their addresses.
+  std::vector<Slot> parameters_;
+  std::vector<Slot> columns_;
+};
+
+// One connection to a database, as Connection needs it. One thread at a time. Throws SqlError.
+class Driver {
+ public:
+  // Whether a statement will be run again.
+  enum class Use : std::uint8_t { many, once };
+
+  Driver() = default;
+  virtual ~Driver() = default;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  // The statement must not outlive the driver.
+  [[nodiscard]] virtual std::unique_ptr<Statement> prepare(std::string_view sql,
+                                                           std::span<const SqlType> parameters,
+                                                           std::span<const SqlType> columns,
+                                                           Use use) = 0;
+  virtual void script(std::string_view sql) = 0;
+  // Begins a transaction that writes: it waits until no other such one is open, in whichever
+  // process, so what it reads stays so until it ends.
+  virtual void begin() = 0;
+  // Begins one that only reads, all of it as of one moment; `rollback` ends it.
+  virtual void begin_snapshot() = 0;
+  virtual void commit() = 0;
+  virtual void rollback() noexcept = 0;
+  // Whatever was deferred has run; its error is thrown here.
+  virtual void settle() = 0;
+  [[nodiscard]] virtual Dialect dialect() const = 0;
+  // How often a server was waited for.
+  [[nodiscard]] virtual std::uint64_t round_trips() const = 0;
 };
 
 namespace detail {
@@ -132,21 +191,32 @@ struct ResetAtEnd {
 
 }  // namespace detail
 
+// A row that was asked for ahead: see Connection::ask.
+template <typename... Out>
+class Asked;
+
 // One connection with its prepared statements. Parameters are written `:name`, each name once, and
-// bound by position, which is what all of SOCI's dialects understand. Integers, bools, strings and
-// optionals of them go in and come out. One thread at a time. Throws SqlError.
+// bound by position. Integers, bools, strings and optionals of them go in and come out. One thread
+// at a time. Throws SqlError.
 class Connection {
  public:
   enum class Role : std::uint8_t { writer, reader };
-  static std::unique_ptr<Connection> open(const std::filesystem::path& file, Role role,
-                                          std::chrono::milliseconds busy_timeout);
+
+  explicit Connection(std::unique_ptr<Driver> driver);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // Runs a statement whose outcome nobody asks for. Over a network it leaves together with the next
+  // one that answers, so that many cost one round trip; an error is thrown there, or by `settle`.
+  template <typename... In>
+  void run(std::string_view sql, const In&... in) {
+    bound<>(sql, in...).defer();
+  }
+
   // Runs a statement without rows; returns how many rows it changed.
   template <typename... In>
-  std::int64_t run(std::string_view sql, const In&... in) {
+  std::int64_t run_counted(std::string_view sql, const In&... in) {
     Statement& statement = bound<>(sql, in...);
     const detail::ResetAtEnd reset{statement};
     statement.execute();
@@ -160,6 +230,14 @@ class Connection {
     const detail::ResetAtEnd reset{statement};
     if (!statement.execute()) return std::nullopt;
     return take_row<Out...>(statement, std::index_sequence_for<Out...>());
+  }
+
+  // The same for later: all that was asked costs one round trip when the first answer is taken.
+  template <typename... Out, typename... In>
+  [[nodiscard]] Asked<Out...> ask(std::string_view sql, const In&... in) {
+    auto answer = std::make_shared<SqlAnswer>();
+    bound<Out...>(sql, in...).ask(answer);
+    return Asked<Out...>(*driver_, std::move(answer));
   }
 
   // The one value of the first row, if there is one that is not NULL.
@@ -186,33 +264,39 @@ class Connection {
                  const std::vector<SqlValue>& in, const std::vector<SqlType>& out);
 
   // Runs statements that are not worth keeping: migrations, pragmas. Separated by ";".
-  void script(std::string_view sql);
+  void script(std::string_view sql) { driver_->script(sql); }
 
-  void begin();
+  // Waits until no other transaction of a writer is open.
+  void begin() { driver_->begin(); }
   // What is read until `rollback` is of one moment.
-  void begin_snapshot();
-  void commit();
-  void rollback() noexcept;  // tolerates that nothing is open
+  void begin_snapshot() { driver_->begin_snapshot(); }
+  void commit() { driver_->commit(); }
+  void rollback() noexcept { driver_->rollback(); }  // tolerates that nothing is open
+  void settle() { driver_->settle(); }  // throws what statements that ran deferred threw
   void savepoint();
-  void release_savepoint();
+  [[nodiscard]] Dialect dialect() const { return driver_->dialect(); }
+  [[nodiscard]] std::uint64_t round_trips() const { return driver_->round_trips(); }
+  void release_savepoint();  // throws like `settle`; the savepoint is there still, then
   void rollback_to_savepoint();
 
  private:
-  struct Impl;
-  explicit Connection(std::unique_ptr<Impl> impl);
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
 
-  Statement& prepared(std::string_view sql, const SqlType* parameters, std::size_t parameter_count,
-                      const SqlType* columns, std::size_t column_count);
-  std::unique_ptr<Statement> prepare(std::string_view sql, const SqlType* parameters,
-                                     std::size_t parameter_count, const SqlType* columns,
-                                     std::size_t column_count);
+  Statement& prepared(std::string_view sql, std::span<const SqlType> parameters,
+                      std::span<const SqlType> columns);
 
   template <typename... Out, typename... In>
   Statement& bound(std::string_view sql, const In&... in) {
     // One element more than needed: an array can't be empty.
     static constexpr SqlType parameters[] = {detail::type_of<In>()..., SqlType::integer};
     static constexpr SqlType columns[] = {detail::type_of<Out>()..., SqlType::integer};
-    Statement& statement = prepared(sql, parameters, sizeof...(In), columns, sizeof...(Out));
+    Statement& statement =
+        prepared(sql, std::span(parameters, sizeof...(In)), std::span(columns, sizeof...(Out)));
     std::size_t i = 0;
     (detail::put(statement.parameter(i++), in), ...);
     return statement;
@@ -223,7 +307,33 @@ class Connection {
     return std::tuple<Out...>{detail::take<Out>(statement.column(I))...};
   }
 
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Driver> driver_;
+  // After the driver: statements have to be gone before it is.
+  std::unordered_map<std::string, std::unique_ptr<Statement>, Hash, std::equal_to<>> statements_;
+};
+
+// Of the connection that was asked, which must outlive it.
+template <typename... Out>
+class Asked {
+ public:
+  Asked(Driver& driver, std::shared_ptr<SqlAnswer> answer)
+      : driver_(&driver), answer_(std::move(answer)) {}
+
+  // The first row, if there was one. At most once. Throws SqlError.
+  [[nodiscard]] std::optional<std::tuple<Out...>> take() {
+    if (!answer_->arrived) driver_->settle();
+    if (!answer_->found) return std::nullopt;
+    return take_row(std::index_sequence_for<Out...>());
+  }
+
+ private:
+  template <std::size_t... I>
+  std::tuple<Out...> take_row(std::index_sequence<I...>) {
+    return std::tuple<Out...>{detail::take<Out>(answer_->columns[I])...};
+  }
+
+  Driver* driver_;
+  std::shared_ptr<SqlAnswer> answer_;
 };
 
 // The error that a failed statement becomes for callers.

@@ -1,7 +1,10 @@
 #include "store/store.h"
 
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
+#include "store/postgres_watch.h"
 #include "store/read.h"
 #include "store/sql.h"
 
@@ -11,12 +14,85 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
+namespace {
+
+// What must be the same for all who share a store: nobody could read the others' secrets.
+Result<void> check_key(Connection& connection, const Sealer& sealer) {
+  connection.begin();
+  const auto known = connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'key'");
+  if (!known) {
+    connection.run("INSERT INTO meta (name, value) VALUES ('key', :v)", sealer.fingerprint());
+  }
+  connection.commit();
+  if (!known || sealer.has_key(*known)) return {};
+  return fail(Errc::conflict,
+              "the store was made with another master.key: copy that file from the data_dir of a "
+              "daemon that uses the store");
+}
+
+// A store without its key is an operator's mistake; a new key would hide it. So would a key that is
+// handed over and is not the one that values were sealed with.
+Result<Sealer> open_sealer(const StoreSettings& settings, bool key_was_used) {
+  const auto own = settings.data_dir / "master.key";
+  std::error_code ignored;
+  const bool has_own = std::filesystem::exists(own, ignored);
+  if (settings.master_key.empty()) {
+    if (!has_own && !key_was_used) {
+      auto created = Sealer::create_key_file(own);
+      if (!created) return fail(created.error());
+    }
+    return Sealer::open(own);
+  }
+  auto handed_over = Sealer::open(settings.master_key, KeyFile::handed_over);
+  if (!handed_over || !has_own) return handed_over;
+  auto sealed_with = Sealer::open(own);
+  if (!sealed_with) return sealed_with;
+  if (handed_over->has_keys_of(*sealed_with)) return handed_over;
+  return fail(Errc::conflict, "the credential " + settings.master_key.string() +
+                                  " lacks a key of " + own.string() +
+                                  ", which values are sealed with: make it a copy of that file, or "
+                                  "remove the file if it is of no use");
+}
+
+struct Opened {
+  std::unique_ptr<Database> database;
+  Sealer sealer;
+};
+
+Result<Opened> open_in_file(const StoreSettings& settings) {
+  const auto file = settings.data_dir / "store.db";
+  std::error_code ignored;
+  auto sealer = open_sealer(settings, std::filesystem::exists(file, ignored));
+  if (!sealer) return fail(sealer.error());
+  auto database = Database::open(
+      {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});
+  if (!database) return fail(database.error());
+  return Opened{*std::move(database), *std::move(sealer)};
+}
+
+Result<Opened> open_in_postgres(const StoreSettings& settings) {
+  auto database = Database::open({.postgres = settings.postgres, .readers = settings.readers});
+  if (!database) return fail(database.error());
+  Connection& connection = (*database)->writer();
+  auto used = with_errors(connection, [](Connection& writer) -> Result<bool> {
+    return writer.value<std::int64_t>("SELECT value FROM meta WHERE name = 'key'").has_value();
+  });
+  if (!used) return fail(used.error());
+  auto sealer = open_sealer(settings, *used);
+  if (!sealer) return fail(sealer.error());
+  auto checked = with_errors(
+      connection, [&](Connection& writer) -> Result<void> { return check_key(writer, *sealer); });
+  if (!checked) return fail(checked.error());
+  return Opened{*std::move(database), *std::move(sealer)};
+}
+
+}  // namespace
+
 struct Store::Impl {
-  Impl(std::unique_ptr<Database> opened, Sealer keys, const model::Clock& clock,
-       const CommitterSettings& settings)
-      : sealer(std::move(keys)),
-        database(std::move(opened)),
-        committer(*database, clock, settings),
+  Impl(Opened opened, const StoreSettings& settings, const model::Clock& clock)
+      : sealer(std::move(opened.sealer)),
+        database(std::move(opened.database)),
+        committer(*database, clock, settings.committer),
         sessions(*database, committer),
         outbox(*database, committer),
         calls(*database),
@@ -34,7 +110,21 @@ struct Store::Impl {
         oauth(*database, committer, sealer),
         usage(*database),
         key_rotation(*database, committer, sealer),
-        user_data(*database, committer) {}
+        user_data(*database, committer) {
+    if (settings.postgres) {
+      watch.emplace(*settings.postgres, [this](std::string_view topic) { note_change(topic); });
+    }
+  }
+
+  // Another daemon's change, or one of ours that is known already. People's rights hang on roles
+  // and tokens alike: whoever caches them asks for the sum of the generations.
+  void note_change(std::string_view topic) {
+    if (topic.empty() || topic == "people") accounts.bump_generation();
+    if (topic.empty() || topic == "lexicons") {
+      assets.bump_generation(Assets::Lexicons::may_change);
+    }
+    if (topic == "assets") assets.bump_generation(Assets::Lexicons::stay);
+  }
 
   Sealer sealer;
   std::unique_ptr<Database> database;
@@ -58,6 +148,7 @@ struct Store::Impl {
   KeyRotation key_rotation;
   UserData user_data;
   bool was_clean = true;
+  std::optional<PostgresWatch> watch;
 };
 
 namespace {
@@ -84,45 +175,11 @@ Store::~Store() {
   impl_->committer.stop();
 }
 
-namespace {
-
-// A store without its key is an operator's mistake; a new key would hide it. So would a key that is
-// handed over and is not the one that values were sealed with.
-Result<Sealer> open_sealer(const StoreSettings& settings, const std::filesystem::path& store_file) {
-  const auto own = settings.data_dir / "master.key";
-  std::error_code ignored;
-  const bool has_own = std::filesystem::exists(own, ignored);
-  if (settings.master_key.empty()) {
-    if (!has_own && !std::filesystem::exists(store_file, ignored)) {
-      auto created = Sealer::create_key_file(own);
-      if (!created) return fail(created.error());
-    }
-    return Sealer::open(own);
-  }
-  auto handed_over = Sealer::open(settings.master_key, KeyFile::handed_over);
-  if (!handed_over || !has_own) return handed_over;
-  auto sealed_with = Sealer::open(own);
-  if (!sealed_with) return sealed_with;
-  if (handed_over->has_keys_of(*sealed_with)) return handed_over;
-  return fail(Errc::conflict, "the credential " + settings.master_key.string() +
-                                  " lacks a key of " + own.string() +
-                                  ", which values are sealed with: make it a copy of that file, or "
-                                  "remove the file if it is of no use");
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
                                            const model::Clock& clock) {
-  const auto file = settings.data_dir / "store.db";
-  auto sealer = open_sealer(settings, file);
-  if (!sealer) return fail(sealer.error());
-  auto database = Database::open(
-      {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});
-  if (!database) return fail(database.error());
-
-  auto impl =
-      std::make_unique<Impl>(*std::move(database), *std::move(sealer), clock, settings.committer);
+  auto opened = settings.postgres ? open_in_postgres(settings) : open_in_file(settings);
+  if (!opened) return fail(opened.error());
+  auto impl = std::make_unique<Impl>(*std::move(opened), settings, clock);
   auto clean = with_errors(impl->database->writer(), [](Connection& connection) -> Result<bool> {
     return connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'clean'")
                .value_or(1) != 0;
@@ -138,6 +195,9 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
         settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
     return fail(Errc::conflict, "the master key " + key.string() +
                                     " is not the one that this store's secrets are sealed with");
+  }
+  if (impl->watch) {
+    if (auto watching = impl->watch->start(); !watching) return fail(watching.error());
   }
   impl->committer.start();
   return std::unique_ptr<Store>(new Store(std::move(impl)));

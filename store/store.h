@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "store/accounts.h"
 #include "store/answers.h"
@@ -29,9 +30,10 @@
 namespace conversed::store {
 
 struct StoreSettings {
-  std::filesystem::path data_dir;  // must exist; `store.db` is in it
+  std::filesystem::path data_dir;  // must exist; `master.key` and SQLite's `store.db` are in it
   // The key file, if somebody else keeps it; empty: `data_dir/master.key`, made with the store.
   std::filesystem::path master_key{};
+  std::optional<PostgresSettings> postgres{};  // instead of `store.db`
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
@@ -42,10 +44,11 @@ struct StoreSettings {
 // Opening and stopping belong to one thread; what the accessors give is thread-safe.
 class Store {
  public:
-  // Opens the store, or makes it with a new master key if the folder has neither. Refused, with the
+  // Opens the store, or makes it with a new master key if there is neither. Refused, with the
   // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
   // key is missing, a `master_key` that lacks what the data folder's own key file has;
-  // `conflict`, a store none of whose secrets the key opens. `clock` must outlive the Store.
+  // `conflict`, a store none of whose secrets the key opens, or one in PostgreSQL that was made
+  // with another key. `clock` must outlive the Store.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;

@@ -11,8 +11,8 @@ namespace {
 using model::Claim;
 using model::to_unix_ms;
 
-struct Stored {
-  std::int64_t id = 0;
+struct StoredSession {
+  std::int64_t id = 0;  // 0: there is none
   std::int64_t version = 0;
   std::int64_t inbox_size = 0;
 };
@@ -22,48 +22,30 @@ std::string text_of(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-bool profile_as_expected(Connection& connection, const Unit& unit) {
-  if (!unit.profile_read_version && !unit.profile) return true;
-  const auto version = connection.value<std::int64_t>(
-      "SELECT version FROM profiles WHERE project_id = :p AND user_id = :u", unit.key.project_id,
-      unit.key.user_id);
-  return version.value_or(0) == unit.profile_read_version.value_or(0);
-}
-
-bool claim_available(Connection& connection, const Claim& claim, std::int64_t session) {
+// What has to be there for a claim to be good; one row if it is, but for keyed events, where a row
+// says that the effects have been had.
+Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::string& session_key) {
   switch (claim.kind) {
-    case Claim::Kind::keyed_event:
-      return !connection.value<std::int64_t>("SELECT 1 FROM claims WHERE id = :i", claim.id);
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
-      return connection
-          .value<std::int64_t>("SELECT 1 FROM pending_calls WHERE id = :i AND session = :s",
-                               claim.id, session)
-          .has_value();
+      return connection.ask<int>(
+          "SELECT 1 FROM pending_calls WHERE id = :i"
+          " AND session = (SELECT id FROM sessions WHERE key = :k)",
+          claim.id, session_key);
     case Claim::Kind::dead_letter:
-      return connection
-          .value<std::int64_t>("SELECT 1 FROM dead_letters WHERE id = :i AND state = 'new'",
-                               claim.id)
-          .has_value();
+      return connection.ask<int>("SELECT 1 FROM dead_letters WHERE id = :i AND state = 'new'",
+                                 claim.id);
     case Claim::Kind::follow_up:
-      return connection
-          .value<std::int64_t>("SELECT 1 FROM follow_ups WHERE id = :i AND session = :s", claim.id,
-                               session)
-          .has_value();
+      return connection.ask<int>(
+          "SELECT 1 FROM follow_ups WHERE id = :i"
+          " AND session = (SELECT id FROM sessions WHERE key = :k)",
+          claim.id, session_key);
     case Claim::Kind::schedule:
-      return connection.value<std::int64_t>("SELECT 1 FROM schedules WHERE claim = :c", claim.id)
-          .has_value();
+      return connection.ask<int>("SELECT 1 FROM schedules WHERE claim = :c", claim.id);
+    case Claim::Kind::keyed_event:
+      break;
   }
-  return false;
-}
-
-bool claims_available(Connection& connection, const Unit& unit, std::int64_t session) {
-  for (auto claim = unit.claims.begin(); claim != unit.claims.end(); ++claim) {
-    // The same event twice in one chain: the second has no claim.
-    if (std::find(unit.claims.begin(), claim, *claim) != claim) return false;
-    if (!claim_available(connection, *claim, session)) return false;
-  }
-  return true;
+  return connection.ask<int>("SELECT 1 FROM claims WHERE id = :i", claim.id);
 }
 
 void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
@@ -98,31 +80,33 @@ void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
       to_unix_ms(*fired.next), fired.claim);
 }
 
-std::int64_t write_session(Connection& connection, const EncodedUnit& encoded,
-                           const Stored& stored) {
+std::int64_t inbox_size_after(const Unit& unit, std::int64_t before) {
+  return before - unit.inbox_removed + static_cast<std::int64_t>(unit.inbox_added.size());
+}
+
+Asked<std::int64_t> insert_session(Connection& connection, const EncodedUnit& encoded) {
   const auto& after = encoded.unit.after;
-  const std::int64_t version = stored.version + 1;
-  const std::int64_t inbox_size = stored.inbox_size - encoded.unit.inbox_removed +
-                                  static_cast<std::int64_t>(encoded.unit.inbox_added.size());
-  if (stored.id == 0) {
-    return *connection.value<std::int64_t>(
-        "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
-        " position_offset, started_at, last_activity_at, context, flow_state, execution,"
-        " last_output_seq, inbox_size) VALUES (:k, :p, :v, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
-        " :l, :i) RETURNING id",
-        encoded.key, encoded.unit.key.project_id, version, after.position.epoch,
-        after.position.partition, after.position.offset, to_unix_ms(after.started_at),
-        to_unix_ms(after.last_activity_at), encoded.context, encoded.flow_state, encoded.execution,
-        after.last_output_seq, inbox_size);
-  }
+  return connection.ask<std::int64_t>(
+      "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
+      " position_offset, started_at, last_activity_at, context, flow_state, execution,"
+      " last_output_seq, inbox_size) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
+      " :l, :i) RETURNING id",
+      encoded.key, encoded.unit.key.project_id, after.position.epoch, after.position.partition,
+      after.position.offset, to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at),
+      encoded.context, encoded.flow_state, encoded.execution, after.last_output_seq,
+      inbox_size_after(encoded.unit, 0));
+}
+
+void update_session(Connection& connection, const EncodedUnit& encoded, const StoredSession& was) {
+  const auto& after = encoded.unit.after;
   connection.run(
       "UPDATE sessions SET version = :v, position_epoch = :pe, position_partition = :pp,"
       " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
       " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i WHERE id = :id",
-      version, after.position.epoch, after.position.partition, after.position.offset,
+      was.version + 1, after.position.epoch, after.position.partition, after.position.offset,
       to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at), encoded.context,
-      encoded.flow_state, encoded.execution, after.last_output_seq, inbox_size, stored.id);
-  return stored.id;
+      encoded.flow_state, encoded.execution, after.last_output_seq,
+      inbox_size_after(encoded.unit, was.inbox_size), was.id);
 }
 
 void write_profile(Connection& connection, const EncodedUnit& encoded) {
@@ -150,35 +134,34 @@ void write_inbox(Connection& connection, const Unit& unit, std::int64_t session)
   }
 }
 
-// The session's oldest pending output is tried at once, unless it is being retried already.
+// The session's oldest pending output, if there is one, is tried at once, unless it is being
+// retried already.
 void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now) {
   connection.run(
-      "INSERT INTO outbox (session, due_at, attempts) VALUES (:s, :d, 0)"
+      "INSERT INTO outbox (session, due_at, attempts) SELECT :s, :d, 0"
+      " WHERE EXISTS (SELECT 1 FROM deliveries WHERE session = :t)"
       " ON CONFLICT (session) DO NOTHING",
-      session, to_unix_ms(now));
+      session, to_unix_ms(now), session);
 }
 
-// All that is held in the session becomes pending. Whether there was such an output.
-bool release_held(Connection& connection, std::int64_t session) {
+// All that is held in the session becomes pending.
+void release_held(Connection& connection, std::int64_t session) {
   connection.run(
       "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
       " WHERE session = :s AND delivery = 1",
       session);
-  return connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1",
-                        session) > 0;
+  connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1", session);
 }
 
-// Whether the input had such outputs.
-bool make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
+void make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
                   model::Delivery from) {
   connection.run(
       "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
       " WHERE session = :s AND input_id = :i AND delivery = :d",
       session, input_id, static_cast<int>(from));
-  return connection.run(
-             "UPDATE outputs SET delivery = 2 WHERE session = :s AND input_id = :i"
-             " AND delivery = :d",
-             session, input_id, static_cast<int>(from)) > 0;
+  connection.run(
+      "UPDATE outputs SET delivery = 2 WHERE session = :s AND input_id = :i AND delivery = :d",
+      session, input_id, static_cast<int>(from));
 }
 
 // Input ids whose outputs were to be an answer, but nobody waits for it any more.
@@ -190,28 +173,34 @@ std::vector<std::string_view> left_alone(const Unit& unit) {
   return inputs;
 }
 
-// Where outputs go that nobody waits for any more: to the webhook, behind what is held.
-model::Delivery behind_held(Connection& connection, std::int64_t session) {
-  const auto held = connection.value<std::int64_t>(
-      "SELECT seq FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1", session);
-  return held ? model::Delivery::held : model::Delivery::pending;
-}
-
-// Whether any of what was held is pending now.
+// Whether any of what was held may be pending now.
 bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
                  const std::vector<std::string_view>& alone) {
-  bool pending = false;
+  bool pending = unit.held_released;
   for (const auto& input : unit.outputs_kept) {
     if (std::ranges::find(alone, input) != alone.end()) {
-      pending = make_pending(connection, session, input, model::Delivery::held) || pending;
+      make_pending(connection, session, input, model::Delivery::held);
+      pending = true;
       continue;
     }
     connection.run(
         "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
         session, input);
   }
-  if (unit.held_released) pending = release_held(connection, session) || pending;
+  if (unit.held_released) release_held(connection, session);
   return pending;
+}
+
+// An output that nobody waits for any more goes to the webhook, behind what is held.
+void put_behind_held(Connection& connection, std::int64_t session, std::int64_t seq) {
+  connection.run(
+      "UPDATE outputs SET delivery = CASE WHEN EXISTS (SELECT 1 FROM outputs h"
+      " WHERE h.session = :h AND h.delivery = 1) THEN 1 ELSE 2 END WHERE session = :s AND seq = :q",
+      session, session, seq);
+  connection.run(
+      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
+      " WHERE session = :s AND seq = :q AND delivery = 2",
+      session, seq);
 }
 
 void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
@@ -220,17 +209,18 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
   bool pending = settle_held(connection, encoded.unit, session, alone);
   for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
     const auto& output = encoded.unit.outputs[i];
-    auto delivery = output.delivery;
-    if (delivery == model::Delivery::none &&
-        std::ranges::find(alone, output.input_id) != alone.end()) {
-      delivery = behind_held(connection, session);
-    }
     connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
         " created_at, delivery) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :e)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
-        output.trace_id, output.source, to_unix_ms(output.created_at), static_cast<int>(delivery));
-    if (delivery != model::Delivery::pending) continue;
+        output.trace_id, output.source, to_unix_ms(output.created_at),
+        static_cast<int>(output.delivery));
+    if (output.delivery == model::Delivery::none &&
+        std::ranges::find(alone, output.input_id) != alone.end()) {
+      put_behind_held(connection, session, output.seq);
+      pending = true;
+    }
+    if (output.delivery != model::Delivery::pending) continue;
     pending = true;
     connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
                    session, output.seq, output.withdrawable);
@@ -253,12 +243,10 @@ void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_
   }
 }
 
-void cancel_follow_ups(Connection& connection, std::int64_t session) {
+// `withdraws`: whether the session has deliveries that can be taken back.
+void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdraws) {
   connection.run("DELETE FROM follow_ups WHERE session = :s", session);
-  if (!connection.value<std::int64_t>(
-          "SELECT 1 FROM deliveries WHERE session = :s AND withdrawable = 1", session)) {
-    return;
-  }
+  if (!withdraws) return;
   connection.run(
       "DELETE FROM outputs WHERE session = :s AND seq IN"
       " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
@@ -294,8 +282,35 @@ void add_totals(const Unit& unit, BatchTotals& totals) {
   }
 }
 
-std::optional<std::int64_t> session_row(Connection& connection, const std::string& key) {
-  return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
+bool reads_profile(const Unit& unit) {
+  return unit.profile_read_version.has_value() || unit.profile.has_value();
+}
+
+bool claims_twice(const Unit& unit) {
+  for (auto claim = unit.claims.begin(); claim != unit.claims.end(); ++claim) {
+    if (std::find(unit.claims.begin(), claim, *claim) != claim) return true;
+  }
+  return false;
+}
+
+// All that a Unit leaves behind beside the row of its session.
+void write_effects(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
+                   bool withdraws, model::Timestamp now) {
+  const Unit& unit = encoded.unit;
+  if (encoded.profile) write_profile(connection, encoded);
+  for (const auto& claim : unit.claims) consume(connection, claim, now);
+  for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
+  if (unit.execution_abandoned) abandon_execution(connection, session, now);
+  // Before this Unit's own outputs and follow-ups: they are younger.
+  if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
+  write_inbox(connection, unit, session);
+  write_outputs(connection, encoded, session, now);
+  write_calls(connection, encoded, session);
+  write_follow_ups(connection, encoded, session);
+  for (const auto& letter : unit.dead_letters) {
+    insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
+  }
+  for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
 }
 
 }  // namespace
@@ -334,36 +349,107 @@ EncodedUnit encode(Unit unit) {
   return encoded;
 }
 
-Outcome apply(Connection& connection, const EncodedUnit& encoded, model::Timestamp now,
-              BatchTotals& totals) {
+// A Unit on its way: what was asked about it, and what it found.
+struct UnitGroup::Candidate {
+  const EncodedUnit* encoded;
+  Outcome* outcome;
+  Asked<std::int64_t, std::int64_t, std::int64_t> session;
+  std::optional<Asked<std::int64_t>> profile{};
+  std::vector<Asked<int>> claims{};
+  StoredSession stored{};
+  std::optional<Asked<std::int64_t>> inserted{};
+  std::optional<Asked<int>> withdrawable{};
+  bool withdraws = false;
+
+  bool is_as_expected();
+};
+
+// Takes every answer, so that none is left over.
+bool UnitGroup::Candidate::is_as_expected() {
+  const Unit& unit = encoded->unit;
+  if (auto row = session.take()) std::tie(stored.id, stored.version, stored.inbox_size) = *row;
+  bool expected =
+      stored.version == unit.expected_version && stored.inbox_size >= unit.inbox_removed;
+  if (profile) {
+    const auto row = profile->take();
+    const std::int64_t version = row ? std::get<0>(*row) : 0;
+    expected = expected && version == unit.profile_read_version.value_or(0);
+  }
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const bool found = claims[i].take().has_value();
+    expected = expected && found != (unit.claims[i].kind == Claim::Kind::keyed_event);
+  }
+  withdraws = withdrawable && withdrawable->take().has_value();
+  return expected;
+}
+
+UnitGroup::UnitGroup(Connection& connection, model::Timestamp now, BatchTotals& totals)
+    : connection_(connection), now_(now), totals_(totals) {}
+
+UnitGroup::~UnitGroup() = default;
+
+// Whether the answers about the Unit hang on a Unit that has not been written yet.
+bool UnitGroup::is_entangled(const EncodedUnit& encoded) const {
   const Unit& unit = encoded.unit;
-  Stored stored;
-  if (auto row = connection.row<std::int64_t, std::int64_t, std::int64_t>(
-          "SELECT id, version, inbox_size FROM sessions WHERE key = :k", encoded.key)) {
-    std::tie(stored.id, stored.version, stored.inbox_size) = *row;
+  return sessions_.contains(encoded.key) ||
+         (reads_profile(unit) && profiles_.contains({unit.key.project_id, unit.key.user_id})) ||
+         std::ranges::any_of(unit.claims,
+                             [this](const Claim& claim) { return claims_.contains(claim.id); });
+}
+
+void UnitGroup::add(const EncodedUnit& encoded, Outcome& outcome) {
+  if (is_entangled(encoded)) flush();
+  const Unit& unit = encoded.unit;
+  Candidate candidate{
+      .encoded = &encoded,
+      .outcome = &outcome,
+      .session = connection_.ask<std::int64_t, std::int64_t, std::int64_t>(
+          "SELECT id, version, inbox_size FROM sessions WHERE key = :k", encoded.key)};
+  sessions_.insert(encoded.key);
+  if (reads_profile(unit)) {
+    candidate.profile = connection_.ask<std::int64_t>(
+        "SELECT version FROM profiles WHERE project_id = :p AND user_id = :u", unit.key.project_id,
+        unit.key.user_id);
+    profiles_.insert({unit.key.project_id, unit.key.user_id});
   }
-  if (stored.version != unit.expected_version || stored.inbox_size < unit.inbox_removed ||
-      !profile_as_expected(connection, unit) || !claims_available(connection, unit, stored.id)) {
-    return Outcome::conflict;
+  for (const auto& claim : unit.claims) {
+    candidate.claims.push_back(ask_claim(connection_, claim, encoded.key));
+    claims_.insert(claim.id);
   }
+  if (unit.follow_ups_cancelled) {
+    candidate.withdrawable = connection_.ask<int>(
+        "SELECT 1 FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+        " AND withdrawable = 1 LIMIT 1",
+        encoded.key);
+  }
+  candidates_.push_back(std::move(candidate));
+}
+
+void UnitGroup::flush() {
+  for (auto& candidate : candidates_) {
+    // The same event twice in one chain: the second has no claim.
+    const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->unit);
+    *candidate.outcome = wins ? Outcome::committed : Outcome::conflict;
+  }
+  std::erase_if(candidates_,
+                [](const Candidate& each) { return *each.outcome == Outcome::conflict; });
   // From here on everything is written, or the database refuses it and the batch is rolled back.
-  const std::int64_t session = write_session(connection, encoded, stored);
-  if (encoded.profile) write_profile(connection, encoded);
-  for (const auto& claim : unit.claims) consume(connection, claim, now);
-  for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
-  if (unit.execution_abandoned) abandon_execution(connection, session, now);
-  // Before this Unit's own outputs and follow-ups: they are younger.
-  if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session);
-  write_inbox(connection, unit, session);
-  write_outputs(connection, encoded, session, now);
-  write_calls(connection, encoded, session);
-  write_follow_ups(connection, encoded, session);
-  for (const auto& letter : unit.dead_letters) {
-    insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
+  for (auto& candidate : candidates_) {
+    if (candidate.stored.id == 0) {
+      candidate.inserted = insert_session(connection_, *candidate.encoded);
+    } else {
+      update_session(connection_, *candidate.encoded, candidate.stored);
+    }
   }
-  for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
-  add_totals(unit, totals);
-  return Outcome::committed;
+  for (auto& candidate : candidates_) {
+    if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
+    write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
+    add_totals(candidate.encoded->unit, totals_);
+  }
+  candidates_.clear();
+  sessions_.clear();
+  profiles_.clear();
+  claims_.clear();
 }
 
 void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
@@ -379,20 +465,19 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
   }
 }
 
-bool abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
+void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
   connection.run("DELETE FROM pending_calls WHERE session = :s", session);
-  const bool released = release_held(connection, session);
-  if (released) wake_outbox(connection, session, now);
-  return released;
+  release_held(connection, session);
+  wake_outbox(connection, session, now);
 }
 
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
                      model::Timestamp now) {
-  const auto session = session_row(connection, key);
+  const auto session =
+      connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
   if (!session) return;
-  if (make_pending(connection, *session, input_id, model::Delivery::none)) {
-    wake_outbox(connection, *session, now);
-  }
+  make_pending(connection, *session, input_id, model::Delivery::none);
+  wake_outbox(connection, *session, now);
 }
 
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
@@ -406,27 +491,28 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
                     model::Timestamp now) {
-  const auto session = session_row(connection, key);
-  if (!session) return;
-  if (connection.run("DELETE FROM deliveries WHERE session = :s AND seq = :q", *session, seq) ==
-      0) {
-    return;
-  }
-  const auto last = connection.run(
-      "DELETE FROM outbox WHERE session = :s"
-      " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE session = :t)",
-      *session, *session);
-  if (last > 0) return;
-  connection.run("UPDATE outbox SET due_at = :d, attempts = 0 WHERE session = :s", to_unix_ms(now),
-                 *session);
+  // What follows in the session is due now, but not because something was delivered twice.
+  connection.run(
+      "UPDATE outbox SET due_at = :d, attempts = 0 WHERE session ="
+      " (SELECT session FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND seq = :q)",
+      to_unix_ms(now), key, seq);
+  connection.run(
+      "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND seq = :q",
+      key, seq);
+  connection.run(
+      "DELETE FROM outbox WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outbox.session)",
+      key);
 }
 
 void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
                       int attempts) {
-  const auto session = session_row(connection, key);
-  if (!session) return;
-  connection.run("UPDATE outbox SET due_at = :d, attempts = :a WHERE session = :s",
-                 to_unix_ms(due_at), attempts, *session);
+  connection.run(
+      "UPDATE outbox SET due_at = :d, attempts = :a"
+      " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
+      to_unix_ms(due_at), attempts, key);
 }
 
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,

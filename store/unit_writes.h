@@ -2,7 +2,10 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -36,13 +39,37 @@ struct BatchTotals {
   void flush(Connection& connection, model::Timestamp now) const;
 };
 
-// Checks version, profile and claims, and only then writes. `committed` or `conflict`.
-[[nodiscard]] Outcome apply(Connection& connection, const EncodedUnit& encoded,
-                            model::Timestamp now, BatchTotals& totals);
+// Units that have nothing to do with each other: first all is asked that decides about them, their
+// version, profile and claims, and only then are the winners written. So over a network a group
+// costs a few round trips, whatever its size. Of one transaction.
+class UnitGroup {
+ public:
+  UnitGroup(Connection& connection, model::Timestamp now, BatchTotals& totals);
+  ~UnitGroup();
+  UnitGroup(const UnitGroup&) = delete;
+  UnitGroup& operator=(const UnitGroup&) = delete;
+
+  // Both must outlive the next `flush`, which sets the outcome to `committed` or `conflict`. One
+  // that has to do with a Unit of the group flushes the group first.
+  void add(const EncodedUnit& encoded, Outcome& outcome);
+  void flush();
+
+ private:
+  struct Candidate;
+  [[nodiscard]] bool is_entangled(const EncodedUnit& encoded) const;
+
+  Connection& connection_;
+  const model::Timestamp now_;
+  BatchTotals& totals_;
+  std::vector<Candidate> candidates_;
+  std::unordered_set<std::string_view> sessions_;
+  std::unordered_set<std::string_view> claims_;
+  std::set<std::pair<std::string_view, std::string_view>> profiles_;
+};
 
 // Ends what the session waits for: all its calls and timers lose their claim, and what was held for
-// a waiting client goes to the webhook. True if there was such an output.
-bool abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now);
+// a waiting client goes to the webhook.
+void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now);
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
                     model::Timestamp now);

@@ -14,7 +14,8 @@ struct Migration {
   std::string_view sql;  // statements, each ended by ";" at a line's end
 };
 
-// In order, from version 1 without gaps.
-[[nodiscard]] std::span<const Migration> migrations();
+// In order, from version 1 without gaps. A version is the same schema in both dialects.
+[[nodiscard]] std::span<const Migration> sqlite_steps();
+[[nodiscard]] std::span<const Migration> postgres_steps();
 
 }  // namespace conversed::store

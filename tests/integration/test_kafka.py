@@ -1,74 +1,10 @@
 """A daemon whose log is Kafka: what is accepted has its effects once, whatever is killed, and what can't be is refused."""
 
 import concurrent.futures
-import http.client
 import signal
-import sys
 import threading
-import unittest
 
-from case import DaemonCase
-from kafka import SKIPPED, Broker, Unavailable
-
-BUNDLE = """
-conversed: 1
-project: {name: Tests, locales: [en]}
-flows:
-  - name: Echo
-    nodes:
-      - say: "{{input.text}}"
-  - name: Lookup
-    nodes:
-      - httpRequest: {method: POST, url: "UPSTREAM/orders", body: {id: "{{input.text}}"}, storeIn: context.order,
-                      timeout: 60s}
-      - say: "{{input.text}}: {{context.order.state}}"
-endpoints:
-  - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
-  - {name: lookup, flow: Lookup}
-"""
-NO_ANSWER = (OSError, http.client.HTTPException)
-
-
-class KafkaCase(DaemonCase):
-    bundle = BUNDLE
-
-    @classmethod
-    def setUpClass(cls):
-        cls.broker = Broker()
-        cls.addClassCleanup(cls.broker.close)
-        cls.broker.start()
-        cls.settings = (f"queue: {{driver: kafka, kafka: {{bootstrap_servers: [{cls.broker.address}], "
-                        "delivery_timeout: 4s}}\n")
-        super().setUpClass()
-
-    def ready(self):
-        return self.daemon.get_status(self.daemon.ports["admin"], "/readyz") == 200
-
-    def wait_ready(self, wanted):
-        while self.ready() != wanted:
-            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
-
-    def assert_once_and_in_order(self, session, accepted, maybe=()):
-        """All that was accepted is there once, in its order; of the rest at most what may be."""
-        self.daemon.wait_idle()
-        texts = self.texts("echo", session)
-        self.assertEqual(len(texts), len(set(texts)), "doubled")
-        self.assertEqual([text for text in texts if text in accepted], list(accepted))
-        self.assertLessEqual(set(texts), set(accepted) | set(maybe))
-
-    def inject_until_it_ends(self, session, accepted, maybe, enough):
-        """Injects one after the other; sets `enough` after some. Ends when there is no answer."""
-        connection = self.daemon.connect()
-        for number in range(100_000):
-            text = str(number)
-            try:
-                status, _, _ = self.inject("echo", session, connection=connection, text=text)
-            except NO_ANSWER:
-                maybe.append(text)
-                return
-            (accepted if status == 200 else maybe).append(text)
-            if number == 100:
-                enough.set()
+from kafka_case import KafkaCase, main
 
 
 class TheMainJob(KafkaCase):
@@ -178,9 +114,4 @@ class Kills(KafkaCase):
 
 
 if __name__ == "__main__":
-    try:
-        Broker().close()
-    except Unavailable as missing:
-        print(f"SKIPPED: no Kafka to test against: {missing} (tests/tools/fetch kafka)", file=sys.stderr)
-        sys.exit(SKIPPED)
-    unittest.main()
+    main()

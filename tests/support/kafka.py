@@ -37,9 +37,13 @@ def free_port():
 
 
 class Broker:
-    """One broker; may be killed, stopped, paused and started again with the same data and address."""
+    """One broker; may be killed, stopped, paused and started again with the same data and address.
 
-    def __init__(self, jars=None, settings=None):
+    With `users`, names and passwords, it has a second address for them alone: `secure_address`, by SASL PLAIN over TLS,
+    with a certificate that `authority` has signed.
+    """
+
+    def __init__(self, jars=None, settings=None, users=None):
         self.jars = pathlib.Path(jars or os.environ.get("CONVERSED_TEST_KAFKA_JARS") or JARS)
         self.java = shutil.which("java")
         if not self.java or not any(self.jars.glob("kafka_2.13-*.jar")):
@@ -48,11 +52,12 @@ class Broker:
         self.port, controller = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.process = None
+        controller_address = f"CONTROLLER://127.0.0.1:{controller}"
         properties = {
             "process.roles": "broker,controller", "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://{self.address},{controller_address}",
             "advertised.listeners": f"PLAINTEXT://{self.address}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "log.dirs": self.folder / "data",
@@ -61,7 +66,7 @@ class Broker:
             "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false",
             "log.cleaner.dedupe.buffer.size": 2097152,
-            **(settings or {})}
+            **(self.secure(users, controller_address) if users else {}), **(settings or {})}
         self.config = self.folder / "server.properties"
         self.config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         try:
@@ -69,6 +74,30 @@ class Broker:
         except BaseException:
             self.close()
             raise
+
+    def secure(self, users, controller):
+        """Makes the certificate; the properties of the second listener."""
+        port = free_port()
+        self.secure_address = f"127.0.0.1:{port}"
+        self.authority = self.folder / "authority.pem"
+        key = self.folder / "key.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.authority],
+            check=True, capture_output=True, timeout=60)
+        keystore = self.folder / "keystore.pem"
+        keystore.write_text(key.read_text() + self.authority.read_text())
+        known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+        return {
+            "listeners": f"PLAINTEXT://{self.address},SECURE://{self.secure_address},{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.address},SECURE://{self.secure_address}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.secure.plain.sasl.jaas.config":
+                f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};",
+            "listener.name.secure.ssl.keystore.type": "PEM",
+            "listener.name.secure.ssl.keystore.location": keystore}
 
     def command(self, name, *arguments):
         log4j = self.folder / "log4j.properties"

@@ -208,6 +208,14 @@ TEST_F(Load, DriversThatTheBuildLacksAreRefused) {
       "conversed.yaml:2: store.driver: this build has no postgres driver; it supports sqlite\n");
 }
 
+TEST_F(Load, StoreOfManyNeedsTheLogOfMany) {
+  const Drivers all{.kafka = true, .postgres = true};
+  EXPECT_EQ(
+      problems_of("store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n", {}, all),
+      "conversed.yaml:1: store.driver: postgres needs queue.driver kafka: the embedded log "
+      "is one daemon's own, the store is not\n");
+}
+
 TEST_F(Load, DriversNeedTheirAddresses) {
   const Drivers all{.kafka = true, .postgres = true};
   EXPECT_EQ(problems_of("queue: {driver: kafka}\nstore: {driver: postgres}\n", {}, all),

@@ -32,7 +32,7 @@ class BackupTest : public testing::Test {
 
   // The store has had the effects of the records below `seen`, of three that are in the log.
   void fill(std::int64_t seen) {
-    auto store = open_embedded_store(settings_, clock_);
+    auto store = open_store(settings_, clock_);
     ASSERT_TRUE(store) << store.error().message;
     auto log = open_log(settings_, **store, clock_);
     ASSERT_TRUE(log) << log.error().message;
@@ -100,7 +100,7 @@ TEST_F(BackupTest, RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain) {
   const auto restored = restore(there, order(made->path), clock_);
   ASSERT_TRUE(restored) << restored.error().message;
   EXPECT_EQ(restored->created_at, clock_.now());
-  auto store = open_embedded_store(there, clock_);
+  auto store = open_store(there, clock_);
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_TRUE((*store)->was_clean()) << "a backup is no crash";
   EXPECT_EQ((**(*store)->sessions().load(key_)).version, 1);
@@ -193,7 +193,7 @@ TEST_F(BackupTest, StoreThatHasSeenMoreThanTheLogHoldsIsRefused) {
   ASSERT_TRUE(before);
   fill(0);  // three more records
   {
-    auto store = open_embedded_store(settings_, clock_);
+    auto store = open_store(settings_, clock_);
     auto unit = store::turn(key_, 1, 5);
     unit.after.position = {.epoch = 1, .partition = 0, .offset = 5};
     ASSERT_EQ(store::commit((*store)->committer(), std::move(unit)), store::Outcome::committed);
@@ -256,7 +256,7 @@ TEST_F(BackupTest, StoreOfAnOlderVersionIsBackedUpBeforeItIsMigrated) {
   const auto backups = settings_.data_dir / "backups";
   EXPECT_FALSE(std::filesystem::exists(backups)) << "nothing was migrated so far";
   make_older(file);
-  auto store = open_embedded_store(settings_, clock_);
+  auto store = open_store(settings_, clock_);
   ASSERT_TRUE(store) << store.error().message;
   ASSERT_TRUE(std::filesystem::exists(backups));
   const auto made = std::filesystem::directory_iterator(backups)->path();

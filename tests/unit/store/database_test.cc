@@ -9,26 +9,26 @@ namespace conversed::store {
 namespace {
 
 TEST(Database, StoreOfANewerProgramIsRefused) {
-  const TempFolder folder;
-  const auto file = folder.path() / "store.db";
+  const StorePlace place;
+  const auto settings = place.database();
   {
-    auto database = Database::open({.file = file});
+    auto database = Database::open(settings);
     ASSERT_TRUE(database);
     (*database)->writer().run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
                               schema_version + 1, schema_version);
   }
-  EXPECT_TRUE(Database::open({.file = file})) << "an expanded schema can still be used";
+  EXPECT_TRUE(Database::open(settings)) << "an expanded schema can still be used";
   {
-    auto database = Database::open({.file = file});
+    auto database = Database::open(settings);
     (*database)->writer().run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
                               schema_version + 2, schema_version + 1);
   }
-  auto refused = Database::open({.file = file});
+  auto refused = Database::open(settings);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::Errc::conflict);
 }
 
-TEST(Database, FileIsItsOwnersAlone) {
+TEST(SqliteDatabase, FileIsItsOwnersAlone) {
   const TempFolder folder;
   auto database = Database::open({.file = folder.path() / "store.db"});
   ASSERT_TRUE(database);
@@ -40,15 +40,17 @@ TEST(Database, FileIsItsOwnersAlone) {
 }
 
 TEST(Database, ReadersCanNotWrite) {
-  const TempFolder folder;
-  auto database = Database::open({.file = folder.path() / "store.db"});
+  const StorePlace place;
+  auto database = Database::open(place.database());
   ASSERT_TRUE(database);
   EXPECT_THROW((*database)->reader()->run("DELETE FROM meta"), SqlError);
 }
 
 TEST(Database, ReaderSeesWhatWasCommittedBetweenTwoReads) {
-  const TempFolder folder;
-  auto database = Database::open({.file = folder.path() / "store.db", .readers = 1});
+  const StorePlace place;
+  auto settings = place.database();
+  settings.readers = 1;
+  auto database = Database::open(settings);
   ASSERT_TRUE(database);
   const auto count = [&] {
     return *(*database)->reader()->value<std::int64_t>("SELECT COUNT(*) FROM meta");
@@ -58,7 +60,7 @@ TEST(Database, ReaderSeesWhatWasCommittedBetweenTwoReads) {
   EXPECT_EQ(count(), 1) << "a statement that is not reset would hold its old snapshot";
 }
 
-TEST(Database, PathThatCanNotBeOpenedIsUnavailable) {
+TEST(SqliteDatabase, PathThatCanNotBeOpenedIsUnavailable) {
   EXPECT_EQ(Database::open({.file = "/nowhere/store.db"}).error().code, model::Errc::unavailable);
 }
 
@@ -78,7 +80,7 @@ TEST_F(StoreLife, OnlyAMarkedStopIsClean) {
 TEST_F(StoreLife, StoreWithoutItsKeyIsRefused) {
   store_.reset();
   std::filesystem::remove(folder_.path() / "master.key");
-  auto opened = Store::open({.data_dir = folder_.path()}, clock_);
+  auto opened = Store::open(place_.store(), clock_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, model::Errc::not_found);
 }

@@ -6,6 +6,7 @@
 
 #include "store/database.h"
 #include "store/sql.h"
+#include "store/sqlite.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -15,8 +16,7 @@ namespace {
 class FailureTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = Database::open(
-        {.file = folder_.path() / "store.db", .busy_timeout = std::chrono::milliseconds(1)});
+    auto opened = Database::open(place_.hasty_database());
     ASSERT_TRUE(opened);
     database_ = *std::move(opened);
     committer_ =
@@ -38,7 +38,15 @@ class FailureTest : public testing::Test {
     return outcomes_;
   }
 
-  TempFolder folder_;
+  // Until the COMMIT.
+  void defer_foreign_keys(Writer& writer) const {
+    writer.connection().script(
+        place_.in_postgres() ? "ALTER TABLE deliveries ALTER CONSTRAINT deliveries_session_fkey"
+                               " DEFERRABLE INITIALLY DEFERRED"
+                             : "PRAGMA defer_foreign_keys=ON");
+  }
+
+  const StorePlace place_;
   ManualClock clock_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<Committer> committer_;
@@ -68,8 +76,8 @@ TEST_F(FailureTest, WriteThatTheCommitRefusesIsFoundToo) {
   std::promise<model::Result<void>> promise;
   submit(turn(key_of("ann"), 0, 1));
   committer_->write(
-      [](Writer& writer) -> model::Result<void> {
-        writer.connection().script("PRAGMA defer_foreign_keys=ON");  // until the COMMIT
+      [this](Writer& writer) -> model::Result<void> {
+        defer_foreign_keys(writer);
         writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
         return {};
       },
@@ -82,6 +90,7 @@ TEST_F(FailureTest, WriteThatTheCommitRefusesIsFoundToo) {
 }
 
 TEST_F(FailureTest, FullDiskHealsAndLosesNothing) {
+  if (place_.in_postgres()) GTEST_SKIP() << "a server's disk is not ours to fill";
   std::vector<bool> health;
   std::size_t called_back_while_full = 0;
   committer_->on_health([&](bool healthy) {
@@ -118,8 +127,7 @@ TEST_F(FailureTest, WhatACommitIsToTellIsToldOnceHoweverOftenItIsTried) {
   committer_->write(
       [&](Writer& writer) -> model::Result<void> {
         writer.on_commit([&] { ++told; });
-        // Until the COMMIT, which fails: so this batch is tried in parts.
-        writer.connection().script("PRAGMA defer_foreign_keys=ON");
+        defer_foreign_keys(writer);  // the COMMIT fails: so this batch is tried in parts
         writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
         ++tries;
         return {};
@@ -144,9 +152,9 @@ TEST_F(FailureTest, LockedDatabaseIsWaitedForAndIsNoConflict) {
   committer_->on_health([&](bool healthy) {
     if (!healthy) unhealthy.count_down();
   });
-  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
-                                std::chrono::milliseconds(1));
+  auto other = place_.another_writer();
   other->begin();
+  other->settle();
   committer_->start();
   submit(turn(key_of("ann"), 0, 1));
   unhealthy.wait();
@@ -165,9 +173,9 @@ TEST_F(FailureTest, WhatWaitsWhenACommitterStopsUnstartedIsRefused) {
 }
 
 TEST_F(FailureTest, WithoutRetriesNobodyWaitsForAStoreThatFails) {
-  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
-                                std::chrono::milliseconds(1));
+  auto other = place_.another_writer();
   other->begin();
+  other->settle();
   committer_->start();
   std::promise<model::Result<void>> promise;
   committer_->write([](Writer&) -> model::Result<void> { return {}; },
@@ -184,9 +192,9 @@ TEST_F(FailureTest, WhoeverIsNotPatientIsNotKeptWaitingAndNothingOfItIsDone) {
   committer_->on_health([&](bool healthy) {
     if (healthy) healed.count_down();
   });
-  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
-                                std::chrono::milliseconds(1));
+  auto other = place_.another_writer();
   other->begin();
+  other->settle();
   committer_->start();
   const auto write = [this](const std::string& name) {
     return committer_->write_and_wait([&](Writer& writer) -> model::Result<void> {
@@ -207,14 +215,14 @@ TEST_F(FailureTest, WhoeverIsNotPatientIsNotKeptWaitingAndNothingOfItIsDone) {
             1);
 }
 
-TEST(SqlError, OnlyWhatWroteNothingIsASureNo) {
+TEST(SqliteError, OnlyWhatWroteNothingIsASureNo) {
   // SQLite's result codes.
   constexpr int busy = 5;
   constexpr int full = 13;
   constexpr int sync_failed = 1034;
-  EXPECT_FALSE(SqlError(SqlError::Kind::failed, busy).uncertain());
-  EXPECT_FALSE(SqlError(SqlError::Kind::failed, full).uncertain());
-  EXPECT_TRUE(SqlError(SqlError::Kind::failed, sync_failed).uncertain());
+  EXPECT_FALSE(sqlite_error(busy).uncertain());
+  EXPECT_FALSE(sqlite_error(full).uncertain());
+  EXPECT_TRUE(sqlite_error(sync_failed).uncertain());
 }
 
 TEST_F(FailureTest, PatienceOfOneIsNotThatOfOthers) {
@@ -222,9 +230,9 @@ TEST_F(FailureTest, PatienceOfOneIsNotThatOfOthers) {
   committer_->on_health([&](bool healthy) {
     if (!healthy) unhealthy.count_down();
   });
-  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
-                                std::chrono::milliseconds(1));
+  auto other = place_.another_writer();
   other->begin();
+  other->settle();
   submit(turn(key_of("ann"), 0, 1));
   const auto nothing = [](Writer&) -> model::Result<void> { return {}; };
   auto patient = std::async(std::launch::async, [&] {
@@ -243,9 +251,9 @@ TEST_F(FailureTest, StopInterruptsTheRetriesAndCallsNobodyBack) {
   committer_->on_health([&](bool healthy) {
     if (!healthy) unhealthy.count_down();
   });
-  auto other = Connection::open(folder_.path() / "store.db", Connection::Role::writer,
-                                std::chrono::milliseconds(1));
+  auto other = place_.another_writer();
   other->begin();
+  other->settle();
   committer_->start();
   submit(turn(key_of("ann"), 0, 1));
   unhealthy.wait();

@@ -10,11 +10,13 @@
 #include "store/model/ids.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
+#include "tests/support/store_place.h"
 #include "tests/support/temp_folder.h"
 
 namespace conversed::store {
 
 using tests::ManualClock;
+using tests::StorePlace;
 using tests::TempFolder;
 
 inline model::SessionKey key_of(const std::string& user, const std::string& project = "project") {
@@ -54,7 +56,7 @@ class StoreTest : public testing::Test {
 
   void open() {
     store_.reset();
-    auto opened = Store::open({.data_dir = folder_.path()}, clock_);
+    auto opened = Store::open(place_.store(), clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = *std::move(opened);
   }
@@ -62,7 +64,8 @@ class StoreTest : public testing::Test {
   Outcome commit(Unit unit) { return store::commit(store_->committer(), std::move(unit)); }
   model::Session load(const model::SessionKey& key) { return **store_->sessions().load(key); }
 
-  TempFolder folder_;
+  const StorePlace place_;
+  const TempFolder& folder_ = place_.folder();
   ManualClock clock_;
   std::unique_ptr<Store> store_;
 };

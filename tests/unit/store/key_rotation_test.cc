@@ -110,7 +110,7 @@ TEST_F(KeyRotationTest, StoreOfAnotherKeyIsRefused) {
   store_.reset();
   std::filesystem::remove(folder_.path() / "master.key");
   ASSERT_TRUE(Sealer::create_key_file(folder_.path() / "master.key"));
-  const auto opened = Store::open({.data_dir = folder_.path()}, clock_);
+  const auto opened = Store::open(place_.store(), clock_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, model::Errc::conflict);
 }
@@ -119,9 +119,9 @@ TEST_F(KeyRotationTest, KeyOfAServiceManagerIsTakenAndNoneIsMade) {
   store_.reset();
   const TempFolder credentials;
   std::filesystem::rename(folder_.path() / "master.key", credentials.path() / "master.key");
-  auto opened = Store::open({.data_dir = folder_.path(),
-                             .master_key = credentials.path() / "master.key"},
-                            clock_);
+  auto settings = place_.store();
+  settings.master_key = credentials.path() / "master.key";
+  auto opened = Store::open(settings, clock_);
   ASSERT_TRUE(opened) << opened.error().message;
   store_ = *std::move(opened);
   expect_all_secrets();

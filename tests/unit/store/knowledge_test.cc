@@ -60,6 +60,11 @@ class KnowledgeTest : public StoreTest {
       return {};
     }));
   }
+  // FTS5 keeps an index of its own beside the words, which could differ from them.
+  void check_index() {
+    if (place_.in_postgres()) return;
+    write("INSERT INTO knowledge_index (knowledge_index) VALUES ('integrity-check')");
+  }
   std::int64_t count(const std::string& sql) {
     std::int64_t counted = -1;
     EXPECT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
@@ -204,7 +209,7 @@ TEST_F(KnowledgeTest, TheIndexFollowsImports) {
   EXPECT_EQ(count("SELECT chunk_count FROM knowledge_vocabularies"), 4);
   EXPECT_EQ(count("SELECT term_count FROM knowledge_vocabularies"), 6);
   EXPECT_EQ(count("SELECT COUNT(*) FROM knowledge_unindexed"), 0);
-  write("INSERT INTO knowledge_index (knowledge_index) VALUES ('integrity-check')");
+  check_index();
 }
 
 TEST_F(KnowledgeTest, AnImportOfTheSameWritesNothingAnew) {
@@ -231,7 +236,7 @@ TEST_F(KnowledgeTest, TheIndexFollowsWhatIsDeletedChangedOrSwitchedOff) {
       "DELETE FROM knowledge_chunks; DELETE FROM knowledge_sources; DELETE FROM knowledge_stores");
   EXPECT_EQ(count("SELECT COUNT(*) FROM knowledge_terms"), 0);
   EXPECT_EQ(count("SELECT COUNT(*) FROM knowledge_vocabularies"), 0);
-  write("INSERT INTO knowledge_index (knowledge_index) VALUES ('integrity-check')");
+  check_index();
 }
 
 }  // namespace

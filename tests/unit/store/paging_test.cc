@@ -280,6 +280,7 @@ TEST_F(PagingTest, CursorsEndAndBelongToTheirList) {
 // Deep pages cost what the first does: SQLite has to find the place in an index and to read on from
 // there, without going through the list and without sorting.
 TEST_F(PagingTest, ByIdAndOrderAnIndexLeadsToThePage) {
+  if (place_.in_postgres()) GTEST_SKIP() << "reads SQLite's plan";
   const auto plan_of = [&](const PagedList& list, const SortKey& key, Side side) {
     const auto keys = plan_sort(list, {key});
     const Bound bound{side,

@@ -156,6 +156,7 @@ TEST_F(UserDataTest, WhatIsLargeComesInSeveralPages) {
 }
 
 TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
+  if (place_.in_postgres()) GTEST_SKIP() << "a server's files are not ours to look at";
   for (const char* session : {"s1", "s2"}) {
     ASSERT_EQ(commit(everything(key("ann-who-leaves", 0, session), "MARKOFANN", 1'200)),
               Outcome::committed);

@@ -1,0 +1,140 @@
+// Search in knowledge by SQLite's FTS5. The index holds words that were folded here, so that it
+// works alike for all languages; migration 008 says how it is kept in step.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "store/knowledge_index.h"
+#include "store/knowledge_words.h"
+#include "store/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+constexpr std::int64_t chunks_a_page = 500;
+
+// The question as an expression of FTS5. Any part of it makes a hit; the rank says how good it is.
+// Empty: the question has no words.
+std::string match_of(const std::string& prefix, std::string_view question) {
+  std::string match;
+  for (const auto& part : question_parts(question)) {
+    if (!match.empty()) match += " OR ";
+    match += '"' + prefix + part.term;
+    if (part.kind == QuestionPart::Kind::pair) match += ' ' + prefix + part.second;
+    match += '"';
+    if (part.kind == QuestionPart::Kind::beginning) match += '*';
+  }
+  return match;
+}
+
+class SqliteKnowledgeSearch final : public KnowledgeSearch {
+ public:
+  explicit SqliteKnowledgeSearch(Database& database) : database_(database) {}
+
+  Result<std::vector<KnowledgeHit>> search(const std::string& project_id,
+                                           const model::KnowledgeQuery& query) const override {
+    using Hits = std::vector<KnowledgeHit>;
+    return read(database_, [&](Connection& connection) -> Result<Hits> {
+      const auto store = connection.value<std::string>(
+          "SELECT id FROM knowledge_stores WHERE project_id = :p AND name = :n", project_id,
+          query.store);
+      if (!store) return fail(Errc::not_found, "there is no such knowledge store");
+      const auto vocabulary = connection.row<std::int64_t, std::int64_t, std::int64_t>(
+          "SELECT n, chunk_count, term_count FROM knowledge_vocabularies WHERE store_id = :s",
+          *store);
+      if (!vocabulary) return Hits{};  // nothing was ever in it
+      const auto [number, chunks, terms] = *vocabulary;
+      const std::string match = match_of(std::to_string(number) + '_', query.text);
+      if (match.empty()) return Hits{};
+      return ranked(connection, query, match, chunks, terms);
+    });
+  }
+
+ private:
+  static std::vector<KnowledgeHit> ranked(Connection& connection,
+                                          const model::KnowledgeQuery& query,
+                                          const std::string& match, std::int64_t chunks,
+                                          std::int64_t terms) {
+    // A name that is no UTF-8 is none of a source.
+    constexpr auto replace = nlohmann::json::error_handler_t::replace;
+    std::vector<KnowledgeHit> hits;
+    connection.rows<std::string, std::string, std::string, std::string, std::int64_t>(
+        [&](std::string id, std::string source, std::string chunk, std::string data,
+            std::int64_t score) {
+          hits.push_back(
+              {std::move(id), std::move(source), std::move(chunk), std::move(data), score});
+        },
+        "SELECT k.id, c.name, k.text, k.data, knowledge_rank(knowledge_index, :n, :t) AS score"
+        " FROM knowledge_index JOIN knowledge_terms w ON w.n = knowledge_index.rowid"
+        " JOIN knowledge_chunks k ON k.id = w.chunk_id"
+        " JOIN knowledge_sources c ON c.id = k.source_id"
+        " WHERE knowledge_index MATCH :q AND k.disabled = 0"
+        " AND (:a = 1 OR c.name IN (SELECT value FROM json_each(:s)))"
+        " ORDER BY score DESC, c.n, k.n LIMIT :l",
+        chunks, terms, match, query.sources.empty(),
+        nlohmann::json(query.sources).dump(-1, ' ', false, replace),
+        static_cast<std::int64_t>(query.limit));
+    return hits;
+  }
+
+  Database& database_;
+};
+
+std::int64_t vocabulary_of(Connection& connection, const std::string& store) {
+  connection.run(
+      "INSERT INTO knowledge_vocabularies (store_id) VALUES (:s) ON CONFLICT (store_id) DO NOTHING",
+      store);
+  return *connection.value<std::int64_t>("SELECT n FROM knowledge_vocabularies WHERE store_id = :s",
+                                         store);
+}
+
+void index_chunk(Connection& connection, const std::string& chunk, const std::string& store,
+                 const std::string& content) {
+  const std::int64_t vocabulary = vocabulary_of(connection, store);
+  const std::string prefix = std::to_string(vocabulary) + '_';
+  std::string terms;
+  const auto words = words_of_chunk(content);
+  for (const auto& word : words) {
+    if (!terms.empty()) terms += ' ';
+    terms += prefix + term_of(word.text);
+  }
+  connection.run(
+      "INSERT INTO knowledge_terms (chunk_id, vocabulary, term_count, terms)"
+      " VALUES (:c, :v, :n, :t)",
+      chunk, vocabulary, words.size(), terms);
+}
+
+}  // namespace
+
+std::unique_ptr<KnowledgeSearch> make_sqlite_knowledge_search(Database& database) {
+  return std::make_unique<SqliteKnowledgeSearch>(database);
+}
+
+void index_knowledge_in_sqlite(Connection& connection) {
+  struct New {
+    std::string chunk, store, content;
+  };
+  while (true) {
+    std::vector<New> page;
+    connection.rows<std::string, std::string, std::string>(
+        [&](std::string chunk, std::string store, std::string content) {
+          page.push_back({std::move(chunk), std::move(store), std::move(content)});
+        },
+        "SELECT k.id, c.store_id, k.text FROM knowledge_unindexed u"
+        " JOIN knowledge_chunks k ON k.id = u.chunk_id"
+        " JOIN knowledge_sources c ON c.id = k.source_id LIMIT :l",
+        chunks_a_page);
+    if (page.empty()) return;
+    for (const auto& one : page) {
+      index_chunk(connection, one.chunk, one.store, one.content);
+      connection.run("DELETE FROM knowledge_unindexed WHERE chunk_id = :c", one.chunk);
+    }
+  }
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+
+#include "store/postgres_settings.h"
+#include "store/sql.h"
+
+// SQL over PostgreSQL 15, by libpq in pipeline mode: statements whose outcome nobody asks for leave
+// together with the next one that answers. For database.cc and tests.
+//
+// Texts may hold any character, which PostgreSQL's can't: NUL is stored as \x01\x01 and \x01 as
+// \x01\x02, which keeps the order of texts. The schema compares by code points.
+namespace conversed::store {
+
+// Opens a connection, which makes a new session by itself where the old one broke outside a
+// transaction. Writers of one schema take turns, in however many processes. Throws SqlError.
+[[nodiscard]] std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings,
+                                                        Connection::Role role);
+
+}  // namespace conversed::store

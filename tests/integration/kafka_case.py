@@ -1,0 +1,91 @@
+"""What the tests of a daemon on Kafka share: a broker of their own, and counting of effects."""
+
+import http.client
+import sys
+import unittest
+
+from case import DaemonCase
+from kafka import SKIPPED, Broker, Unavailable
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - name: Echo
+    nodes:
+      - say: "{{input.text}}"
+  - name: Lookup
+    nodes:
+      - httpRequest: {method: POST, url: "UPSTREAM/orders", body: {id: "{{input.text}}"}, storeIn: context.order,
+                      timeout: 60s}
+      - say: "{{input.text}}: {{context.order.state}}"
+endpoints:
+  - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+  - {name: lookup, flow: Lookup}
+"""
+NO_ANSWER = (OSError, http.client.HTTPException)
+
+
+class KafkaCase(DaemonCase):
+    bundle = BUNDLE
+    store_settings = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.broker = cls.make_broker()
+        cls.addClassCleanup(cls.broker.close)
+        cls.broker.start()
+        cls.settings = cls.kafka_settings(cls.broker.address) + cls.store_settings
+        super().setUpClass()
+
+    @classmethod
+    def make_broker(cls):
+        return Broker()
+
+    @staticmethod
+    def kafka_settings(address, properties=()):
+        return (f"queue: {{driver: kafka, kafka: {{bootstrap_servers: [{address}], delivery_timeout: 4s, "
+                f"properties: [{', '.join(properties)}]}}}}\n")
+
+    def ready(self, daemon=None):
+        daemon = daemon or self.daemon
+        return daemon.get_status(daemon.ports["admin"], "/readyz") == 200
+
+    def wait_ready(self, wanted):
+        while self.ready() != wanted:
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+
+    def assert_once_and_in_order(self, session, accepted, maybe=()):
+        """All that was accepted is there once, in its order; of the rest at most what may be."""
+        self.daemon.wait_idle()
+        texts = self.texts("echo", session)
+        self.assertEqual(len(texts), len(set(texts)), "doubled")
+        self.assertEqual([text for text in texts if text in accepted], list(accepted))
+        self.assertLessEqual(set(texts), set(accepted) | set(maybe))
+
+    def inject_until_it_ends(self, session, accepted, maybe, enough):
+        """Injects one after the other; sets `enough` after some. Ends when there is no answer."""
+        connection = self.daemon.connect()
+        for number in range(100_000):
+            text = str(number)
+            try:
+                status, _, _ = self.inject("echo", session, connection=connection, text=text)
+            except NO_ANSWER:
+                maybe.append(text)
+                return
+            (accepted if status == 200 else maybe).append(text)
+            if number == 100:
+                enough.set()
+
+
+def skip(missing):
+    print(f"SKIPPED: {missing}", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def main():
+    try:
+        Broker().close()
+    except Unavailable as missing:
+        skip(f"no Kafka to test against: {missing} (tests/tools/fetch kafka)")
+    unittest.main()

@@ -1,0 +1,146 @@
+"""A daemon whose log is Kafka and whose store is PostgreSQL: what is accepted has its effects once, whatever is killed."""
+
+import concurrent.futures
+import pathlib
+import shutil
+import signal
+import threading
+
+from case import BIN, CONNECTION_TOKEN, SECRET
+from kafka_case import KafkaCase, main, skip
+
+import postgres  # case.py says where
+from daemon_process import Daemon
+
+
+class PostgresCase(KafkaCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+        cls.store_settings = f"store: {{driver: postgres, postgres: {{url: '{cls.server.url}'}}}}\n"
+        super().setUpClass()
+
+    def inject_in_background(self, pool, sessions):
+        """Injects into all at once; their results, once each has enough."""
+        results = {session: ([], []) for session in sessions}
+        events = [threading.Event() for _ in sessions]
+        work = [pool.submit(self.inject_until_it_ends, session, *results[session], enough)
+                for session, enough in zip(sessions, events)]
+        for enough in events:
+            self.assertTrue(enough.wait(120))
+        return results, work
+
+
+class TheMainJob(PostgresCase):
+    def test_an_inject_runs_through_the_flow_to_the_webhook(self):
+        self.assertEqual(self.inject("echo", "main", text="hello")[0], 200)
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == "hello" for _, _, body in all), 60))
+        self.assertEqual(self.say("echo", "main", "again")[1]["text"], "again")
+        self.assertEqual(self.texts("echo", "main"), ["hello", "again"])
+
+    def test_a_call_comes_back_through_the_log(self):
+        self.assertEqual(self.say("lookup", "call", "a")[1]["text"], "a: shipped")
+
+    def test_the_store_is_in_the_database_alone(self):
+        self.assertEqual(self.say("echo", "where", "here")[1]["text"], "here")
+        self.assertFalse((pathlib.Path(self.folder.name) / "data" / "store.db").exists())
+        self.assertEqual(self.server.run_sql("SELECT count(*) FROM outputs WHERE text = 'here'"), "1")
+
+    def test_a_clean_stop_leaves_nothing(self):
+        for number in range(50):
+            self.assertEqual(self.inject("echo", "clean", text=str(number))[0], 200)
+        self.assertEqual(self.daemon.terminate(), 0)
+        self.assertTrue(self.daemon.start())
+        self.assert_once_and_in_order("clean", [str(number) for number in range(50)])
+
+    def test_a_change_in_the_database_is_seen_without_a_restart(self):
+        key = self.daemon.ctl("apikey", "create", "--name", "brief")["key"]
+        headers = {"X-API-Key": key}
+        self.assertEqual(self.inject("echo", "keys", headers, text="a")[0], 200)
+        self.server.run_sql("DELETE FROM api_keys WHERE name = 'brief'")
+        while self.inject("echo", "keys", headers, text="b")[0] != 401:
+            self.assertFalse(self.daemon.wait_end(0.01), "the daemon ended")
+
+
+class Kills(PostgresCase):
+    def test_nothing_is_lost_or_doubled_when_the_daemon_is_killed(self):
+        for round in range(3):
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                results, work = self.inject_in_background(pool, [f"killed {round}.{number}" for number in range(4)])
+                self.daemon.kill()
+                for each in work:
+                    each.result()
+            self.assertTrue(self.daemon.start())
+            for session, (accepted, maybe) in results.items():
+                self.assert_once_and_in_order(session, accepted, maybe)
+
+    def test_nothing_is_lost_or_doubled_when_the_database_is_killed(self):
+        accepted, maybe = [], []
+        for round in range(3):
+            self.assertEqual(self.inject("echo", "database", text=f"before {round}")[0], 200)
+            accepted.append(f"before {round}")
+            self.server.kill()
+            number = 0
+            while self.ready() or not number:  # until it has noticed
+                text = f"down {round}.{number}"
+                status, _, _ = self.inject("echo", "database", text=text)
+                (accepted if status == 200 else maybe).append(text)
+                number += 1
+            self.server.start()
+            self.wait_ready(True)
+        self.assertEqual(self.inject("echo", "database", text="after")[0], 200)
+        self.assert_once_and_in_order("database", [*accepted, "after"], maybe)
+
+    def test_a_database_that_hangs_makes_it_not_ready_and_heals(self):
+        self.assertEqual(self.inject("echo", "hanging", text="before")[0], 200)
+        self.daemon.wait_idle()
+        pids = [int(pid) for pid in self.server.run_sql(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'conversed'").split()]
+        for pid in pids:
+            self.server.signal_backend(pid, signal.SIGSTOP)
+        try:
+            status, _, _ = self.inject("echo", "hanging", text="during")
+            self.wait_ready(False)
+        finally:
+            for pid in pids:
+                self.server.signal_backend(pid, signal.SIGCONT)
+        self.wait_ready(True)
+        self.assert_once_and_in_order("hanging", ["before", "during"] if status == 200 else ["before"], ["during"])
+
+
+class Takeover(PostgresCase):
+    def test_another_daemon_waits_outside_until_the_first_is_gone(self):
+        folder = pathlib.Path(self.folder.name) / "second"
+        second = Daemon(BIN, folder, self.settings, environment={
+            "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+        self.addCleanup(second.kill)
+        (folder / "data").mkdir()
+        shutil.copy(pathlib.Path(self.folder.name) / "data" / "master.key", folder / "data" / "master.key")
+        self.assertFalse(second.start(), "two at once")
+        self.assertIn("another daemon uses the store", second.log_path.read_text())
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results, work = self.inject_in_background(pool, [f"taken {number}" for number in range(4)])
+            self.daemon.kill()
+            for each in work:
+                each.result()
+        first = self.daemon
+        try:
+            while not second.start():  # until the server knows that the first is gone
+                self.assertIn("another daemon uses the store", second.log_path.read_text())
+            type(self).daemon = second
+            for session, (accepted, maybe) in results.items():
+                self.assert_once_and_in_order(session, accepted, maybe)
+            self.assertEqual(self.say("echo", "taken 0", "still here")[1]["text"], "still here")
+        finally:
+            type(self).daemon = first
+
+
+if __name__ == "__main__":
+    try:
+        postgres.Server().close()
+    except postgres.Unavailable as missing:
+        skip(f"no PostgreSQL to test against: {missing} (package postgresql)")
+    main()

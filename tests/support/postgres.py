@@ -1,0 +1,137 @@
+"""Runs a PostgreSQL server for tests: on a Unix socket, its data in a temporary folder, and never as root.
+
+As a program: postgres.py COMMAND... runs the command with CONVERSED_TEST_POSTGRES=URL of a server of its own, and ends
+with the command's exit code; 77 where PostgreSQL can't be had.
+"""
+
+import os
+import pathlib
+import pwd
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+SKIPPED = 77
+SUPERUSER = "conversed"
+
+
+class Unavailable(Exception):
+    """This machine has no PostgreSQL, or no user to run it as."""
+
+
+class Failed(Exception):
+    """The server did not come up."""
+
+
+def newest_programs():
+    """The folder of the newest server's programs, as Debian has them; else what is in the path."""
+    folders = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda each: int(each.parts[-3]))
+    if folders:
+        return folders[-1].parent
+    found = shutil.which("initdb")
+    if not found:
+        raise Unavailable("there is no initdb")
+    return pathlib.Path(found).resolve().parent
+
+
+def account():
+    """Whom to run the server as, where we are root; PostgreSQL refuses that."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise Unavailable("there is no user but root to run it as")
+
+
+class Server:
+    """One server; may be killed and started again with the same data and address."""
+
+    def __init__(self):
+        self.programs = newest_programs()
+        self.account = account()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conversed-postgres-"))
+        self.process = None
+        if self.account:
+            os.chown(self.folder, self.account.pw_uid, self.account.pw_gid)
+        # A cluster of its own has nobody to be kept out: the folder is its owner's alone.
+        done = subprocess.run(
+            [self.programs / "initdb", "-D", self.folder / "data", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8",
+             "--locale=C.UTF-8", "--no-sync"], capture_output=True, text=True, cwd=self.folder, **self.identity())
+        if done.returncode != 0:
+            self.close()
+            raise Failed(done.stdout + done.stderr)
+        self.url = f"postgresql://{SUPERUSER}@/postgres?host={urllib.parse.quote(str(self.folder), safe='')}"
+
+    def identity(self):
+        if not self.account:
+            return {}
+        return {"user": self.account.pw_uid, "group": self.account.pw_gid, "extra_groups": []}
+
+    def start(self, timeout=60):
+        """Starts it and waits until it takes connections."""
+        log = open(self.folder / "server.log", "ab")
+        with log:
+            self.process = subprocess.Popen(
+                [self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder, "-c", "listen_addresses=",
+                 "-c", "fsync=off", "-c", "max_connections=200"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **self.identity())
+        ended = os.pidfd_open(self.process.pid)
+        deadline = time.monotonic() + timeout
+        try:
+            while subprocess.run([self.programs / "pg_isready", "-q", "-h", self.folder]).returncode != 0:
+                if select.select([ended], [], [], 0.05)[0] or time.monotonic() > deadline:
+                    raise Failed((self.folder / "server.log").read_text()[-4000:])
+        finally:
+            os.close(ended)
+        return self
+
+    def run_sql(self, sql):
+        done = subprocess.run([self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failed(done.stderr)
+        return done.stdout.strip()
+
+    def signal_backend(self, pid, number):
+        """To one session's process, which may be gone by now."""
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+    def kill(self):
+        """At once and without a shutdown, as a crash does; its data stay."""
+        if self.process:
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGQUIT)
+            self.process.wait()
+            self.process = None
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main(arguments):
+    try:
+        server = Server()
+    except Unavailable as missing:
+        print(f"SKIPPED: no PostgreSQL to test against: {missing} (package postgresql)", file=sys.stderr)
+        return SKIPPED
+    try:
+        server.start()
+        return subprocess.run(arguments, env={**os.environ, "CONVERSED_TEST_POSTGRES": server.url}).returncode
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

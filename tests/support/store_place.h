@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "store/database.h"
+#include "store/model/ids.h"
+#include "store/postgres.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+#include "tests/support/temp_folder.h"
+
+namespace conversed::tests {
+
+// Where a test's store is: in a folder of its own and, where CONVERSED_TEST_POSTGRES names a server
+// (tests/support/postgres.py starts one), in a schema of its own there. So one test serves both
+// databases, in two runs.
+class StorePlace {
+ public:
+  // Throws store::SqlError if the server can't be used.
+  StorePlace() {
+    const char* server = std::getenv("CONVERSED_TEST_POSTGRES");
+    if (server == nullptr) return;
+    const std::string schema = "test_" + model::new_id();
+    store::open_postgres({.url = server}, store::Connection::Role::writer)
+        ->script("CREATE SCHEMA " + schema);
+    postgres_ = {.url = std::string(server) + "&options=-csearch_path%3D" + schema};
+  }
+
+  [[nodiscard]] bool in_postgres() const { return postgres_.has_value(); }
+  [[nodiscard]] const TempFolder& folder() const { return folder_; }
+  [[nodiscard]] const std::optional<store::PostgresSettings>& postgres() const { return postgres_; }
+
+  [[nodiscard]] store::StoreSettings store() const {
+    return {.data_dir = folder_.path(), .postgres = postgres_};
+  }
+  [[nodiscard]] store::DatabaseSettings database() const {
+    return {.file = folder_ / "store.db", .postgres = postgres_};
+  }
+  // One whose statements wait for another writer for a moment only.
+  [[nodiscard]] store::DatabaseSettings hasty_database() const {
+    auto hasty = database();
+    hasty.busy_timeout = std::chrono::milliseconds(1);
+    if (hasty.postgres) hasty.postgres->turn_timeout = std::chrono::milliseconds(20);
+    return hasty;
+  }
+  // Another writer, who has nothing to do with the store's own.
+  [[nodiscard]] std::unique_ptr<store::Connection> another_writer() const {
+    return postgres_ ? store::open_postgres(*postgres_, store::Connection::Role::writer)
+                     : store::open_sqlite(folder_ / "store.db", store::Connection::Role::writer,
+                                          std::chrono::milliseconds(1));
+  }
+
+ private:
+  TempFolder folder_;
+  std::optional<store::PostgresSettings> postgres_;
+};
+
+}  // namespace conversed::tests

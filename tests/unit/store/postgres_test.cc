@@ -1,0 +1,270 @@
+// What is particular to PostgreSQL: sessions that break, several daemons, texts that it can't hold.
+#include "store/postgres.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "store/migrations/migrations.h"
+#include "store/postgres_watch.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+class PostgresTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(place_.in_postgres()) << "run by tests/support/postgres.py";
+    outside_ = place_.another_writer();
+  }
+
+  std::unique_ptr<Store> open(const StoreSettings& settings) {
+    auto opened = Store::open(settings, clock_);
+    EXPECT_TRUE(opened) << opened.error().message;
+    return opened ? *std::move(opened) : nullptr;
+  }
+  // Ends all sessions of the test's schema but the outside one.
+  void break_sessions() {
+    outside_->rows<int>([](int) {},
+                        "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END"
+                        " FROM pg_stat_activity a WHERE a.application_name = 'conversed'"
+                        " AND a.pid <> pg_backend_pid()");
+  }
+
+  const StorePlace place_;
+  ManualClock clock_;
+  std::unique_ptr<Connection> outside_;
+};
+
+TEST_F(PostgresTest, TextsHoldAnyCharacterInTheirOrder) {
+  auto store = open(place_.store());
+  const std::string nul("a\0b", 3);
+  const std::vector<std::string> texts{"a", nul, "a\x01", "a\x01\x01", "a\x01\x02", "a\x02", "aé"};
+  Connection& connection = *outside_;
+  for (const auto& text : texts) {
+    connection.run("INSERT INTO claims (id, created_at) VALUES (:i, 0)", text);
+  }
+  std::vector<std::string> read;
+  connection.rows<std::string>([&](std::string text) { read.push_back(std::move(text)); },
+                               "SELECT id FROM claims ORDER BY id");
+  EXPECT_EQ(read, texts);
+  EXPECT_TRUE(connection.value<std::string>("SELECT id FROM claims WHERE id = :i", nul));
+}
+
+TEST_F(PostgresTest, BadUtf8IsPoisonAndNothingElseIs) {
+  auto store = open(place_.store());
+  auto bad = turn(key_of("ann"), 0, 1);
+  bad.outputs.front().text = "\xff";
+  EXPECT_EQ(commit(store->committer(), std::move(bad)), Outcome::poison);
+  EXPECT_EQ(commit(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
+}
+
+// Columns by table, as a test of the two folders of migrations against each other.
+using Columns = std::map<std::string, std::set<std::string>>;
+
+TEST_F(PostgresTest, SchemaIsThatOfSqlite) {
+  auto store = open(place_.store());
+  Columns in_postgres;
+  outside_->rows<std::string, std::string>(
+      [&](const std::string& table, std::string column) {
+        in_postgres[table].insert(std::move(column));
+      },
+      "SELECT table_name, column_name FROM information_schema.columns"
+      " WHERE table_schema = current_schema()");
+  const TempFolder folder;
+  auto sqlite = Database::open({.file = folder / "store.db"});
+  ASSERT_TRUE(sqlite);
+  Columns in_sqlite;
+  (*sqlite)->writer().rows<std::string, std::string>(
+      [&](const std::string& table, std::string column) {
+        in_sqlite[table].insert(std::move(column));
+      },
+      "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c"
+      " WHERE m.type = 'table' AND m.name NOT LIKE 'knowledge_index%'");  // FTS5's own
+  EXPECT_EQ(in_postgres, in_sqlite);
+  ASSERT_EQ(postgres_steps().size(), sqlite_steps().size());
+  for (std::size_t i = 0; i < postgres_steps().size(); ++i) {
+    EXPECT_EQ(postgres_steps()[i].version, sqlite_steps()[i].version);
+    EXPECT_EQ(postgres_steps()[i].min_reader, sqlite_steps()[i].min_reader);
+  }
+}
+
+TEST_F(PostgresTest, ReaderWhoseSessionBrokeReadsAllTheSame) {
+  auto store = open(place_.store());
+  ASSERT_EQ(commit(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
+  break_sessions();
+  const auto session = store->sessions().load(key_of("ann"));
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ((*session)->version, 1);
+}
+
+TEST_F(PostgresTest, WriterWhoseSessionBrokeGoesOnAndLosesNothing) {
+  auto store = open(place_.store());
+  for (int i = 0; i < 20; ++i) {
+    break_sessions();
+    EXPECT_EQ(commit(store->committer(), turn(key_of("ann"), i, i)), Outcome::committed);
+  }
+  EXPECT_EQ((*store->sessions().load(key_of("ann")))->version, 20);
+  EXPECT_EQ(store->outbox().outputs(key_of("ann"), 0, 100)->size(), 20U);
+}
+
+TEST_F(PostgresTest, CommitWhoseSessionBreaksIsFoundOutAndDoneOnce) {
+  auto store = open(place_.store());
+  // A deferred trigger runs inside COMMIT. Numbers of a sequence stay taken, whatever is undone.
+  outside_->script(
+      "CREATE SEQUENCE commits;"
+      "CREATE FUNCTION break_first() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN"
+      " IF nextval('commits') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;"
+      " RETURN NULL; END $$;"
+      "CREATE CONSTRAINT TRIGGER break_first AFTER INSERT OR UPDATE ON meta"
+      " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION break_first();");
+  int runs = 0;
+  const auto written = store->committer().write_and_wait(
+      [&](Writer& writer) -> model::Result<void> {
+        ++runs;
+        writer.connection().run(
+            "INSERT INTO meta (name, value) VALUES ('count', 1)"
+            " ON CONFLICT (name) DO UPDATE SET value = meta.value + 1");
+        return {};
+      },
+      Committer::Patience::until_it_works);
+  EXPECT_TRUE(written);
+  EXPECT_EQ(runs, 2) << "its COMMIT had to be tried again";
+  EXPECT_EQ(outside_->value<int>("SELECT value FROM meta WHERE name = 'count'"), 1);
+}
+
+TEST_F(PostgresTest, ManyTurnsCostAFewRoundTrips) {
+  auto database = Database::open(place_.database());
+  ASSERT_TRUE(database);
+  Committer committer(**database, clock_);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int left = 200;
+  for (int i = 0; i < 200; ++i) {
+    committer.submit(turn(key_of("user" + std::to_string(i)), 0, i), [&](Outcome outcome) {
+      EXPECT_EQ(outcome, Outcome::committed);
+      const std::lock_guard lock(mutex);
+      --left;
+      changed.notify_all();
+    });
+  }
+  const auto before = (*database)->writer().round_trips();
+  committer.start();
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return left == 0; });
+  committer.stop();
+  EXPECT_LE((*database)->writer().round_trips() - before, 4U);
+}
+
+TEST_F(PostgresTest, OfTwoDaemonsOneWinsEachVersion) {
+  auto first = open(place_.store());
+  auto second = open(place_.store());
+  constexpr int rounds = 50;
+  int committed = 0;
+  for (int i = 0; i < rounds; ++i) {
+    std::promise<Outcome> one;
+    std::promise<Outcome> other;
+    first->committer().submit(turn(key_of("ann"), i, i),
+                              [&](Outcome outcome) { one.set_value(outcome); });
+    second->committer().submit(turn(key_of("ann"), i, i),
+                               [&](Outcome outcome) { other.set_value(outcome); });
+    committed += one.get_future().get() == Outcome::committed ? 1 : 0;
+    committed += other.get_future().get() == Outcome::committed ? 1 : 0;
+  }
+  EXPECT_EQ(committed, rounds);
+  EXPECT_EQ((*second->sessions().load(key_of("ann")))->version, rounds);
+}
+
+TEST_F(PostgresTest, DaemonsThatStartTogetherMakeOneSchema) {
+  constexpr int daemons = 4;
+  std::vector<std::thread> threads;
+  std::atomic<int> opened = 0;
+  for (int i = 0; i < daemons; ++i) {
+    threads.emplace_back([&] {
+      if (Database::open(place_.database())) ++opened;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(opened, daemons);
+  EXPECT_EQ(outside_->value<int>("SELECT COUNT(*) FROM schema_version"),
+            static_cast<int>(postgres_steps().size()));
+}
+
+TEST_F(PostgresTest, WhoHasToBeAloneIsUntilItsSessionEnds) {
+  auto settings = place_.store();
+  settings.postgres->alone = true;
+  auto first = open(settings);
+  const auto refused = Store::open(settings, clock_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("another daemon uses the store"), std::string::npos)
+      << refused.error().message;
+  // Its place is its own again where its session broke.
+  break_sessions();
+  EXPECT_EQ(commit(first->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
+  EXPECT_FALSE(Store::open(settings, clock_));
+  first.reset();
+  EXPECT_TRUE(Store::open(settings, clock_));
+}
+
+TEST_F(PostgresTest, AnotherMasterKeyIsRefused) {
+  auto first = open(place_.store());
+  const TempFolder elsewhere;
+  auto settings = place_.store();
+  settings.data_dir = elsewhere.path();
+  EXPECT_EQ(Store::open(settings, clock_).error().code, model::Errc::not_found)
+      << "no new key hides that the right one is missing";
+  ASSERT_TRUE(Sealer::create_key_file(elsewhere / "master.key"));
+  EXPECT_EQ(Store::open(settings, clock_).error().code, model::Errc::conflict);
+  std::filesystem::copy_file(place_.folder() / "master.key", elsewhere / "master.key",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(Store::open(settings, clock_));
+}
+
+TEST_F(PostgresTest, ErrorsDoNotTellTheUrl) {
+  for (const char* url : {"postgresql://user:hunter2@localhost:1/none", "postgresql://[hunter2"}) {
+    const auto refused = Database::open({.postgres = PostgresSettings{.url = url}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, model::Errc::unavailable);
+    EXPECT_EQ(refused.error().message.find("hunter2"), std::string::npos)
+        << refused.error().message;
+  }
+}
+
+TEST_F(PostgresTest, WatchHearsOfChangesAlsoAfterItsSessionBroke) {
+  auto store = open(place_.store());
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::multiset<std::string> heard;
+  PostgresWatch watch(*place_.postgres(), [&](std::string_view topic) {
+    const std::lock_guard lock(mutex);
+    heard.emplace(topic);
+    changed.notify_all();
+  });
+  ASSERT_TRUE(watch.start());
+  const auto wait_for = [&](const std::string& topic, std::size_t times) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return heard.count(topic) >= times; });
+  };
+  wait_for("", 1);
+  ASSERT_TRUE(store->accounts().create_first_organisation(
+      "Shop", {.email = "ann@example.com", .name = "Ann"}));
+  wait_for("people", 1);
+  break_sessions();
+  wait_for("", 2);
+}
+
+TEST_F(PostgresTest, CachesOfOneDaemonAreStaleAfterTheWriteOfAnother) {
+  auto first = open(place_.store());
+  auto second = open(place_.store());
+  const auto before = second->accounts().generation();
+  ASSERT_TRUE(first->accounts().create_first_organisation(
+      "Shop", {.email = "ann@example.com", .name = "Ann"}));
+  while (second->accounts().generation() == before) {
+    ASSERT_TRUE(second->accounts().organisations());  // each time a round trip to the server
+  }
+}
+
+}  // namespace
+}  // namespace conversed::store
