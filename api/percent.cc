@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "store/text/utf8.h"
+
 namespace conversed::api {
 namespace {
 
@@ -32,28 +34,8 @@ std::optional<std::string> decode(std::string_view text, bool plus_is_space) {
     all_ascii = all_ascii && static_cast<unsigned char>(c) < 0x80;
     decoded.push_back(c);
   }
-  if (!all_ascii && !is_utf8(decoded)) return std::nullopt;
+  if (!all_ascii && !text::is_utf8(decoded)) return std::nullopt;
   return decoded;
-}
-
-// The length of the UTF-8 sequence that `first` begins and the range its second byte must be in; 0
-// if no sequence begins with it (Unicode, table 3-7).
-struct Sequence {
-  std::size_t length = 0;
-  std::uint8_t low = 0x80;
-  std::uint8_t high = 0xBF;
-};
-
-Sequence sequence_of(std::uint8_t first) {
-  if (first < 0x80) return {1};
-  if (first >= 0xC2 && first <= 0xDF) return {2};
-  if (first == 0xE0) return {3, 0xA0, 0xBF};
-  if (first == 0xED) return {3, 0x80, 0x9F};
-  if (first >= 0xE1 && first <= 0xEF) return {3};
-  if (first == 0xF0) return {4, 0x90, 0xBF};
-  if (first >= 0xF1 && first <= 0xF3) return {4};
-  if (first == 0xF4) return {4, 0x80, 0x8F};
-  return {0};
 }
 
 }  // namespace
@@ -77,19 +59,6 @@ std::optional<HeaderList> parse_query(std::string_view text) {
     pairs.emplace_back(std::move(*name), std::move(*value));
   }
   return pairs;
-}
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto [length, low, high] = sequence_of(static_cast<std::uint8_t>(text[i]));
-    if (length == 0 || text.size() - i < length) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto byte = static_cast<std::uint8_t>(text[i + k]);
-      if (byte < (k == 1 ? low : 0x80) || byte > (k == 1 ? high : 0xBF)) return false;
-    }
-    i += length;
-  }
-  return true;
 }
 
 std::string percent_encode(std::string_view text) {

@@ -19,7 +19,4 @@ namespace conversed::api {
 // Encodes all but the unreserved characters, so that the text fits any part of a URL.
 [[nodiscard]] std::string percent_encode(std::string_view text);
 
-// Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
-[[nodiscard]] bool is_utf8(std::string_view text);
-
 }  // namespace conversed::api

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "config/values.h"
+#include "store/text/utf8.h"
 
 namespace conversed::config {
 namespace {
@@ -161,7 +162,7 @@ YamlDocument parse_yaml(const std::string& text, const std::string& name) {
         {.file = name, .line = line, .column = column, .path = "", .message = std::move(message)});
   };
   // yaml-cpp replaces bad bytes in silence, and guesses UTF-16 and UTF-32 from NULs.
-  if (!is_utf8(text) || text.find('\0') != std::string::npos) {
+  if (!text::is_utf8(text) || text.find('\0') != std::string::npos) {
     refuse(0, 0, "is not UTF-8 text");
     return document;
   }

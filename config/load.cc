@@ -13,6 +13,7 @@
 #include "config/document.h"
 #include "config/keys.h"
 #include "config/values.h"
+#include "store/text/utf8.h"
 
 namespace conversed::config {
 namespace {
@@ -265,7 +266,7 @@ void Loader::take_variable(const std::string& name, const std::string& value) {
   std::vector<std::string> candidates;
   for (const Key& key : keys()) {
     if (key.variable() == name) {
-      if (!is_utf8(value)) {
+      if (!text::is_utf8(value)) {
         bad_.insert(key.path);
         return problem(place, "is not UTF-8 text");
       }
@@ -278,7 +279,7 @@ void Loader::take_variable(const std::string& name, const std::string& value) {
     if (name == reserved || (reserved.ends_with('_') && name.starts_with(reserved))) return;
   }
   Place shown = place;
-  if (!is_utf8(name) || in_quotes(name) != "\"" + name + "\"") shown.path = "CONVERSED_...";
+  if (!text::is_utf8(name) || in_quotes(name) != "\"" + name + "\"") shown.path = "CONVERSED_...";
   problem(shown, "is no setting" + did_you_mean(nearest(name, candidates)));
 }
 

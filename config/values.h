@@ -45,7 +45,4 @@ namespace conversed::config {
 // texts. Takes time and memory of the product of their lengths: give it keys, not files.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// Whether the bytes are well-formed UTF-8 (RFC 3629).
-[[nodiscard]] bool is_utf8(std::string_view text);
-
 }  // namespace conversed::config

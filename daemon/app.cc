@@ -88,6 +88,7 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   pump_settings.report = [](const queue::Error& error) {
     log::error("log can't be read; trying again", {{"error", error.message}});
   };
+  pump_settings.broken = [this](const queue::Error& error) { die(error); };
   if (auto drained = drain_inboxes(); !drained) return fail(drained.error());
   auto started = queue::Pump::start(pump_settings, *log, *lanes);
   if (!started) return fail(started.error());

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <utility>
 
+#include "store/text/utf8.h"
+
 namespace conversed::daemon::log {
 namespace {
 
@@ -54,30 +56,6 @@ constexpr std::string_view level_name(Level level) {
   return "error";
 }
 
-// The length of the well-formed UTF-8 sequence at `at` (Unicode, table 3-7), or 0.
-std::size_t sequence_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return follows(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const unsigned low = lead == 0xe0 ? 0xa0 : 0x80;
-    const unsigned high = lead == 0xed ? 0x9f : 0xbf;
-    return follows(1, low, high) && follows(2) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const unsigned low = lead == 0xf0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xf4 ? 0x8f : 0xbf;
-    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 void append_control(std::string& line, unsigned char byte) {
   constexpr std::string_view digits = "0123456789abcdef";
   line += "\\u00";
@@ -88,7 +66,7 @@ void append_control(std::string& line, unsigned char byte) {
 // As the inside of a JSON string.
 void append_escaped(std::string& line, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const auto length = sequence_length(text, at);
+    const auto length = text::sequence_length(text, at);
     if (length == 0) {
       line += "\xef\xbf\xbd";
       ++at;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "store/text/utf8.h"
+
 namespace conversed::flows {
 namespace {
 
@@ -14,34 +16,11 @@ tl::unexpected<Problems> refuse(std::string_view file, Place place, std::string 
   return tl::unexpected<Problems>({{std::string(file), place, "", std::move(message)}});
 }
 
-// The length of the UTF-8 sequence at the front of `text`, 0 if there is none (Unicode 15, table
-// 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const std::uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;
-    if (lead == 0xED && byte(1) > 0x9F) return 0;
-    return continues(1) && continues(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    if (lead == 0xF0 && byte(1) < 0x90) return 0;
-    if (lead == 0xF4 && byte(1) > 0x8F) return 0;
-    return continues(1) && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 // What both readers rely on. yaml-cpp would replace bad bytes, and takes U+0004 for the end.
 tl::expected<void, Problems> check_characters(std::string_view text, std::string_view file) {
   Place place{1, 1};
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = text::sequence_length(text, 0);
     if (length == 0) return refuse(file, place, "the file is no valid UTF-8 from here on");
     const auto first = static_cast<std::uint8_t>(text.front());
     if ((first < 0x20 && first != '\t' && first != '\n' && first != '\r') || first == 0x7F) {
@@ -67,15 +46,6 @@ bool ends_with_json(std::string_view name) {
 }
 
 }  // namespace
-
-bool is_utf8(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t length = sequence_length(bytes);
-    if (length == 0) return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
-}
 
 Checked<Located> read_source(std::string_view text, std::string_view file_name,
                              const LoadLimits& limits) {

@@ -10,9 +10,6 @@
 // From the text of a file to a Located value. What a text means as a bundle is the loader's affair.
 namespace conversed::flows {
 
-// Whether the bytes are UTF-8.
-[[nodiscard]] bool is_utf8(std::string_view bytes);
-
 // Chooses between the two readers below as load_bundle promises, after the checks that both need:
 // size, UTF-8, no control characters but tab and line ends. Thread-safe.
 [[nodiscard]] Checked<Located> read_source(std::string_view text, std::string_view file_name,

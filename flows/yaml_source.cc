@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "flows/source.h"
+#include "store/text/utf8.h"
 
 namespace conversed::flows {
 namespace {
@@ -154,7 +155,7 @@ class Handler final : public YAML::EventHandler {
     const Place place = place_of(mark);
     add_size(1, place);
     // The file is UTF-8; yaml-cpp makes a single byte of each of two escapes, which is none.
-    if (!is_utf8(value)) {
+    if (!text::is_utf8(value)) {
       throw Refusal{place, "the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0"};
     }
     if (expects_key() || tag == "!" || tag == std::string(core) + "str") {

@@ -105,6 +105,9 @@ class Pump::Impl final : public Listener {
   bool took(Result<std::vector<LogRecord>> records) {
     if (!records) {
       report(records.error());
+      if (records.error().code == Errc::conflict && settings_.broken) {
+        settings_.broken(records.error());
+      }
       return false;
     }
     if (records->empty()) return true;

@@ -18,6 +18,9 @@ struct PumpSettings {
   std::chrono::milliseconds revoke_wait{5'000};    // for runs of a partition about to be lost
   // Told of each error of the log; called on the pump's thread. Must not block. May be empty.
   std::function<void(const Error&)> report;
+  // Told, as well, of an error after which nothing can be read any more (`conflict`): somebody else
+  // has taken the consumer's place, or the log has gone back.
+  std::function<void(const Error&)> broken = {};
   // Where the pump's thread has a heartbeat; must outlive the pump. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };

@@ -89,6 +89,8 @@ void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
   // Without work nothing is done in this try, whatever an earlier one did.
   write.on_commit.clear();
   if (!write.work) return;
+  // What went before and is refused only now is not this work's fault.
+  connection.settle();
   connection.savepoint();
   Result<void>& result = write.result;
   Writer writer(connection, now);

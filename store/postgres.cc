@@ -369,7 +369,9 @@ void PostgresDriver::script(std::string_view sql) {
   need_session();
   try {
     if (PQexitPipelineMode(session_->handle()) == 0) throw connection_lost();
-    session_->script(sql, Clock::now() + script_limit);
+    // Its statements may take long, too: an index of a large table.
+    session_->script("SET LOCAL statement_timeout = 0; " + std::string(sql),
+                     Clock::now() + script_limit);
   } catch (const SqlError& error) {
     if (error.uncertain() || PQenterPipelineMode(session_->handle()) == 0) drop_session();
     throw;

@@ -48,6 +48,11 @@ std::string settings_of_session(const PostgresSettings& settings, Connection::Ro
          "; SET default_transaction_isolation = 'read committed'"
          "; SET default_transaction_read_only = " +
          (role == Connection::Role::reader ? "on" : "off") +
+         // A machine that is gone must not keep the place of its daemon. Without effect on sockets
+         // of the same machine.
+         "; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2"
+         "; SET tcp_keepalives_count = 3; SET tcp_user_timeout = " +
+         limit +
          // Nothing is promised that the server has not flushed.
          "; SELECT set_config('synchronous_commit', 'on', false)"
          " WHERE current_setting('synchronous_commit') = 'off'";

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "api/percent.h"
+#include "store/text/utf8.h"
 
 namespace conversed::api {
 namespace {
@@ -50,7 +50,7 @@ void append_escaped_name(std::string& out, char32_t c) {
 }
 
 std::string utf8_only(std::string_view text) {
-  if (is_utf8(text)) return std::string(text);
+  if (text::is_utf8(text)) return std::string(text);
   std::string cleaned;
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x80) {

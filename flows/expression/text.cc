@@ -98,15 +98,6 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decode(text, at);
-    if (is_surrogate(point.code) || (point.code == replacement && point.bytes == 1)) return false;
-    at += point.bytes;
-  }
-  return true;
-}
-
 std::size_t unit_length(std::string_view text) {
   if (is_ascii(text)) return text.size();
   std::size_t units = 0;

@@ -16,11 +16,10 @@ namespace conversed::flows::expression {
 using conversed::text::append_code;
 using conversed::text::CodePoint;
 using conversed::text::decode;
+using conversed::text::is_utf8;
 
 [[nodiscard]] bool is_ascii(std::string_view text);
 
-// Whether all of it is UTF-8 (RFC 3629: no surrogates, nothing overlong).
-[[nodiscard]] bool is_utf8(std::string_view text);
 
 // The number of UTF-16 code units.
 [[nodiscard]] std::size_t unit_length(std::string_view text);

@@ -37,6 +37,21 @@ CodePoint decode(std::string_view text, std::size_t at) {
   return {replacement, 1};
 }
 
+std::size_t sequence_length(std::string_view text, std::size_t at) {
+  const auto [code, bytes] = decode(text, at);
+  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
+  return is_surrogate || (code == replacement && bytes == 1) ? 0 : bytes;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sequence_length(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 void append_code(std::string& out, char32_t code) {
   const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(byte)); };
   if (code < 0x80) {

@@ -16,6 +16,13 @@ struct CodePoint {
 // (WTF-8); a byte that is not UTF-8 counts as one U+FFFD.
 [[nodiscard]] CodePoint decode(std::string_view text, std::size_t at);
 
+// The bytes of the well-formed character that begins at `at` (RFC 3629 §4: nothing overlong, no
+// surrogates, nothing above U+10FFFF), 1 to 4; 0 if none does.
+[[nodiscard]] std::size_t sequence_length(std::string_view text, std::size_t at);
+
+// Whether all of it is such characters.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 void append_code(std::string& out, char32_t code);
 
 // The text, or as much of its beginning as fits `bytes` without cutting a character.

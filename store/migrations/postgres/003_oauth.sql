@@ -50,10 +50,14 @@ CREATE INDEX oauth_codes_by_user ON oauth_codes (user_id);
 CREATE INDEX oauth_codes_by_grant ON oauth_codes (grant_id);
 CREATE INDEX oauth_codes_by_expiry ON oauth_codes (expires_at);
 
--- What ends: a new token concerns nobody who has a copy.
-CREATE TRIGGER oauth_clients_changed AFTER DELETE ON oauth_clients
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('people');
-CREATE TRIGGER oauth_grants_changed AFTER DELETE ON oauth_grants
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('people');
-CREATE TRIGGER oauth_tokens_changed AFTER DELETE ON oauth_tokens
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('people');
+-- What ends: a new token concerns nobody who has a copy. Expired ones are looked for with each new one, mostly in vain.
+CREATE FUNCTION tell_of_end() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+  IF EXISTS (SELECT 1 FROM gone) THEN PERFORM pg_notify('conversed', TG_ARGV[0]); END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER oauth_clients_changed AFTER DELETE ON oauth_clients REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_end('people');
+CREATE TRIGGER oauth_grants_changed AFTER DELETE ON oauth_grants REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_end('people');
+CREATE TRIGGER oauth_tokens_changed AFTER DELETE ON oauth_tokens REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_end('people');

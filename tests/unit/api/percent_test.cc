@@ -24,14 +24,5 @@ TEST(Percent, QueryKeepsOrderAndRepeats) {
   EXPECT_EQ(parse_query(""), HeaderList{});
 }
 
-TEST(Percent, Utf8IsCheckedToTheLastByte) {
-  EXPECT_TRUE(
-      is_utf8("a\xC2\x80\xE0\xA0\x80\xED\x9F\xBF\xEF\xBF\xBF\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"));
-  for (const auto* text : {"\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF",
-                           "\xF5\x80\x80\x80", "\xE2\x82", "\xE2\x82\x41"}) {
-    EXPECT_FALSE(is_utf8(text));
-  }
-}
-
 }  // namespace
 }  // namespace conversed::api
