@@ -34,6 +34,7 @@
 #include "daemon/recovery.h"
 #include "daemon/scheduler.h"
 #include "daemon/supervisor.h"
+#include "daemon/timer_clock.h"
 #include "daemon/turn_worker.h"
 #include "queue/lanes.h"
 #include "queue/pump.h"
@@ -55,6 +56,7 @@ struct App::Parts {
   model::Result<void> drain_inboxes();
   TurnPorts ports();
   ChainContext chain_context();
+  [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
   AppendEvent append_event();
   void on_store_health(bool healthy);
   void die(const model::Error& error);
@@ -92,6 +94,7 @@ struct App::Parts {
   HttpClient upstreams;
   Deliverer deliverer;
   Caller caller;
+  TimerClock timer_clock;
   Scheduler scheduler;
   ProactiveSetup setup;
   JobWorker job_worker;

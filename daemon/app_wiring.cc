@@ -50,7 +50,11 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
       deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
       caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
-      scheduler({.heartbeats = &heartbeats}, *store, append_event(), time, metrics),
+      timer_clock(time),
+      scheduler({.backlog = [this] { return records_in_flight(); },
+                 .timer_clock = &timer_clock,
+                 .heartbeats = &heartbeats},
+                *store, append_event(), time, metrics),
       setup(proactive_setup_settings(all), *store, upstreams),
       job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
                  JobWorker::Others::none),
@@ -62,6 +66,11 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
     job_watch.notify(id);
     job_worker.offer(id);
   });
+}
+
+std::size_t App::Parts::records_in_flight() const {
+  const queue::Lanes* all = lanes_to_touch.load();
+  return all == nullptr ? 0 : all->in_flight();
 }
 
 AppendEvent App::Parts::append_event() {
@@ -82,6 +91,7 @@ ChainContext App::Parts::chain_context() {
           .assets = assets,
           .waiters = waiters,
           .clock = clock,
+          .timer_clock = &timer_clock,
           .limits = flow_limits(settings.flows, settings.calls),
           .suspect_before = recovery.suspect_before()};
 }
@@ -94,8 +104,8 @@ TurnPorts App::Parts::ports() {
           .deliver_from_store =
               [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
           .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
-          .timer = [this](model::PendingCall timer) { scheduler.offer(std::move(timer)); },
-          .follow_up = [this](model::FollowUp waits) { scheduler.offer(std::move(waits)); },
+          .timer = [this](const model::PendingCall& timer) { scheduler.offer(timer); },
+          .follow_up = [this](const model::FollowUp& waits) { scheduler.offer(waits); },
           .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
           .counted = [this](const std::string& organisation_id,
                             std::int64_t injects) { quota.committed(organisation_id, injects); },

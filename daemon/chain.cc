@@ -118,7 +118,10 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
   }
   if (is_too_late(*event)) return {};
   count_use(*event);
-  if (event->type == EventType::user_message) cancel_follow_ups();
+  if (event->type == EventType::user_message) {
+    cancel_follow_ups();
+    abandon_follow_up();
+  }
   // What is only said waits for no execution.
   const bool waits = is_input(event->type) ? must_wait() : is_notify(event->type) && !may_start();
   if (waits) {
@@ -264,9 +267,7 @@ Result<void> ChainBuilder::run(const Event& event) {
   }
   ++chain_.turns;
   running_ = session_.execution.value_or(model::Execution{});
-  const bool is_other = (*flow)->version.flow_id != (*endpoint)->flow_id;
-  const bool is_follow_up =
-      event.type == EventType::follow_up || !flows::follow_up_flow_of(session_).empty();
+  const bool is_follow_up_flow = runs_follow_up_flow(event, **endpoint, **flow);
   const ProjectLibrary library(context_.assets, **assets);
   try {
     auto effects = flows::run_turn({.flow = *(*flow)->flow,
@@ -279,7 +280,7 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .limits = context_.limits,
                                     .flow_version = (*flow)->version.version,
                                     .library = &library,
-                                    .is_follow_up_flow = is_other && is_follow_up});
+                                    .is_follow_up_flow = is_follow_up_flow});
     // Looking for another Flow or a lexicon can meet a store that is down.
     if (!effects && is_store_failure(effects.error())) return fail(effects.error());
     if (!effects) return refuse(effects.error().message);
@@ -333,8 +334,14 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
     chain_.unit.profile = store::ProfileWrite{profile_.data};
   }
   if (effects.follow_ups_cancelled) cancel_follow_ups();
-  std::move(effects.follow_ups.begin(), effects.follow_ups.end(),
-            std::back_inserter(chain_.unit.follow_ups));
+  // A Turn knows the wall clock only; what it wants waited for must not depend on that being set.
+  const auto offset = timer_offset();
+  for (auto& follow_up : effects.follow_ups) {
+    follow_up.due_at += offset;
+    if (follow_up.plan.expires_at) *follow_up.plan.expires_at += offset;
+    chain_.unit.follow_ups.push_back(std::move(follow_up));
+  }
+  if (effects.call && effects.call->due_at) *effects.call->due_at += offset;
   if (effects.call) chain_.unit.calls_started.push_back(std::move(*effects.call));
   std::move(effects.log.begin(), effects.log.end(), std::back_inserter(chain_.log_lines));
   chain_.changes = true;

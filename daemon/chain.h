@@ -32,6 +32,8 @@ class Usage;
 
 namespace conversed::daemon {
 
+class TimerClock;
+
 // What chains are built from. Everything must outlive the last `build_chain`.
 struct ChainContext {
   store::Sessions& sessions;
@@ -45,6 +47,7 @@ struct ChainContext {
   api::AssetsCache& assets;
   api::AnswerWaiters& waiters;
   const model::Clock& clock;
+  TimerClock* timer_clock = nullptr;  // what waits for a while is due by it; null: by `clock`
   flows::Limits limits;
   std::size_t max_drained = 64;  // events from the inbox that one chain runs
   std::chrono::milliseconds answer_lifetime = store::answer_lifetime;

@@ -87,6 +87,11 @@ class ChainBuilder {
   model::Result<bool> is_within_quota(const model::Endpoint& endpoint,
                                       const model::ProjectAssets& assets) const;
   void cancel_follow_ups();
+  void abandon_follow_up();
+  bool runs_follow_up_flow(const model::Event& event, const model::Endpoint& endpoint,
+                           const api::CompiledFlow& flow) const;
+  // How far the clock of what waits for a while is ahead of `now` of Turns.
+  std::chrono::milliseconds timer_offset() const;
   // Scheduled injects: chain_schedules.cc.
   model::Result<bool> take_schedule(const model::Event& event);
   bool is_too_late(const model::Event& event);

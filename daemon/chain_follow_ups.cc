@@ -1,10 +1,12 @@
 // What becomes of follow-ups: they wait in the store, where a user's message takes them back, until
 // the moment they run.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "daemon/chain_builder.h"
+#include "daemon/timer_clock.h"
 #include "flows/follow_up.h"
 #include "store/follow_ups.h"
 #include "store/usage.h"
@@ -41,6 +43,35 @@ void ChainBuilder::cancel_follow_ups() {
   chain_.changes = true;
 }
 
+// A follow-up Flow that waits for a call, or sleeps, says nothing more once the user has answered.
+void ChainBuilder::abandon_follow_up() {
+  if (!session_.execution || session_.execution->source != model::EventType::follow_up) return;
+  const std::string pending = session_.execution->pending_call_id;
+  session_.execution.reset();
+  auto& started = chain_.unit.calls_started;
+  // Begun in this chain, nobody knows of it yet.
+  if (std::erase_if(started, [&](const auto& call) { return call.id == pending; }) == 0) {
+    chain_.unit.calls_cancelled.push_back(pending);
+  }
+  chain_.changes = true;
+}
+
+// Whether it is a follow-up's Flow that runs, or goes on: it may be the Endpoint's own, and leaves
+// alone what that waits for in any case.
+bool ChainBuilder::runs_follow_up_flow(const Event& event, const model::Endpoint& endpoint,
+                                       const api::CompiledFlow& flow) const {
+  if (event.type == model::EventType::follow_up) return true;
+  if (is_input(event.type) && flows::starts_afresh(session_, endpoint, event.accepted_at)) {
+    return false;
+  }
+  return flows::follow_up_flow_of(session_) == flow.flow->name();
+}
+
+std::chrono::milliseconds ChainBuilder::timer_offset() const {
+  return context_.timer_clock == nullptr ? std::chrono::milliseconds(0)
+                                         : context_.timer_clock->offset();
+}
+
 Result<bool> ChainBuilder::is_within_quota(const model::Endpoint& endpoint,
                                            const model::ProjectAssets& assets) const {
   if (!assets.journey || assets.journey->follow_ups_per_month == 0) return true;
@@ -57,10 +88,16 @@ Result<ChainBuilder::FollowUp> ChainBuilder::take_up(const Event& event,
   const auto now = context_.clock.now();
   auto within_quota = is_within_quota(*endpoint, assets);
   if (!within_quota) return model::fail(within_quota.error());
-  const auto fate = flows::fate_of(event, session_, assets.journey, now);
+  const auto offset = timer_offset();
+  Event by_wall_clock = event;
+  auto& expires_at = by_wall_clock.follow_up->expires_at;
+  if (expires_at) *expires_at -= offset;
+  const auto fate = flows::fate_of(by_wall_clock, session_, assets.journey, now);
   chain_.changes = true;
   if (fate == flows::FollowUpFate::quiet_time) {
-    chain_.unit.follow_ups.push_back(flows::postponed(event, *assets.journey->quiet_hours, now));
+    auto later = flows::postponed(event, *assets.journey->quiet_hours, now);
+    later.due_at += offset;
+    chain_.unit.follow_ups.push_back(std::move(later));
     return FollowUp::settled;
   }
   if (fate != flows::FollowUpFate::runs || !*within_quota) {

@@ -178,15 +178,16 @@ void JobWorker::work(const std::string& job_id) {
   while (!model::is_final(job->state)) {
     Result<void> advanced = model::fail(Errc::unavailable, "the lease is lost");
     if (hold.renew()) advanced = steps_.advance(*job, hold);
-    if (!advanced) {
+    Result<Job> next = advanced ? jobs_.get(job_id) : model::fail(advanced.error());
+    if (!next) {
       log::warn("job left to be taken up again",
-                {{"jobId", job_id}, {"reason", advanced.error().message}});
+                {{"jobId", job_id}, {"reason", next.error().message}});
       // Taken up by the rescuer, after a pause, or by the next run.
       (void)jobs_.renew(job_id, token, clock_.now());
       return;
     }
-    job = jobs_.get(job_id);
-    if (!job || job->fencing_token != token) return;
+    job = std::move(next);
+    if (job->fencing_token != token) return;
   }
   log::info(
       "job is over",

@@ -16,6 +16,7 @@
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/service_thread.h"
+#include "daemon/timer_clock.h"
 #include "store/model/fault_points.h"
 #include "store/model/ids.h"
 #include "store/store.h"
@@ -24,17 +25,19 @@ namespace conversed::daemon {
 namespace {
 
 using model::Claim;
+using model::Errc;
 using model::FollowUp;
 using model::PendingCall;
+using model::Result;
 using model::Schedule;
 using model::Timestamp;
 using std::chrono::milliseconds;
+using Due = store::Timers::Due;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr milliseconds store_retry{1'000};
 constexpr std::size_t timers_a_page = 512;
+constexpr std::size_t fired_behind_a_backlog = 16;
 constexpr Timestamp begin_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::min());
-constexpr Timestamp end_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::max());
 
 // The order in which timers fall due; the store's order, too.
 struct Place {
@@ -43,12 +46,9 @@ struct Place {
   auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// What is appended when its time has come; its claim is the timer's id.
-struct Timer {
-  Timestamp due{};
-  model::Event event;
-
-  [[nodiscard]] const std::string& id() const { return event.claim->id; }
+struct Waiting {
+  Place place;
+  Claim::Kind kind;
 };
 
 model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
@@ -60,34 +60,44 @@ model::Event event_of(model::EventType type, Claim claim, model::SessionKey sess
   return event;
 }
 
-Timer timer_of(PendingCall call) {
-  Timer timer{*call.due_at, event_of(model::EventType::timer, {Claim::Kind::timer, call.id},
-                                     std::move(call.session))};
-  timer.event.trace_id = std::move(call.trace_id);
-  return timer;
+model::Event event_of(PendingCall call) {
+  auto event =
+      event_of(model::EventType::timer, {Claim::Kind::timer, call.id}, std::move(call.session));
+  event.trace_id = std::move(call.trace_id);
+  return event;
 }
-Timer timer_of(FollowUp follow_up) {
-  Timer timer{follow_up.due_at,
-              event_of(model::EventType::follow_up, {Claim::Kind::follow_up, follow_up.id},
-                       std::move(follow_up.session))};
-  timer.event.trace_id = std::move(follow_up.trace_id);
-  timer.event.text = std::move(follow_up.text);
-  timer.event.data = std::move(follow_up.data);
-  timer.event.follow_up = std::move(follow_up.plan);
-  return timer;
+model::Event event_of(FollowUp follow_up) {
+  auto event = event_of(model::EventType::follow_up, {Claim::Kind::follow_up, follow_up.id},
+                        std::move(follow_up.session));
+  event.trace_id = std::move(follow_up.trace_id);
+  event.text = std::move(follow_up.text);
+  event.data = std::move(follow_up.data);
+  event.follow_up = std::move(follow_up.plan);
+  return event;
 }
-Timer timer_of(Schedule schedule) {
-  Timer timer{schedule.due_at,
-              event_of(model::EventType::inject, {Claim::Kind::schedule, schedule.claim()},
-                       std::move(schedule.session))};
-  timer.event.trace_id = model::new_trace_id();
-  timer.event.text = std::move(schedule.text);
-  timer.event.data = std::move(schedule.data);
-  return timer;
+model::Event event_of(Schedule schedule) {
+  auto event = event_of(model::EventType::inject, {Claim::Kind::schedule, schedule.claim()},
+                        std::move(schedule.session));
+  event.trace_id = model::new_trace_id();
+  event.text = std::move(schedule.text);
+  event.data = std::move(schedule.data);
+  return event;
+}
+
+// What is to be appended; nothing: it was cancelled. `internal`: its row can't be read.
+Result<std::optional<model::Event>> read_event(store::Store& store, const Claim& claim) {
+  const auto made = [](auto read) -> Result<std::optional<model::Event>> {
+    if (!read) return model::fail(read.error());
+    if (!*read) return std::nullopt;
+    return event_of(std::move(**read));
+  };
+  if (claim.kind == Claim::Kind::follow_up) return made(store.follow_ups().find(claim.id));
+  if (claim.kind == Claim::Kind::schedule) return made(store.schedules().by_claim(claim.id));
+  return made(store.calls().find(claim.id));
 }
 
 struct Letters {
-  std::vector<Timer> offers;
+  std::vector<Due> offers;
   std::vector<AppendEnd> appends;
   bool wake = false;
   bool stop = false;
@@ -100,7 +110,7 @@ class Scheduler::Engine {
  public:
   Engine(SchedulerSettings settings, store::Store& store, AppendEvent append,
          const model::Clock& clock, Metrics& metrics)
-      : settings_(settings),
+      : settings_(std::move(settings)),
         store_(store),
         append_(std::move(append)),
         clock_(clock),
@@ -110,24 +120,43 @@ class Scheduler::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
+    if (settings_.timer_clock != nullptr) {
+      auto kept = store_.timers().offset();
+      if (!kept) return model::fail(kept.error());
+      settings_.timer_clock->set_offset(*kept);
+      offset_ = kept_offset_ = *kept;
+    }
     return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
   }
   void stop() { thread_.stop(); }
 
-  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
+  void offer(Timestamp due_at, Claim claim) {
+    thread_.mailbox()->put([&](Letters& letters) {
+      letters.offers.push_back({due_at, std::move(claim)});
+    });
+  }
+  void wake() {
+    thread_.mailbox()->put([](Letters& letters) { letters.wake = true; });
+  }
   [[nodiscard]] std::size_t waiting() const { return count_.load(std::memory_order_relaxed); }
 
  private:
   void run();
+  void look_at_clocks();
   void read_letters();
+  // By the clock of timers.
+  [[nodiscard]] Timestamp now() const { return clock_.now() + offset_; }
   [[nodiscard]] SteadyClock::time_point next_look() const;
+  [[nodiscard]] bool has_room() const {
+    return !all_known_ && timers_.size() <= settings_.max_timers / 2;
+  }
   void load();
-  void take(Timer timer);
-  [[nodiscard]] bool read_page(std::vector<Timer>& page);
-  [[nodiscard]] bool was_cancelled(const Timer& timer) const;
+  void take(Waiting timer);
+  [[nodiscard]] std::size_t may_fire();
   void fire_due();
-  void append(Timer& timer);
+  void fire(Waiting timer);
   void appended(const AppendEnd& append);
+  void failed(Waiting timer, const model::Error& error);
 
   const SchedulerSettings settings_;
   store::Store& store_;
@@ -138,13 +167,17 @@ class Scheduler::Engine {
 
   // The thread's own. `timers_` holds every timer of the store up to `known_`, but for those that
   // are being appended or have been. `all_known_`: there are none behind it.
-  std::map<Place, Timer> timers_;
-  std::map<Place, Timer> retries_;  // by the time of their next append
-  std::unordered_map<std::string, Timer> appending_;
+  std::map<Place, Claim::Kind> timers_;
+  std::unordered_map<std::string, Waiting> appending_;
+  // All places are by the clock of timers.
+  milliseconds offset_{0};
+  milliseconds kept_offset_{0};
   Place known_{begin_of_time, {}};
   bool all_known_ = false;
   SteadyClock::time_point next_load_{};
+  // What failed is in `timers_` again. While it fails, one at a time is tried.
   bool failing_ = false;
+  SteadyClock::time_point not_before_{};
   bool stop_ = false;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
@@ -152,80 +185,79 @@ class Scheduler::Engine {
 void Scheduler::Engine::run() {
   while (!stop_) {
     model::fault_point("scheduler.loop");
+    look_at_clocks();
     load();
     fire_due();
-    count_.store(timers_.size() + retries_.size() + appending_.size(), std::memory_order_relaxed);
+    count_.store(timers_.size() + appending_.size(), std::memory_order_relaxed);
     read_letters();
   }
+}
+
+// After a jump of the wall clock schedules have other places among the timers, which have their
+// own still: all are read again.
+void Scheduler::Engine::look_at_clocks() {
+  if (settings_.timer_clock == nullptr) return;
+  const auto offset = settings_.timer_clock->offset();
+  if (offset != offset_) {
+    log::warn("the clock was set: what waits for a while goes on as if it had not been",
+              {{"byMs", (offset_ - offset).count()}});
+    offset_ = offset;
+    timers_.clear();
+    known_ = {begin_of_time, {}};
+    all_known_ = false;
+    next_load_ = {};
+  }
+  if (kept_offset_ == offset_) return;
+  // Else a restart would take the wall clock's word for what waits now; tried at each look.
+  if (store_.timers().keep_offset(offset_)) kept_offset_ = offset_;
 }
 
 SteadyClock::time_point Scheduler::Engine::next_look() const {
   const auto now = SteadyClock::now();
   auto until = now + settings_.max_sleep;
-  if (!all_known_ && timers_.size() <= settings_.max_timers / 2) {
-    until = std::max(now, std::min(until, next_load_));
+  if (has_room()) until = std::max(now, std::min(until, next_load_));
+  // The end of an append is a letter.
+  if (appending_.size() >= (failing_ ? 1 : settings_.max_appending) || timers_.empty()) {
+    return until;
   }
-  if (appending_.size() >= settings_.max_appending) return until;
-  for (const auto* waiting : {&timers_, &retries_}) {
-    if (waiting->empty()) continue;
-    const auto left = std::clamp<milliseconds>(waiting->begin()->first.due - clock_.now(),
-                                               milliseconds(0), settings_.max_sleep);
-    until = std::min(until, now + left);
-  }
-  return until;
+  const Timestamp now_of_timers = this->now();
+  const auto left = std::clamp<milliseconds>(timers_.begin()->first.due - now_of_timers,
+                                             milliseconds(0), settings_.max_sleep);
+  return std::min(until, std::max(now + left, not_before_));
 }
 
 void Scheduler::Engine::read_letters() {
   auto letters = thread_.take(next_look());
   stop_ = letters.stop;
   if (stop_) return;
+  if (letters.wake) not_before_ = {};
   for (const auto& append : letters.appends) appended(append);
-  for (auto& offer : letters.offers) take(std::move(offer));
+  for (auto& offer : letters.offers) {
+    if (offer.claim.kind == Claim::Kind::schedule) offer.at += offset_;
+    take({{offer.at, std::move(offer.claim.id)}, offer.claim.kind});
+  }
 }
 
 // Reads the next page of timers while there is room.
 void Scheduler::Engine::load() {
-  if (all_known_ || timers_.size() > settings_.max_timers / 2 || SteadyClock::now() < next_load_) {
+  if (!has_room() || SteadyClock::now() < next_load_) return;
+  auto page = store_.timers().by_due(known_.due, known_.id, timers_a_page, offset_);
+  if (!page) {
+    log::warn("timers can't be read", {{"error", page.error().message}});
+    next_load_ = SteadyClock::now() + settings_.retry;
     return;
   }
-  std::vector<Timer> page;
-  if (!read_page(page)) {
-    next_load_ = SteadyClock::now() + store_retry;
-    return;
-  }
-  all_known_ = page.empty();
-  for (auto& timer : page) {
-    known_ = {timer.due, timer.id()};
-    take(std::move(timer));
+  all_known_ = page->empty();
+  for (auto& due : *page) {
+    known_ = {due.at, due.claim.id};
+    take({{due.at, std::move(due.claim.id)}, due.claim.kind});
   }
 }
 
-// The timers of all kinds that come next, in their common order.
-bool Scheduler::Engine::read_page(std::vector<Timer>& page) {
-  const auto add = [&page](auto&& read) {
-    if (!read) {
-      log::warn("timers can't be read", {{"error", read.error().message}});
-      return false;
-    }
-    for (auto& waits : *read) page.push_back(timer_of(std::move(waits)));
-    return true;
-  };
-  if (!add(store_.calls().due(end_of_time, known_.due, known_.id, timers_a_page)) ||
-      !add(store_.follow_ups().by_due(known_.due, known_.id, timers_a_page)) ||
-      !add(store_.schedules().by_due(known_.due, known_.id, timers_a_page))) {
-    return false;
-  }
-  std::ranges::sort(page, {}, [](const Timer& timer) { return Place{timer.due, timer.id()}; });
-  // What is behind a full page of its kind is unread, so nothing of another kind may be known.
-  if (page.size() > timers_a_page) page.resize(timers_a_page);
-  return true;
-}
-
-void Scheduler::Engine::take(Timer timer) {
-  Place place{timer.due, timer.id()};
-  if (!all_known_ && known_ < place) return;  // read when its time comes nearer
-  if (appending_.contains(timer.id())) return;
-  timers_.try_emplace(std::move(place), std::move(timer));
+void Scheduler::Engine::take(Waiting timer) {
+  if (!all_known_ && known_ < timer.place) return;  // read when its time comes nearer
+  if (appending_.contains(timer.place.id)) return;
+  timers_.try_emplace(std::move(timer.place), timer.kind);
   if (timers_.size() <= std::max<std::size_t>(1, settings_.max_timers)) return;
   // The furthest one stays in the store alone.
   timers_.erase(std::prev(timers_.end()));
@@ -233,53 +265,67 @@ void Scheduler::Engine::take(Timer timer) {
   all_known_ = false;
 }
 
+// How many timers may be appended now.
+std::size_t Scheduler::Engine::may_fire() {
+  const auto now = SteadyClock::now();
+  if (now < not_before_) return 0;
+  if (failing_) return appending_.empty() ? 1 : 0;
+  if (!settings_.backlog || settings_.backlog() < settings_.max_backlog) return timers_.size();
+  not_before_ = now + settings_.backlog_pause;
+  return fired_behind_a_backlog;
+}
+
 void Scheduler::Engine::fire_due() {
-  const Timestamp now = clock_.now();
-  for (auto* waiting : {&retries_, &timers_}) {
-    while (!waiting->empty() && waiting->begin()->first.due <= now &&
-           appending_.size() < settings_.max_appending) {
-      auto node = waiting->extract(waiting->begin());
-      if (was_cancelled(node.mapped())) continue;
-      const auto placed =
-          appending_.insert_or_assign(node.key().id, std::move(node.mapped())).first;
-      append(placed->second);
-    }
+  const Timestamp latest = now();
+  const auto is_due = [&] { return !timers_.empty() && timers_.begin()->first.due <= latest; };
+  if (!is_due()) return;
+  const bool failed_before = failing_;
+  for (auto left = may_fire(); left > 0 && is_due(); --left) {
+    if (appending_.size() >= settings_.max_appending || failing_ != failed_before) return;
+    auto node = timers_.extract(timers_.begin());
+    fire({std::move(node.key()), node.mapped()});
   }
 }
 
-// Spares the log an event without effect; the claim decides in any case.
-bool Scheduler::Engine::was_cancelled(const Timer& timer) const {
-  model::Result<bool> waits = true;
-  const auto kind = timer.event.claim->kind;
-  if (kind == Claim::Kind::follow_up) waits = store_.follow_ups().waits(timer.id());
-  if (kind == Claim::Kind::schedule) waits = store_.schedules().waits(timer.id());
-  return waits && !*waits;
-}
-
-void Scheduler::Engine::append(Timer& timer) {
+void Scheduler::Engine::fire(Waiting timer) {
+  auto event = read_event(store_, {timer.kind, timer.place.id});
+  if (!event && event.error().code != Errc::internal) {
+    return failed(std::move(timer), event.error());
+  }
+  if (!event) {  // it stays as it is, and holds nothing up
+    log::error("a timer can't be read and does not fire",
+               {{"id", timer.place.id}, {"error", event.error().message}});
+    return;
+  }
+  if (!*event) return;  // spares the log an event without effect; the claim decides in any case
   model::fault_point("timer.before_append");
-  timer.event.accepted_at = clock_.now();
-  append_(timer.event, letter_at_end(thread_.mailbox(), timer.id()));
+  (*event)->accepted_at = clock_.now();
+  const std::string id = timer.place.id;
+  appending_.insert_or_assign(id, std::move(timer));
+  append_(std::move(**event), letter_at_end(thread_.mailbox(), id));
 }
 
 void Scheduler::Engine::appended(const AppendEnd& append) {
   auto timer = appending_.extract(append.id);
-  if (!append.error) {
-    metrics_.timers_fired.add();
-    failing_ = false;
-    return;
-  }
-  if (!std::exchange(failing_, true)) {
-    log::warn("timers can't be appended", {{"error", append.error->message}});
-  }
+  if (timer.empty()) return;
   // Its id, and so its claim, stay the same, should the append have taken effect after all.
-  retries_.try_emplace(Place{clock_.now() + settings_.append_retry, append.id},
-                       std::move(timer.mapped()));
+  if (append.error) return failed(std::move(timer.mapped()), *append.error);
+  metrics_.timers_fired.add();
+  failing_ = false;
+}
+
+void Scheduler::Engine::failed(Waiting timer, const model::Error& error) {
+  if (!std::exchange(failing_, true)) {
+    log::warn("timers can't be appended", {{"error", error.message}});
+  }
+  not_before_ = SteadyClock::now() + settings_.retry;
+  take(std::move(timer));
 }
 
 Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
                      const model::Clock& clock, Metrics& metrics)
-    : engine_(std::make_unique<Engine>(settings, store, std::move(append), clock, metrics)) {}
+    : engine_(std::make_unique<Engine>(std::move(settings), store, std::move(append), clock,
+                                       metrics)) {}
 
 Scheduler::~Scheduler() = default;
 
@@ -295,24 +341,20 @@ std::string_view Scheduler::name() const {
   return "scheduler";
 }
 
-void Scheduler::offer(PendingCall timer) {
-  if (!timer.due_at) return;
-  engine_->mailbox().put(
-      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(timer))); });
+void Scheduler::offer(const PendingCall& timer) {
+  if (timer.due_at) engine_->offer(*timer.due_at, {Claim::Kind::timer, timer.id});
 }
 
-void Scheduler::offer(FollowUp follow_up) {
-  engine_->mailbox().put(
-      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(follow_up))); });
+void Scheduler::offer(const FollowUp& follow_up) {
+  engine_->offer(follow_up.due_at, {Claim::Kind::follow_up, follow_up.id});
 }
 
-void Scheduler::offer(Schedule schedule) {
-  engine_->mailbox().put(
-      [&](Letters& letters) { letters.offers.push_back(timer_of(std::move(schedule))); });
+void Scheduler::offer(const Schedule& schedule) {
+  engine_->offer(schedule.due_at, {Claim::Kind::schedule, schedule.claim()});
 }
 
 void Scheduler::wake() {
-  engine_->mailbox().put([](Letters& letters) { letters.wake = true; });
+  engine_->wake();
 }
 
 std::size_t Scheduler::waiting() const {

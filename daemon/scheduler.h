@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "daemon/append_event.h"
@@ -18,13 +19,24 @@ class Store;
 namespace conversed::daemon {
 
 class Metrics;
+class TimerClock;
 
 struct SchedulerSettings {
   std::size_t max_timers = 50'000;  // in memory; the ones that are due first, others in the store
   std::size_t max_appending = 256;  // appends at once
   // The clock is looked at again at least so often, in case it jumped.
   std::chrono::milliseconds max_sleep{5'000};
-  std::chrono::milliseconds append_retry{500};  // after an append that failed
+  // After an append, or a look into the store, that failed; one timer tries for all of them.
+  std::chrono::milliseconds retry{500};
+  // How many records wait for their Turns. From `max_backlog` on only a few timers fire each
+  // `backlog_pause`, so that those of a long downtime do not stand before what users say now. Null:
+  // nobody knows. Called on the scheduler's thread.
+  std::function<std::size_t()> backlog{};
+  std::size_t max_backlog = 1'024;
+  std::chrono::milliseconds backlog_pause{20};
+  // What timers and follow-ups are due by; schedules go by the wall clock. Its offset is taken from
+  // the store at the start, and kept there. Must outlive it. Null: all go by the wall clock.
+  TimerClock* timer_clock = nullptr;
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };
@@ -33,10 +45,10 @@ struct SchedulerSettings {
 // a follow-up, `inject` for a schedule: id "<claim's id>-t", accepted at the time of firing, in the
 // order of due times. The claim is consumed by the Turn that takes the Event, so a crash, or an
 // append of unknown outcome, may append it twice: the second one has no claim and no effect. What
-// was cancelled meanwhile is not appended.
+// was cancelled meanwhile is not appended; nor is what can't be read, which the log tells.
 //
-// The store is the truth; memory has the timers that fall due first. Sleeps until the next one:
-// nothing is polled but the clock.
+// The store is the truth; memory has when the timers that come first fall due, and nothing of what
+// they say. Sleeps until the next one: nothing is polled but the clock.
 //
 // `offer`, `wake` and `waiting` are thread-safe and never block. One thread of its own does the
 // work; it alone reads the store.
@@ -51,12 +63,12 @@ class Scheduler final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // A timer that has just been committed, with `due_at` set.
-  void offer(model::PendingCall timer);
-  void offer(model::FollowUp follow_up);
-  void offer(model::Schedule schedule);
+  // What has just been committed; of a call, with `due_at` set.
+  void offer(const model::PendingCall& timer);
+  void offer(const model::FollowUp& follow_up);
+  void offer(const model::Schedule& schedule);
 
-  // Looks at the clock again: it jumped.
+  // Looks at the clock, and at the backlog, again.
   void wake();
 
   // Timers in memory; for tests and metrics.

@@ -374,9 +374,9 @@ Result<void> Turn::follow_up(FollowUpWish wish) {
   made.id = execution_.input_id + "-f" + std::to_string(follow_ups_made_);
   made.session = effects_.session.key;
   made.trace_id = execution_.trace_id;
-  made.due_at = input_.event.accepted_at + wish.after;
+  made.due_at = input_.now + wish.after;
   if (journey) made.due_at = past_quiet_hours(journey->quiet_hours, made.due_at);
-  if (wish.expires_after) made.plan.expires_at = input_.event.accepted_at + *wish.expires_after;
+  if (wish.expires_after) made.plan.expires_at = input_.now + *wish.expires_after;
   made.plan.flow_id = std::move(wish.flow_id);
   made.text = std::move(wish.text);
   made.data = std::move(wish.data);

@@ -17,7 +17,7 @@ bool is_input(EventType type) {
 void reset_session(model::Session& session, model::Timestamp now) {
   session.started_at = now;
   session.context = nlohmann::json::object();
-  session.flow_state = nullptr;
+  session.flow_state = state_after_reset(session.flow_state);
   session.execution.reset();
 }
 

@@ -258,7 +258,8 @@ void TurnRunner::count_follow_up() {
   turn_.follow_up_counts_.count(*journey, turn_.input_.now);
 }
 
-// The user has had his answer: from now on his silence counts.
+// The user has had his answer: from now on his silence counts. Not from the time at which his
+// message was accepted: after a call that took long, or a downtime, he may have just got it.
 void TurnRunner::arm_journey() {
   const auto& input = turn_.input_;
   const auto& journey = input.assets.journey;
@@ -267,13 +268,13 @@ void TurnRunner::arm_journey() {
     return;
   }
   model::FollowUp made;
-  made.due_at = past_quiet_hours(journey->quiet_hours, event().accepted_at + journey->after);
+  made.due_at = past_quiet_hours(journey->quiet_hours, input.now + journey->after);
   if (!turn_.follow_up_counts_.allow(*journey, made.due_at)) return;
   made.id = turn_.execution_.input_id + "-f0";
   made.session = session().key;
   made.trace_id = turn_.execution_.trace_id;
   if (journey->expires_after) {
-    made.plan.expires_at = event().accepted_at + *journey->expires_after;
+    made.plan.expires_at = input.now + *journey->expires_after;
     if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
   }
   made.plan.flow_id = input.endpoint.follow_up_flow_id;

@@ -21,6 +21,10 @@ namespace conversed::flows {
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
 
+// What is left of a session's Flow state: how often the journey followed the user up that day,
+// which is limited whatever becomes of sessions.
+[[nodiscard]] nlohmann::json state_after_reset(const nlohmann::json& flow_state);
+
 // Runs one Turn from its beginning to its Effects. One use.
 class TurnRunner {
  public:

@@ -85,6 +85,13 @@ bool are_entries(const json& list) {
 
 }  // namespace
 
+json state_after_reset(const json& flow_state) {
+  auto counts = counts_from(flow_state);
+  if (!counts || counts->today == 0) return nullptr;
+  counts->session = 0;
+  return {{"v", state_format}, {"executions", 0}, {"followUps", to_json(*counts)}};
+}
+
 Result<void> TurnRunner::restore_flow_state() {
   if (!session().context.is_object() || !turn_.input_.profile.data.is_object()) {
     return unreadable("session");
@@ -287,7 +294,7 @@ void TurnRunner::save_flow_state() {
   if (!turn_.memory_.empty()) state["once"] = std::move(turn_.memory_);
   if (!turn_.keyphrases_.empty()) state["keyphrases"] = std::move(turn_.keyphrases_);
   if (!turn_.state_.empty()) state["state"] = std::move(turn_.state_);
-  if (turn_.follow_up_counts_.session > 0) {
+  if (turn_.follow_up_counts_.today > 0) {
     state["followUps"] = to_json(turn_.follow_up_counts_);
   }
   if (turn_.input_.is_follow_up_flow && (turn_.waits_ || session().busy())) {

@@ -56,43 +56,9 @@ Result<std::vector<PendingCall>> Calls::unfinished(const std::string& after_id,
   });
 }
 
-Result<std::vector<PendingCall>> Calls::due(model::Timestamp now, model::Timestamp after_due,
-                                            const std::string& after_id, std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<PendingCall>> {
-    return load_calls(connection,
-                      "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
-                      " FROM pending_calls c JOIN sessions s ON s.id = c.session"
-                      " WHERE c.due_at IS NOT NULL AND c.due_at <= :n"
-                      " AND (c.due_at, c.id) > (:d, :i) ORDER BY c.due_at, c.id LIMIT :l",
-                      model::to_unix_ms(now), model::to_unix_ms(after_due), after_id, limit);
-  });
-}
-
-Result<std::optional<model::Timestamp>> Calls::next_due() const {
-  return read(database_, [](Connection& connection) -> Result<std::optional<model::Timestamp>> {
-    const auto due = connection.value<std::int64_t>(
-        "SELECT MIN(due_at) FROM pending_calls WHERE due_at IS NOT NULL");
-    if (!due) return std::nullopt;
-    return model::from_unix_ms(*due);
-  });
-}
-
 Result<std::int64_t> Calls::pending() const {
   return read(database_, [](Connection& connection) {
     return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM pending_calls"));
-  });
-}
-
-Result<std::vector<PendingCall>> Calls::timers(const std::string& project_id,
-                                               const std::string& after_id,
-                                               std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<PendingCall>> {
-    return load_calls(connection,
-                      "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
-                      " FROM pending_calls c JOIN sessions s ON s.id = c.session"
-                      " WHERE s.project_id = :p AND c.id > :a AND c.due_at IS NOT NULL"
-                      " ORDER BY c.id LIMIT :l",
-                      project_id, after_id, limit);
   });
 }
 

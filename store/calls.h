@@ -24,20 +24,8 @@ class Calls {
   [[nodiscard]] model::Result<std::vector<model::PendingCall>> unfinished(
       const std::string& after_id, std::size_t limit) const;
 
-  // Timers due at `now`, the longest due first; goes on behind (`after_due`, `after_id`).
-  [[nodiscard]] model::Result<std::vector<model::PendingCall>> due(model::Timestamp now,
-                                                                   model::Timestamp after_due,
-                                                                   const std::string& after_id,
-                                                                   std::size_t limit) const;
-  [[nodiscard]] model::Result<std::optional<model::Timestamp>> next_due() const;
-
   // Calls and timers without a result; for operators.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
-
-  // Timers of a project for its operators, by id, past `after_id`.
-  [[nodiscard]] model::Result<std::vector<model::PendingCall>> timers(const std::string& project_id,
-                                                                      const std::string& after_id,
-                                                                      std::size_t limit) const;
 
  private:
   Database& database_;

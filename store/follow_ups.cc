@@ -43,15 +43,15 @@ Result<bool> FollowUps::waits(const std::string& id) const {
   });
 }
 
-Result<std::vector<FollowUp>> FollowUps::by_due(model::Timestamp after_due,
-                                                const std::string& after_id,
-                                                std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<FollowUp>> {
-    return load_follow_ups(connection,
-                           "SELECT f.id, s.key, f.trace_id, f.due_at, f.value FROM follow_ups f"
-                           " JOIN sessions s ON s.id = f.session WHERE (f.due_at, f.id) > (:d, :i)"
-                           " ORDER BY f.due_at, f.id LIMIT :l",
-                           model::to_unix_ms(after_due), after_id, limit);
+Result<std::optional<FollowUp>> FollowUps::find(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<FollowUp>> {
+    auto found = load_follow_ups(connection,
+                                 "SELECT f.id, s.key, f.trace_id, f.due_at, f.value"
+                                 " FROM follow_ups f JOIN sessions s ON s.id = f.session"
+                                 " WHERE f.id = :i",
+                                 id);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
   });
 }
 

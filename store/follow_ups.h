@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,7 @@ class FollowUps {
 
   [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
 
-  // The ones that are due first, behind (`after_due`, `after_id`).
-  [[nodiscard]] model::Result<std::vector<model::FollowUp>> by_due(model::Timestamp after_due,
-                                                                   const std::string& after_id,
-                                                                   std::size_t limit) const;
+  [[nodiscard]] model::Result<std::optional<model::FollowUp>> find(const std::string& id) const;
 
   [[nodiscard]] model::Result<std::vector<model::FollowUp>> of_session(
       const model::SessionKey& key) const;

@@ -1,5 +1,6 @@
 #include "store/proactive.h"
 
+#include "store/journeys.h"
 #include "store/model/ids.h"
 #include "store/read.h"
 #include "store/sealer.h"
@@ -137,6 +138,18 @@ void Proactive::remove_generated_flow(Writer& writer, const std::string& flow_id
   if (taken_over) return;
   connection.run("DELETE FROM flow_versions WHERE flow_id = :i", flow_id);
   connection.run("DELETE FROM flows WHERE id = :i", flow_id);
+}
+
+Result<void> replace_journey(Writer& writer, const std::string& project_id,
+                             const nlohmann::json& definition) {
+  const auto replaced = writer.connection().run(
+      "UPDATE journeys SET definition = :d WHERE project_id = :p AND active = 1", definition.dump(),
+      project_id);
+  if (replaced == 0 || !definition.contains("flow")) return {};
+  auto flow = Proactive::flow_named(writer, project_id, definition.at("flow").get<std::string>());
+  if (!flow) return fail(flow.error());
+  Proactive::detach(writer, project_id);
+  return Proactive::attach(writer, project_id, *flow, definition.value("endpoint", std::string()));
 }
 
 }  // namespace conversed::store

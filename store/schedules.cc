@@ -104,31 +104,11 @@ Result<Schedule> Schedules::get(const std::string& project_id, const std::string
   return read(database_, [&](Connection& connection) { return find(connection, project_id, id); });
 }
 
-Result<bool> Schedules::waits(const std::string& claim) const {
-  return read(database_, [&](Connection& connection) -> Result<bool> {
-    return connection.row<int>("SELECT 1 FROM schedules WHERE claim = :c", claim).has_value();
-  });
-}
-
 Result<std::optional<Schedule>> Schedules::by_claim(const std::string& claim) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<Schedule>> {
     auto rows = load_schedules(connection, "WHERE claim = :c", claim);
     if (rows.empty()) return std::nullopt;
     return std::move(rows.front().schedule);
-  });
-}
-
-Result<std::vector<Schedule>> Schedules::by_due(model::Timestamp after_due,
-                                                const std::string& after_claim,
-                                                std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Schedule>> {
-    auto rows = load_schedules(connection,
-                               "WHERE (due_at, claim) > (:d, :c) ORDER BY due_at, claim LIMIT :l",
-                               model::to_unix_ms(after_due), after_claim, limit);
-    std::vector<Schedule> list;
-    list.reserve(rows.size());
-    for (auto& row : rows) list.push_back(std::move(row.schedule));
-    return list;
   });
 }
 

@@ -38,16 +38,9 @@ class Schedules {
   [[nodiscard]] model::Result<model::Schedule> get(const std::string& project_id,
                                                    const std::string& id) const;
 
-  // Whether the event with this claim is still to come.
-  [[nodiscard]] model::Result<bool> waits(const std::string& claim) const;
-  // What waits for it, if it is.
+  // What waits for the event with this claim, if it is still to come.
   [[nodiscard]] model::Result<std::optional<model::Schedule>> by_claim(
       const std::string& claim) const;
-
-  // The ones that are due first, behind (`after_due`, `after_claim`).
-  [[nodiscard]] model::Result<std::vector<model::Schedule>> by_due(model::Timestamp after_due,
-                                                                   const std::string& after_claim,
-                                                                   std::size_t limit) const;
 
   // Nothing comes any more: what has come to the log already is without effect.
   [[nodiscard]] model::Result<void> cancel(const std::string& project_id, const std::string& id);

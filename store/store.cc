@@ -98,6 +98,7 @@ struct Store::Impl {
         calls(*database),
         follow_ups(*database, committer),
         schedules(*database, committer),
+        timers(*database, committer),
         dead_letters(*database, committer),
         append_keys(*database, committer),
         attempts(*database, committer),
@@ -134,6 +135,7 @@ struct Store::Impl {
   Calls calls;
   FollowUps follow_ups;
   Schedules schedules;
+  Timers timers;
   DeadLetters dead_letters;
   AppendKeys append_keys;
   Attempts attempts;
@@ -257,6 +259,9 @@ FollowUps& Store::follow_ups() {
 }
 Schedules& Store::schedules() {
   return impl_->schedules;
+}
+Timers& Store::timers() {
+  return impl_->timers;
 }
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;

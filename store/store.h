@@ -24,6 +24,7 @@
 #include "store/schedules.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
+#include "store/timers.h"
 #include "store/usage.h"
 #include "store/user_data.h"
 
@@ -70,6 +71,7 @@ class Store {
   [[nodiscard]] Calls& calls();
   [[nodiscard]] FollowUps& follow_ups();
   [[nodiscard]] Schedules& schedules();
+  [[nodiscard]] Timers& timers();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();

@@ -11,7 +11,9 @@
 #include "api/operations/management.h"
 #include "api/operations/problems.h"
 #include "api/operations/replies.h"
+#include "flows/journey.h"
 #include "flows/loader.h"
+#include "store/journeys.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -105,6 +107,24 @@ Result<void> check_tokens(Services& services, const Principal& principal,
                      "the plan's quota of Tokens does not suffice; nothing was imported");
 }
 
+// With the journey that the bundle has, should its project be set up already: one transaction.
+model::Result<json> import_all(Services& services, const Principal& principal,
+                               const model::Bundle& bundle) {
+  model::Result<json> report;
+  auto written =
+      services.store.committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
+        report = services.store.assets().import_bundle(
+            writer, principal.organisation_id, bundle,
+            {.tokens = services.options.quota.get().tokens}, principal.user_id);
+        if (!report) return model::fail(report.error());
+        if (bundle.proactive.is_null()) return {};
+        return store::replace_journey(writer, report->at("project").at("_id").get<std::string>(),
+                                      flows::complete_journey(bundle.proactive, ""));
+      });
+  if (!written) return model::fail(written.error());
+  return report;
+}
+
 void import(Call call, Services& services, Reply reply) {
   auto source = read_source(call.request);
   if (!source) return send_error(reply, import_operation, source.error());
@@ -123,9 +143,7 @@ void import(Call call, Services& services, Reply reply) {
     if (!room) return send_error(reply, import_operation, room.error());
     return send_json(reply, status::ok, {{"problems", json::array()}});
   }
-  auto report = services.store.assets().import_bundle(
-      call.principal->organisation_id, *bundle, {.tokens = services.options.quota.get().tokens},
-      call.principal->user_id);
+  auto report = import_all(services, *call.principal, *bundle);
   if (!report) return send_error(reply, import_operation, store_error(report.error()));
   send_json(reply, status::ok, *report);
 }

@@ -21,7 +21,7 @@ STEP_POINTS = ([f"job.before_step:{n}" for n in range(1, 7)] + [f"job.after_step
 LAST_STEP = "job.before_step:6"
 OVER = "job.after_step:5"
 # Between any two transactions of its way; the last numbers are beyond its end.
-COMMIT_POINTS = [f"store.{when}_commit:{n}" for when in ("before", "after") for n in range(1, 13)]
+COMMIT_POINTS = [f"store.{when}_commit:{n}" for when in ("before", "after") for n in range(1, 21)]
 # Undone from the last step on: Flow, journey, withdrawal, tenant, end.
 UNDO_POINTS = [f"job.{when}_undo:{n}" for when in ("before", "after") for n in range(1, 6)]
 
@@ -103,6 +103,8 @@ class SetUpKills(SetUpCase):
                         self.follow(task)
                     except (OSError, http.client.HTTPException):
                         pass  # it died under our hands
+                    if point in STEP_POINTS:
+                        self.assertTrue(self.daemon.wait_end(60), "it dies at the point")
                 self.restart()
                 status, answer = self.begin(project)  # its commit may have been lost with the daemon
                 task = answer["_id"] if status == 201 else answer["details"]["taskId"]

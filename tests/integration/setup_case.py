@@ -1,5 +1,6 @@
 """What the tests of the set-up of proactive follow-up share: a project to set up, and looking at what there is of it."""
 
+import json
 import pathlib
 import sqlite3
 
@@ -74,6 +75,14 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
                 "SELECT COUNT(*) FROM journeys WHERE active = 1 AND project_id = ?",
                 "SELECT COUNT(*) FROM flows WHERE name LIKE 'Follow-up%' AND project_id = ?",
                 "SELECT COUNT(*) FROM endpoints WHERE follow_up_flow_id IS NOT NULL AND project_id = ?"))
+        finally:
+            store.close()
+
+    def journey(self, project):
+        store = sqlite3.connect(f"file:{self.folder.name}/data/store.db?mode=ro", uri=True)
+        try:
+            return json.loads(store.execute("SELECT definition FROM journeys WHERE project_id = ?",
+                                            (project,)).fetchone()[0])
         finally:
             store.close()
 

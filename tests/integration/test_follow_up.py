@@ -1,5 +1,6 @@
 """Silent users of a running daemon: followed up once, by text, by Flow and by Nodes, and not after they said something."""
 
+import sqlite3
 import unittest
 
 from case import DaemonCase
@@ -67,8 +68,19 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
     def test_one_that_was_due_while_the_daemon_was_down_comes_once(self):
         self.say("web", "down", "hi")
         self.daemon.kill()
+        store = sqlite3.connect(f"{self.folder.name}/data/store.db")
+        with store:  # a minute goes by
+            late = store.execute("UPDATE follow_ups SET due_at = due_at - 60000 WHERE session IN"
+                                 " (SELECT id FROM sessions WHERE key LIKE '%user of down%')").rowcount
+        store.close()
+        self.assertEqual(late, 1)
         self.daemon.start()
         self.assertEqual(len(self.outputs("web", "down", after=1, wait=30)), 1)
+        self.daemon.kill()
+        self.daemon.start()
+        self.say("web", "fence", "hi")  # its follow-up comes later than a second one of the first could
+        self.assertEqual(len(self.outputs("web", "fence", after=1, wait=30)), 1)
+        self.assertEqual(self.texts("web", "down"), ["heard hi", "Still there, user of down?"])
 
 
 if __name__ == "__main__":

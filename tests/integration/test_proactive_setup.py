@@ -55,6 +55,20 @@ class SetUp(SetUpCase):
         self.assertEqual(self.follow(job["_id"])["status"], "done")
         self.assertEqual(self.made(project), (1, 1, 0, 1))
 
+    def test_another_journey_is_taken_by_an_import(self):
+        project = self.project()
+        _, job = self.begin(project)
+        self.assertEqual(self.follow(job["_id"])["status"], "done")
+        path = pathlib.Path(self.folder.name) / "project.yaml"
+        text = path.read_text()
+        self.assertIn("after: 20m", text)
+        path.write_text(text.replace("after: 20m", "after: 30m"))
+        self.daemon.ctl("import", str(path))
+        self.assertEqual((self.journey(project)["afterMs"], self.made(project)), (30 * 60 * 1000, (1, 1, 1, 2)))
+        path.write_text(text.replace('text: "Still there?"', "flow: Main, endpoint: phone"))
+        self.daemon.ctl("import", str(path))
+        self.assertEqual(self.made(project), (1, 1, 1, 1), "its Flow follows up where it says")
+
     def test_cancel_undoes_and_ends_cancelled(self):
         project = self.project()
         self.upstream.open.clear()

@@ -37,7 +37,7 @@ class Schedules(DaemonCase):
 
     def test_it_comes_once_whatever_is_killed(self):
         # Before it is in the log; in the log, and to be appended again; run, and not known to be in the store.
-        for number, point in enumerate(("timer.before_append", "turn.before_submit", "store.after_commit:2")):
+        for number, point in enumerate(("timer.before_append", "turn.before_submit", "turn.after_commit")):
             with self.subTest(point):
                 session = f"killed-{number}"
                 self.daemon.terminate()

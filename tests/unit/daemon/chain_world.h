@@ -11,6 +11,7 @@
 
 #include "api/assets_cache.h"
 #include "daemon/chain.h"
+#include "daemon/timer_clock.h"
 #include "flows/loader.h"
 #include "store/model/ids.h"
 #include "store/sql.h"
@@ -121,6 +122,7 @@ class ChainTest : public testing::Test {
             .assets = *cache_,
             .waiters = waiters_,
             .clock = clock_,
+            .timer_clock = timer_clock_,
             .limits = {},
             .suspect_before = suspect_before_};
   }
@@ -248,6 +250,7 @@ class ChainTest : public testing::Test {
 
   tests::TempFolder folder_;
   tests::ManualClock clock_;
+  TimerClock* timer_clock_ = nullptr;
   std::unique_ptr<store::Store> store_;
   std::string organisation_;
   nlohmann::json report_;

@@ -1,11 +1,13 @@
 // Generated histories of sessions beside a simple model of what has to be said: messages, injects,
-// silences, clocks that jump by a day, schedulers that append twice, late, or after a message,
-// records that are delivered again, workers that have the same records in hand, restarts.
+// silences, quiet hours, clocks that are set by a day, schedulers that append twice, late, or after
+// a message, follow-up Flows at a call, deliveries that begin or are withdrawn, records that are
+// delivered again, workers that have the same records in hand, restarts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <future>
 #include <latch>
 #include <map>
 #include <random>
@@ -18,7 +20,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr const char* journey =
+    R"({after: 20m, flow: Nudge, maxPerSession: 2, maxPerDay: 3, expiresAfter: 4h,
+        quietHours: {from: "02:00", to: "04:00", timezone: UTC}})";
 constexpr int max_per_session = 2;
+constexpr int max_per_day = 3;
+constexpr auto quiet_from = 2h;
+constexpr auto quiet_to = 4h;
 constexpr auto session_expiry = 30min;
 constexpr auto silence = 20min;
 constexpr auto expiry = 4h;
@@ -29,7 +37,8 @@ constexpr int rounds_in_a_history = 10;
 constexpr std::size_t workers = 3;
 constexpr std::size_t histories_at_once = 500;  // they share a clock and restarts, and nothing else
 
-// What a session is expected to come to. Knows nothing of claims, rows and positions.
+// What a session is expected to come to. Knows nothing of claims, rows and positions. Times are the
+// wall clock's but for those of `Pending`, which nobody sets.
 struct Model {
   struct Pending {
     model::Timestamp due;
@@ -37,49 +46,109 @@ struct Model {
     bool of_journey;
     std::string text;
   };
+  struct Said {
+    std::string text;
+    bool withdrawable;
+  };
+  bool hooked = false;  // to a webhook
   std::map<std::string, Pending> pending;
   int sent = 0;
+  int today = 0;  // follow-ups on `day`
+  std::chrono::sys_days day;
   model::Timestamp last_activity{};
-  Texts said;  // since it was last compared
+  bool slow = false;        // the follow-up Flow makes a call
+  std::string call;         // the one that it waits for
+  std::deque<Event> inbox;  // what waits for that
+  std::vector<Said> said;
 
-  // In log order; `now` is when it runs.
-  void on_event(const Event& event, model::Timestamp now) {
+  model::Timestamp now{};
+  std::chrono::milliseconds ahead{};  // of `now` is the clock that nobody sets
+
+  // In log order; runs at `now`.
+  void on_event(const Event& event) {
+    if (!event.claim && event.accepted_at > now + 24h) return;  // as from a clock that is wrong
+    if (event.type == EventType::call_result) {
+      if (event.claim->id != call) return;
+      call.clear();
+      said.push_back({"And now?", hooked});
+      return drain();
+    }
+    if (event.type == EventType::follow_up && !pending.contains(event.claim->id)) return;
     if (event.type == EventType::user_message) {
-      on_message(event);
-    } else if (event.type == EventType::inject) {
-      on_input(event);
-    } else {
-      on_due(event, now);
+      cancel();
+      call.clear();
+    }
+    inbox.push_back(event);
+    drain();
+  }
+
+ private:
+  void drain() {
+    while (call.empty() && !inbox.empty()) {
+      const Event event = std::move(inbox.front());
+      inbox.pop_front();
+      if (event.type == EventType::follow_up) {
+        on_due(event);
+      } else {
+        if (event.type == EventType::user_message) cancel();
+        on_input(event);
+      }
     }
   }
-  void on_message(const Event& event) {
+  void cancel() {
     pending.clear();
-    on_input(event);
-    const bool has_own = event.text == "later" || event.text == "bye";
-    if (has_own || sent >= max_per_session) return;
-    pending[event.id + "-f0"] = {event.accepted_at + silence, event.accepted_at + expiry, true,
-                                 "Still there?"};
+    std::erase_if(said, [](const Said& one) { return one.withdrawable; });
   }
+
+  static model::Timestamp past_quiet(model::Timestamp time) {
+    const auto midnight = std::chrono::floor<std::chrono::days>(time);
+    const auto of_day = time - midnight;
+    return of_day >= quiet_from && of_day < quiet_to ? midnight + quiet_to : time;
+  }
+  bool allows(model::Timestamp time) const {
+    return sent < max_per_session &&
+           (std::chrono::floor<std::chrono::days>(time) != day || today < max_per_day);
+  }
+
   void on_input(const Event& event) {
-    // An expired session begins anew, and so does what is counted in it.
-    if (event.accepted_at - last_activity > session_expiry) sent = 0;
-    last_activity = std::max(last_activity, event.accepted_at);
-    if (event.text == "bye") pending.clear();
-    if (event.text == "later") {
-      pending[event.id + "-f1"] = {event.accepted_at + node_silence,
-                                   event.accepted_at + node_expiry, false, "As you wished, later"};
+    if (event.accepted_at - last_activity > session_expiry) {  // it begins anew
+      sent = 0;
+      slow = false;
     }
-    said.push_back("echo " + *event.text);
+    last_activity = std::max(last_activity, event.accepted_at);
+    if (event.text == "bye") cancel();
+    if (event.text == "slow") slow = true;
+    if (event.text == "later") {
+      pending[event.id + "-f1"] = {past_quiet(now + node_silence) + ahead,
+                                   now + node_expiry + ahead, false, "As you wished, later"};
+    }
+    said.push_back({"echo " + *event.text, false});
+    const bool has_own = event.text == "later" || event.text == "bye";
+    if (has_own || event.type != EventType::user_message) return;
+    const auto due = past_quiet(now + silence);
+    if (!allows(due)) return;
+    pending[event.id + "-f0"] = {due + ahead, now + expiry + ahead, true, "Still there?"};
   }
-  void on_due(const Event& event, model::Timestamp now) {
+
+  void on_due(const Event& event) {
     const auto found = pending.find(event.claim->id);
     if (found == pending.end()) return;
-    const Pending it = found->second;
+    Pending it = found->second;
     pending.erase(found);
-    if (now >= it.expires || (it.of_journey && sent >= max_per_session)) return;
-    if (it.of_journey) ++sent;
+    if (now + ahead >= it.expires || (it.of_journey && !allows(now))) return;
+    if (const auto later = past_quiet(now); later > now) {
+      it.due = later + ahead;
+      pending[event.claim->id + "q"] = it;
+      return;
+    }
     last_activity = std::max(last_activity, event.accepted_at);
-    said.push_back(it.text);
+    said.push_back({it.text, hooked});
+    if (!it.of_journey) return;
+    ++sent;
+    const auto on = std::chrono::floor<std::chrono::days>(now);
+    today = on == day ? today + 1 : 1;
+    day = on;
+    if (slow) call = event.id + "-c1";
   }
 };
 
@@ -92,17 +161,22 @@ struct History {
   std::deque<std::pair<Event, queue::LogRecord>> log;  // what no worker has taken yet
   std::vector<Records> runs;                           // what workers take in this round
   std::int64_t next_offset = 0;
-  std::int64_t compared = 0;  // the outputs so far
-  bool contested = false;     // two workers have it in this round
+  bool contested = false;  // two workers have it in this round
 };
 
 class FollowUpHistories : public FollowUpWorld {
  protected:
+  void SetUp() override {
+    FollowUpWorld::SetUp();
+    set_up(journey);
+    timer_clock_ = &unset_clock_;
+  }
+
   std::size_t below(std::size_t bound) { return random_() % bound; }
   bool chance(std::size_t one_in) { return below(one_in) == 0; }
 
   Event said_by_somebody() {
-    static const Texts words{"hi", "hello", "later", "bye"};
+    static const Texts words{"hi", "hello", "later", "slow", "bye"};
     return event(words[below(words.size())],
                  chance(3) ? EventType::inject : EventType::user_message);
   }
@@ -116,13 +190,18 @@ class FollowUpHistories : public FollowUpWorld {
       case 1:
         return clock_.advance(-24h);
       case 2:
-        return clock_.advance(0ms);
+        return pass_by(24h);
       case 3:
+        return;
       case 4:
-        return clock_.advance(silence);
+        return pass_by(silence);
       default:
-        return clock_.advance(std::chrono::minutes(1 + below(90)));
+        return pass_by(std::chrono::minutes(1 + below(90)));
     }
+  }
+  void pass_by(std::chrono::milliseconds time) {
+    steady_ += time;
+    clock_.advance(time);
   }
 
   // As after a kill: nothing is said to the store before.
@@ -143,11 +222,13 @@ class FollowUpHistories : public FollowUpWorld {
     std::vector<Event> events;
     if (!chance(6)) {
       for (const auto& follow_up : waiting()) {
-        if (follow_up.due_at > clock_.now()) continue;
+        if (follow_up.due_at > timer_now()) continue;
         events.push_back(due_event(follow_up));
         if (chance(4)) events.push_back(due_event(follow_up));
       }
     }
+    const std::string call = history.model.call;
+    if (!call.empty() && !chance(3)) events.push_back(result_of(call));
     for (auto more = below(3); more > 0; --more) {
       const auto at = static_cast<std::ptrdiff_t>(below(events.size() + 1));
       events.insert(events.begin() + at, said_by_somebody());
@@ -159,10 +240,12 @@ class FollowUpHistories : public FollowUpWorld {
   void hand_out(History& history, bool whole) {
     history.runs.clear();
     history.contested = chance(8);
+    history.model.now = clock_.now();
+    history.model.ahead = unset_clock_.offset();
     while (!history.log.empty() && (whole || !chance(6))) {
       auto& run = history.runs.emplace_back();
       for (auto left = 1 + below(history.log.size()); left > 0; --left) {
-        history.model.on_event(history.log.front().first, clock_.now());
+        history.model.on_event(history.log.front().first);
         run.push_back(std::move(history.log.front().second));
         history.log.pop_front();
       }
@@ -182,6 +265,12 @@ class FollowUpHistories : public FollowUpWorld {
     for (Chain chain = build_for(history, records); chain.changes;
          chain = build_for(history, records)) {
       if (commit(chain) == Outcome::committed) return;
+    }
+  }
+
+  void drain(const History& history) {
+    for (Chain chain = build_for(history, {}); chain.changes; chain = build_for(history, {})) {
+      (void)commit(chain);
     }
   }
 
@@ -209,9 +298,14 @@ class FollowUpHistories : public FollowUpWorld {
     }
     committed.wait();
     for (const auto& [history, outcome] : submitted) {
-      if (outcome == Outcome::committed) continue;
-      EXPECT_TRUE(history->contested);
-      run_again(*history, history->runs[number]);
+      if (outcome != Outcome::committed) {
+        EXPECT_TRUE(history->contested);
+        run_again(*history, history->runs[number]);
+      }
+    }
+    // What waited in the inbox goes on, as the lane's next run.
+    for (const History* history : mine) {
+      if (number < history->runs.size()) drain(*history);
     }
   }
 
@@ -238,20 +332,29 @@ class FollowUpHistories : public FollowUpWorld {
   void work_all(const std::vector<History>& histories) {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < workers; ++i) {
-      threads.emplace_back([this, i, &histories, seed = static_cast<unsigned>(random_())] { work(i, histories, seed); });
+      threads.emplace_back([this, i, &histories, seed = static_cast<unsigned>(random_())] {
+        work(i, histories, seed);
+      });
     }
   }
 
   // --- The model beside it ----------------------------------------------------------------------
 
   void compare(History& history) {
-    const auto outputs = store_->outbox().outputs(history.key, history.compared, 1000);
+    const auto outputs = store_->outbox().outputs(history.key, 0, 1000);
     ASSERT_TRUE(outputs);
-    Texts said;
-    for (const auto& output : *outputs) said.push_back(output.text);
-    ASSERT_EQ(said, history.model.said);
-    if (!outputs->empty()) history.compared = outputs->back().seq;
-    history.model.said.clear();
+    Texts stored_texts;
+    Texts expected_texts;
+    for (const auto& output : *outputs) stored_texts.push_back(output.text);
+    for (const auto& said : history.model.said) expected_texts.push_back(said.text);
+    ASSERT_EQ(stored_texts, expected_texts);
+    for (std::size_t i = 0; i < outputs->size(); ++i) {
+      auto& said = history.model.said[i];
+      if (said.withdrawable && chance(3)) {
+        begin_delivery(history, (*outputs)[i].seq);
+        said.withdrawable = false;
+      }
+    }
 
     key_ = history.key;
     std::map<std::string, model::Timestamp> stored;
@@ -259,6 +362,13 @@ class FollowUpHistories : public FollowUpWorld {
     std::map<std::string, model::Timestamp> expected;
     for (const auto& [id, pending] : history.model.pending) expected[id] = pending.due;
     ASSERT_EQ(stored, expected);
+  }
+
+  void begin_delivery(const History& history, std::int64_t seq) {
+    std::promise<model::Result<void>> begun;
+    store_->follow_ups().begin_delivery(history.key, seq,
+                                        [&](auto done) { begun.set_value(done); });
+    EXPECT_TRUE(begun.get_future().get());
   }
 
   enum class Take { some, all };
@@ -274,7 +384,9 @@ class FollowUpHistories : public FollowUpWorld {
   void run_histories(std::size_t count, const std::string& name) {
     std::vector<History> histories(count);
     for (std::size_t i = 0; i < count; ++i) {
-      histories[i].key = session("quiet", name + std::to_string(i));
+      histories[i].model.hooked = i % 2 == 1;
+      histories[i].key =
+          session(histories[i].model.hooked ? "hooked" : "quiet", name + std::to_string(i));
       histories[i].key.user_id = histories[i].key.session_id;
     }
     for (int i = 0; i < rounds_in_a_history; ++i) {
@@ -287,8 +399,14 @@ class FollowUpHistories : public FollowUpWorld {
       ASSERT_NO_FATAL_FAILURE(run_and_compare(histories, Take::some));
     }
     // In the end whatever waits comes, or has expired: nothing is said that would arm anew.
-    clock_.advance(48h);
     ASSERT_NO_FATAL_FAILURE(run_and_compare(histories, Take::all));
+    for (auto& history : histories) {
+      key_ = history.key;
+      const std::string call = history.model.call;
+      if (!call.empty()) append(history, result_of(call));
+    }
+    ASSERT_NO_FATAL_FAILURE(run_and_compare(histories, Take::all));
+    pass_by(48h);
     for (auto& history : histories) append_due(history);
     ASSERT_NO_FATAL_FAILURE(run_and_compare(histories, Take::all));
     for (const auto& history : histories) ASSERT_TRUE(history.model.pending.empty());
@@ -306,6 +424,8 @@ class FollowUpHistories : public FollowUpWorld {
   }
 
   std::mt19937 random_;
+  std::chrono::milliseconds steady_{0};
+  TimerClock unset_clock_{clock_, [this] { return steady_; }};
 };
 
 TEST_F(FollowUpHistories, EveryFollowUpThatHasToComeComesOnceAndNoOther) {

@@ -156,6 +156,80 @@ TEST_F(FollowUps, AQuestionOfAFlowThatTheFollowUpFlowEntersGetsTheAnswer) {
   EXPECT_EQ(texts().back(), "Hello Ann") << "the Endpoint's Flow waited meanwhile";
 }
 
+TEST_F(FollowUps, OneThatIsNamedLikeTheEndpointsFlowLeavesItsQuestionAlone) {
+  run({message("own")});
+  pass(1h);
+  EXPECT_EQ(texts(), (Texts{"Which?", "Your name?"}));
+  run({message("Ann")});
+  EXPECT_EQ(texts().back(), "Hello Ann") << "the follow-up has the user's ear";
+  run({message("the blue one")});
+  EXPECT_EQ(texts().back(), "Got the blue one") << "the Endpoint's Flow waited meanwhile";
+}
+
+TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
+  for (const bool in_one_chain : {false, true}) {
+    run({message("slow")});
+    const auto due = waiting().at(0);
+    clock_.advance(20min);
+    Chain chain;
+    std::string call = due.id + "-t-c1";
+    if (in_one_chain) {
+      chain = run({due_event(due), message("here")});
+      EXPECT_TRUE(chain.unit.calls_started.empty()) << "nobody makes it";
+    } else {
+      run({due_event(due)});
+      ASSERT_TRUE(stored().busy());
+      EXPECT_EQ(stored().execution->pending_call_id, call);
+      run({message("here")});
+    }
+    EXPECT_FALSE(stored().busy());
+    EXPECT_EQ(stored().inbox_size, 0);
+    EXPECT_EQ(*store_->calls().pending(), 0);
+    EXPECT_FALSE(run({result_of(call)}).turns);
+    EXPECT_EQ(texts().back(), "echo here");
+  }
+  EXPECT_EQ(std::ranges::count(texts(), "And now?"), 0);
+}
+
+TEST_F(FollowUps, SilenceBeginsWithTheAnswerHoweverLateThatCame) {
+  const Event late = message("hi");
+  clock_.advance(19min);
+  run({late});
+  ASSERT_EQ(waiting().size(), 1U);
+  EXPECT_EQ(waiting().at(0).due_at, clock_.now() + 20min);
+  EXPECT_EQ(waiting().at(0).plan.expires_at, clock_.now() + 4h);
+}
+
+TEST_F(FollowUps, NoMoreThanTheJourneyAllowsADayHoweverManySessions) {
+  set_up("{after: 20m, flow: Nudge, maxPerSession: 5, maxPerDay: 2}");
+  const auto ask = [this] {
+    run({message("hi")});
+    pass(20min);
+    clock_.advance(31min);
+  };
+  for (int i = 0; i < 4; ++i) ask();
+  EXPECT_EQ(std::ranges::count(texts(), "Still there?"), 2);
+  clock_.advance(24h);
+  ask();
+  EXPECT_EQ(std::ranges::count(texts(), "Still there?"), 3);
+}
+
+TEST_F(FollowUps, ClockThatIsSetMakesNoSilenceLongerOrShorter) {
+  std::chrono::milliseconds steady{0};
+  TimerClock timer_clock(clock_, [&] { return steady; });
+  timer_clock_ = &timer_clock;
+  for (const auto jump : {24h, -24h, -24h}) {
+    run({message("hi")});
+    clock_.advance(jump);
+    ASSERT_EQ(waiting().size(), 1U);
+    EXPECT_EQ(waiting().at(0).due_at, clock_.now() + timer_clock.offset() + 20min);
+    steady += 20min;
+    const Chain chain = pass(20min);
+    EXPECT_EQ(chain.follow_ups_sent, 1U) << "nor has it expired";
+    write("UPDATE sessions SET flow_state = 'null'");  // what is counted is not looked at here
+  }
+}
+
 TEST_F(FollowUps, MonthlyQuotaOfTheTenantDropsWhatIsBeyondIt) {
   write("UPDATE proactive_tenants SET follow_ups_per_month = 1");
   for (int i = 0; i < 2; ++i) {

@@ -29,10 +29,22 @@ flows:
         then: [{cancelFollowUp: true}]
       - if: input.text == "later"
         then: [{followUp: {after: 1h, text: "As you wished, {{input.text}}", expiresAfter: 2h}}]
+      - if: input.text == "own"
+        then:
+          - followUp: {after: 1h, flow: Talk, text: ask}
+          - question: {text: "Which?", storeIn: context.which}
+          - say: "Got {{context.which}}"
+          - stop: true
+      - if: input.text == "slow"
+        then: [{addToContext: {slow: "{{true}}"}}]
       - say: "echo {{input.text}}"
   - name: Nudge
     nodes:
       - say: "Still there?"
+      - if: context.slow
+        then:
+          - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order}
+          - say: "And now?"
       - if: context.deep
         then: [{executeFlow: Deep}]
       - if: context.survey
@@ -106,12 +118,17 @@ class FollowUpWorld : public ChainTest {
     return made;
   }
 
+  // By what follow-ups are due.
+  model::Timestamp timer_now() {
+    return clock_.now() + (timer_clock_ ? timer_clock_->offset() : std::chrono::milliseconds(0));
+  }
+
   // Lets time pass, and everything that falls due meanwhile run.
   Chain pass(std::chrono::milliseconds time) {
     clock_.advance(time);
     Chain last;
     for (const auto& follow_up : waiting()) {
-      if (follow_up.due_at <= clock_.now()) last = run({due_event(follow_up)});
+      if (follow_up.due_at <= timer_now()) last = run({due_event(follow_up)});
     }
     return last;
   }

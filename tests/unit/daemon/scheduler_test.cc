@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "daemon/metrics.h"
+#include "daemon/timer_clock.h"
+#include "store/sql.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {
@@ -44,6 +48,24 @@ class SchedulerTest : public World {
     unit.calls_started.push_back(pending);
     commit(std::move(unit));
   }
+  model::PendingCall put(const std::string& id, std::chrono::milliseconds in) {
+    auto pending = timer(id, in);
+    commit_timer(pending);
+    scheduler_->offer(pending);
+    return pending;
+  }
+  void write(const std::string& sql) {
+    ASSERT_TRUE(
+        store_->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
+          writer.connection().script(sql);
+          return {};
+        }));
+  }
+  std::vector<std::string> fired() {
+    std::vector<std::string> ids;
+    for (const auto& event : sink_.events()) ids.push_back(event.id);
+    return ids;
+  }
   void advance(std::chrono::milliseconds by) {
     clock_.advance(by);
     scheduler_->wake();
@@ -58,11 +80,10 @@ class SchedulerTest : public World {
 };
 
 TEST_F(SchedulerTest, TimerIsAppendedWhenItsTimeHasComeAndNotBefore) {
-  const auto pending = timer("t1", 10s);
-  scheduler_->offer(pending);
+  const auto pending = put("t1", 10s);
   ASSERT_TRUE(waits_for(1));
   advance(9'999ms);
-  scheduler_->offer(timer("probe", 0ms));
+  put("probe", 0ms);
   ASSERT_TRUE(sink_.wait_for(1));
   EXPECT_EQ(sink_.events().at(0).id, "probe-t");
   advance(1ms);
@@ -122,8 +143,8 @@ TEST_F(SchedulerTest, TimersOfAllKindsAreFoundInTheOrderOfTheirTimes) {
 }
 
 TEST_F(SchedulerTest, EarlierTimerOvertakesALaterOne) {
-  scheduler_->offer(timer("late", 60s));
-  scheduler_->offer(timer("early", 1s));
+  put("late", 60s);
+  put("early", 1s);
   ASSERT_TRUE(waits_for(2));
   advance(1s);
   ASSERT_TRUE(sink_.wait_for(1));
@@ -149,10 +170,7 @@ TEST_F(SchedulerTest, FewInMemoryAreEnoughForManyInOrder) {
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   for (int i = 0; i < 60; ++i) {
-    const auto pending =
-        timer("t" + std::to_string(i), std::chrono::milliseconds(1 + random() % 10'000));
-    commit_timer(pending);
-    scheduler_->offer(pending);
+    put("t" + std::to_string(i), std::chrono::milliseconds(1 + random() % 10'000));
   }
   for (int step = 0; step < 100; ++step) advance(100ms);
   ASSERT_TRUE(sink_.wait_for(60));
@@ -162,7 +180,7 @@ TEST_F(SchedulerTest, FewInMemoryAreEnoughForManyInOrder) {
 
 TEST_F(SchedulerTest, FailedAppendIsTriedAgainUnderTheSameId) {
   sink_.fail(2, Errc::unavailable);
-  scheduler_->offer(timer("t1", 0ms));
+  put("t1", 0ms);
   ASSERT_TRUE(eventually([&] {
     advance(100ms);
     return sink_.events().size() == 1;
@@ -172,10 +190,132 @@ TEST_F(SchedulerTest, FailedAppendIsTriedAgainUnderTheSameId) {
   EXPECT_EQ(sink_.events().at(0).claim->id, "t1");
 }
 
+TEST_F(SchedulerTest, WhileTheLogIsDownOneTimerTriesForAllAndMemoryStaysBounded) {
+  scheduler_->stop();
+  std::vector<std::string> all;
+  for (int i = 10; i < 30; ++i) {
+    commit_timer(timer("t" + std::to_string(i), std::chrono::milliseconds(i - 100)));
+    all.push_back("t" + std::to_string(i) + "-t");
+  }
+  sink_.fail(1'000'000, Errc::unavailable);
+  start({.max_timers = 5, .max_appending = 3, .retry = 1h});
+  ASSERT_TRUE(eventually([&] { return sink_.tries() == 3; }));
+  for (int probes = 1; probes <= 20; ++probes) {
+    // Not before the last one is known to have failed: it is among those that wait then.
+    ASSERT_TRUE(eventually([&] {
+      scheduler_->wake();
+      return sink_.tries() >= 3 + probes;
+    }));
+    EXPECT_LE(scheduler_->waiting(), 5U + 3U);
+  }
+  sink_.fail(0, Errc::unavailable);
+  ASSERT_TRUE(eventually([&] {
+    scheduler_->wake();
+    return scheduler_->waiting() == 0 && sink_.events().size() >= all.size();
+  }));
+  EXPECT_EQ(fired(), all) << "each once, the oldest first";
+}
+
+TEST_F(SchedulerTest, OneThatCantBeReadHoldsNoOtherUp) {
+  scheduler_->stop();
+  model::Schedule schedule;
+  schedule.session = key("ann");
+  schedule.text = "later";
+  schedule.timezone = "UTC";
+  std::vector<model::Schedule> made;
+  for (const auto in : {-3h, -2h, -1h}) {
+    schedule.id = model::new_id();
+    schedule.due_at = clock_.now() + in;
+    ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+    made.push_back(schedule);
+  }
+  write("UPDATE schedules SET message = '[' WHERE id = '" + made[0].id + "';" +
+        "UPDATE schedules SET key = 'nobody' WHERE id = '" + made[1].id + "'");
+  start();
+  ASSERT_TRUE(sink_.wait_for(1));
+  ASSERT_TRUE(waits_for(0));
+  EXPECT_EQ(fired(), (std::vector{made[2].claim() + "-t"}));
+}
+
+TEST_F(SchedulerTest, LateOnesGiveWayToWhatWaitsForItsTurn) {
+  scheduler_->stop();
+  std::vector<std::string> all;
+  for (int i = 100; i < 200; ++i) {
+    commit_timer(timer("t" + std::to_string(i), std::chrono::milliseconds(i - 1000)));
+    all.push_back("t" + std::to_string(i) + "-t");
+  }
+  std::atomic<std::size_t> backlog{500};
+  start({.backlog = [&] { return backlog.load(); }, .max_backlog = 500, .backlog_pause = 1h});
+  ASSERT_TRUE(waits_for(84));
+  EXPECT_EQ(sink_.events().size(), 16U) << "they get on, but slowly";
+  backlog = 499;
+  scheduler_->wake();
+  ASSERT_TRUE(waits_for(0));
+  EXPECT_EQ(fired(), all) << "each once, the oldest first";
+}
+
+TEST_F(SchedulerTest, OneThatIsOfferedAgainAndAgainDoesNoHarm) {
+  const auto pending = put("t1", 0ms);
+  for (int i = 0; i < 100; ++i) scheduler_->offer(pending);
+  put("last", 0ms);
+  ASSERT_TRUE(eventually([&] {
+    const auto ids = fired();
+    return std::ranges::find(ids, "last-t") != ids.end() && scheduler_->waiting() == 0;
+  }));
+}
+
+TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
+  std::atomic<std::int64_t> steady{0};
+  const auto steadily = [&] { return std::chrono::milliseconds(steady.load()); };
+  TimerClock timer_clock(clock_, steadily);
+  const auto pass = [&](std::chrono::milliseconds time) {
+    steady += time.count();
+    advance(time);
+  };
+  start({.timer_clock = &timer_clock});
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = key("ann");
+  schedule.text = "later";
+  schedule.timezone = "UTC";
+  schedule.due_at = clock_.now() + 25h;
+  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  scheduler_->offer(schedule);
+  put("t1", 20min);
+  ASSERT_TRUE(waits_for(2));
+  advance(24h);  // set forward by a day
+  pass(19min);
+  put("probe", -24h);
+  ASSERT_TRUE(sink_.wait_for(1));
+  EXPECT_EQ(fired(), (std::vector<std::string>{"probe-t"}));
+  pass(1min);
+  ASSERT_TRUE(sink_.wait_for(2));
+  EXPECT_EQ(fired().back(), "t1-t");
+  pass(40min);  // 25 hours by the wall clock
+  ASSERT_TRUE(sink_.wait_for(3));
+  EXPECT_EQ(fired().back(), schedule.claim() + "-t");
+
+  // Set back by two days, and restarted while something waits.
+  auto waits = timer("t2", 10min);
+  *waits.due_at += timer_clock.offset();
+  commit_timer(waits);
+  scheduler_->offer(waits);
+  advance(-48h);
+  ASSERT_TRUE(waits_for(1));
+  ASSERT_TRUE(eventually([&] { return store_->timers().offset() == 24h; }));
+  scheduler_->stop();
+  TimerClock next_run(clock_, steadily);
+  start({.timer_clock = &next_run});
+  ASSERT_TRUE(waits_for(1));
+  pass(10min);
+  ASSERT_TRUE(sink_.wait_for(4));
+  EXPECT_EQ(fired().back(), "t2-t");
+}
+
 TEST_F(SchedulerTest, ClockThatJumpsIsNoticedWithoutAWakeUp) {
   scheduler_->stop();
   start({.max_sleep = 20ms});
-  scheduler_->offer(timer("t1", 1h));
+  put("t1", 1h);
   ASSERT_TRUE(waits_for(1));
   clock_.advance(2h);
   EXPECT_TRUE(sink_.wait_for(1));

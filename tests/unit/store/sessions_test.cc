@@ -77,16 +77,15 @@ TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
 TEST_F(SessionsTest, TimersFallDueInOrder) {
   ASSERT_EQ(commit(busy_turn(key_of("ann"), clock_.now() + std::chrono::seconds(5))),
             Outcome::committed);
-  EXPECT_EQ(**store_->calls().next_due(), clock_.now() + std::chrono::seconds(5));
-  EXPECT_TRUE(store_->calls().due(clock_.now(), {}, "", 10)->empty());
-  clock_.advance(std::chrono::seconds(5));
-  const auto due = store_->calls().due(clock_.now(), {}, "", 10);
+  const auto due = store_->timers().by_due({}, "", 10, {});
   ASSERT_EQ(due->size(), 1U);
-  EXPECT_EQ(due->front().session, key_of("ann"));
-  EXPECT_TRUE(store_->calls().due(clock_.now(), *due->front().due_at, "timer1", 10)->empty());
+  EXPECT_EQ(due->front().at, clock_.now() + std::chrono::seconds(5));
+  EXPECT_EQ(due->front().claim.kind, model::Claim::Kind::timer);
+  const auto timer = store_->calls().find(due->front().claim.id);
+  ASSERT_TRUE(timer && *timer);
+  EXPECT_EQ((*timer)->session, key_of("ann"));
+  EXPECT_TRUE(store_->timers().by_due(due->front().at, "timer1", 10, {})->empty());
   EXPECT_TRUE(store_->calls().unfinished("", 10)->empty());
-  EXPECT_EQ(store_->calls().timers("project", "", 10)->size(), 1U);
-  EXPECT_TRUE(store_->calls().timers("other", "", 10)->empty());
 }
 
 TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {

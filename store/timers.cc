@@ -1,0 +1,56 @@
+#include "store/timers.h"
+
+#include <utility>
+
+#include "store/read.h"
+
+namespace conversed::store {
+
+using model::Claim;
+using model::Result;
+
+Result<std::vector<Timers::Due>> Timers::by_due(model::Timestamp after_due,
+                                                const std::string& after_id, std::size_t limit,
+                                                std::chrono::milliseconds offset) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Due>> {
+    std::vector<Due> list;
+    const auto after = model::to_unix_ms(after_due);
+    // Each part is an index read in its order, so what is read is the page and not the tables.
+    connection.rows<std::int64_t, std::string, std::int64_t>(
+        [&](std::int64_t at, std::string id, std::int64_t kind) {
+          list.push_back(
+              {model::from_unix_ms(at), {static_cast<Claim::Kind>(kind), std::move(id)}});
+        },
+        "SELECT due_at, id, :k FROM pending_calls WHERE due_at IS NOT NULL"
+        " AND (due_at, id) > (:d, :i)"
+        " UNION ALL SELECT due_at, id, :k2 FROM follow_ups WHERE (due_at, id) > (:d2, :i2)"
+        " UNION ALL SELECT due_at + :o, claim, :k3 FROM schedules"
+        " WHERE (due_at, claim) > (:d3, :i3)"
+        " ORDER BY 1, 2 LIMIT :l",
+        static_cast<std::int64_t>(Claim::Kind::timer), after, after_id,
+        static_cast<std::int64_t>(Claim::Kind::follow_up), after, after_id, offset.count(),
+        static_cast<std::int64_t>(Claim::Kind::schedule),
+        model::to_unix_ms(after_due) < 0 ? after : after - offset.count(), after_id, limit);
+    return list;
+  });
+}
+
+Result<std::chrono::milliseconds> Timers::offset() const {
+  return read(database_, [](Connection& connection) -> Result<std::chrono::milliseconds> {
+    return std::chrono::milliseconds(
+        connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'timer_offset'")
+            .value_or(0));
+  });
+}
+
+Result<void> Timers::keep_offset(std::chrono::milliseconds offset) {
+  return committer_.write_and_wait([offset](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "INSERT INTO meta (name, value) VALUES ('timer_offset', :v)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        offset.count());
+    return {};
+  });
+}
+
+}  // namespace conversed::store
