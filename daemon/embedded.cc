@@ -79,7 +79,14 @@ store::StoreSettings embedded_store_settings(const config::Settings& settings) {
 model::Result<std::unique_ptr<store::Store>> open_embedded_store(const config::Settings& settings,
                                                                  const model::Clock& clock) {
   if (auto safe = back_up_before_migration(settings, clock); !safe) return fail(safe.error());
-  return store::Store::open(embedded_store_settings(settings), clock);
+  auto store = store::Store::open(embedded_store_settings(settings), clock);
+  if (store && (*store)->unreadable_secrets() > 0) {
+    log::error(
+        "secrets that the master key does not open: give back the key that they were sealed "
+        "with, or import the Connections and webhooks again",
+        {{"count", (*store)->unreadable_secrets()}});
+  }
+  return store;
 }
 
 }  // namespace conversed::daemon

@@ -37,11 +37,12 @@ struct WriteItem {
   Committer::Patience patience = Committer::Patience::until_it_works;
   Result<void> result;                           // of the last try
   std::vector<std::function<void()>> on_commit;  // of the last try
-  bool alone = false;  // outside of any transaction
+  bool alone = false;                            // outside of any transaction
 };
 struct DeliveredItem {
   std::string key;
   std::int64_t seq;
+  std::string output_id;
 };
 struct RescheduleItem {
   std::string key;
@@ -238,8 +239,8 @@ Result<void> Committer::run_alone(Work work) {
   return result.get();
 }
 
-void Committer::delivered(const model::SessionKey& key, std::int64_t seq) {
-  impl_->push(DeliveredItem{key.encode(), seq});
+void Committer::delivered(const model::SessionKey& key, const model::Output& output) {
+  impl_->push(DeliveredItem{key.encode(), output.seq, output.id});
 }
 
 void Committer::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts) {
@@ -411,7 +412,9 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
         Overloaded{
             [&](UnitItem& unit) { unit.outcome = apply(connection, unit.unit, now, totals); },
             [&](WriteItem& write) { run_work(connection, write, now); },
-            [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
+            [&](DeliveredItem& mark) {
+              mark_delivered(connection, mark.key, mark.seq, mark.output_id, now);
+            },
             [&](RescheduleItem& mark) {
               mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
             },

@@ -58,6 +58,7 @@ struct Store::Impl {
   KeyRotation key_rotation;
   UserData user_data;
   bool was_clean = true;
+  std::int64_t unreadable_secrets = 0;
 };
 
 namespace {
@@ -139,8 +140,13 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
     return fail(Errc::conflict, "the master key " + key.string() +
                                     " is not the one that this store's secrets are sealed with");
   }
+  impl->unreadable_secrets = secrets->unreadable;
   impl->committer.start();
   return std::unique_ptr<Store>(new Store(std::move(impl)));
+}
+
+std::int64_t Store::unreadable_secrets() const {
+  return impl_->unreadable_secrets;
 }
 
 bool Store::was_clean() const {
