@@ -140,7 +140,8 @@ Result<void> App::Parts::start_listening() {
           },
       .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
-      .back_up = [this](const std::string& name) { return back_up(backups, name); },
+      .back_up =
+          [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
       .on_inject_answered =
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);

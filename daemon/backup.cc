@@ -118,15 +118,13 @@ std::string text_of(const BackupManifest& manifest) {
   for (const auto& [name, file] : manifest.files) {
     files[name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
   }
-  return json{{"format", format},
-              {"program", manifest.program},
-              {"schema", manifest.schema},
-              {"reason", manifest.reason},
-              {"log", manifest.log},
-              {"createdAt", model::to_unix_ms(manifest.created_at) / 1000},
-              {"files", std::move(files)}}
-             .dump(2) +
-         "\n";
+  json document{
+      {"format", format},          {"program", manifest.program},
+      {"schema", manifest.schema}, {"reason", manifest.reason},
+      {"log", manifest.log},       {"createdAt", model::to_unix_ms(manifest.created_at) / 1000},
+      {"files", std::move(files)}};
+  if (!manifest.committed.empty()) document["committed"] = manifest.committed;
+  return document.dump(2) + "\n";
 }
 
 Result<void> write_manifest(const fs::path& folder, const BackupManifest& manifest) {
@@ -195,7 +193,8 @@ Result<BackupManifest> BackupManifest::read(const fs::path& backup) {
         .reason = document.at("reason"),
         .log = document.at("log"),
         .created_at = model::from_unix_ms(document.at("createdAt").get<std::int64_t>() * 1000),
-        .files = {}};
+        .files = {},
+        .committed = document.value("committed", std::vector<std::int64_t>())};
     for (const auto& [name, value] : document.at("files").items()) {
       manifest.files[name] = {value.at("bytes"), value.at("sha256")};
     }
@@ -242,12 +241,30 @@ BackupManifest BackupMaker::manifest_of(const char* reason, std::int64_t schema)
           .reason = reason,
           .log = log_is_embedded_ ? "sqlite" : "kafka",
           .created_at = clock_.now(),
-          .files = {}};
+          .files = {},
+          .committed = {}};
 }
 
 Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
-  return make("before-migration-" + name_of(clock_.now()) + "-schema" + std::to_string(schema),
-              manifest_of("migration", schema));
+  constexpr std::string_view beginning = "before-migration-";
+  const std::string ending = "-schema" + std::to_string(schema);
+  const auto name = std::string(beginning) + name_of(clock_.now()) + ending;
+  // Of another try within this second.
+  if (auto made = BackupManifest::read(folder_ / name); made) {
+    return MadeBackup{folder_ / name, *std::move(made)};
+  }
+  auto made = make(name, manifest_of("migration", schema));
+  if (!made) return made;
+  std::error_code ignored;
+  std::vector<fs::path> superseded;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    const auto other = entry.path().filename().string();
+    if (other != name && other.starts_with(beginning) && other.ends_with(ending)) {
+      superseded.push_back(entry.path());
+    }
+  }
+  for (const auto& path : superseded) fs::remove_all(path, ignored);
+  return made;
 }
 
 Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest manifest) {
@@ -264,10 +281,10 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
   fs::permissions(partial, fs::perms::owner_all, error);
 
   const auto fill = [&]() -> Result<void> {
-    if (auto copied = copy_files(partial); !copied) return copied;
+    if (auto copied = copy_files(partial, manifest); !copied) return copied;
     for (const auto& entry : fs::directory_iterator(partial, error)) {
-      auto file =
-          digest(entry.path(), [&](const unsigned char*, std::size_t) { return !stopped_.load(); });
+      auto file = digest(
+          entry.path(), [&](const unsigned char*, std::size_t) { return !stop_.stop_requested(); });
       if (!file) return fail(file.error());
       manifest.files[entry.path().filename().string()] = *std::move(file);
     }
@@ -284,16 +301,22 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
 }
 
 // The store first: whatever is finished in the log from now on has its effects behind the copy, and
-// its record still in the log when that is copied.
-Result<void> BackupMaker::copy_files(const fs::path& into) {
+// its record still in the log when that is copied. What was finished before is in the store's copy,
+// even where no session of it is left that would know the record again.
+Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manifest) {
   const HeldPruning held(log_);
+  if (log_ != nullptr) {
+    const auto ranges = log_->ranges();
+    if (!ranges) return fail(ranges.error());
+    for (const auto& range : *ranges) manifest.committed.push_back(range.committed);
+  }
   for (const char* name : {"store.db", "log.db"}) {
     std::error_code ignored;
     if (!log_is_embedded_ && std::string_view(name) == "log.db") continue;
     if (!fs::exists(data_dir_ / name, ignored)) continue;
-    auto copied =
-        queue::copy_sqlite_file(data_dir_ / name, into / name, [&] { return !stopped_.load(); });
-    if (copied) copied = queue::check_sqlite_file(into / name);
+    auto copied = queue::copy_sqlite_file(data_dir_ / name, into / name,
+                                          [&] { return !stop_.stop_requested(); });
+    if (copied) copied = queue::check_sqlite_file(into / name, stop_.get_token());
     if (!copied) return copied;
   }
   return {};
@@ -309,7 +332,8 @@ Result<BackupManifest::File> copy_private(const fs::path& from, const fs::path& 
   auto copied = digest(from, [&](const unsigned char* bytes, std::size_t count) {
     return write_all(out.get(), bytes, count);
   });
-  if (copied && ::fsync(out.get()) != 0) return fail(error_of(to, "written", errno));
+  if (copied && ::fsync(out.get()) != 0) copied = fail(error_of(to, "written", errno));
+  if (!copied) ::unlink(to.c_str());
   return copied;
 }
 

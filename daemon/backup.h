@@ -1,12 +1,13 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "config/settings.h"
 #include "queue/sqlite_log.h"
@@ -30,6 +31,9 @@ struct BackupManifest {
   std::string log;                // "sqlite": embedded, or "kafka": it is not in the backup
   model::Timestamp created_at{};  // to the second
   std::map<std::string, File> files;
+  // Offsets by partition, below which the log had finished everything before the store was copied;
+  // empty where nobody had the log open, so that its copy says so itself.
+  std::vector<std::int64_t> committed;
 
   [[nodiscard]] std::int64_t bytes() const;
 
@@ -60,11 +64,12 @@ class BackupMaker {
   // be copied as it was when the store was; `unavailable` (disk full, ended).
   [[nodiscard]] model::Result<MadeBackup> make(const std::string& name);
 
-  // Of a store that is about to be migrated, whatever its log: nobody has the files open.
+  // Of a store that is about to be migrated, whatever its log: nobody has the files open. The one
+  // before it of the same schema goes: of a migration that fails again and again there is one.
   [[nodiscard]] model::Result<MadeBackup> make_before_migration(std::int64_t schema);
 
   // Ends the one that is being made, and every later one.
-  void stop() { stopped_ = true; }
+  void stop() { stop_.request_stop(); }
 
   // Where backups are.
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
@@ -72,7 +77,8 @@ class BackupMaker {
  private:
   [[nodiscard]] BackupManifest manifest_of(const char* reason, std::int64_t schema) const;
   [[nodiscard]] model::Result<MadeBackup> make(const std::string& name, BackupManifest manifest);
-  [[nodiscard]] model::Result<void> copy_files(const std::filesystem::path& into);
+  [[nodiscard]] model::Result<void> copy_files(const std::filesystem::path& into,
+                                               BackupManifest& manifest);
 
   const std::filesystem::path data_dir_;
   const std::filesystem::path folder_;
@@ -80,14 +86,14 @@ class BackupMaker {
   const bool store_is_a_file_;
   const model::Clock& clock_;
   queue::SqliteLog* const log_;
-  std::atomic<bool> stopped_{false};
+  std::stop_source stop_;
   std::mutex making_;
 };
 
 // ---- For whoever writes or reads the files of a backup
 
 // Copies a file to a new one (mode 0600, durable) and returns what it held. `unavailable`, naming
-// the file; `conflict` if `to` exists.
+// the file; `conflict` if `to` exists. After an error there is no new file.
 [[nodiscard]] model::Result<BackupManifest::File> copy_private(const std::filesystem::path& from,
                                                                const std::filesystem::path& to);
 

@@ -406,7 +406,16 @@ void Caller::Engine::settle(Call& call, model::CallResult result) {
   append(call);
 }
 
+// What nobody waits for any more is not appended: it would keep the name, and what was said, of a
+// user who was erased meanwhile. The claim decides in any case.
 void Caller::Engine::append(Call& call) {
+  const auto waits = store_.calls().waits(call.pending.id);
+  if (waits && !*waits) {
+    thread_.mailbox()->put([id = call.pending.id](Letters& letters) {
+      letters.appends.push_back({id, std::nullopt});
+    });
+    return;
+  }
   append_(*call.result, letter_at_end(thread_.mailbox(), call.pending.id));
 }
 

@@ -233,7 +233,7 @@ void Deliverer::Engine::finish(DeliveryQueue::Session& session, const HttpOutcom
   }
   model::fault_point("deliver.after_post");
   const auto& output = session.outputs.front();
-  store_.committer().delivered(session.key, output.seq);
+  store_.committer().delivered(session.key, output);
   metrics_.deliveries(DeliveryOutcome::delivered).add();
   const std::chrono::duration<double> age = clock_.now() - output.created_at;
   metrics_.output_age_seconds.observe(std::max(0.0, age.count()));
@@ -270,7 +270,7 @@ void Deliverer::Engine::give_up(DeliveryQueue::Session& session, const std::stri
     return;
   }
   const auto& output = session.outputs.front();
-  const auto given_up = store_.outbox().give_up(session.key, output.seq, reason);
+  const auto given_up = store_.outbox().give_up(session.key, output, reason);
   if (!given_up && given_up.error().code != model::Errc::not_found) {
     queue_.retry(session, clock_.now() + store_retry);
     return;
@@ -315,7 +315,7 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
   if ((*target)->url.empty()) {
     log::info("output dropped, its endpoint has no webhook any more",
               {{"endpointId", session.key.endpoint_id}, {"outputId", output.id}});
-    store_.committer().delivered(session.key, output.seq);
+    store_.committer().delivered(session.key, output);
     metrics_.deliveries(DeliveryOutcome::dropped).add();
     queue_.done(session);
     return;

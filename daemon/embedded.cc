@@ -70,7 +70,14 @@ Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store
 model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
                                                         const model::Clock& clock) {
   if (auto safe = back_up_before_migration(settings, clock); !safe) return fail(safe.error());
-  return store::Store::open(store_settings(settings), clock);
+  auto store = store::Store::open(store_settings(settings), clock);
+  if (store && (*store)->unreadable_secrets() > 0) {
+    log::error(
+        "secrets that the master key does not open: give back the key that they were sealed "
+        "with, or import the Connections and webhooks again",
+        {{"count", (*store)->unreadable_secrets()}});
+  }
+  return store;
 }
 
 }  // namespace conversed::daemon

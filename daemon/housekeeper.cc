@@ -32,12 +32,12 @@ Result<void> in_batches(std::size_t batch, const std::function<bool()>& stopped,
   }
 }
 
-// All sessions are looked at, page by page: an index by activity would cost every Turn.
-Result<void> tidy_sessions(store::Store& store, Timestamp before, std::size_t batch,
-                           const std::function<bool()>& stopped, std::int64_t& removed) {
+// Walks a table page by page, for which `prune` says how far it has looked.
+template <typename Prune>
+Result<void> walk(const std::function<bool()>& stopped, std::int64_t& removed, Prune&& prune) {
   std::int64_t after = 0;
   while (!stopped()) {
-    auto page = store.sessions().prune(before, after, batch);
+    auto page = prune(after);
     if (!page) return fail(page.error());
     removed += page->removed;
     if (!page->last_row) return {};
@@ -63,10 +63,16 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     report.secrets = secrets.value_or(0);
   }
   if (done && settings.transcripts.count() > 0) {
-    done = all(report.outputs,
-               [&] { return store.outbox().prune(now - settings.transcripts, batch); });
+    done = walk(stopped, report.outputs, [&](std::int64_t after) {
+      return store.outbox().prune(now - settings.transcripts, after, batch);
+    });
+    // All of them are looked at: an index by activity would cost every Turn.
     const auto session_age = std::max(settings.transcripts, min_session_age);
-    if (done) done = tidy_sessions(store, now - session_age, batch, stopped, report.sessions);
+    if (done) {
+      done = walk(stopped, report.sessions, [&](std::int64_t after) {
+        return store.sessions().prune(now - session_age, after, batch);
+      });
+    }
   }
   if (done && settings.dead_letters.count() > 0) {
     done = all(report.dead_letters,

@@ -37,4 +37,20 @@ model::Result<void> become_owner(const std::filesystem::path& data_dir) {
   return {};
 }
 
+model::Result<void> give_to_owner(const std::filesystem::path& data_dir,
+                                  std::initializer_list<const char*> names) {
+  struct stat folder {};
+  if (::geteuid() != 0 || ::stat(data_dir.c_str(), &folder) != 0 || folder.st_uid == 0) return {};
+  for (const char* name : names) {
+    // Not what a link points to: the folder is not root's.
+    if (::lchown((data_dir / name).c_str(), folder.st_uid, folder.st_gid) == 0 || errno == ENOENT) {
+      continue;
+    }
+    return fail(Errc::permission_denied,
+                (data_dir / name).string() + " can't be given to the owner of its folder: " +
+                    std::error_code(errno, std::system_category()).message());
+  }
+  return {};
+}
+
 }  // namespace conversed::daemon

@@ -2,6 +2,7 @@
 
 #include "daemon/backup.h"
 #include "daemon/logging.h"
+#include "store/key_rotation.h"
 
 namespace conversed::daemon {
 
@@ -17,8 +18,11 @@ void log_lockout(std::string_view what, std::string_view address) {
   log::warn("locked out after wrong passwords", {{"what", what}, {"clientAddress", address}});
 }
 
-model::Result<api::BackUpAnswer> back_up(BackupMaker& backups, const std::string& name) {
-  auto made = backups.make(name);
+model::Result<api::BackUpAnswer> back_up(BackupMaker& backups, store::KeyRotation& keys,
+                                         const std::string& name) {
+  const auto one_key = keys.hold();
+  auto made =
+      one_key ? backups.make(name) : model::Result<MadeBackup>(model::fail(one_key.error()));
   if (!made) {
     log::warn("no backup made", {{"error", made.error().message}});
     return model::fail(made.error());

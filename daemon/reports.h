@@ -7,6 +7,10 @@
 #include "api/services.h"
 #include "store/model/result.h"
 
+namespace conversed::store {
+class KeyRotation;
+}
+
 namespace conversed::daemon {
 
 class BackupMaker;
@@ -18,8 +22,10 @@ void log_key_file(api::KeyFileNews news, std::string_view message);
 // For Authenticator. It is not said whose account: what was typed there may be a password.
 void log_lockout(std::string_view what, std::string_view address);
 
-// For Services: BackupMaker::make, with a line of how it went.
+// For Services: BackupMaker::make, with a line of how it went. Not while the master key is rotated:
+// what is backed up then would need both keys. `conflict`.
 [[nodiscard]] model::Result<api::BackUpAnswer> back_up(BackupMaker& backups,
+                                                       store::KeyRotation& keys,
                                                        const std::string& name);
 
 }  // namespace conversed::daemon

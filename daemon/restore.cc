@@ -10,6 +10,7 @@
 #include "daemon/data_folder.h"
 #include "daemon/embedded.h"
 #include "daemon/log_epoch.h"
+#include "daemon/owner.h"
 #include "daemon/part_settings.h"
 #include "queue/sqlite_copy.h"
 #include "store/store.h"
@@ -115,6 +116,12 @@ Result<void> settle(const config::Settings& settings, const BackupManifest& mani
                     const model::Clock& clock) {
   auto store = store::Store::open(store_settings(settings), clock);
   if (!store) return fail(store.error());
+  if (const auto unreadable = (*store)->unreadable_secrets(); unreadable > 0) {
+    return fail(Errc::conflict,
+                "the master key does not open " + std::to_string(unreadable) +
+                    " of the store's secrets; give the key file as it was when the backup was "
+                    "made, with all its lines");
+  }
   if (manifest.files.contains("log.db")) {
     auto log = open_log(settings, **store, clock);
     if (!log) return fail(log.error());
@@ -123,7 +130,9 @@ Result<void> settle(const config::Settings& settings, const BackupManifest& mani
     auto seen = (*store)->sessions().highest_positions();
     if (!seen) return fail(seen.error());
     if (auto whole = check_log_against_store(*ranges, *seen); !whole) return whole;
-    if (auto rewound = log->embedded->rewind(); !rewound) return rewound;
+    if (!manifest.committed.empty()) {
+      if (auto rewound = log->embedded->rewind(manifest.committed); !rewound) return rewound;
+    }
     log->log->stop();
   }
   return (*store)->mark_clean_stop();
@@ -146,6 +155,7 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
   auto own_key = take_key(settings, order);
   auto done = own_key ? copy_data(folder->path(), order, *manifest) : fail(own_key.error());
   if (done) done = settle(settings, *manifest, clock);
+  if (done) done = give_to_owner(folder->path(), {"store.db", "log.db", "lock", "master.key"});
   if (!done) {
     remove_data(folder->path());
     std::error_code ignored;

@@ -19,9 +19,10 @@ struct RestoreOrder {
 
 // Puts a backup into the data folder, whose daemon is stopped and which holds neither store nor
 // log, checks that it is whole, that store and log belong together and that the master key opens
-// the store's secrets, and has the log read again from its oldest record. An older store is
-// migrated. After an error the folder is as it was; after an end of the process it is refused by
-// all but another restore.
+// all of the store's secrets, and has the log read again from where it was when the store was
+// copied. An older store is migrated. What root makes in another user's folder is that user's.
+// After an error the folder is as it was; after an end of the process it is refused by all but
+// another restore.
 //
 // Errors: `invalid_argument` (no backup, damaged), `conflict` (a daemon runs, the folder is in use,
 // another key, a newer program's store), `not_found` (no master key), `not_supported` (the settings

@@ -62,6 +62,12 @@ struct PartitionRange {
   std::int64_t committed = 0;  // where a new consumer starts; all below is finished
 };
 
+// Keys from `from` up to, but without, `to`.
+struct KeyRange {
+  std::string from;
+  std::string to;
+};
+
 // Learns which partitions the consumer reads. Called on the thread that calls `poll` (or destroys
 // the Consumer), from inside that call. The Listener must outlive the Consumer.
 class Listener {
@@ -134,18 +140,16 @@ class Log {
   // one ran into. A driver finds out by itself when it is well again. Cheap.
   [[nodiscard]] virtual Result<void> health() = 0;
 
-  // How many records whose keys are from `from` up to, but without, `to` are not finished yet
-  // (below no committed position). May read the whole log. `not_supported` by drivers that can't
-  // look.
-  [[nodiscard]] virtual Result<std::int64_t> unfinished(std::string_view from,
-                                                        std::string_view to) {
-    (void)from, (void)to;
+  // How many records with keys in one of these ranges are not finished yet (below no committed
+  // position). Reads all that is unfinished once. `not_supported` by drivers that can't look.
+  [[nodiscard]] virtual Result<std::int64_t> unfinished(std::span<const KeyRange> keys) {
+    (void)keys;
     return model::fail(Errc::not_supported, "this log's records can't be searched");
   }
 
-  // Removes what finished records held from wherever this driver keeps it, now. Appends may wait
-  // for it. `not_supported` by drivers that can't: theirs goes when their servers delete it.
-  // `conflict` while finished records are held for a backup; `unavailable`.
+  // Removes what finished records held from wherever this driver keeps it, and waits until that is
+  // done. Appends go on meanwhile. `not_supported` by drivers that can't: theirs goes when their
+  // servers delete it. `conflict` while finished records are held for a backup; `unavailable`.
   [[nodiscard]] virtual Result<void> purge() {
     return model::fail(Errc::not_supported, "this log deletes its records in its own time");
   }

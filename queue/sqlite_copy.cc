@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -94,12 +95,23 @@ Result<void> copy_sqlite_file(const std::filesystem::path& from, const std::file
   return copied;
 }
 
-Result<void> check_sqlite_file(const std::filesystem::path& file) {
+Result<void> check_sqlite_file(const std::filesystem::path& file, const std::stop_token& stop) {
   // Immutable: it is read as it lies there, without a lock and without files beside it.
   auto connection = SqliteConnection::open(uri_of(file) + "?immutable=1", SqliteAccess::read);
   if (!connection) return failed(file, "opened", SQLITE_CANTOPEN);
   SqliteStatement check(*connection, "PRAGMA quick_check(1)");
+  // The one reaches a check that is inside of the pages; the other, one that has not begun.
+  const std::stop_callback interrupt(stop, [&] { sqlite3_interrupt(connection->raw()); });
+  const auto ended = [](void* token) {
+    return static_cast<const std::stop_token*>(token)->stop_requested() ? 1 : 0;
+  };
+  std::stop_token asked = stop;
+  sqlite3_progress_handler(connection->raw(), 1, ended, &asked);
   const int code = check.step();
+  if (stop.stop_requested()) {
+    return model::fail(Errc::unavailable,
+                       "the check of " + file.filename().string() + " was ended");
+  }
   if (code == SQLITE_ROW && check.bytes(0) == "ok") return {};
   return model::fail(Errc::internal, file.filename().string() + " is damaged");
 }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <stop_token>
 
 #include "store/model/result.h"
 
@@ -20,7 +21,9 @@ namespace conversed::queue {
                                                    const std::function<bool()>& go_on);
 
 // Whether the file, which nobody writes to, is an SQLite database whose pages fit together.
-// `internal` if it is not, `unavailable` if it can't be read. Takes time in proportion to its size.
-[[nodiscard]] model::Result<void> check_sqlite_file(const std::filesystem::path& file);
+// `internal` if it is not, `unavailable` if it can't be read or the check was ended by `stop`.
+// Takes time in proportion to its size.
+[[nodiscard]] model::Result<void> check_sqlite_file(const std::filesystem::path& file,
+                                                    const std::stop_token& stop = {});
 
 }  // namespace conversed::queue

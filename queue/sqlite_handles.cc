@@ -24,8 +24,8 @@ model::Result<SqliteConnection> SqliteConnection::open(const std::string& path,
   if (code != SQLITE_OK) return model::fail(sqlite_error(code, "opening it"));
   sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_busy_timeout(db, 5'000);  // ms; met only while the other connection recovers the file
-  // Pages of deleted records need not be overwritten with zeros (Debian's default): they are
-  // used again soon.
+  // Pages of deleted records need not be overwritten with zeros at once (Debian's default): they
+  // are used again soon. The log's writer has a setting of its own.
   const int set = connection.run(
       "PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;");
   if (set != SQLITE_OK) return model::fail(sqlite_error(set, "opening it"));

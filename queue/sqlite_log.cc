@@ -117,8 +117,8 @@ void SqliteLog::stop() {
   impl_->writer_.stop();
 }
 
-Result<std::int64_t> SqliteLog::unfinished(std::string_view from, std::string_view to) {
-  return SqliteLogReader::unfinished(impl_->path_, from, to);
+Result<std::int64_t> SqliteLog::unfinished(std::span<const KeyRange> keys) {
+  return SqliteLogReader::unfinished(impl_->path_, keys);
 }
 
 Result<void> SqliteLog::purge() {
@@ -129,8 +129,8 @@ void SqliteLog::set_pruning(Pruning pruning) {
   impl_->writer_.set_pruning(pruning);
 }
 
-Result<void> SqliteLog::rewind() {
-  return impl_->writer_.rewind();
+Result<void> SqliteLog::rewind(std::vector<std::int64_t> to) {
+  return impl_->writer_.rewind(std::move(to));
 }
 
 }  // namespace conversed::queue

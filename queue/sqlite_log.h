@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "queue/keyed_append.h"
 #include "queue/log.h"
@@ -68,9 +69,9 @@ class SqliteLog final : public Log, public KeyedAppend {
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
   [[nodiscard]] Result<void> health() override;
-  [[nodiscard]] Result<std::int64_t> unfinished(std::string_view from,
-                                                std::string_view to) override;
-  // The file is made anew from what is unfinished, and of the keys of the last day.
+  [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys) override;
+  // By slices of a megabyte, between which appends are committed: what is free in the file is
+  // overwritten, and the write-ahead log emptied. Takes time in proportion to what is free.
   [[nodiscard]] Result<void> purge() override;
   void stop() override;
 
@@ -78,10 +79,11 @@ class SqliteLog final : public Log, public KeyedAppend {
   // the copy of this file finds all that it has not seen. Not kept across a restart.
   void set_pruning(Pruning pruning);
 
-  // After a restore: makes the next consumer start at the oldest record kept; what the store has
-  // seen is dropped there by its position. Errors: `conflict` while there is a consumer,
-  // `unavailable`.
-  [[nodiscard]] Result<void> rewind();
+  // After a restore: makes the next consumer start at these offsets, by partition, where they are
+  // below what is committed; what the store has seen behind them is dropped there by its position.
+  // Errors: `invalid_argument` if there are not as many as partitions; `conflict` while there is a
+  // consumer; `unavailable`.
+  [[nodiscard]] Result<void> rewind(std::vector<std::int64_t> to);
 
  private:
   class Impl;

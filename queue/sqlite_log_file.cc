@@ -101,7 +101,10 @@ Result<std::unique_ptr<SqliteLogFile>> SqliteLogFile::open(const std::string& pa
   std::string set =
       "PRAGMA page_size=4096; PRAGMA auto_vacuum=NONE; PRAGMA journal_mode=WAL;"
       "PRAGMA synchronous=FULL; PRAGMA cache_size=-16384;"
-      "PRAGMA journal_size_limit=67108864;";
+      "PRAGMA journal_size_limit=67108864;"
+      // What is deleted from a page that stays in use is overwritten there, which costs no write;
+      // pages that become free keep what they held until `overwrite_free`, or another use.
+      "PRAGMA secure_delete=FAST;";
   if (max_file_bytes > 0) {
     set +=
         "PRAGMA max_page_count=" + std::to_string(std::max<std::size_t>(max_file_bytes / 4096, 1));
@@ -224,8 +227,9 @@ int SqliteLogFile::set_committed(std::int32_t partition, std::int64_t committed)
   return set_committed_.bind(1, partition).bind(2, committed).execute();
 }
 
-int SqliteLogFile::rewind() {
-  return connection_.run("UPDATE partition SET committed = first");
+int SqliteLogFile::set_committed_back(std::int32_t partition, std::int64_t committed) {
+  SqliteStatement set(connection_, "UPDATE partition SET committed = ?2 WHERE number = ?1");
+  return set.bind(1, partition).bind(2, committed).execute();
 }
 
 int SqliteLogFile::prune(std::int32_t partition, std::int64_t from, std::int64_t to) {
@@ -297,13 +301,35 @@ int SqliteLogFile::checkpoint(Checkpoint mode) {
   return code;
 }
 
-int SqliteLogFile::rewrite() {
-  int code = connection_.run("VACUUM");
-  if (code != SQLITE_OK) return code;
-  // Readers are inside for the length of one statement.
-  sqlite3_busy_timeout(connection_.raw(), 2'000);
-  code = checkpoint(Checkpoint::truncate);
-  sqlite3_busy_timeout(connection_.raw(), 0);
+// A blob of this size fills its pages to the last byte, so nothing of what they held stays: 489
+// bytes in the row's own page (the least that SQLite keeps there), 4092 in each one behind it.
+int SqliteLogFile::overwrite_free(std::int64_t& left) {
+  constexpr std::int64_t pages_a_slice = 256;
+  std::int64_t free = 0;
+  int code = one_integer(connection_, "PRAGMA freelist_count", free);
+  if (code == SQLITE_OK && free > 0) {
+    const std::int64_t pages = std::clamp<std::int64_t>(free - 2, 0, pages_a_slice);
+    SqliteStatement take(connection_, "INSERT INTO probe (space) VALUES (zeroblob(?1))");
+    code = begin();
+    if (code == SQLITE_OK) code = take.bind(1, 489 + 4092 * pages).execute();
+    if (code == SQLITE_OK) code = commit();
+    if (code == SQLITE_OK) code = one_integer(connection_, "PRAGMA freelist_count", free);
+    if (code != SQLITE_OK) rollback();
+  }
+  left = free;
+  return code;
+}
+
+int SqliteLogFile::release_overwritten(bool& left) {
+  constexpr const char* exists = "SELECT EXISTS (SELECT 1 FROM probe)";
+  std::int64_t rows = 0;
+  int code = one_integer(connection_, exists, rows);
+  if (code == SQLITE_OK && rows > 0) {
+    code = connection_.run(
+        "DELETE FROM probe WHERE number IN (SELECT number FROM probe ORDER BY number LIMIT 16)");
+    if (code == SQLITE_OK) code = one_integer(connection_, exists, rows);
+  }
+  left = rows > 0;
   return code;
 }
 
@@ -349,16 +375,24 @@ SqliteLogReader::SqliteLogReader(SqliteConnection connection)
               "SELECT at, key, id, type, trace_id, value FROM record WHERE at >= ?1 AND at < ?2 "
               "ORDER BY at LIMIT ?3") {}
 
-Result<std::int64_t> SqliteLogReader::unfinished(const std::string& path, std::string_view from,
-                                                 std::string_view to) {
+Result<std::int64_t> SqliteLogReader::unfinished(const std::string& path,
+                                                 std::span<const KeyRange> keys) {
   auto connection = SqliteConnection::open(path, SqliteAccess::read);
   if (!connection) return model::fail(connection.error());
-  SqliteStatement count(*connection,
-                        "SELECT count(*) FROM record JOIN partition ON number = at >> 44 WHERE "
-                        "key >= ?1 AND key < ?2 AND at >= (number << 44) + committed");
-  const int code = count.bind(1, from).bind(2, to).step();
-  if (code != SQLITE_ROW) return model::fail(sqlite_error(code, "searching it"));
-  return count.integer(0);
+  // By the primary key, partition by partition, so that nothing is read of what is finished.
+  SqliteStatement waiting(*connection,
+                          "SELECT key FROM partition CROSS JOIN record WHERE"
+                          " at >= (number << 44) + committed AND at < (number + 1) << 44");
+  std::int64_t count = 0;
+  int code = waiting.step();
+  for (; code == SQLITE_ROW; code = waiting.step()) {
+    const auto key = waiting.bytes(0);
+    const bool meant = std::ranges::any_of(
+        keys, [&](const KeyRange& range) { return key >= range.from && key < range.to; });
+    count += meant ? 1 : 0;
+  }
+  if (code != SQLITE_DONE) return model::fail(sqlite_error(code, "searching it"));
+  return count;
 }
 
 Result<std::vector<LogRecord>> SqliteLogReader::read(std::int32_t partition, std::int64_t from,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,7 @@ class SqliteLogFile {
 
   int insert(const Position& at, const Record& record);
   int set_committed(std::int32_t partition, std::int64_t committed);  // never back
-  int rewind();  // every partition's committed := first
+  int set_committed_back(std::int32_t partition, std::int64_t committed);
   // Deletes the records in [from, to) and remembers that the partition begins at `to`.
   int prune(std::int32_t partition, std::int64_t from, std::int64_t to);
   int add_epoch(const EpochStart& start);
@@ -78,10 +79,12 @@ class SqliteLogFile {
   // Moves what no reader holds back. `truncate` also empties the log's file, if no reader is in it.
   enum class Checkpoint : std::uint8_t { passive, truncate };
   int checkpoint(Checkpoint mode);
-  // Writes the file anew from what is in it, and empties the write-ahead log, so that nothing of
-  // what was deleted is left in either. Waits a moment for readers; SQLITE_BUSY if that was too
-  // short.
-  int rewrite();
+
+  // Overwrites a slice, 1 MiB, of the pages that are free, by taking them: what was deleted is
+  // still in them. `left`: how many there are afterwards.
+  int overwrite_free(std::int64_t& left);
+  // Gives back a few slices of what `overwrite_free` has taken. `left`: whether there is more.
+  int release_overwritten(bool& left);
 
  private:
   explicit SqliteLogFile(SqliteConnection connection);
@@ -130,7 +133,7 @@ class SqliteLogReader {
 
   // Log::unfinished, by a connection of its own.
   [[nodiscard]] static Result<std::int64_t> unfinished(const std::string& path,
-                                                       std::string_view from, std::string_view to);
+                                                       std::span<const KeyRange> keys);
 
  private:
   explicit SqliteLogReader(SqliteConnection connection);

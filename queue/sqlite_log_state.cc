@@ -56,9 +56,11 @@ void SqliteLogState::add_epoch(EpochStart start) {
   epochs_.push_back(std::move(start));
 }
 
-void SqliteLogState::rewind() {
+void SqliteLogState::set_committed_back(std::span<const std::int64_t> committed) {
   const std::lock_guard lock(mutex_);
-  for (auto& partition : partitions_) partition.range.committed = partition.range.first;
+  for (std::size_t at = 0; at < committed.size(); ++at) {
+    partitions_[at].range.committed = committed[at];
+  }
 }
 
 std::vector<PartitionRange> SqliteLogState::ranges() const {

@@ -31,7 +31,7 @@ class SqliteLogState {
   void set_committed(std::span<const Position> finished);
   void set_first(std::span<const std::int64_t> first);  // by partition
   void add_epoch(EpochStart start);
-  void rewind();  // committed := first
+  void set_committed_back(std::span<const std::int64_t> committed);  // by partition
 
   [[nodiscard]] std::vector<PartitionRange> ranges() const;
   [[nodiscard]] std::int64_t epoch() const;

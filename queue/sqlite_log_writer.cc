@@ -18,6 +18,8 @@ constexpr auto tidy_after = 1'000ms;         // without appends
 constexpr auto key_check_interval = 60s;     // without appends
 constexpr std::int64_t prune_records = 512;  // a partition and transaction
 constexpr std::int64_t prune_keys = 128;     // a round of housekeeping
+constexpr auto empty_interval = 20ms;        // readers are inside for one statement
+constexpr auto empty_within = 5s;
 
 // Whatever went wrong before a COMMIT, nothing was done.
 Result<void> undone(int code, std::string_view doing) {
@@ -33,6 +35,10 @@ Result<void> not_appended(int code, std::string_view doing) {
                        primary == SQLITE_ERROR;
   if (!refused) return undone(code, doing);
   return model::fail(Errc::bad_upstream, sqlite_error(code, doing).message);
+}
+
+Error held() {
+  return {Errc::conflict, "A backup is being made; try again when it is done."};
 }
 
 // What became of a transaction for those who had no record in it: no record was refused.
@@ -163,17 +169,23 @@ Result<std::int64_t> SqliteLogWriter::new_epoch(std::int64_t above) {
   return start.epoch;
 }
 
-Result<void> SqliteLogWriter::rewind() {
+Result<void> SqliteLogWriter::rewind(std::vector<std::int64_t> to) {
+  if (to.size() != state_.ranges().size()) {
+    return model::fail(Errc::invalid_argument, "The log has another number of partitions.");
+  }
   // Attached meanwhile, so that no consumer starts from the positions that are about to change.
   if (!state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
   auto rewound = run_control(
       [&]() -> Result<void> {
-        const int code = file_->rewind();
-        if (code != SQLITE_OK) return undone(code, "rewinding");
-        marks_.committed = marks_.first;
+        for (std::size_t at = 0; at < to.size(); ++at) {
+          to[at] = std::clamp(to[at], marks_.first[at], marks_.committed[at]);
+          const int code = file_->set_committed_back(static_cast<std::int32_t>(at), to[at]);
+          if (code != SQLITE_OK) return undone(code, "rewinding");
+        }
+        marks_.committed = to;
         return {};
       },
-      [&] { state_.rewind(); });
+      [&] { state_.set_committed_back(to); });
   state_.detach();
   return rewound;
 }
@@ -183,9 +195,6 @@ Result<void> SqliteLogWriter::purge() {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return model::fail(Errc::unavailable, "The log is stopped.");
-    if (pruning_held_) {
-      return model::fail(Errc::conflict, "A backup is being made; try again when it is done.");
-    }
     done = purges_.emplace_back().get_future();
     idle_ = false;
   }
@@ -221,13 +230,18 @@ void SqliteLogWriter::run() {
   Gathered gathered;
   for (;;) {
     if (!gather(gathered)) {
-      housekeeping();
+      if (purge_ == Purge::none || failing_) {
+        housekeeping();
+      } else {
+        purge_step();
+      }
       continue;
     }
     commit_all(gathered);
-    for (auto& purge : gathered.purges) purge.set_value(prune_and_rewrite());
     if (gathered.stopping) break;
+    purge_step();
   }
+  end_purge(model::fail(Errc::unavailable, "The log is stopped."));
   // Leaves a file without a write-ahead log behind if it can; if not, the next start reads both.
   file_->checkpoint(SqliteLogFile::Checkpoint::truncate);
 }
@@ -235,11 +249,11 @@ void SqliteLogWriter::run() {
 bool SqliteLogWriter::gather(Gathered& gathered) {
   gathered.appends.clear();
   gathered.controls.clear();
-  gathered.purges.clear();
   const auto pause = next_housekeeping();
   std::unique_lock lock(mutex_);
   const auto ready = [this] {
-    return !appends_.empty() || !controls_.empty() || !purges_.empty() || stopping_;
+    return !appends_.empty() || !controls_.empty() || stopping_ ||
+           (purge_ == Purge::none && !purges_.empty());
   };
   if (!ready()) {
     idle_ = true;
@@ -253,13 +267,18 @@ bool SqliteLogWriter::gather(Gathered& gathered) {
   if (!ready()) return false;
   gathered.appends.swap(appends_);
   gathered.controls.swap(controls_);
-  gathered.purges.swap(purges_);
+  if (purge_ == Purge::none && !purges_.empty()) {
+    purging_.swap(purges_);
+    purge_ = Purge::pruning;
+  }
   gathered.stopping = stopping_;
   return true;
 }
 
 std::optional<std::chrono::milliseconds> SqliteLogWriter::next_housekeeping() const {
   if (failing_) return probe_interval;
+  if (purge_ == Purge::emptying && in_the_way_) return empty_interval;
+  if (purge_ != Purge::none) return 0ms;
   if (more_to_prune_) return 0ms;
   if (!tidy_) return tidy_after;
   if (oldest_key_ms_) return key_check_interval;
@@ -403,7 +422,10 @@ Result<void> SqliteLogWriter::prune(Prune which, std::int64_t keys, std::int64_t
     const std::lock_guard lock(mutex_);
     return pruning_held_;
   }();
-  for (std::size_t at = 0; at < marks_.first.size() && !held; ++at) {
+  held_back_ = held && marks_.committed != marks_.first;
+  // What became free while a purge overwrites would be behind what it has to come to.
+  const bool purging = purge_ != Purge::none && purge_ != Purge::pruning;
+  for (std::size_t at = 0; at < marks_.first.size() && !held && !purging; ++at) {
     const std::int64_t finished = marks_.committed[at] - marks_.first[at];
     const std::int64_t upper = settings_.prune_after_records;
     pruning_partition_[at] = finished >= (pruning_partition_[at] ? upper / 2 + 1 : upper);
@@ -442,12 +464,52 @@ Result<void> SqliteLogWriter::prune_alone(std::int64_t keys) {
   return {};
 }
 
-Result<void> SqliteLogWriter::prune_and_rewrite() {
-  do {
-    if (auto pruned = prune_alone(prune_keys); !pruned) return pruned;
-  } while (more_to_prune_);
-  if (const int code = file_->rewrite(); code != SQLITE_OK) return undone(code, "rewriting");
-  return {};
+void SqliteLogWriter::purge_step() {
+  std::int64_t left = 0;
+  bool more = false;
+  int code = SQLITE_OK;
+  switch (purge_) {
+    case Purge::none:
+      return;
+    case Purge::pruning: {
+      auto pruned = prune_alone(prune_keys);
+      if (pruned && held_back_) pruned = model::fail(held());
+      if (!pruned) return end_purge(pruned);
+      if (!more_to_prune_) purge_ = Purge::overwriting;
+      return;
+    }
+    case Purge::overwriting:
+      code = file_->overwrite_free(left);
+      if (code == SQLITE_OK && left == 0) purge_ = Purge::releasing;
+      break;
+    case Purge::releasing:
+      code = file_->release_overwritten(more);
+      if (code != SQLITE_OK || more) break;
+      if (purging_.empty()) return end_purge({});
+      purge_ = Purge::emptying;
+      empty_until_ = std::chrono::steady_clock::now() + empty_within;
+      return;
+    case Purge::emptying:
+      code = file_->checkpoint(SqliteLogFile::Checkpoint::truncate);
+      if (code == SQLITE_OK) return end_purge({});
+      in_the_way_ = (code & 0xff) == SQLITE_BUSY;
+      if (in_the_way_ && std::chrono::steady_clock::now() < empty_until_) return;
+      break;
+  }
+  if (code != SQLITE_OK) return end_purge(undone(code, "clearing"));
+  checkpoint_when_due();
+}
+
+void SqliteLogWriter::end_purge(const Result<void>& done) {
+  // After a failure, the next one, or the next start, gives back what this one has taken.
+  purge_ = Purge::none;
+  in_the_way_ = false;
+  tidy_ = false;
+  for (auto& purge : std::exchange(purging_, {})) purge.set_value(done);
+  if (done || done.error().code == Errc::conflict) return;
+  const std::lock_guard lock(mutex_);
+  if (!stopping_) return;
+  for (auto& purge : std::exchange(purges_, {})) purge.set_value(done);
 }
 
 void SqliteLogWriter::housekeeping() {

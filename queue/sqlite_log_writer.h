@@ -39,8 +39,8 @@ class SqliteLogWriter {
   // These wait for their transaction. Errors: `unavailable`, `timed_out`.
   [[nodiscard]] Result<void> commit_positions(std::vector<Position> finished);
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above);
-  [[nodiscard]] Result<void> rewind();  // `conflict` while a consumer is attached
-  [[nodiscard]] Result<void> purge();   // `conflict` while pruning is held
+  [[nodiscard]] Result<void> rewind(std::vector<std::int64_t> to);  // `conflict`: a consumer
+  [[nodiscard]] Result<void> purge();                               // `conflict` if pruning is held
 
   [[nodiscard]] Result<void> health();
   void set_pruning(Pruning pruning);
@@ -70,7 +70,6 @@ class SqliteLogWriter {
   struct Gathered {
     std::vector<Waiting> appends;
     std::vector<Control> controls;
-    std::vector<std::promise<Result<void>>> purges;
     bool stopping = false;
   };
 
@@ -98,7 +97,9 @@ class SqliteLogWriter {
   [[nodiscard]] Result<void> prune(Prune which, std::int64_t keys, std::int64_t now_ms);
   // A transaction that does nothing but prune.
   [[nodiscard]] Result<void> prune_alone(std::int64_t keys);
-  [[nodiscard]] Result<void> prune_and_rewrite();
+  // One bounded step of what purges ask for.
+  void purge_step();
+  void end_purge(const Result<void>& done);
   void housekeeping();
   void checkpoint_when_due();
   void note(const std::optional<Error>& error);
@@ -108,7 +109,19 @@ class SqliteLogWriter {
   SqliteLogState& state_;
   const model::Clock& clock_;
 
-  // The thread's own.
+  // The thread's own. A purge goes through these, one bounded step at a time, between the commits.
+  // Those who ask while it is at work get one of their own together.
+  enum class Purge : std::uint8_t {
+    none,
+    pruning,      // finished records are deleted
+    overwriting,  // so are the pages that they have left free; nothing else is pruned meanwhile
+    releasing,    // what was taken for that is given back
+    emptying,     // the write-ahead log, which readers may be in the way of
+  };
+  Purge purge_ = Purge::releasing;  // what an end of the process in the middle of one has left
+  bool in_the_way_ = false;         // a reader was, at the last try of `emptying`
+  std::chrono::steady_clock::time_point empty_until_{};
+  std::vector<std::promise<Result<void>>> purging_;
   struct Marks {  // by partition
     std::vector<std::int64_t> first;
     std::vector<std::int64_t> committed;
@@ -122,6 +135,7 @@ class SqliteLogWriter {
   std::size_t checkpoint_at_bytes_;
   bool failing_ = false;        // the last transaction failed
   bool more_to_prune_ = false;  // the last pruning reached its bound
+  bool held_back_ = false;      // the last pruning left finished records for a backup
   bool tidy_ = false;           // nothing to prune, all checkpointed
 
   mutable std::mutex mutex_;

@@ -45,6 +45,13 @@ Result<std::optional<PendingCall>> Calls::find(const std::string& id) const {
   });
 }
 
+Result<bool> Calls::waits(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<bool> {
+    return connection.value<std::int64_t>("SELECT 1 FROM pending_calls WHERE id = :i", id)
+        .has_value();
+  });
+}
+
 Result<std::vector<PendingCall>> Calls::unfinished(const std::string& after_id,
                                                    std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<PendingCall>> {

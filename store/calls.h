@@ -20,6 +20,9 @@ class Calls {
 
   [[nodiscard]] model::Result<std::optional<model::PendingCall>> find(const std::string& id) const;
 
+  // Whether its result is still waited for; cheap.
+  [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
+
   // Calls and searches without a result, by id, past `after_id`: what a start goes on with.
   [[nodiscard]] model::Result<std::vector<model::PendingCall>> unfinished(
       const std::string& after_id, std::size_t limit) const;

@@ -42,6 +42,7 @@ struct WriteItem {
 struct DeliveredItem {
   std::string key;
   std::int64_t seq;
+  std::string output_id;
 };
 struct RescheduleItem {
   std::string key;
@@ -240,8 +241,8 @@ Result<void> Committer::run_alone(Work work) {
   return result.get();
 }
 
-void Committer::delivered(const model::SessionKey& key, std::int64_t seq) {
-  impl_->push(DeliveredItem{key.encode(), seq});
+void Committer::delivered(const model::SessionKey& key, const model::Output& output) {
+  impl_->push(DeliveredItem{key.encode(), output.seq, output.id});
 }
 
 void Committer::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts) {
@@ -422,7 +423,9 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
               run_work(connection, write, now);
             },
             // These concern outputs of earlier transactions: no Unit of this one minds.
-            [&](DeliveredItem& mark) { mark_delivered(connection, mark.key, mark.seq, now); },
+            [&](DeliveredItem& mark) {
+              mark_delivered(connection, mark.key, mark.seq, mark.output_id, now);
+            },
             [&](RescheduleItem& mark) {
               mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
             },

@@ -208,8 +208,9 @@ class Committer {
   // of them, such as a checkpoint. All commits wait for it. Otherwise as `write_and_wait`.
   [[nodiscard]] model::Result<void> run_alone(Work work);
 
-  // The output reached its webhook. Missing is no error (it came twice).
-  void delivered(const model::SessionKey& key, std::int64_t seq);
+  // The output reached its webhook. Missing is no error: it came twice, or was erased, and another
+  // one may have its number since.
+  void delivered(const model::SessionKey& key, const model::Output& output);
 
   // The oldest pending output of the session failed: it, and with it all of the session's, waits
   // until `due_at`. `attempts`: tries so far.

@@ -100,21 +100,34 @@ Batch reseal(Connection& connection, const SealedColumn& column, const std::stri
 
 Result<KeyRotation::Report> KeyRotation::rotate() {
   const std::unique_lock running(running_, std::try_to_lock);
-  if (!running) return fail(Errc::conflict, "the master key is being rotated already");
+  if (!running) {
+    return fail(Errc::conflict,
+                "the master key is being rotated already, or a backup is being made; try again "
+                "when that is done");
+  }
   if (auto added = sealer_.add_key(); !added) return fail(added.error());
+  settled_ = false;
   model::fault_point("keys.after_add");
   return reseal_all();
 }
 
 Result<KeyRotation::Report> KeyRotation::resume() {
-  const std::unique_lock running(running_, std::try_to_lock);
-  if (!running) return fail(Errc::conflict, "the master key is being rotated already");
+  const std::unique_lock running(running_);
   if (!is_unfinished()) return Report{sealer_.newest(), 0};
   return reseal_all();
 }
 
 bool KeyRotation::is_unfinished() const {
   return sealer_.keys_in_file() > 1;
+}
+
+Result<std::unique_lock<std::mutex>> KeyRotation::hold() {
+  std::unique_lock held(running_, std::try_to_lock);
+  if (!held || (is_unfinished() && !settled_)) {
+    return fail(Errc::conflict,
+                "the master key is being rotated; try again when all secrets are sealed anew");
+  }
+  return held;
 }
 
 // Values are sealed on the Committer's thread alone, and by the newest key since before the first
@@ -135,6 +148,7 @@ Result<KeyRotation::Report> KeyRotation::reseal_all() {
       unreadable += batch.unreadable;
     } while (!batch.last_id.empty());
   }
+  settled_ = true;
   if (unreadable > 0) {
     return fail(Errc::internal, std::to_string(unreadable) +
                                     " sealed values can't be opened, so the old keys are kept; "

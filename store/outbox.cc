@@ -118,17 +118,19 @@ Result<std::int64_t> Outbox::pending() const {
   });
 }
 
-Result<void> Outbox::give_up(const model::SessionKey& key, std::int64_t seq,
+Result<void> Outbox::give_up(const model::SessionKey& key, const Output& output,
                              const std::string& reason) {
   const auto id = model::new_id();
+  const auto seq = output.seq;
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();
     auto row = connection.row<std::string, std::string>(
         "SELECT o.input_id, o.trace_id FROM outputs o JOIN deliveries d"
         " ON d.session = o.session AND d.seq = o.seq"
-        " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q",
-        encoded, seq);
+        " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q"
+        " AND o.output_id = :o",
+        encoded, seq, output.id);
     if (!row) return fail(Errc::not_found, "this output is not pending");
     const NewDeadLetter letter{.id = id,
                                .event = {.event_id = std::get<0>(*row),
@@ -137,7 +139,7 @@ Result<void> Outbox::give_up(const model::SessionKey& key, std::int64_t seq,
                                          .value = ""},
                                .reason = reason};
     insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
-    mark_delivered(connection, encoded, seq, writer.now());
+    mark_delivered(connection, encoded, seq, output.id, writer.now());
     return {};
   });
 }
@@ -154,19 +156,40 @@ void Outbox::send_after_all(const model::SessionKey& key, const std::string& inp
       });
 }
 
-Result<std::int64_t> Outbox::prune(model::Timestamp before, std::size_t limit) {
-  std::int64_t deleted = 0;
+// Rows are in the order of time, but for clocks that were set back: a page without an old one is
+// the end.
+Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after_row,
+                                     std::size_t limit) {
+  struct Looked {
+    std::int64_t last = 0;
+    bool found = false;
+  };
+  const auto before_ms = model::to_unix_ms(before);
+  // What waits for a webhook that is gone may be much: passing it costs the writer nothing.
+  auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
+    Looked page;
+    connection.rows<std::int64_t, std::int64_t>(
+        [&](std::int64_t id, std::int64_t created) {
+          page.last = id;
+          page.found = page.found || created < before_ms;
+        },
+        "SELECT id, created_at FROM outputs WHERE id > :a ORDER BY id LIMIT :l", after_row, limit);
+    return page;
+  });
+  if (!looked) return fail(looked.error());
+  Pruned pruned;
+  if (!looked->found) return pruned;
+  pruned.last_row = looked->last;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    deleted = writer.connection().run_counted(
-        "DELETE FROM outputs WHERE id IN (SELECT o.id FROM outputs o WHERE o.created_at < :b"
-        " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = o.session"
-        " AND d.seq = o.seq) AND o.id <= (SELECT MIN(id) FROM outputs) + :w ORDER BY o.id"
-        " LIMIT :l)",
-        model::to_unix_ms(before), limit * 4, limit);
+    pruned.removed = writer.connection().run_counted(
+        "DELETE FROM outputs WHERE id > :a AND id <= :z AND created_at < :b AND delivery <> 1"
+        " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outputs.session"
+        " AND d.seq = outputs.seq)",
+        after_row, looked->last, before_ms);
     return {};
   });
   if (!written) return fail(written.error());
-  return deleted;
+  return pruned;
 }
 
 }  // namespace conversed::store

@@ -50,8 +50,8 @@ class Outbox {
 
   // Gives a pending output up: it becomes a dead letter, and the session's next one is due at once.
   // `not_found` if it is not pending.
-  [[nodiscard]] model::Result<void> give_up(const model::SessionKey& key, std::int64_t seq,
-                                            const std::string& reason);
+  [[nodiscard]] model::Result<void> give_up(const model::SessionKey& key,
+                                            const model::Output& output, const std::string& reason);
 
   // Outputs that were to be an answer, which found nobody although it was awaited while they were
   // committed, become pending. Does not block; `done` is called on the Committer's thread once that
@@ -59,9 +59,14 @@ class Outbox {
   void send_after_all(const model::SessionKey& key, const std::string& input_id,
                       std::function<void()> done);
 
-  // Deletes outputs from before `before` that wait for nothing, the oldest first; returns how many,
-  // at most `limit`.
-  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+  // Looks at the `limit` outputs behind a row (0 begins), the oldest first, and deletes those from
+  // before `before` that wait for nothing.
+  struct Pruned {
+    std::int64_t removed = 0;
+    std::optional<std::int64_t> last_row;  // that was looked at; none: the rest is younger
+  };
+  [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
+                                            std::size_t limit);
 
  private:
   Database& database_;

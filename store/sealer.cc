@@ -78,6 +78,21 @@ Result<void> replace(const std::filesystem::path& path, std::string_view text) {
   return {};
 }
 
+// What a `replace` that was cut short left beside the file: it holds keys that the file has, or
+// that nothing was sealed with, or that were to be gone.
+void remove_leftovers(const std::filesystem::path& path) {
+  const auto beginning = path.filename().string() + ".";
+  const auto is_leftover = [&](const std::string& name) {
+    return name.starts_with(beginning) && model::is_id(name.substr(beginning.size()));
+  };
+  std::error_code ignored;
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {
+    if (is_leftover(entry.path().filename().string())) left.push_back(entry.path());
+  }
+  for (const auto& file : left) std::filesystem::remove(file, ignored);
+}
+
 using KeyBytes = std::array<unsigned char, crypto_aead_xchacha20poly1305_ietf_KEYBYTES>;
 
 KeyBytes new_key() {
@@ -160,6 +175,7 @@ Result<Sealer> Sealer::open(const std::filesystem::path& file, KeyFile keeper) {
   ready();
   auto text = read_private(file, keeper);
   if (!text) return fail(text.error());
+  if (keeper == KeyFile::own) remove_leftovers(file);
   Keys keys;
   std::istringstream lines(*text);
   std::uint32_t id = 0;

@@ -31,8 +31,9 @@ class Sealer {
   // file exists; `unavailable` if it can't be written.
   [[nodiscard]] static model::Result<void> create_key_file(const std::filesystem::path& file);
 
-  // `permission_denied` if it is our own and anybody but the owner may read or write the file,
-  // `not_found` if there is none, `invalid_argument` if it holds no key.
+  // Removes what an end of the process during `add_key` or `drop_old_keys` left beside a file of
+  // our own. `permission_denied` if it is our own and anybody but the owner may read or write the
+  // file, `not_found` if there is none, `invalid_argument` if it holds no key.
   [[nodiscard]] static model::Result<Sealer> open(const std::filesystem::path& file,
                                                   KeyFile keeper = KeyFile::own);
 

@@ -151,6 +151,7 @@ struct Store::Impl {
   UserData user_data;
   bool was_clean = true;
   std::optional<PostgresWatch> watch;
+  std::int64_t unreadable_secrets = 0;
 };
 
 namespace {
@@ -201,8 +202,13 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   if (impl->watch) {
     if (auto watching = impl->watch->start(); !watching) return fail(watching.error());
   }
+  impl->unreadable_secrets = secrets->unreadable;
   impl->committer.start();
   return std::unique_ptr<Store>(new Store(std::move(impl)));
+}
+
+std::int64_t Store::unreadable_secrets() const {
+  return impl_->unreadable_secrets;
 }
 
 bool Store::was_clean() const {

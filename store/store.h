@@ -56,6 +56,9 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store();  // stops the Committer; a stop that nobody marked as clean stays unclean
 
+  // How many secrets the master key did not open at the start.
+  [[nodiscard]] std::int64_t unreadable_secrets() const;
+
   // Whether the last run ended by `mark_clean_stop`; true for a new store.
   [[nodiscard]] bool was_clean() const;
 

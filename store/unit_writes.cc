@@ -471,6 +471,36 @@ void abandon_execution(Connection& connection, std::int64_t session, model::Time
   wake_outbox(connection, session, now);
 }
 
+std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
+                                    const std::string& key, model::Timestamp now) {
+  std::vector<std::string> inputs;
+  std::vector<std::string> keyed;
+  if (const auto text =
+          connection.value<std::string>("SELECT execution FROM sessions WHERE id = :i", session)) {
+    const auto running = model::execution_from(nlohmann::json::parse(*text, nullptr, false));
+    if (running) inputs.push_back(running->input_id);
+    if (running && running->keyed && running->source == model::EventType::user_message) {
+      keyed.push_back(running->input_id);
+    }
+  }
+  connection.rows<std::string, std::string, std::string, std::string>(
+      [&](const std::string& id, const std::string& type, const std::string& trace,
+          const std::string& value) {
+        const auto event = model::decode_event(key, id, type, trace, value);
+        if (!event || event->type != model::EventType::user_message) return;
+        inputs.push_back(id);
+        if (event->claim && event->claim->kind == model::Claim::Kind::keyed_event) {
+          keyed.push_back(id);
+        }
+      },
+      "SELECT event_id, type, trace_id, value FROM inbox WHERE session = :s ORDER BY n", session);
+  for (const auto& id : keyed) {
+    insert_answer(connection, "",
+                  {.input_id = id, .status = 500, .body = "", .expires_at = now + answer_lifetime});
+  }
+  return inputs;
+}
+
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
                      model::Timestamp now) {
   const auto session =
@@ -485,22 +515,25 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
       "INSERT INTO answers (input_id, status, body, expires_at, session_key)"
       " VALUES (:i, :s, :b, :e, :k)"
       " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
-      " expires_at = excluded.expires_at",
+      " expires_at = excluded.expires_at, session_key = excluded.session_key",
       answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    model::Timestamp now) {
-  // What follows in the session is due now, but not because something was delivered twice.
+                    const std::string& output_id, model::Timestamp now) {
+  // By its id, too: the numbers of an erased session begin again. What follows in the session is
+  // due now, but not because something was delivered twice.
   connection.run(
       "UPDATE outbox SET due_at = :d, attempts = 0 WHERE session ="
-      " (SELECT session FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND seq = :q)",
-      to_unix_ms(now), key, seq);
+      " (SELECT d.session FROM deliveries d JOIN outputs o ON o.session = d.session"
+      " AND o.seq = d.seq WHERE d.session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND d.seq = :q AND o.output_id = :o)",
+      to_unix_ms(now), key, seq, output_id);
   connection.run(
       "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND seq = :q",
-      key, seq);
+      " AND seq = :q AND EXISTS (SELECT 1 FROM outputs o WHERE o.session = deliveries.session"
+      " AND o.seq = deliveries.seq AND o.output_id = :o)",
+      key, seq, output_id);
   connection.run(
       "DELETE FROM outbox WHERE session = (SELECT id FROM sessions WHERE key = :k)"
       " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outbox.session)",

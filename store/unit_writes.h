@@ -71,8 +71,14 @@ class UnitGroup {
 // a waiting client goes to the webhook.
 void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now);
 
+// The inputs of a session that end with it when it is erased: the one that runs, and the messages
+// that wait. A keyed one has failed now, so that its key may be used for another attempt; the row
+// that says so names nobody.
+std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
+                                    const std::string& key, model::Timestamp now);
+
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    model::Timestamp now);
+                    const std::string& output_id, model::Timestamp now);
 void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
                       int attempts);
 

@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
 constexpr std::int64_t rows_a_batch = 500;
+constexpr std::size_t kind_count = 9;
 
 // What can't be read is the user's all the same.
 json readable(std::string text) {
@@ -257,7 +258,7 @@ class Reader {
     }
   }
 
-  static constexpr std::array<Kind, 9> kinds{
+  static constexpr std::array<Kind, kind_count> kinds{
       &Reader::profile, &Reader::sessions,   &Reader::outputs,
       &Reader::waiting, &Reader::calls,      &Reader::dead_letters,
       &Reader::answers, &Reader::follow_ups, &Reader::schedules};
@@ -294,9 +295,13 @@ std::optional<UserData::Place> UserData::Place::from_text(std::string_view text)
   Place place;
   const auto* end = text.data() + text.size();
   const auto kind = std::from_chars(text.data(), end, place.kind);
-  if (kind.ec != std::errc() || kind.ptr == end || *kind.ptr != '.') return std::nullopt;
+  if (kind.ec != std::errc() || kind.ptr == end || *kind.ptr != '.' || place.kind >= kind_count) {
+    return std::nullopt;
+  }
   const auto row = std::from_chars(kind.ptr + 1, end, place.row);
-  if (row.ec != std::errc() || row.ptr == end || *row.ptr != '.') return std::nullopt;
+  if (row.ec != std::errc() || row.ptr == end || *row.ptr != '.' || place.row < 0) {
+    return std::nullopt;
+  }
   place.id.assign(row.ptr + 1, end);
   return place;
 }
@@ -343,6 +348,12 @@ Result<UserData::Page> UserData::read_page(const UserOfProject& user, const Plac
   });
 }
 
+Result<std::unique_lock<std::mutex>> UserData::begin_erasure() {
+  std::unique_lock lock(erasing_, std::try_to_lock);
+  if (lock) return lock;
+  return fail(Errc::conflict, "another user is being erased; try again when that is done");
+}
+
 Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseHooks& hooks) {
   auto sessions = sessions_of(user);
   if (!sessions) return fail(sessions.error());
@@ -378,7 +389,6 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
     erased.outputs += removed;
   }
   const auto key = model::SessionKey::decode(row.key);
-  Sessions::WasReset was;
   std::int64_t pending = 0;
   const auto work = [&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
@@ -386,18 +396,14 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
         connection.value<std::int64_t>("SELECT version FROM sessions WHERE id = :i", row.id);
     if (!version) return {};
     if (*version != row.version) return fail(came_meanwhile());
-    const auto execution =
-        connection.value<std::string>("SELECT execution FROM sessions WHERE id = :i", row.id);
-    if (execution) {
-      auto running = model::execution_from(readable(*execution));
-      if (running) was.ended_input = running->input_id;
-    }
+    auto inputs = end_inputs(connection, row.id, row.key, writer.now());
     pending = connection.run_counted("DELETE FROM inbox WHERE session = :s", row.id) +
               connection.run_counted("DELETE FROM pending_calls WHERE session = :s", row.id) +
               connection.run_counted("DELETE FROM follow_ups WHERE session = :s", row.id);
     connection.run("DELETE FROM sessions WHERE id = :i", row.id);
     if (hooks.ended && key) {
-      writer.on_commit([ended = hooks.ended, key = *key, was] { ended(key, was); });
+      writer.on_commit(
+          [ended = hooks.ended, key = *key, inputs = std::move(inputs)] { ended(key, inputs); });
     }
     return {};
   };
@@ -417,18 +423,18 @@ Result<void> UserData::erase_rest(const UserOfProject& user, Erased& erased) {
     std::int64_t schedules = 0;
     do {
       auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-        letters = writer.connection().run_counted(
+        const auto clear = [&](std::string_view sql) {
+          return writer.connection().run_counted(sql, range.from, range.to, rows_a_batch);
+        };
+        letters = clear(
             "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE key >= :f"
-            " AND key < :t LIMIT :l)",
-            range.from, range.to, rows_a_batch);
-        answers = writer.connection().run_counted(
-            "DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
-            " WHERE session_key >= :f AND session_key < :t LIMIT :l)",
-            range.from, range.to, rows_a_batch);
-        schedules = writer.connection().run_counted(
+            " AND key < :t LIMIT :l)");
+        answers = clear(
+            "UPDATE answers SET body = '', session_key = '' WHERE input_id IN (SELECT input_id"
+            " FROM answers WHERE session_key >= :f AND session_key < :t LIMIT :l)");
+        schedules = clear(
             "DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
-            " AND key < :t LIMIT :l)",
-            range.from, range.to, rows_a_batch);
+            " AND key < :t LIMIT :l)");
         return {};
       });
       if (!written) return written;
@@ -439,9 +445,9 @@ Result<void> UserData::erase_rest(const UserOfProject& user, Erased& erased) {
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    profiles =
-        writer.connection().run_counted("DELETE FROM profiles WHERE project_id = :p AND user_id = :u",
-                                user.project_id, user.user_id);
+    profiles = writer.connection().run_counted(
+        "DELETE FROM profiles WHERE project_id = :p AND user_id = :u", user.project_id,
+        user.user_id);
     return {};
   });
   if (written) erased.profiles += profiles;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,7 +12,6 @@
 #include "store/committer.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
-#include "store/sessions.h"
 
 namespace conversed::store {
 
@@ -63,7 +63,7 @@ class UserData {
   struct Erased {
     std::int64_t sessions = 0;
     std::int64_t outputs = 0;
-    std::int64_t pending = 0;  // events in inboxes, calls and timers
+    std::int64_t pending = 0;  // events in inboxes, calls, timers, follow-ups and schedules
     std::int64_t dead_letters = 0;
     std::int64_t answers = 0;
     std::int64_t profiles = 0;
@@ -72,10 +72,17 @@ class UserData {
     // Whether the log has committed what stands there: it would be read again otherwise, and make
     // a session of it.
     std::function<bool(const model::Position&)> finished;
-    // After the commit that ended a session, on the Committer's thread.
-    std::function<void(const model::SessionKey&, const Sessions::WasReset&)> ended;
+    // After the commit that ended a session, on the Committer's thread; with the inputs of it that
+    // have no answer and get none.
+    std::function<void(const model::SessionKey&, const std::vector<std::string>& inputs)> ended;
   };
+  // For as long as this lock is held nobody else is erased: what an erasure does to the files of
+  // store and log is work for the disk. To be released by the thread that got it. `conflict`.
+  [[nodiscard]] model::Result<std::unique_lock<std::mutex>> begin_erasure();
+
   // Removes all of it, by batches of bounded size, and what is left of it in the store's files.
+  // What stays is that a keyed message was there, and nobody's: one that has no answer has failed,
+  // and one that has can't be answered with what was said any more (an empty body).
   // Whatever is not done after an error is done by the next call. Errors: `conflict` if an event of
   // the user is in hand (nothing was done), or came meanwhile; `unavailable`, also if everything is
   // removed but the write-ahead log could not be emptied.
@@ -91,6 +98,7 @@ class UserData {
 
   Database& database_;
   Committer& committer_;
+  std::mutex erasing_;
 };
 
 }  // namespace conversed::store

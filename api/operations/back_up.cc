@@ -39,7 +39,7 @@ void back_up(Call call, Services& services, Reply reply) {
 
 openapi::Description describe() {
   using namespace openapi;
-  const auto name = text_like("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,91}$");
+  const auto name = text_like("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$");
   const auto body = object({{"name", described("Default: the time.", name), Need::optional}});
   const auto backup = object({{"name", text(1)},
                               {"path", described("On the daemon's machine.", text(1))},

@@ -1,8 +1,10 @@
 // POST /{URLToken}: a user's own message; answers with what the execution that it begins has said,
 // when that waits or ends.
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "api/answer.h"
 #include "api/blocking_pool.h"
 #include "api/events.h"
 #include "api/openapi/description.h"
@@ -21,6 +23,13 @@ using model::Errc;
 using model::Error;
 using model::Event;
 using model::Result;
+
+// A kept answer's text. That of a user who was erased is empty: the message had its effects, and
+// what was said to it is gone.
+std::string body_of(std::string stored, const model::SessionKey& session) {
+  return stored.empty() ? compose_answer({}, session.user_id, session.session_id)
+                        : std::move(stored);
+}
 
 // A message with an Idempotency-Key on its way to the one id that the key stands for.
 class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
@@ -57,7 +66,8 @@ class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
     if (!stored) return end(store_error(stored.error()));
     if (!*stored) return append_again(first_id);
     if ((*stored)->status < 400) {
-      services_.waiters.end(ticket_, Answer{(*stored)->status, std::move((*stored)->body)});
+      services_.waiters.end(
+          ticket_, Answer{(*stored)->status, body_of(std::move((*stored)->body), event_.session)});
       return;
     }
     supersede(first_id);
@@ -95,6 +105,7 @@ class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
 struct Refused {
   Services& services;
   Error refusal;
+  model::SessionKey session;
   Reply reply;
 
   void refuse(const Error& error) { send_error(reply, message_operation, error); }
@@ -103,13 +114,13 @@ struct Refused {
     auto stored = services.store.answers().find(first_id, services.clock.now());
     if (!stored) return refuse(store_error(stored.error()));
     if (!*stored || (*stored)->status >= 400) return refuse(refusal);
-    send_json_text(reply, (*stored)->status, std::move((*stored)->body));
+    send_json_text(reply, (*stored)->status, body_of(std::move((*stored)->body), session));
   }
 };
 
 void refuse_unless_answered(Services& services, const queue::AppendKey& key, const Error& refusal,
-                            Reply reply) {
-  auto refused = std::make_shared<Refused>(Refused{services, refusal, std::move(reply)});
+                            const model::SessionKey& session, Reply reply) {
+  auto refused = std::make_shared<Refused>(Refused{services, refusal, session, std::move(reply)});
   services.events.look_up(key, [refused](auto found) {
     if (!found) return refused->refuse(append_error(found.error()));
     if (!*found) return refused->refuse(refused->refusal);
@@ -148,7 +159,7 @@ void message(Call call, Services& services, Reply reply) {
                           call.request.trace_id);
   if (auto open = check_session(services, **endpoint, event); !open) {
     if (!*key) return send_error(reply, message_operation, open.error());
-    return refuse_unless_answered(services, **key, open.error(), std::move(reply));
+    return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));
   }
 
   // The waiter is there before the record is: no answer can come too early.

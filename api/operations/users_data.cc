@@ -1,8 +1,11 @@
 // /management/usersdata: what is stored about one user of a project's conversations, to be handed
 // out or erased as the law asks for.
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/busy_sessions.h"
 #include "api/openapi/lists.h"
@@ -58,17 +61,13 @@ void export_data(Call call, Services& services, Reply reply) {
 Result<void> check_nothing_waits(Services& services, const store::UserOfProject& user) {
   auto ranges = services.store.user_data().key_ranges(user);
   if (!ranges) return model::fail(store_error(ranges.error()));
-  for (const auto& range : *ranges) {
-    auto waiting = services.log.unfinished(range.from, range.to);
-    if (!waiting && waiting.error().code == Errc::not_supported) return {};
-    if (!waiting) {
-      return model::fail(Errc::unavailable, "the queue can't be searched at present");
-    }
-    if (*waiting == 0) continue;
-    return model::fail(Errc::conflict,
-                       "events of this user are on their way; try again in a moment");
-  }
-  return {};
+  std::vector<queue::KeyRange> keys;
+  for (auto& range : *ranges) keys.push_back({std::move(range.from), std::move(range.to)});
+  auto waiting = services.log.unfinished(keys);
+  if (!waiting && waiting.error().code == Errc::not_supported) return {};
+  if (!waiting) return model::fail(Errc::unavailable, "the queue can't be searched at present");
+  if (*waiting == 0) return {};
+  return model::fail(Errc::conflict, "events of this user are on their way; try again in a moment");
 }
 
 Result<store::UserData::Erased> erase_from_store(Services& services,
@@ -79,10 +78,10 @@ Result<store::UserData::Erased> erase_from_store(Services& services,
     const auto range = std::ranges::find(*ranges, at.partition, &queue::PartitionRange::partition);
     return range == ranges->end() || at.epoch < range->epoch || at.offset < range->committed;
   };
-  const auto ended = [&](const model::SessionKey& key, const store::Sessions::WasReset& was) {
+  const auto ended = [&](const model::SessionKey& key, const std::vector<std::string>& inputs) {
     services.busy.set(key, 0);
-    if (!was.ended_input.empty()) {
-      services.waiters.fail(was.ended_input,
+    for (const auto& input : inputs) {
+      services.waiters.fail(input,
                             {Errc::internal, "The conversation was erased before it answered."});
     }
     // The store has nothing of it left to deliver.
@@ -102,6 +101,8 @@ Result<json> erase(const Call& call, Services& services) {
   if (!user) return model::fail(user.error());
   if (auto checked = check_name("userId", *user); !checked) return model::fail(checked.error());
   const store::UserOfProject whose{project->id, *user};
+  const auto alone = services.store.user_data().begin_erasure();
+  if (!alone) return model::fail(alone.error());
   if (auto free = check_nothing_waits(services, whose); !free) return model::fail(free.error());
   auto erased = erase_from_store(services, whose);
   if (!erased) return model::fail(erased.error());
@@ -133,20 +134,52 @@ void erase_data(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, *erased);
 }
 
+// What UserData::read_page gives, kind by kind.
+openapi::Schema item_schema() {
+  using namespace openapi;
+  const auto kind = [](const char* name, std::initializer_list<Property> members) {
+    return with_members(object({{"kind", constant(name)}}), members);
+  };
+  const auto of_session = [&](const char* name, std::initializer_list<Property> members) {
+    return with_members(kind(name, {{"endpointId", id()}, {"sessionId", conversation_name()}}),
+                        members);
+  };
+  return any_of(
+      {kind("profile", {{"data", anything()}}),
+       of_session("session", {{"startedAt", unix_time()},
+                              {"lastActivityAt", unix_time()},
+                              {"context", anything()},
+                              {"flowState", anything()},
+                              {"execution", anything()}}),
+       of_session("output", {{"seq", integer(1)},
+                             {"text", text()},
+                             {"data", anything()},
+                             {"source", text()},
+                             {"createdAt", unix_time()}}),
+       of_session("waitingEvent", {{"type", text(1)}, {"event", anything()}}),
+       of_session("call", {{"request", anything(), Need::optional}}),
+       of_session("timer", {{"dueAt", unix_time()}, {"request", anything(), Need::optional}}),
+       of_session("followUp", {{"dueAt", unix_time()}, {"followUp", anything()}}),
+       of_session("schedule", {{"dueAt", unix_time()}, {"event", anything()}}),
+       of_session("deadLetter", {{"type", text(1)},
+                                 {"event", anything()},
+                                 {"reason", text()},
+                                 {"state", text(1)},
+                                 {"createdAt", unix_time()}}),
+       of_session("answer", {{"answer", anything()}})});
+}
+
 openapi::Description describe_export() {
   using namespace openapi;
-  auto limit = row_parameters();
-  std::erase_if(limit, [](const Parameter& each) { return each.name != "limit"; });
-  std::vector<Parameter> parameters = std::move(limit);
+  auto parameters = row_parameters();
+  std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
   parameters.push_back(query_parameter("userId", "The user.", conversation_name(), Need::required));
   parameters.push_back(
       query_parameter("after", "`next` of the page before.",
-                      text_like("^[0-6]\\.(0|[1-9][0-9]{0,14})\\.[a-z0-9]{0,30}$")));
+                      text_like("^[0-8]\\.(0|[1-9][0-9]{0,17})\\.[A-Za-z0-9_-]{0,64}$")));
   parameters.push_back(project_parameter());
-  const auto item =
-      with_members(free_object(), {{"kind", one_of({"profile", "session", "output", "waitingEvent",
-                                                    "timer", "call", "deadLetter", "answer"})}});
-  const auto page = object({{"items", list_of(item)}, {"next", nullable(text(1))}});
+  const auto page = object(
+      {{"items", list_of(named("UserDataItem", item_schema()))}, {"next", nullable(text(1))}});
   return {.tag = "Management",
           .summary = "Export what is stored about a user",
           .parameters = std::move(parameters),
@@ -159,23 +192,24 @@ openapi::Description describe_erase() {
   using namespace openapi;
   const auto count = integer(0);
   const auto body = object({{"userId", conversation_name()}});
-  const auto answer =
-      object({{"userId", text(1)},
-              {"projectId", id()},
-              {"sessions", count},
-              {"outputs", count},
-              {"pending", described("Waiting events, calls and timers.", count)},
-              {"deadLetters", count},
-              {"answers", count},
-              {"profiles", count},
-              {"queue", described("`cleared`, or `kept` by Kafka until its retention ends.",
-                                  one_of({"cleared", "kept"}))}});
+  const auto answer = object(
+      {{"userId", text(1)},
+       {"projectId", id()},
+       {"sessions", count},
+       {"outputs", count},
+       {"pending", described("Waiting events, calls, timers, follow-ups and schedules.", count)},
+       {"deadLetters", count},
+       {"answers", count},
+       {"profiles", count},
+       {"queue", described("`cleared`, or `kept` by Kafka until its retention ends.",
+                           one_of({"cleared", "kept"}))}});
   return {.tag = "Management",
           .summary = "Erase what is stored about a user",
           .details =
-              "All sessions, outputs, waiting events, timers, calls, dead letters, answers "
-              "and the profile; for good. Refused with 409 while events of the user are on "
-              "their way. Backups keep what they hold.",
+              "All sessions, outputs, waiting events, timers, calls, follow-ups, schedules, dead "
+              "letters, answers and the profile; for good. Refused with 409 while events of the "
+              "user are on "
+              "their way, or while another user is erased. Backups keep what they hold.",
           .parameters = {project_parameter()},
           .body = json_content(named("UserToErase", body)),
           .answers = {{.description = "What there was is gone.",

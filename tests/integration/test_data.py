@@ -75,7 +75,8 @@ class Keys(DataCase):
     def test_rotated_key_opens_everything_and_the_old_one_is_gone(self):
         old = self.key_file()
         report = self.daemon.ctl("rotate-key")
-        self.assertEqual(report["resealed"], ENDPOINTS + 2)
+        # Each webhook's secret and the Connection's fields, both with what the bundle has in their place.
+        self.assertEqual(report["resealed"], 2 * (ENDPOINTS + 2))
         new = self.key_file()
         self.assertEqual(len(new), 1)
         self.assertNotIn(old[0].split()[1], new[0])
@@ -172,6 +173,8 @@ class UsersData(DataCase):
             body = {"URLToken": self.tokens[session], "userId": user, "sessionId": f"{user}-{session}",
                     "text": f"words-{mark}"}
             self.assertEqual(self.daemon.request("POST", "/v2.0/endpoint/inject", body, {"X-API-Key": self.key})[0], 200)
+        self.daemon.ctl("inject", "--endpoint", self.tokens["echo"], "--user", user, "--session", f"{user}-echo",
+                        "--text", f"words-{mark}", "--in", "2h")
 
     def wait_finished(self):
         """Until the log has nothing left to do: the sleeper's calls stay pending."""
@@ -191,7 +194,8 @@ class UsersData(DataCase):
         self.wait_finished()
         items = self.export("ann-of-the-test")
         kinds = {item["kind"] for item in items}
-        self.assertEqual(kinds, {"profile", "session", "output", "waitingEvent", "timer", "deadLetter", "answer"})
+        self.assertEqual(kinds, {"profile", "session", "output", "waitingEvent", "timer", "deadLetter", "answer",
+                                 "schedule"})
         text = json.dumps(items)
         self.assertIn("ANNSWORDS", text)
         self.assertNotIn("BOBSWORDS", text)
@@ -205,6 +209,10 @@ class UsersData(DataCase):
         self.assertEqual(self.in_files("ann-of-the-test"), [])
         self.assertEqual({item["kind"] for item in self.export("bob-of-the-test")}, kinds)
 
+        # A message that had its effects is not run again, and what was said to it is gone.
+        said = {"userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "words-ANNSWORDS"}
+        status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", said, {"Idempotency-Key": "echo-ANN"})
+        self.assertEqual((status, answer["text"], answer["data"]), (200, "", None))
         # Whoever comes back is somebody new.
         status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", {
             "userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "again"})

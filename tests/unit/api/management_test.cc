@@ -362,7 +362,7 @@ TEST_F(DeadLetterTest, AReplayedOutputIsDeliveredAtOnce) {
   output.delivery = model::Delivery::pending;
   unit.outputs = {output};
   world_.commit(unit);
-  ASSERT_TRUE(world_.store->outbox().give_up(unit.key, 1, "gone"));
+  ASSERT_TRUE(world_.store->outbox().give_up(unit.key, output, "gone"));
   const auto items = body_of(manage(Method::get, "")).at("items");
   const std::string id = items.at(0).at("_id");
   EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 202);

@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "daemon/data_folder.h"
 #include "daemon/embedded.h"
 #include "daemon/restore.h"
+#include "store/sealer.h"
+#include "store/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::daemon {
@@ -65,13 +69,50 @@ class BackupTest : public testing::Test {
     return {.backup = backup, .key = settings_.data_dir / "master.key"};
   }
 
+  void add_secret(const std::string& project_name) {
+    auto store = open_embedded_store(settings_, clock_);
+    ASSERT_TRUE(store) << store.error().message;
+    const auto made =
+        (*store)->accounts().create_organisation(project_name, {.email = "a@example.com"});
+    ASSERT_TRUE(made) << made.error().message;
+    model::Bundle bundle;
+    bundle.project_name = project_name;
+    bundle.locales = {"en"};
+    bundle.flows.push_back({"Main", {{"name", "Main"}, {"nodes", nlohmann::json::array()}}});
+    bundle.connections = {{"crm", "httpBearer", {{"token", "secret"}}, {{"token", "${T}"}}}};
+    const auto imported = (*store)->assets().import_bundle(made->id, bundle);
+    ASSERT_TRUE(imported) << imported.error().message;
+  }
+
+  void commit_log(OpenedLog& log, std::int64_t offset) {
+    struct Ignoring final : queue::Listener {
+      void on_assigned(std::span<const queue::PartitionRange> /*partitions*/) override {}
+      void on_revoked(std::span<const std::int32_t> /*partitions*/) override {}
+    } listener;
+    auto consumer = log.log->subscribe(listener);
+    ASSERT_TRUE(consumer);
+    ASSERT_EQ((*consumer)->poll(10, std::chrono::seconds(10))->size(), 3U);
+    const std::vector<model::Position> at{{.epoch = 1, .partition = 0, .offset = offset}};
+    ASSERT_TRUE((*consumer)->commit(at));
+  }
+
+  std::int64_t committed_after_restore(const char* name, const std::filesystem::path& backup) {
+    const auto there = other_folder(name);
+    const auto restored = restore(there, order(backup), clock_);
+    EXPECT_TRUE(restored) << restored.error().message;
+    auto store = open_embedded_store(there, clock_);
+    auto log = open_log(there, **store, clock_);
+    return log->log->ranges()->front().committed;
+  }
+
   // Undoes the newest migration, all of whose changes are additions.
   static void make_older(const std::filesystem::path& file) {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db,
-                           "DELETE FROM schema_version WHERE version = 6;"
+                           "DELETE FROM schema_version WHERE version = 12;"
                            "DROP INDEX answers_by_session; DROP INDEX dead_letters_by_key;"
+                           "DROP INDEX schedules_by_key;"
                            "ALTER TABLE endpoints DROP COLUMN previous_webhook_secret;"
                            "ALTER TABLE endpoints DROP COLUMN webhook_secret_changed_at;"
                            "ALTER TABLE answers DROP COLUMN session_key;",
@@ -109,6 +150,36 @@ TEST_F(BackupTest, RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain) {
   const auto range = log->log->ranges()->front();
   EXPECT_EQ(range.end, 3);
   EXPECT_EQ(range.committed, 0);
+}
+
+// A finished record is not known by its session's position where that session is gone.
+TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
+  std::filesystem::path path;
+  {
+    auto store = open_embedded_store(settings_, clock_);
+    auto log = open_log(settings_, **store, clock_);
+    ASSERT_TRUE(log) << log.error().message;
+    commit_log(*log, 0);
+    const auto pruned = (*store)->committer().write_and_wait([](store::Writer& writer) {
+      writer.connection().script(
+          "DELETE FROM deliveries; DELETE FROM outbox; DELETE FROM outputs;"
+          "DELETE FROM sessions");
+      return model::Result<void>();
+    });
+    ASSERT_TRUE(pruned) << pruned.error().message;
+    const auto made = BackupMaker(settings_, clock_, log->embedded).make("");
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->manifest.committed, std::vector<std::int64_t>{1});
+    path = made->path;
+    log->log->stop();
+  }
+  EXPECT_EQ(committed_after_restore("same", path), 1) << "a finished event would run again";
+  // As if the log had finished more before it was copied, too.
+  std::ifstream in(path / "backup.json");
+  auto document = nlohmann::json::parse(in);
+  document["committed"] = {0};
+  overwrite(path / "backup.json", document.dump());
+  EXPECT_EQ(committed_after_restore("earlier", path), 0);
 }
 
 TEST_F(BackupTest, BackupIsItsOwnersAloneAndHoldsNoKey) {
@@ -267,6 +338,61 @@ TEST_F(BackupTest, StoreOfAnOlderVersionIsBackedUpBeforeItIsMigrated) {
   EXPECT_EQ(store::Database::stored_version(made / "store.db").value(), store::schema_version - 1);
   EXPECT_TRUE(manifest->files.contains("log.db"));
   EXPECT_TRUE(restore(other_folder("other"), order(made), clock_));
+  // A try that comes to nothing and is made again and again fills no disk.
+  BackupMaker maker(settings_, clock_, nullptr);
+  ASSERT_TRUE(maker.make_before_migration(manifest->schema));
+  clock_.advance(std::chrono::seconds(1));
+  const auto last = maker.make_before_migration(manifest->schema);
+  ASSERT_TRUE(last) << last.error().message;
+  std::vector<std::filesystem::path> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(backups)) {
+    kept.push_back(entry.path());
+  }
+  EXPECT_EQ(kept, std::vector<std::filesystem::path>{last->path});
+}
+
+TEST_F(BackupTest, MistypedKeyLeavesNothingInTheWayOfTheNextRestore) {
+  const auto made = back_up();
+  ASSERT_TRUE(made);
+  const auto there = other_folder("other");
+  const auto restored =
+      restore(there, {.backup = made->path, .key = folder_ / "mistyped.key"}, clock_);
+  EXPECT_EQ(restored.error().code, Errc::unavailable);
+  EXPECT_FALSE(std::filesystem::exists(there.data_dir / "master.key"));
+  EXPECT_TRUE(restore(there, order(made->path), clock_));
+}
+
+TEST_F(BackupTest, KeyThatOpensOnlySomeSecretsIsRefused) {
+  const auto own_key = settings_.data_dir / "master.key";
+  const auto old_key = folder_ / "old.key";
+  std::filesystem::copy_file(own_key, old_key);
+  // As a rotation that was cut short leaves them: two keys, and secrets sealed by either.
+  add_secret("Shop");
+  ASSERT_TRUE(store::Sealer::open(own_key)->add_key());
+  add_secret("Side");
+  const auto made = back_up();
+  ASSERT_TRUE(made) << made.error().message;
+  const auto there = other_folder("other");
+  const auto restored = restore(there, {.backup = made->path, .key = old_key}, clock_);
+  ASSERT_FALSE(restored);
+  EXPECT_EQ(restored.error().code, Errc::conflict) << restored.error().message;
+  EXPECT_TRUE(restore(there, {.backup = made->path, .key = own_key}, clock_));
+}
+
+TEST_F(BackupTest, WhatRootRestoresIsItsFolderOwners) {
+  if (::geteuid() != 0) GTEST_SKIP() << "root's alone";
+  const auto made = back_up();
+  ASSERT_TRUE(made);
+  const auto there = other_folder("other");
+  std::filesystem::create_directory(there.data_dir);
+  constexpr uid_t nobody = 65534;
+  ASSERT_EQ(::chown(there.data_dir.c_str(), nobody, nobody), 0);
+  ASSERT_TRUE(restore(there, order(made->path), clock_));
+  for (const auto& entry : std::filesystem::directory_iterator(there.data_dir)) {
+    struct stat status {};
+    ASSERT_EQ(::lstat(entry.path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_uid, nobody) << entry.path();
+  }
 }
 
 }  // namespace

@@ -75,6 +75,16 @@ TEST_F(HousekeeperTest, WhatIsStillToBeDeliveredStays) {
   EXPECT_EQ(store_->outbox().pending().value(), 1);
 }
 
+TEST_F(HousekeeperTest, WhatADeadWebhookHoldsBackHoldsNobodyElseBack) {
+  settings_.transcripts = std::chrono::days(1);
+  settings_.batch = 1;
+  say("ann", model::Delivery::pending);
+  for (int n = 0; n < 10; ++n) say("old" + std::to_string(n));
+  clock_.advance(std::chrono::days(2));
+  EXPECT_EQ(tidy_now().outputs, 10);
+  EXPECT_EQ(store_->outbox().pending().value(), 1);
+}
+
 TEST_F(HousekeeperTest, SessionInWhichSomethingWaitsStays) {
   settings_.transcripts = std::chrono::days(1);
   auto unit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <fstream>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -111,6 +112,14 @@ TEST_F(SqliteCopyTest, DamagedFileIsFound) {
   EXPECT_EQ(check_sqlite_file(to_).error().code, Errc::internal);
   std::ofstream(to_, std::ios::trunc) << "no database at all, but long enough to have a header";
   EXPECT_FALSE(check_sqlite_file(to_));
+}
+
+TEST_F(SqliteCopyTest, CheckThatIsEndedSaysNothingOfTheFile) {
+  ASSERT_TRUE(copy_sqlite_file(from_, to_, always));
+  std::stop_source stop;
+  EXPECT_TRUE(check_sqlite_file(to_, stop.get_token()));
+  stop.request_stop();
+  EXPECT_EQ(check_sqlite_file(to_, stop.get_token()).error().code, Errc::unavailable);
 }
 
 TEST_F(SqliteCopyTest, NamesThatMeanSomethingInAUriAreTakenAsTheyAre) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <iostream>
 #include <iterator>
@@ -80,9 +81,27 @@ class SqliteLogTest : public testing::Test {
 
   PartitionRange range() { return log_->ranges().value().front(); }
 
+  Result<std::int64_t> unfinished(const std::vector<KeyRange>& keys) {
+    return log_->unfinished(keys);
+  }
+
+  // In the log's file, or beside it.
+  bool in_files(const std::string& text) {
+    bool found = false;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>()};
+      found = found || bytes.find(text) != std::string::npos;
+    }
+    return found;
+  }
+
+  // Of the first row; writes only while there is no log.
   std::int64_t query(const std::string& sql) {
     sqlite3* db = nullptr;
-    EXPECT_EQ(sqlite3_open_v2(settings_.path.c_str(), &db, SQLITE_OPEN_READONLY, nullptr), 0);
+    const int flags = log_ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    EXPECT_EQ(sqlite3_open_v2(settings_.path.c_str(), &db, flags, nullptr), 0);
     sqlite3_stmt* statement = nullptr;
     EXPECT_EQ(sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr), SQLITE_OK);
     EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
@@ -177,10 +196,13 @@ TEST_F(SqliteLogTest, HeldPruningKeepsWhatIsFinishedAndRewindDeliversItAgain) {
   finish_all();
   ASSERT_TRUE(append("20").has_value());
   EXPECT_EQ(range().first, 0);
-  ASSERT_TRUE(log_->rewind().has_value());
+  EXPECT_EQ(log_->rewind({0, 0}).error().code, Errc::invalid_argument);
+  ASSERT_TRUE(log_->rewind({99}).has_value());
+  EXPECT_EQ(range().committed, 20) << "it goes back only";
+  ASSERT_TRUE(log_->rewind({7}).has_value());
   auto consumer = log_->subscribe(listener_);
-  EXPECT_EQ((*consumer)->poll(100, 0ms).value().size(), 21U);
-  EXPECT_EQ(log_->rewind().error().code, Errc::conflict);
+  EXPECT_EQ((*consumer)->poll(100, 0ms).value().size(), 14U);
+  EXPECT_EQ(log_->rewind({0}).error().code, Errc::conflict);
 }
 
 TEST_F(SqliteLogTest, OffsetsAreNotUsedAgainWhenEverythingWasPruned) {
@@ -404,16 +426,6 @@ TEST_F(SqliteLogTest, PurgeLeavesNothingOfWhatIsFinishedInTheFiles) {
   for (int n = 0; n < 200; ++n) ASSERT_TRUE(append(std::to_string(n), finished));
   finish_all();
   ASSERT_TRUE(append("200", waiting));
-  const auto in_files = [&](const std::string& text) {
-    bool found = false;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-      std::ifstream file(entry.path(), std::ios::binary);
-      const std::string bytes{std::istreambuf_iterator<char>(file),
-                              std::istreambuf_iterator<char>()};
-      found = found || bytes.find(text) != std::string::npos;
-    }
-    return found;
-  };
   ASSERT_TRUE(in_files(finished));
   log_->set_pruning(Pruning::held);
   EXPECT_EQ(log_->purge().error().code, Errc::conflict);
@@ -427,18 +439,61 @@ TEST_F(SqliteLogTest, PurgeLeavesNothingOfWhatIsFinishedInTheFiles) {
   EXPECT_EQ(range().end, 202);
 }
 
+TEST_F(SqliteLogTest, AppendsGoOnWhileMuchIsCleared) {
+  settings_.prune_after_records = 1;
+  open();
+  const std::string mark = "MARK OF WHAT IS FINISHED ";
+  std::string much;
+  while (much.size() < 200'000) much += mark;
+  for (int n = 0; n < 40; ++n) ASSERT_TRUE(append(std::to_string(n), much));
+  finish_all();
+  ASSERT_TRUE(in_files(mark));
+  // Each append is made when the one before is durable: between two of them is one step at most.
+  std::atomic<bool> cleared = false;
+  std::atomic<int> appended = 0;
+  std::promise<void> ended;
+  std::function<void(Result<Appended>)> again = [&](const Result<Appended>& done) {
+    EXPECT_TRUE(done);
+    ++appended;
+    if (cleared) return ended.set_value();
+    log_->append(Record{"key", "after", "inject", "", "v"}, again);
+  };
+  log_->append(Record{"key", "after", "inject", "", "v"}, again);
+  const int before = appended;
+  EXPECT_TRUE(log_->purge());
+  EXPECT_GE(appended - before, 8) << "appends had to wait for too much at once";
+  cleared = true;
+  ended.get_future().wait();
+  EXPECT_EQ(query("SELECT count(*) FROM probe"), 0);
+  EXPECT_FALSE(in_files(mark));
+  EXPECT_EQ(range().end, 40 + appended);
+}
+
+TEST_F(SqliteLogTest, WhatAPurgeThatWasCutShortHasTakenIsGivenBack) {
+  open();
+  log_.reset();
+  for (int n = 0; n < 40; ++n) {
+    query("INSERT INTO probe (space) VALUES (zeroblob(10000)) RETURNING number");
+  }
+  open();
+  ASSERT_TRUE(log_->purge());  // comes after what is left of another one
+  EXPECT_EQ(query("SELECT count(*) FROM probe"), 0);
+}
+
 TEST_F(SqliteLogTest, UnfinishedRecordsAreCountedByTheirKeys) {
   settings_.prune_after_records = 1'000'000;
   open();
   ASSERT_TRUE(append("0"));
-  EXPECT_EQ(log_->unfinished("key", "kez").value(), 1);
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 1);
   finish_all();
-  EXPECT_EQ(log_->unfinished("key", "kez").value(), 0) << "a finished one is kept, and not meant";
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 0) << "a finished one is kept, and not meant";
   ASSERT_TRUE(append("1"));
   ASSERT_TRUE(append("2"));
-  EXPECT_EQ(log_->unfinished("key", "kez").value(), 2);
-  EXPECT_EQ(log_->unfinished("kez", "key").value(), 0);
-  EXPECT_EQ(log_->unfinished("a", "key").value(), 0) << "the end is not part of it";
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 2);
+  EXPECT_EQ(unfinished({{"kez", "key"}}).value(), 0);
+  EXPECT_EQ(unfinished({{"a", "key"}}).value(), 0) << "the end is not part of it";
+  EXPECT_EQ(unfinished({{"a", "b"}, {"key", "kez"}, {"x", "y"}}).value(), 2);
+  EXPECT_EQ(unfinished({}).value(), 0);
 }
 
 }  // namespace

@@ -3,14 +3,22 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "store/sealer.h"
+#include "store/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
 namespace {
 
 constexpr std::size_t endpoint_count = 150;  // more than two batches
+// Each Endpoint's secret and its source; the Connection's fields and their source; one secret from
+// before; one tenant's.
+constexpr std::int64_t sealed_values = 2 * static_cast<std::int64_t>(endpoint_count) + 4;
 
 class KeyRotationTest : public StoreTest {
  protected:
@@ -33,10 +41,20 @@ class KeyRotationTest : public StoreTest {
       endpoint.webhook = {{"http://127.0.0.1/", secret(i), "${S}"}};
       bundle.endpoints.push_back(endpoint);
     }
+    // The first Endpoint gets another secret, so there is one from before.
+    bundle.endpoints[0].webhook[0].secret = "secret from before";
+    ASSERT_TRUE(store_->assets().import_bundle(organisation_, bundle));
+    bundle.endpoints[0].webhook[0].secret = secret(0);
     auto report = store_->assets().import_bundle(organisation_, bundle);
     ASSERT_TRUE(report) << report.error().message;
     connection_ = report->at("connections")[0].at("_id");
     for (const auto& each : report->at("endpoints")) endpoints_.push_back(each.at("_id"));
+    const std::string project = report->at("project").at("_id");
+    const auto added = store_->committer().write_and_wait([&](Writer& writer) {
+      return store_->proactive().add_tenant(writer, {.id = tenant_, .project_id = project});
+    });
+    ASSERT_TRUE(added) << added.error().message;
+    tenant_secret_ = store_->proactive().tenant_secret(tenant_).value();
   }
 
   static std::string secret(std::size_t i) { return "secret " + std::to_string(i); }
@@ -49,7 +67,34 @@ class KeyRotationTest : public StoreTest {
       const auto found = store_->assets().webhook_secrets(endpoints_[i]);
       ASSERT_TRUE(found && found->current) << i;
       EXPECT_EQ(*found->current, secret(i));
+      EXPECT_EQ(found->previous.has_value(), i == 0);
+      EXPECT_EQ(found->previous.value_or(secret(0)), i == 0 ? "secret from before" : secret(0));
     }
+    const auto tenant = store_->proactive().tenant_secret(tenant_);
+    ASSERT_TRUE(tenant) << tenant.error().message;
+    EXPECT_EQ(*tenant, tenant_secret_);
+  }
+
+  // Columns with values that the first key has sealed, whichever tables there are.
+  std::vector<std::string> columns_of_the_first_key() {
+    std::vector<std::string> found;
+    const auto searched = store_->committer().write_and_wait([&](Writer& writer) {
+      std::vector<std::pair<std::string, std::string>> columns;
+      writer.connection().rows<std::string, std::string>(
+          [&](std::string table, std::string column) {
+            columns.emplace_back(std::move(table), std::move(column));
+          },
+          "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c"
+          " WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%'");
+      for (const auto& [table, column] : columns) {
+        const auto has_some = writer.connection().value<std::int64_t>(
+            "SELECT 1 FROM \"" + table + "\" WHERE \"" + column + "\" LIKE '1.1.%' LIMIT 1");
+        if (has_some) found.push_back(table + "." + column);
+      }
+      return model::Result<void>();
+    });
+    EXPECT_TRUE(searched) << searched.error().message;
+    return found;
   }
 
   std::string key_file() {
@@ -60,15 +105,19 @@ class KeyRotationTest : public StoreTest {
   std::string organisation_;
   std::string connection_;
   std::vector<std::string> endpoints_;
+  const std::string tenant_ = model::new_id();
+  std::string tenant_secret_;
 };
 
 TEST_F(KeyRotationTest, AllValuesAreSealedByTheNewKeyAlone) {
   const auto before = key_file();
+  EXPECT_EQ(columns_of_the_first_key().size(), 6U);
   const auto report = store_->key_rotation().rotate();
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->key, 2U);
-  EXPECT_EQ(report->resealed, static_cast<std::int64_t>(endpoint_count) + 1);
+  EXPECT_EQ(report->resealed, sealed_values);
   EXPECT_EQ(key_file().find(before), std::string::npos) << "the old key is still in the file";
+  EXPECT_EQ(columns_of_the_first_key(), std::vector<std::string>());
   expect_all_secrets();
   open();  // by what the file holds now
   expect_all_secrets();
@@ -84,7 +133,7 @@ TEST_F(KeyRotationTest, RotationThatWasCutShortGoesOn) {
   expect_all_secrets();
   const auto report = store_->key_rotation().resume();
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->resealed, static_cast<std::int64_t>(endpoint_count) + 1);
+  EXPECT_EQ(report->resealed, sealed_values);
   EXPECT_FALSE(store_->key_rotation().is_unfinished());
   open();
   EXPECT_FALSE(store_->key_rotation().is_unfinished());
@@ -104,6 +153,24 @@ TEST_F(KeyRotationTest, OldKeyStaysWhileAValueNeedsItThatCanNotBeSealedAnew) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, model::Errc::internal);
   EXPECT_NE(key_file().find(old_key), std::string::npos);
+  EXPECT_TRUE(store_->key_rotation().hold()) << "backups would be refused for ever";
+}
+
+TEST_F(KeyRotationTest, NoneRunsWhileItIsHeldAndOneThatHasToGoOnIsNotHeld) {
+  {
+    const auto held = store_->key_rotation().hold();
+    ASSERT_TRUE(held) << held.error().message;
+    std::thread([&] {
+      EXPECT_EQ(store_->key_rotation().rotate().error().code, model::Errc::conflict);
+    }).join();
+  }
+  EXPECT_TRUE(store_->key_rotation().rotate());
+  EXPECT_TRUE(store_->key_rotation().hold());
+  ASSERT_TRUE(Sealer::open(folder_.path() / "master.key")->add_key());
+  open();
+  EXPECT_EQ(store_->key_rotation().hold().error().code, model::Errc::conflict);
+  ASSERT_TRUE(store_->key_rotation().resume());
+  EXPECT_TRUE(store_->key_rotation().hold());
 }
 
 TEST_F(KeyRotationTest, StoreOfAnotherKeyIsRefused) {

@@ -17,13 +17,19 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
   EXPECT_EQ(due->front().outputs.front().seq, 1);
 
   auto& committer = store_->committer();
-  committer.delivered(key_of("ann"), 1);
-  committer.delivered(key_of("ann"), 1);  // twice is no error
+  const auto said = due->front().outputs;
+  committer.delivered(key_of("ann"), said[0]);
+  committer.delivered(key_of("ann"), said[0]);  // twice is no error
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   due = store_->outbox().due(clock_.now(), 10, 10);
   ASSERT_EQ(due->front().outputs.size(), 1U);
   EXPECT_EQ(due->front().outputs.front().seq, 2);
-  committer.delivered(key_of("ann"), 2);
+  auto erased = said[1];
+  erased.id = "of another session, which had this key";
+  committer.delivered(key_of("ann"), erased);
+  EXPECT_FALSE(store_->outbox().give_up(key_of("ann"), erased, "why"));
+  EXPECT_EQ(store_->outbox().pending().value(), 1) << "an erased session's mark took effect";
+  committer.delivered(key_of("ann"), said[1]);
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   EXPECT_TRUE(store_->outbox().due(clock_.now(), 10, 10)->empty());
   EXPECT_FALSE(store_->outbox().next_due()->has_value());
@@ -119,8 +125,10 @@ TEST_F(OutboxTest, WhatNobodyWaitsForDoesNotOvertakeWhatIsHeldForAnother) {
 TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds) {
   ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
-  ASSERT_TRUE(store_->outbox().give_up(key_of("ann"), 1, "no answer for 24 h"));
-  EXPECT_EQ(store_->outbox().give_up(key_of("ann"), 1, "").error().code, model::Errc::not_found);
+  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  ASSERT_TRUE(store_->outbox().give_up(key_of("ann"), output, "no answer for 24 h"));
+  EXPECT_EQ(store_->outbox().give_up(key_of("ann"), output, "").error().code,
+            model::Errc::not_found);
   EXPECT_EQ(store_->outbox().due(clock_.now(), 1, 1)->front().outputs.front().seq, 2);
   const auto letters = store_->dead_letters().list("project", DeadLetterState::fresh, 0, 10);
   ASSERT_EQ(letters->size(), 1U);
@@ -134,7 +142,10 @@ TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds)
 TEST_F(OutboxTest, PruningSparesWhatIsNotDelivered) {
   ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2, model::Delivery::none)), Outcome::committed);
-  EXPECT_EQ(*store_->outbox().prune(clock_.now(), 100), 1);
+  const auto pruned = store_->outbox().prune(clock_.now(), 0, 100);
+  ASSERT_TRUE(pruned) << pruned.error().message;
+  EXPECT_EQ(pruned->removed, 1);
+  EXPECT_FALSE(store_->outbox().prune(clock_.now(), *pruned->last_row, 100)->last_row);
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->front().seq, 1);
 }
 

@@ -49,11 +49,22 @@ TEST_F(SealerTest, RotationKeepsOldValuesReadable) {
   EXPECT_FALSE(sealer->is_current(before));
   EXPECT_TRUE(sealer->is_current(after));
   const auto reopened = Sealer::open(file_);
-  for (const Sealer* each : std::initializer_list<const Sealer*>{&*sealer, &*reopened}) {
+  for (const Sealer* each : {&std::as_const(*sealer), &*reopened}) {
     EXPECT_EQ(*each->open_sealed("t/c/1", before), "old");
     EXPECT_EQ(*each->open_sealed("t/c/1", after), "new");
     EXPECT_EQ(each->keys_in_file(), 2U);
   }
+}
+
+TEST_F(SealerTest, LeftoversOfAReplacementAreRemovedAndNothingElse) {
+  const auto leftover = file_.string() + "." + model::new_id();
+  const auto mine = file_.string() + ".copy-of-2027";
+  for (const auto& path : {leftover, mine}) std::filesystem::copy_file(file_, path);
+  ASSERT_TRUE(Sealer::open(file_, KeyFile::handed_over));
+  EXPECT_TRUE(std::filesystem::exists(leftover)) << "a folder that is not ours";
+  ASSERT_TRUE(Sealer::open(file_));
+  EXPECT_FALSE(std::filesystem::exists(leftover)) << "old keys would stay for ever";
+  EXPECT_TRUE(std::filesystem::exists(mine));
 }
 
 TEST_F(SealerTest, DroppedKeysOpenNothingAfterAnotherStart) {

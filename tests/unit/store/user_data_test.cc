@@ -66,6 +66,12 @@ class UserDataTest : public StoreTest {
     timer.session = key;
     timer.due_at = clock_.now();
     unit.calls_started.push_back(timer);
+    model::FollowUp follow_up;
+    follow_up.id = key.session_id + mark + "followup";
+    follow_up.session = key;
+    follow_up.text = "follow up " + mark;
+    follow_up.due_at = clock_.now();
+    unit.follow_ups.push_back(follow_up);
     model::PendingCall call;
     call.id = key.session_id + mark + "call";
     call.session = key;
@@ -76,10 +82,23 @@ class UserDataTest : public StoreTest {
     unit.inbox_added.push_back({model::new_id(), "inject", "", event});
     unit.dead_letters.push_back(
         {model::new_id(), {model::new_id(), "inject", "", event}, "reason " + mark});
-    unit.answers.push_back({"answered" + key.session_id + mark, 200,
+    unit.answers.push_back({"answered in " + key.session_id, 200,
                             R"({"text":"answer )" + mark + "\"}",
                             clock_.now() + std::chrono::hours(24)});
     return unit;
+  }
+
+  // An inject that waits for its time.
+  void schedule(const model::SessionKey& key, const std::string& mark) {
+    model::Schedule schedule;
+    schedule.id = model::new_id();
+    schedule.session = key;
+    schedule.text = "scheduled " + mark;
+    schedule.due_at = clock_.now() + std::chrono::hours(1);
+    schedule.created_at = clock_.now();
+    schedule.created_by = model::new_id();
+    const auto made = store_->schedules().create(schedule, std::nullopt);
+    ASSERT_TRUE(made) << made.error().message;
   }
 
   std::vector<json> all_of(const std::string& user, std::size_t limit = 100) {
@@ -97,11 +116,12 @@ class UserDataTest : public StoreTest {
 
   model::Result<UserData::Erased> erase(const std::string& user) {
     return store_->user_data().erase(
-        {project_, user}, {.finished = [this](const model::Position&) { return finished_; },
-                           .ended =
-                               [this](const model::SessionKey& key, const Sessions::WasReset& was) {
-                                 ended_[key.session_id] = was.ended_input;
-                               }});
+        {project_, user},
+        {.finished = [this](const model::Position&) { return finished_; },
+         .ended =
+             [this](const model::SessionKey& key, const std::vector<std::string>& inputs) {
+               ended_[key.session_id] = inputs;
+             }});
   }
 
   // In the store's file and beside it.
@@ -118,18 +138,23 @@ class UserDataTest : public StoreTest {
   std::string project_;
   std::vector<std::string> endpoints_;
   bool finished_ = true;
-  std::map<std::string, std::string> ended_;
+  std::map<std::string, std::vector<std::string>> ended_;
 };
 
 TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
   ASSERT_EQ(commit(everything(key("ann", 0, "s1"), "MARK", 3)), Outcome::committed);
   ASSERT_EQ(commit(everything(key("ann", 1, "s2"), "MARK", 2)), Outcome::committed);
   ASSERT_EQ(commit(everything(key("anna"), "OTHER")), Outcome::committed);
+  for (const char* session : {"s1", "s3", "s4"}) schedule(key("ann", 1, session), "MARK");
+  schedule(key("anna"), "OTHER");
   const auto whole = all_of("ann");
   std::map<std::string, int> kinds;
   for (const auto& item : whole) {
     ++kinds[item.at("kind")];
-    EXPECT_NE(item.dump().find("MARK"), std::string::npos) << item;
+    // A timer says when, and nothing else.
+    if (item.at("kind") != "timer") {
+      EXPECT_NE(item.dump().find("MARK"), std::string::npos) << item;
+    }
     EXPECT_EQ(item.dump().find("OTHER"), std::string::npos) << item;
   }
   EXPECT_EQ(kinds, (std::map<std::string, int>{{"profile", 1},
@@ -139,7 +164,9 @@ TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
                                                {"timer", 2},
                                                {"call", 2},
                                                {"deadLetter", 2},
-                                               {"answer", 2}}));
+                                               {"answer", 2},
+                                               {"followUp", 2},
+                                               {"schedule", 3}}));
   for (const std::size_t limit : {1U, 2U, 3U, 7U}) EXPECT_EQ(all_of("ann", limit), whole) << limit;
   EXPECT_TRUE(all_of("nobody").empty());
 }
@@ -152,7 +179,7 @@ TEST_F(UserDataTest, WhatIsLargeComesInSeveralPages) {
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->next);
   EXPECT_LE(first->items.size(), 4U);
-  EXPECT_EQ(all_of("ann").size(), 10U);
+  EXPECT_EQ(all_of("ann").size(), 11U);
 }
 
 TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
@@ -162,21 +189,24 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
               Outcome::committed);
   }
   ASSERT_EQ(commit(everything(key("bob-who-stays", 1), "MARKOFBOB")), Outcome::committed);
+  schedule(key("ann-who-leaves"), "MARKOFANN");
+  schedule(key("bob-who-stays"), "MARKOFBOB");
   ASSERT_TRUE(in_files("MARKOFANN"));
   ASSERT_TRUE(in_files("ann-who-leaves"));
   const auto erased = erase("ann-who-leaves");
   ASSERT_TRUE(erased) << erased.error().message;
   EXPECT_EQ(erased->sessions, 2);
   EXPECT_EQ(erased->outputs, 2'400);
-  EXPECT_EQ(erased->pending, 6);
+  EXPECT_EQ(erased->pending, 9);
   EXPECT_EQ(erased->dead_letters, 2);
   EXPECT_EQ(erased->answers, 2);
   EXPECT_EQ(erased->profiles, 1);
   EXPECT_TRUE(all_of("ann-who-leaves").empty());
   EXPECT_FALSE(in_files("MARKOFANN"));
   EXPECT_FALSE(in_files("ann-who-leaves"));
-  EXPECT_EQ(ended_.at("s1"), "input of s1") << "whoever waits is to be told";
-  EXPECT_EQ(all_of("bob-who-stays").size(), 8U);
+  EXPECT_EQ(ended_.at("s1"), std::vector<std::string>{"input of s1"})
+      << "whoever waits is to be told";
+  EXPECT_EQ(all_of("bob-who-stays").size(), 10U);
   EXPECT_TRUE(in_files("MARKOFBOB"));
   EXPECT_EQ(store_->outbox().pending().value(), 1);
 }
@@ -187,6 +217,37 @@ TEST_F(UserDataTest, ErasingTwiceIsErasingOnce) {
   const auto again = erase("ann");
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->sessions + again->outputs + again->pending + again->dead_letters, 0);
+}
+
+TEST_F(UserDataTest, KeyedMessagesThatAreErasedDoNotWaitForEver) {
+  auto unit = everything(key("ann-who-leaves"), "MARKOFANN");
+  unit.after.execution->keyed = true;
+  unit.after.execution->source = model::EventType::user_message;
+  unit.inbox_added.clear();
+  for (const char* id : {"keyed", "plain"}) {
+    model::Event event;
+    event.id = id;
+    event.type = model::EventType::user_message;
+    event.session = unit.key;
+    event.text = "MARKOFANN";
+    if (event.id == "keyed") event.claim = model::Claim{model::Claim::Kind::keyed_event, event.id};
+    unit.inbox_added.push_back({event.id, "userMessage", "", model::encode_value(event)});
+  }
+  ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  const auto erased = erase("ann-who-leaves");
+  ASSERT_TRUE(erased) << erased.error().message;
+  EXPECT_EQ(ended_.at("s"), (std::vector<std::string>{"input of s", "keyed", "plain"}));
+  const auto answer = [&](const char* id) { return *store_->answers().find(id, clock_.now()); };
+  ASSERT_TRUE(answer("input of s") && answer("keyed"));
+  EXPECT_EQ(answer("keyed")->status, 500) << "its key may be used for another attempt";
+  EXPECT_FALSE(answer("plain"));
+  // Answered once: it is not to run again, and what was said is gone.
+  const auto kept = answer("answered in s");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->status, 200);
+  EXPECT_EQ(kept->body, "");
+  EXPECT_TRUE(all_of("ann-who-leaves").empty());
+  EXPECT_FALSE(in_files("ann-who-leaves"));
 }
 
 TEST_F(UserDataTest, UserWithAnEventInHandIsLeftAlone) {
@@ -208,7 +269,7 @@ TEST_F(UserDataTest, SessionBeginsAnewAfterwards) {
 }
 
 TEST_F(UserDataTest, PlaceThatIsNoneIsRefused) {
-  for (const char* text : {"", "1", "1.", "1.2", "x.2.", "1.x.", "-1.0."}) {
+  for (const char* text : {"", "1", "1.", "1.2", "x.2.", "1.x.", "-1.0.", "1.-1.", "9.0."}) {
     EXPECT_FALSE(UserData::Place::from_text(text)) << text;
   }
   const auto place = UserData::Place::from_text("3.17.a.b");
