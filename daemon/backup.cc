@@ -207,12 +207,13 @@ Result<BackupManifest> BackupManifest::read(const fs::path& backup) {
 }
 
 BackupMaker::BackupMaker(const config::Settings& settings, const model::Clock& clock,
-                         queue::SqliteLog* log)
+                         queue::SqliteLog* log, std::function<bool()> go_on)
     : data_dir_(settings.data_dir),
       folder_(settings.backup.dir.empty() ? settings.data_dir / "backups" : settings.backup.dir),
       log_is_embedded_(settings.queue.driver == config::QueueDriver::sqlite),
       clock_(clock),
-      log_(log) {}
+      log_(log),
+      go_on_(std::move(go_on)) {}
 
 Result<MadeBackup> BackupMaker::make(const std::string& name) {
   if (!log_is_embedded_) {
@@ -261,7 +262,7 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
     if (auto copied = copy_files(partial); !copied) return copied;
     for (const auto& entry : fs::directory_iterator(partial, error)) {
       auto file =
-          digest(entry.path(), [&](const unsigned char*, std::size_t) { return !stopped_.load(); });
+          digest(entry.path(), [&](const unsigned char*, std::size_t) { return goes_on(); });
       if (!file) return fail(file.error());
       manifest.files[entry.path().filename().string()] = *std::move(file);
     }
@@ -285,9 +286,9 @@ Result<void> BackupMaker::copy_files(const fs::path& into) {
     std::error_code ignored;
     if (!log_is_embedded_ && std::string_view(name) == "log.db") continue;
     if (!fs::exists(data_dir_ / name, ignored)) continue;
-    auto copied =
-        queue::copy_sqlite_file(data_dir_ / name, into / name, [&] { return !stopped_.load(); });
-    if (copied) copied = queue::check_sqlite_file(into / name);
+    const auto go_on = [this] { return goes_on(); };
+    auto copied = queue::copy_sqlite_file(data_dir_ / name, into / name, go_on);
+    if (copied) copied = queue::check_sqlite_file(into / name, go_on);
     if (!copied) return copied;
   }
   return {};

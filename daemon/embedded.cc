@@ -36,11 +36,12 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
 }
 
 // A new version changes the store for good: what it was before has to be there to go back to.
-Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock) {
+Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock,
+                                      const std::function<bool()>& go_on) {
   auto stored = store::Database::stored_version(settings.data_dir / "store.db");
   if (!stored) return fail(stored.error());
   if (*stored == 0 || *stored >= store::schema_version) return {};
-  BackupMaker backups(settings, clock, nullptr);
+  BackupMaker backups(settings, clock, nullptr, go_on);
   auto made = backups.make_before_migration(*stored);
   if (!made) {
     return fail(made.error().code, "the store has to be migrated, and can't be backed up to " +
@@ -77,9 +78,14 @@ store::StoreSettings embedded_store_settings(const config::Settings& settings) {
 }
 
 model::Result<std::unique_ptr<store::Store>> open_embedded_store(const config::Settings& settings,
-                                                                 const model::Clock& clock) {
-  if (auto safe = back_up_before_migration(settings, clock); !safe) return fail(safe.error());
-  return store::Store::open(embedded_store_settings(settings), clock);
+                                                                 const model::Clock& clock,
+                                                                 std::function<bool()> go_on) {
+  if (auto safe = back_up_before_migration(settings, clock, go_on); !safe) {
+    return fail(safe.error());
+  }
+  auto store = embedded_store_settings(settings);
+  store.go_on = std::move(go_on);
+  return store::Store::open(store, clock);
 }
 
 }  // namespace conversed::daemon

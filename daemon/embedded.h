@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "config/settings.h"
@@ -26,8 +27,8 @@ struct OpenedLog {
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
                                                 store::Store& store, const model::Clock& clock);
 
-// Where the master key is: the credential that the service manager hands over, or a file in the data
-// folder.
+// Where the master key is: the credential that the service manager hands over, or a file in the
+// data folder.
 [[nodiscard]] std::filesystem::path master_key(const config::Settings& settings);
 
 // How the store in the data folder is opened.
@@ -35,8 +36,9 @@ struct OpenedLog {
 
 // The store as a file in the data folder, which the caller has locked. `clock` must outlive it. One
 // of an older version is migrated; before that it is backed up, with its log: without that nothing
-// is changed.
+// is changed. Both take time in proportion to its size; `go_on`, unless it is empty, is asked again
+// and again meanwhile, on the calling thread, and false ends it with `unavailable`.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_embedded_store(
-    const config::Settings& settings, const model::Clock& clock);
+    const config::Settings& settings, const model::Clock& clock, std::function<bool()> go_on = {});
 
 }  // namespace conversed::daemon

@@ -88,8 +88,10 @@ flows::Limits flow_limits(const config::FlowSettings& settings, const config::Ca
   return limits;
 }
 
-HttpClientSettings client_settings(std::string name, std::size_t connections) {
+HttpClientSettings client_settings(std::string name, std::size_t connections,
+                                   model::Heartbeats& heartbeats) {
   HttpClientSettings settings;
+  settings.heartbeats = &heartbeats;
   settings.name = std::move(name);
   settings.max_in_flight = connections;
   return settings;
@@ -139,8 +141,10 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
-HousekeeperSettings housekeeper_settings(const config::Settings& settings) {
+HousekeeperSettings housekeeper_settings(const config::Settings& settings,
+                                         std::function<void()> also) {
   HousekeeperSettings housekeeper;
+  housekeeper.also = std::move(also);
   housekeeper.transcripts = settings.retention.transcripts;
   housekeeper.dead_letters = settings.retention.dead_letters;
   housekeeper.secret_overlap = settings.delivery.secret_overlap;

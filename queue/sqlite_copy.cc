@@ -17,7 +17,8 @@ namespace {
 using model::Errc;
 using model::Result;
 
-constexpr int pages_a_slice = 1'024;  // of 4 KiB, as both of our files have them
+constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
+constexpr int pages_a_slice = 1'024;              // of 4 KiB, as both of our files have them
 
 Result<void> failed(const std::filesystem::path& file, std::string_view doing, int code) {
   return model::fail(Errc::unavailable, file.filename().string() + " could not be " +
@@ -94,13 +95,22 @@ Result<void> copy_sqlite_file(const std::filesystem::path& from, const std::file
   return copied;
 }
 
-Result<void> check_sqlite_file(const std::filesystem::path& file) {
+Result<void> check_sqlite_file(const std::filesystem::path& file,
+                               const std::function<bool()>& go_on) {
   // Immutable: it is read as it lies there, without a lock and without files beside it.
   auto connection = SqliteConnection::open(uri_of(file) + "?immutable=1", SqliteAccess::read);
   if (!connection) return failed(file, "opened", SQLITE_CANTOPEN);
+  if (go_on) {
+    const auto ask = [](void* asked) -> int {
+      return (*static_cast<const std::function<bool()>*>(asked))() ? 0 : 1;
+    };
+    auto* asked = const_cast<std::function<bool()>*>(&go_on);  // SQLite's parameter has no const
+    sqlite3_progress_handler(connection->raw(), steps_between_questions, ask, asked);
+  }
   SqliteStatement check(*connection, "PRAGMA quick_check(1)");
   const int code = check.step();
   if (code == SQLITE_ROW && check.bytes(0) == "ok") return {};
+  if (code == SQLITE_INTERRUPT) return failed(file, "checked", code);
   return model::fail(Errc::internal, file.filename().string() + " is damaged");
 }
 

@@ -20,7 +20,10 @@ namespace conversed::queue {
                                                    const std::function<bool()>& go_on);
 
 // Whether the file, which nobody writes to, is an SQLite database whose pages fit together.
-// `internal` if it is not, `unavailable` if it can't be read. Takes time in proportion to its size.
-[[nodiscard]] model::Result<void> check_sqlite_file(const std::filesystem::path& file);
+// `internal` if it is not, `unavailable` if it can't be read or the check was ended. Takes time in
+// proportion to its size; `go_on`, unless it is empty, is asked many times a second, and false ends
+// it.
+[[nodiscard]] model::Result<void> check_sqlite_file(const std::filesystem::path& file,
+                                                    const std::function<bool()>& go_on = {});
 
 }  // namespace conversed::queue

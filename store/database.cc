@@ -87,6 +87,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
   try {
     auto impl = std::make_unique<Impl>();
     impl->writer = Connection::open(settings.file, Connection::Role::writer, settings.busy_timeout);
+    const Connection::Asking asking(*impl->writer, settings.go_on);
     auto migrated = migrate(*impl->writer);
     if (!migrated) return fail(migrated.error());
     const auto readers = std::clamp<std::size_t>(settings.readers, 1, 64);

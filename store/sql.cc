@@ -275,6 +275,21 @@ void Connection::script(std::string_view sql) {
   }
 }
 
+Connection::Asking::Asking(Connection& connection, const std::function<bool()>& go_on)
+    : connection_(connection) {
+  if (!go_on) return;
+  constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
+  const auto ask = [](void* asked) -> int {
+    return (*static_cast<const std::function<bool()>*>(asked))() ? 0 : 1;
+  };
+  auto* asked = const_cast<std::function<bool()>*>(&go_on);  // SQLite's parameter has no const
+  sqlite_api::sqlite3_progress_handler(connection.impl_->handle(), steps_between_questions, ask,
+                                       asked);
+}
+Connection::Asking::~Asking() {
+  sqlite_api::sqlite3_progress_handler(connection_.impl_->handle(), 0, nullptr, nullptr);
+}
+
 // IMMEDIATE: a transaction that writes asks for the lock at once, where waiting for it is safe.
 void Connection::begin() {
   run("BEGIN IMMEDIATE");

@@ -188,6 +188,19 @@ class Connection {
   // Runs statements that are not worth keeping: migrations, pragmas. Separated by ";".
   void script(std::string_view sql);
 
+  // While it lives `go_on`, unless it is empty, is asked many times a second in statements that
+  // take long; false ends the statement as a failure of the database. Both must outlive it.
+  class Asking {
+   public:
+    Asking(Connection& connection, const std::function<bool()>& go_on);
+    ~Asking();
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+
+   private:
+    Connection& connection_;
+  };
+
   void begin();
   // What is read until `rollback` is of one moment.
   void begin_snapshot();

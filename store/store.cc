@@ -117,8 +117,10 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   const auto file = settings.data_dir / "store.db";
   auto sealer = open_sealer(settings, file);
   if (!sealer) return fail(sealer.error());
-  auto database = Database::open(
-      {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});
+  auto database = Database::open({.file = file,
+                                  .readers = settings.readers,
+                                  .busy_timeout = settings.busy_timeout,
+                                  .go_on = settings.go_on});
   if (!database) return fail(database.error());
 
   auto impl =
@@ -129,7 +131,10 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   });
   if (!clean) return fail(clean.error());
   impl->was_clean = *clean;
-  auto indexed = with_errors(impl->database->writer(), take_in_knowledge);
+  auto indexed = with_errors(impl->database->writer(), [&](Connection& connection) {
+    const Connection::Asking asking(connection, settings.go_on);
+    return take_in_knowledge(connection);
+  });
   if (!indexed) return fail(indexed.error());
   const auto secrets = impl->key_rotation.check();
   if (!secrets) return fail(secrets.error());

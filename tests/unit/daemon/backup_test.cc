@@ -70,8 +70,9 @@ class BackupTest : public testing::Test {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db,
-                           "DELETE FROM schema_version WHERE version = 6;"
+                           "DELETE FROM schema_version WHERE version = 12;"
                            "DROP INDEX answers_by_session; DROP INDEX dead_letters_by_key;"
+                           "DROP INDEX schedules_by_key;"
                            "ALTER TABLE endpoints DROP COLUMN previous_webhook_secret;"
                            "ALTER TABLE endpoints DROP COLUMN webhook_secret_changed_at;"
                            "ALTER TABLE answers DROP COLUMN session_key;",
@@ -267,6 +268,18 @@ TEST_F(BackupTest, StoreOfAnOlderVersionIsBackedUpBeforeItIsMigrated) {
   EXPECT_EQ(store::Database::stored_version(made / "store.db").value(), store::schema_version - 1);
   EXPECT_TRUE(manifest->files.contains("log.db"));
   EXPECT_TRUE(restore(other_folder("other"), order(made), clock_));
+}
+
+TEST_F(BackupTest, AStoreThatIsToBeMigratedIsLeftAloneWhenItsOpenerGivesUp) {
+  const auto file = settings_.data_dir / "store.db";
+  make_older(file);
+  int asked = 0;
+  const auto store = open_embedded_store(settings_, clock_, [&] { return ++asked < 2; });
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, Errc::unavailable);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(store::Database::stored_version(file).value(), store::schema_version - 1);
+  EXPECT_TRUE(std::filesystem::is_empty(settings_.data_dir / "backups"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "store/sealer.h"
+#include "store/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
