@@ -49,7 +49,7 @@ TEST_F(SealerTest, RotationKeepsOldValuesReadable) {
   EXPECT_FALSE(sealer->is_current(before));
   EXPECT_TRUE(sealer->is_current(after));
   const auto reopened = Sealer::open(file_);
-  for (const Sealer* each : {&*sealer, &*reopened}) {
+  for (const Sealer* each : std::initializer_list<const Sealer*>{&*sealer, &*reopened}) {
     EXPECT_EQ(*each->open_sealed("t/c/1", before), "old");
     EXPECT_EQ(*each->open_sealed("t/c/1", after), "new");
     EXPECT_EQ(each->keys_in_file(), 2U);
