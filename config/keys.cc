@@ -110,7 +110,8 @@ constexpr Key table[] = {
           "Records that wait in the store for one busy session; beyond it its injects get 429."),
     whole("limits.lane", CONVERSED_FIELD(limits.lane), {1, 100'000},
           "Records of one session that wait in memory; what comes after them spills to its inbox."),
-    whole("limits.in_flight", CONVERSED_FIELD(limits.in_flight), {1, 1'000'000},
+    // No more than the Committer takes in: else whoever hands it a chain would stand still.
+    whole("limits.in_flight", CONVERSED_FIELD(limits.in_flight), {1, 65'536},
           "Records taken from the log and not yet finished, of all sessions; beyond it reading "
           "pauses."),
 

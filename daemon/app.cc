@@ -47,7 +47,6 @@ void App::Parts::on_store_health(bool healthy) {
 }
 
 Result<void> App::Parts::start() {
-  if (auto watched = supervisor.start(); !watched) return watched;
   const auto ranges = checked_ranges(*log, *store);
   if (!ranges && !may_come_back(ranges.error())) return fail(ranges.error());
 
@@ -75,7 +74,7 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   }
   recovery_begun = true;
   if (auto marked = store->mark_running(); !marked) return fail(marked.error());
-  worker.emplace(chain_context(), store->committer(), watch, busy, ports());
+  worker.emplace(chain_context(), store->committer(), watch, busy, ports(), &heartbeats);
   lanes = std::make_unique<queue::Lanes>(lanes_settings(settings, recovery, heartbeats),
                                          [this](queue::Run&& run, queue::Finish finish) {
                                            worker->handle(std::move(run), std::move(finish),
@@ -96,7 +95,7 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   pump_to_hold = pump.get();
   consuming = true;
   log::info("ready", {{"dataDir", settings.data_dir.string()}, {"workers", settings.workers}});
-  supervisor.ready();
+  supervisor.consuming();
   auto organisations = store->accounts().organisations();
   if (organisations && organisations->empty()) {
     log::warn("there is no organisation yet: stop the daemon and run `conversed init`");
@@ -132,6 +131,7 @@ Progress App::Parts::progress() {
   now.log_healthy = log->health().has_value();
   // What `start_consuming` sets is there once it has set `consuming`.
   if (!now.consuming) return now;
+  now.recovering = !recovery.done(*lanes);
   now.turns = worker->counts().turns.load();
   now.in_flight = lanes->in_flight();
   return now;
@@ -154,6 +154,8 @@ void App::Parts::stop(milliseconds limit) {
   };
   supervisor.stopping(limit);
   supervisor.stop();
+  // Whoever is about to consume may wait for a store that fails, and there is nothing to drain yet.
+  if (!consuming.load()) store->committer().stop_retrying();
   late_log.stop();
   backups.stop();
   const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
@@ -201,50 +203,90 @@ void App::Parts::stop(milliseconds limit) {
 }
 
 App::App(config::Settings settings, const model::Clock& clock)
-    : settings_(std::move(settings)), clock_(clock) {}
+    : settings_(std::move(settings)),
+      clock_(clock),
+      supervisor_(ServiceManager(), heartbeats_, [this] { return progress(); }) {}
 
 App::~App() {
   stop();
 }
 
+Progress App::progress() {
+  if (Parts* parts = watched_.load(); parts != nullptr) return parts->progress();
+  Progress now;
+  now.waits_for = "the store is opened; one of an older version is copied and migrated first";
+  return now;
+}
+
 Result<void> App::start() {
+  // First of all: copying and migrating a large store takes longer than a start may without a word.
+  if (auto watched = supervisor_.start(); !watched) return watched;
+  auto started = open_and_start();
+  {
+    const std::lock_guard lock(starting_);
+    started_ = true;
+  }
+  if (!started) stop();
+  return started;
+}
+
+Result<void> App::open_and_start() {
+  auto heartbeat = std::make_optional(heartbeats_.add("start"));
+  const auto go_on = [&] {
+    heartbeat->beat();
+    return !given_up_.load();
+  };
   auto folder = DataFolder::open(settings_.data_dir);
   if (!folder) return fail(folder.error());
   auto egress = Egress::create(settings_.egress.allow);
   if (!egress) return fail(egress.error());
   auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
-  auto store = open_store(settings_, clock_);
+  auto store = open_store(settings_, clock_, go_on);
   if (!store) return fail(store.error());
   auto log = open_log(settings_, **store, clock_);
   if (!log) return fail(log.error());
-  parts_ = std::make_unique<Parts>(settings_, clock_, std::move(*folder), std::move(*egress),
-                                   std::move(*contact_center), std::move(*store), std::move(*log));
-  auto started = parts_->start();
-  if (!started) stop();
-  return started;
+  heartbeat.reset();  // from here on waiting for the store is no stall
+  {
+    const std::lock_guard lock(starting_);
+    parts_ = std::make_unique<Parts>(
+        settings_, clock_, Parts::Watch{heartbeats_, supervisor_}, std::move(*folder),
+        std::move(*egress), std::move(*contact_center), std::move(*store), std::move(*log));
+  }
+  watched_ = parts_.get();
+  if (given_up_) return fail(model::Errc::unavailable, "the start was given up");
+  return parts_->start();
+}
+
+void App::give_up_start() {
+  const std::lock_guard lock(starting_);
+  if (started_) return;
+  given_up_ = true;
+  // Whoever waits until the store works does so no longer.
+  if (parts_) parts_->store->committer().stop_retrying();
 }
 
 void App::reload(const std::function<std::optional<config::Settings>()>& read) {
   if (!parts_) return;
-  parts_->supervisor.reloading();
+  supervisor_.reloading();
   const auto wanted = read();
   if (!wanted) {
-    return parts_->supervisor.reloaded("New settings refused, see the log; the old ones stay");
+    return supervisor_.reloaded("New settings refused, see the log; the old ones stay");
   }
   const auto reloaded = config::reload(settings_, *wanted);
-  parts_->supervisor.reloaded(reload_parts(settings_, reloaded,
-                                           {.rate_limiter = parts_->rate_limiter,
-                                            .injects = parts_->quota,
-                                            .quota = parts_->options.quota,
-                                            .webhooks = parts_->webhooks,
-                                            .upstreams = parts_->upstreams}));
+  supervisor_.reloaded(reload_parts(settings_, reloaded,
+                                    {.rate_limiter = parts_->rate_limiter,
+                                     .injects = parts_->quota,
+                                     .quota = parts_->options.quota,
+                                     .webhooks = parts_->webhooks,
+                                     .upstreams = parts_->upstreams}));
 }
 
 void App::stop() {
-  if (!parts_) return;
+  if (!parts_) return supervisor_.stop();
   log::info("stopping");
   parts_->stop(settings_.shutdown_timeout);
+  watched_ = nullptr;  // by nobody: the Supervisor has stopped
   failed_ = parts_->failed.load();
   parts_.reset();
   log::info("stopped");

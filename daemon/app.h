@@ -1,17 +1,22 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "config/settings.h"
+#include "daemon/supervisor.h"
 #include "store/model/clock.h"
+#include "store/model/heartbeat.h"
 #include "store/model/result.h"
 
 namespace conversed::daemon {
 
 // The daemon: owns every part, wires them, starts them in the order in which they need each other
-// and stops them in reverse. One thread, main's; it blocks SIGTERM in all threads before `start`.
+// and stops them in reverse. One thread at a time, but for `give_up_start`; SIGTERM is blocked in
+// all threads before `start`.
 class App {
  public:
   // `clock` must outlive it.
@@ -22,8 +27,13 @@ class App {
 
   // Opens the data folder, recovers what the last run left, listens and consumes. Writes
   // `run/ports.json` once it listens, and logs `ready` once it consumes. On an error nothing runs.
-  // At most once.
+  // At most once. May wait for a long time: while an old store is copied and migrated, or while the
+  // store fails.
   [[nodiscard]] model::Result<void> start();
+
+  // Thread-safe: a `start` that goes on on another thread comes to its end soon, with an error if
+  // it is not almost there. After it, it does nothing.
+  void give_up_start();
 
   // Takes over from new settings what can be changed while it runs, and logs which those are and
   // which need a restart. `read` gives them, or nothing if they are refused, with its own lines in
@@ -41,10 +51,19 @@ class App {
 
  private:
   struct Parts;
+  [[nodiscard]] model::Result<void> open_and_start();
+  [[nodiscard]] Progress progress();
   config::Settings settings_;  // `reload` changes what can be
   const model::Clock& clock_;
-  std::unique_ptr<Parts> parts_;
   bool failed_ = false;
+
+  std::atomic<bool> given_up_{false};
+  std::atomic<Parts*> watched_{nullptr};  // by the Supervisor: the parts, from their first moment
+  model::Heartbeats heartbeats_;
+  Supervisor supervisor_;
+  std::mutex starting_;  // guards `started_`, and `parts_` against `give_up_start`
+  bool started_ = false;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace conversed::daemon

@@ -44,8 +44,14 @@ namespace conversed::daemon {
 
 // All parts, in the order of what needs what: destruction goes the other way round.
 struct App::Parts {
-  Parts(const config::Settings& all, const model::Clock& time, DataFolder locked, Egress policy,
-        api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
+  // Who looks after them; both outlive them.
+  struct Watch {
+    model::Heartbeats& heartbeats;
+    Supervisor& supervisor;
+  };
+
+  Parts(const config::Settings& all, const model::Clock& time, Watch watch_by, DataFolder locked,
+        Egress policy, api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
         OpenedLog opened_log);
 
   model::Result<void> start();
@@ -53,6 +59,7 @@ struct App::Parts {
 
   model::Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
   model::Result<void> start_listening();
+  void write_ports();
   model::Result<void> drain_inboxes();
   TurnPorts ports();
   ChainContext chain_context();
@@ -68,7 +75,8 @@ struct App::Parts {
 
   const config::Settings& settings;
   const model::Clock& clock;
-  model::Heartbeats heartbeats;
+  model::Heartbeats& heartbeats;
+  Supervisor& supervisor;
   DataFolder folder;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
@@ -114,8 +122,8 @@ struct App::Parts {
   std::optional<api::Router> router;
   std::unique_ptr<api::HttpServer> server;
   std::unique_ptr<api::HttpServer> admin;
+  bool ports_written = false;  // the housekeeper's, once that runs
   LateLog late_log;
-  Supervisor supervisor;
 };
 
 }  // namespace conversed::daemon

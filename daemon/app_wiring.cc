@@ -26,11 +26,13 @@ constexpr std::size_t sign_in_queue = 64;
 
 }  // namespace
 
-App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFolder locked,
-                  Egress policy, api::JwtVerifier contact_center,
+App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch watch_by,
+                  DataFolder locked, Egress policy, api::JwtVerifier contact_center,
                   std::unique_ptr<store::Store> opened_store, OpenedLog opened_log)
     : settings(all),
       clock(time),
+      heartbeats(watch_by.heartbeats),
+      supervisor(watch_by.supervisor),
       folder(std::move(locked)),
       store(std::move(opened_store)),
       stored_keys(std::move(opened_log.stored_keys)),
@@ -46,8 +48,8 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
       pool(management_threads, management_queue),
       sign_ins(sign_in_threads, sign_in_queue),
-      webhooks(client_settings("webhooks", all.delivery.connections), policy),
-      upstreams(client_settings("upstreams", all.calls.connections), std::move(policy)),
+      webhooks(client_settings("webhooks", all.delivery.connections, heartbeats), policy),
+      upstreams(client_settings("upstreams", all.calls.connections, heartbeats), std::move(policy)),
       deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
       caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
       timer_clock(time),
@@ -58,9 +60,8 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, DataFol
       setup(proactive_setup_settings(all), *store, upstreams),
       job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
                  JobWorker::Others::none),
-      housekeeper(housekeeper_settings(all), *store, time),
-      recovery(*store, time),
-      supervisor(ServiceManager(), heartbeats, [this] { return progress(); }) {
+      housekeeper(housekeeper_settings(all, [this] { write_ports(); }), *store, time),
+      recovery(*store, time) {
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id) {
     job_watch.notify(id);
@@ -172,7 +173,19 @@ Result<void> App::Parts::start_listening() {
                           {"port", server->port()},
                           {"adminPort", admin->port()},
                           {"version", version}});
-  return folder.write_ports(server->port(), admin->port());
+  write_ports();
+  return {};
+}
+
+// For scripts and tests. On a full disk the daemon goes on without it: the housekeeper tries again.
+void App::Parts::write_ports() {
+  if (ports_written) return;
+  auto written = folder.write_ports(server->port(), admin->port());
+  ports_written = written.has_value();
+  if (!written) {
+    log::warn("run/ports.json can't be written; trying again",
+              {{"error", written.error().message}});
+  }
 }
 
 void App::Parts::update_metrics() {

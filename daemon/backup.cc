@@ -206,13 +206,14 @@ Result<BackupManifest> BackupManifest::read(const fs::path& backup) {
 }
 
 BackupMaker::BackupMaker(const config::Settings& settings, const model::Clock& clock,
-                         queue::SqliteLog* log)
+                         queue::SqliteLog* log, std::function<bool()> go_on)
     : data_dir_(settings.data_dir),
       folder_(settings.backup.dir.empty() ? settings.data_dir / "backups" : settings.backup.dir),
       log_is_embedded_(settings.queue.driver == config::QueueDriver::sqlite),
       store_is_a_file_(settings.store.driver == config::StoreDriver::sqlite),
       clock_(clock),
-      log_(log) {}
+      log_(log),
+      go_on_(std::move(go_on)) {}
 
 Result<MadeBackup> BackupMaker::make(const std::string& name) {
   if (!store_is_a_file_) {
@@ -283,8 +284,8 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
   const auto fill = [&]() -> Result<void> {
     if (auto copied = copy_files(partial, manifest); !copied) return copied;
     for (const auto& entry : fs::directory_iterator(partial, error)) {
-      auto file = digest(
-          entry.path(), [&](const unsigned char*, std::size_t) { return !stop_.stop_requested(); });
+      auto file =
+          digest(entry.path(), [&](const unsigned char*, std::size_t) { return goes_on(); });
       if (!file) return fail(file.error());
       manifest.files[entry.path().filename().string()] = *std::move(file);
     }
@@ -314,9 +315,9 @@ Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manif
     std::error_code ignored;
     if (!log_is_embedded_ && std::string_view(name) == "log.db") continue;
     if (!fs::exists(data_dir_ / name, ignored)) continue;
-    auto copied = queue::copy_sqlite_file(data_dir_ / name, into / name,
-                                          [&] { return !stop_.stop_requested(); });
-    if (copied) copied = queue::check_sqlite_file(into / name, stop_.get_token());
+    const auto go_on = [this] { return goes_on(); };
+    auto copied = queue::copy_sqlite_file(data_dir_ / name, into / name, go_on);
+    if (copied) copied = queue::check_sqlite_file(into / name, go_on, stop_.get_token());
     if (!copied) return copied;
   }
   return {};

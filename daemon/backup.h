@@ -53,8 +53,11 @@ struct MadeBackup {
 // position when it is read again. Thread-safe; one backup at a time.
 class BackupMaker {
  public:
-  // `log`: the embedded one, which must outlive it; null if nobody has its file open.
-  BackupMaker(const config::Settings& settings, const model::Clock& clock, queue::SqliteLog* log);
+  // `log`: the embedded one, which must outlive it; null if nobody has its file open. `go_on`,
+  // unless it is empty, is asked many times a second while one is made, on the thread that makes
+  // it: false ends it.
+  BackupMaker(const config::Settings& settings, const model::Clock& clock, queue::SqliteLog* log,
+              std::function<bool()> go_on = {});
 
   // Writes the backup `name`, or one that is named by the time if it is empty, and checks it. It is
   // there as a whole or not at all. While the daemon works, that goes on; the write-ahead logs grow
@@ -79,6 +82,7 @@ class BackupMaker {
   [[nodiscard]] model::Result<MadeBackup> make(const std::string& name, BackupManifest manifest);
   [[nodiscard]] model::Result<void> copy_files(const std::filesystem::path& into,
                                                BackupManifest& manifest);
+  [[nodiscard]] bool goes_on() const { return !stop_.stop_requested() && (!go_on_ || go_on_()); }
 
   const std::filesystem::path data_dir_;
   const std::filesystem::path folder_;
@@ -86,6 +90,7 @@ class BackupMaker {
   const bool store_is_a_file_;
   const model::Clock& clock_;
   queue::SqliteLog* const log_;
+  const std::function<bool()> go_on_;
   std::stop_source stop_;
   std::mutex making_;
 };

@@ -36,12 +36,13 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
 
 // A new version changes the store for good: what it was before has to be there to go back to. That
 // of a database is its administrator's to keep.
-Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock) {
+Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock,
+                                      const std::function<bool()>& go_on) {
   if (settings.store.driver == config::StoreDriver::postgres) return {};
   auto stored = store::Database::stored_version(settings.data_dir / "store.db");
   if (!stored) return fail(stored.error());
   if (*stored == 0 || *stored >= store::schema_version) return {};
-  BackupMaker backups(settings, clock, nullptr);
+  BackupMaker backups(settings, clock, nullptr, go_on);
   auto made = backups.make_before_migration(*stored);
   if (!made) {
     return fail(made.error().code, "the store has to be migrated, and can't be backed up to " +
@@ -68,13 +69,18 @@ Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store
 }
 
 model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
-                                                        const model::Clock& clock) {
-  if (auto safe = back_up_before_migration(settings, clock); !safe) return fail(safe.error());
-  auto store = store::Store::open(store_settings(settings), clock);
+                                                        const model::Clock& clock,
+                                                        std::function<bool()> go_on) {
+  if (auto safe = back_up_before_migration(settings, clock, go_on); !safe) {
+    return fail(safe.error());
+  }
+  auto opening = store_settings(settings);
+  opening.go_on = std::move(go_on);
+  auto store = store::Store::open(opening, clock);
   if (store && (*store)->unreadable_secrets() > 0) {
     log::error(
-        "secrets that the master key does not open: give back the key that they were sealed "
-        "with, or import the Connections and webhooks again",
+        "secrets that the master key does not open: give back the key that they were sealed with, "
+        "or import the Connections and webhooks again",
         {{"count", (*store)->unreadable_secrets()}});
   }
   return store;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "config/settings.h"
@@ -32,8 +33,10 @@ struct OpenedLog {
 
 // The store that the settings name: a file in the data folder, which the caller has locked, or
 // PostgreSQL, which has to be there. `clock` must outlive it. One of an older version is migrated;
-// before that a file is backed up, with its log: without that nothing is changed.
+// before that a file is backed up, with its log: without that nothing is changed. Both take time in
+// proportion to its size; `go_on`, unless it is empty, is asked again and again meanwhile, on the
+// calling thread, and false ends it with `unavailable`.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
-    const config::Settings& settings, const model::Clock& clock);
+    const config::Settings& settings, const model::Clock& clock, std::function<bool()> go_on = {});
 
 }  // namespace conversed::daemon

@@ -84,7 +84,7 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
 
 Housekeeper::Housekeeper(HousekeeperSettings settings, store::Store& store,
                          const model::Clock& clock)
-    : settings_(settings), store_(store), clock_(clock) {}
+    : settings_(std::move(settings)), store_(store), clock_(clock) {}
 
 Housekeeper::~Housekeeper() {
   stop();
@@ -126,6 +126,7 @@ void Housekeeper::finish_key_rotation() {
 }
 
 void Housekeeper::make_round() {
+  if (settings_.also) settings_.also();
   if (!store_.committer().healthy()) return;
   auto report = tidy(store_, settings_, clock_.now(), [this] { return stopping_.load(); });
   if (!report) {

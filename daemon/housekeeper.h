@@ -24,6 +24,7 @@ struct HousekeeperSettings {
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   std::size_t batch = 500;                     // rows a transaction
   std::chrono::milliseconds interval{60'000};  // between two rounds
+  std::function<void()> also{};  // in each round, whatever the store does; may be empty
 };
 
 // What one round removed.

@@ -191,7 +191,9 @@ void HttpClient::Loop::send(std::vector<Exchange> exchanges) {
 }
 
 void HttpClient::Loop::run() {
+  auto heartbeat = model::heartbeat_of(settings_.heartbeats, settings_.name);
   while (!stopping_.load()) {
+    heartbeat.beat();
     take_inbox();
     begin_waiting();
     run_due_timer();
@@ -274,12 +276,12 @@ void HttpClient::Loop::run_due_timer() {
 }
 
 void HttpClient::Loop::wait_for_events() {
-  int timeout_ms = -1;
+  auto timeout_ms = static_cast<int>(model::beat_interval.count());
   if (!waiting_.empty() && active_.size() < settings_.max_in_flight) {
     timeout_ms = 0;
   } else if (timer_) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*timer_ - SteadyClock::now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, timeout_ms));
   }
   std::array<epoll_event, 128> events;
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);

@@ -13,6 +13,7 @@
 
 #include "daemon/egress.h"
 #include "daemon/service.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::daemon {
 
@@ -54,6 +55,8 @@ struct HttpClientSettings {
   std::size_t max_in_flight = 32;    // exchanges at once; the rest waits, in order
   std::size_t max_waiting = 65'536;  // beyond it requests are `overloaded`
   std::string user_agent = "conversed";
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
 };
 
 // Sends HTTP/1.1 requests, any number at once, from one thread: a request that waits for its answer

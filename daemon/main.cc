@@ -1,11 +1,14 @@
 // conversed: the daemon, and the commands that need its data folder while it is stopped.
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "config/load.h"
 #include "daemon/app.h"
@@ -103,12 +106,16 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Sent by the process to itself: its start has come to an end.
+constexpr int start_over_signal = SIGUSR1;
+
 // The signals that end or reload the daemon are blocked in every thread and read here, one at a
-// time, so that nothing runs in a signal handler.
+// time, so that nothing runs in a signal handler. A start may take long, so that it has a thread of
+// its own: the daemon obeys meanwhile.
 int run_daemon(const Options& options, const config::Settings& settings) {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, start_over_signal}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 
@@ -116,16 +123,35 @@ int run_daemon(const Options& options, const config::Settings& settings) {
   daemon::log::open(settings.log);
   const model::SystemClock clock;
   daemon::App app(settings, clock);
-  if (auto started = app.start(); !started) {
-    daemon::log::error("not started", {{"error", started.error().message}});
-    return exit_failed;
-  }
+  std::atomic<bool> start_over{false};
+  model::Result<void> started;
+  std::jthread starting([&] {
+    started = app.start();
+    start_over = true;
+    kill(getpid(), start_over_signal);
+  });
+  bool up = false;
+  bool reload_wanted = false;
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
+    if (signal == start_over_signal) {
+      if (up || !start_over) continue;  // somebody else's
+      starting.join();
+      if (!started) {
+        daemon::log::error("not started", {{"error", started.error().message}});
+        return exit_failed;
+      }
+      up = true;
+      if (!reload_wanted) continue;
+      signal = SIGHUP;
+    }
     if (signal != SIGHUP) break;
-    app.reload([&] { return reload_settings(options); });
+    reload_wanted = !up;
+    if (up) app.reload([&] { return reload_settings(options); });
   }
+  app.give_up_start();
+  if (starting.joinable()) starting.join();
   app.stop();
   return app.failed() ? exit_internal : exit_ok;
 }

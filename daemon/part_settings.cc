@@ -88,8 +88,10 @@ flows::Limits flow_limits(const config::FlowSettings& settings, const config::Ca
   return limits;
 }
 
-HttpClientSettings client_settings(std::string name, std::size_t connections) {
+HttpClientSettings client_settings(std::string name, std::size_t connections,
+                                   model::Heartbeats& heartbeats) {
   HttpClientSettings settings;
+  settings.heartbeats = &heartbeats;
   settings.name = std::move(name);
   settings.max_in_flight = connections;
   return settings;
@@ -154,8 +156,10 @@ store::StoreSettings store_settings(const config::Settings& settings) {
   return store;
 }
 
-HousekeeperSettings housekeeper_settings(const config::Settings& settings) {
+HousekeeperSettings housekeeper_settings(const config::Settings& settings,
+                                         std::function<void()> also) {
   HousekeeperSettings housekeeper;
+  housekeeper.also = std::move(also);
   housekeeper.transcripts = settings.retention.transcripts;
   housekeeper.dead_letters = settings.retention.dead_letters;
   housekeeper.secret_overlap = settings.delivery.secret_overlap;

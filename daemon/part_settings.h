@@ -35,7 +35,8 @@ class Recovery;
 [[nodiscard]] api::LockoutLimits lockout_limits(const config::SignInSettings& settings);
 [[nodiscard]] flows::Limits flow_limits(const config::FlowSettings& settings,
                                         const config::CallSettings& calls);
-[[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections);
+[[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections,
+                                                 model::Heartbeats& heartbeats);
 // `recovery` has begun.
 [[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
                                                   const Recovery& recovery,
@@ -52,6 +53,7 @@ class Recovery;
                                              model::Heartbeats& heartbeats);
 [[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
 [[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings);
-[[nodiscard]] HousekeeperSettings housekeeper_settings(const config::Settings& settings);
+[[nodiscard]] HousekeeperSettings housekeeper_settings(const config::Settings& settings,
+                                                       std::function<void()> also);
 
 }  // namespace conversed::daemon

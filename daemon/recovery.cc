@@ -1,6 +1,7 @@
 #include "daemon/recovery.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/logging.h"
 #include "queue/lanes.h"
@@ -43,7 +44,8 @@ Result<void> Recovery::begin(std::span<const queue::PartitionRange> ranges, std:
   if (store_.was_clean()) {
     // Of a recovery that ended with nothing left to run.
     const bool any = recorded->counts || recorded->marks;
-    return any ? store_.attempts().clear() : Result<void>();
+    if (!any) return {};
+    return store_.attempts().clear(store::Committer::Patience::until_it_works);
   }
   const auto marks = marks_for(ranges, in_flight, recorded->marks, clock_.now());
   if (recorded->marks != marks) {
@@ -68,8 +70,11 @@ Care Recovery::care(const queue::Lanes& lanes) {
   if (lanes.recovering()) return Care::record_attempts;
   const std::lock_guard lock(end_);
   if (!going_on_.load()) return Care::normal;
-  if (auto cleared = store_.attempts().clear(); !cleared) {
-    log::warn("the record of a recovery can't be cleared", {{"error", cleared.error().message}});
+  // Without patience: the workers that come here must not stand still with a store that fails.
+  if (auto cleared = store_.attempts().clear(store::Committer::Patience::none); !cleared) {
+    if (!std::exchange(clearing_failed_, true)) {
+      log::warn("the record of a recovery can't be cleared", {{"error", cleared.error().message}});
+    }
     return Care::record_attempts;
   }
   going_on_ = false;

@@ -49,7 +49,8 @@ class Recovery {
   [[nodiscard]] std::optional<model::Timestamp> suspect_before() const { return suspect_before_; }
 
   // For a run that the Lanes have just handed out. The first one behind the recovery clears what
-  // is recorded of it; blocks on the disk then.
+  // is recorded of it; blocks on the disk then, but waits for no store that fails: as long as it
+  // does, runs go on with care.
   [[nodiscard]] Care care(const queue::Lanes& lanes);
 
   // False if there was none, and once it is over.
@@ -62,7 +63,8 @@ class Recovery {
   store::Store& store_;
   const model::Clock& clock_;
   std::atomic<bool> going_on_{false};
-  std::mutex end_;  // held while it is set back
+  std::mutex end_;                // held while it is set back
+  bool clearing_failed_ = false;  // once said; under `end_`
   std::optional<model::Timestamp> suspect_before_;
   std::map<std::int32_t, std::int64_t> one_by_one_below_;
 };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "daemon/service.h"
@@ -20,6 +21,9 @@ struct Progress {
   std::uint64_t delivered = 0;  // outputs that webhooks took
   std::uint64_t in_flight = 0;  // records that were taken from the log and are not finished
   bool consuming = false;
+  bool recovering = false;  // what the last run left unfinished still runs one by one
+  // While it does not consume: what the start is at, for people.
+  std::string_view waits_for = "the log is not consumed yet";
   bool store_healthy = true;
   bool log_healthy = true;
 
@@ -34,13 +38,13 @@ struct Progress {
 // ready, how fast it works; and feeds the watchdog as long as every loop has beaten within half of
 // the watchdog's time. Loops that stand still are logged, too.
 //
-// `ready`, `reloading` and `reloaded` are thread-safe. One thread of its own looks.
+// `consuming`, `reloading` and `reloaded` are thread-safe. One thread of its own looks.
 class Supervisor final : public Service {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   // `heartbeats` must outlive it. `progress` is called on the Supervisor's thread and those that
-  // call `ready` and `reloaded`; it must not block.
+  // call `consuming`; it must not block.
   Supervisor(ServiceManager manager, model::Heartbeats& heartbeats,
              std::function<Progress()> progress);
   ~Supervisor() override;
@@ -49,8 +53,9 @@ class Supervisor final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override { return "supervisor"; }
 
-  // The start is over: all was recovered, the daemon listens and consumes.
-  void ready();
+  // The daemon listens and consumes. The start is over now, or, if it recovers from an unclean
+  // stop, at the first look that finds it done with that.
+  void consuming();
   // A reload begins, and ends with what is to be said of it. Nothing is said before `ready`: the
   // manager would take the end of the reload for that of the start.
   void reloading();
@@ -66,8 +71,9 @@ class Supervisor final : public Service {
  private:
   enum class Phase : std::uint8_t { starting, ready, stopping };
 
+  [[nodiscard]] std::chrono::milliseconds pause();
+  [[nodiscard]] bool become_ready();
   void say_progress(Time now);
-  void say(const std::string& status);
 
   const ServiceManager manager_;
   model::Heartbeats& heartbeats_;

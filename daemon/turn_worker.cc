@@ -60,13 +60,15 @@ struct TurnWorker::Task {
 };
 
 TurnWorker::TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
-                       api::BusySessions& busy, TurnPorts ports)
+                       api::BusySessions& busy, TurnPorts ports, model::Heartbeats* heartbeats)
     : context_(context),
       committer_(committer),
       watch_(watch),
       busy_(busy),
       ports_(std::move(ports)),
-      rerunner_([this](const std::stop_token& stop) { run_again(stop); }) {}
+      rerunner_(
+          [this, heartbeat = model::heartbeat_of(heartbeats, "rerunner")](
+              const std::stop_token& stop) mutable { run_again(stop, std::move(heartbeat)); }) {}
 
 TurnWorker::~TurnWorker() {
   stop();
@@ -233,8 +235,9 @@ void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds dela
   wake_.notify_one();
 }
 
-void TurnWorker::run_again(const std::stop_token& stop) {
+void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbeat) {
   while (!stop.stop_requested()) {
+    heartbeat.beat();
     TaskPtr task;
     {
       std::unique_lock lock(mutex_);
@@ -243,7 +246,7 @@ void TurnWorker::run_again(const std::stop_token& stop) {
                                 [](const Waiting& a, const Waiting& b) { return a.due < b.due; });
       };
       if (waiting_.empty()) {
-        wake_.wait(lock, stop, [this] { return !waiting_.empty(); });
+        wake_.wait_for(lock, stop, model::beat_interval, [this] { return !waiting_.empty(); });
         continue;
       }
       const auto next = earliest();
@@ -254,6 +257,7 @@ void TurnWorker::run_again(const std::stop_token& stop) {
       task = std::move(next->task);
       waiting_.erase(next);
     }
+    model::fault_point("rerunner.loop");
     attempt(task);
   }
 }

@@ -14,6 +14,7 @@
 #include "daemon/chain.h"
 #include "queue/lanes.h"
 #include "store/model/effects.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::api {
 class BusySessions;
@@ -57,9 +58,10 @@ struct TurnCounts {
 // Committer wait. Thread-safe.
 class TurnWorker {
  public:
-  // Everything must outlive it; `context` and `ports` are kept.
+  // Everything must outlive it; `context` and `ports` are kept. `heartbeats`: where its own thread
+  // has one; null: nobody watches.
   TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
-             api::BusySessions& busy, TurnPorts ports);
+             api::BusySessions& busy, TurnPorts ports, model::Heartbeats* heartbeats = nullptr);
   ~TurnWorker();
   TurnWorker(const TurnWorker&) = delete;
   TurnWorker& operator=(const TurnWorker&) = delete;
@@ -82,7 +84,7 @@ class TurnWorker {
   void after_commit(const TaskPtr& task, store::Outcome outcome);
   void let_out(Task& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
-  void run_again(const std::stop_token& stop);
+  void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);
 
   const ChainContext context_;
   store::Committer& committer_;

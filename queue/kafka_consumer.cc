@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "queue/wait_for.h"
+
 namespace conversed::queue {
 namespace {
 
@@ -199,11 +201,11 @@ Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::s
   const auto is_too_large = [](const Result<KafkaPlace>& stored) {
     return !stored && stored.error().code == Errc::too_large;
   };
-  auto stored = context_.producer.send_and_wait(letter);
+  auto stored = wait_for(context_.producer.send_own(letter), listener_);
   if (is_too_large(stored)) {
     letter.value.clear();
     letter.headers.emplace_back("dead-letter-without-value", "too large");
-    stored = context_.producer.send_and_wait(letter);
+    stored = wait_for(context_.producer.send_own(letter), listener_);
   }
   if (is_too_large(stored)) {
     letter.headers = own;
@@ -213,7 +215,7 @@ Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::s
       letter.key.resize(cut_key_bytes);
       letter.headers.emplace_back("dead-letter-with-cut-key", "too large");
     }
-    stored = context_.producer.send_and_wait(std::move(letter));
+    stored = wait_for(context_.producer.send_own(std::move(letter)), listener_);
   }
   const bool passes_by = is_too_large(stored);
   if (!stored && !passes_by) return model::fail(stored.error());

@@ -186,11 +186,13 @@ Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::stored_epochs(std::int32_t partit
 }
 
 Result<void> KafkaLog::Impl::store_epochs(const KafkaEpochs& epochs) {
-  auto placed = producer_->send_and_wait({.topic = names_.epochs.c_str(),
-                                          .partition = 0,
-                                          .key = epochs_key,
-                                          .value = epochs.to_value(),
-                                          .headers = {}});
+  auto placed = producer_
+                    ->send_own({.topic = names_.epochs.c_str(),
+                                .partition = 0,
+                                .key = epochs_key,
+                                .value = epochs.to_value(),
+                                .headers = {}})
+                    .get();
   if (!placed) return model::fail(placed.error());
   return {};
 }

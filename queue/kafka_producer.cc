@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 #include <iterator>
 #include <utility>
 
@@ -54,13 +53,13 @@ KafkaProducer::Owned KafkaProducer::owned(KafkaOutgoing record, KafkaPlaced done
   return std::make_unique<Waiting>(Waiting{std::move(record), std::move(done), 0, bytes});
 }
 
-Result<KafkaPlace> KafkaProducer::send_and_wait(KafkaOutgoing record) {
-  std::promise<Result<KafkaPlace>> done;
-  auto outcome = done.get_future();
+std::future<Result<KafkaPlace>> KafkaProducer::send_own(KafkaOutgoing record) {
+  auto done = std::make_shared<std::promise<Result<KafkaPlace>>>();
+  auto outcome = done->get_future();
   submit(owned(std::move(record),
-               [&](Result<KafkaPlace> placed) { done.set_value(std::move(placed)); }),
+               [done](Result<KafkaPlace> placed) { done->set_value(std::move(placed)); }),
          Bound::waiting_caller);
-  return outcome.get();
+  return outcome;
 }
 
 void KafkaProducer::submit(Owned waiting, Bound bound) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -52,9 +53,9 @@ class KafkaProducer final : public KafkaHandler {
   // Calls `done` exactly once, on the producer's thread or, for an immediate refusal, inside this
   // call. Errors: as Log::append.
   void send(KafkaOutgoing record, KafkaPlaced done);
-  // The same, waiting for the outcome; not on the producer's thread. Not refused for what waits
+  // The same with an outcome to wait for; not on the producer's thread. Not refused for what waits
   // already: the log's own records (epochs, dead letters) are few, one a caller.
-  [[nodiscard]] Result<KafkaPlace> send_and_wait(KafkaOutgoing record);
+  [[nodiscard]] std::future<Result<KafkaPlace>> send_own(KafkaOutgoing record);
 
   // Refuses what comes, waits for what is in hand for the settings' `stop_timeout`, calls back for
   // all of it and ends the thread. May be called again.

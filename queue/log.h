@@ -79,6 +79,9 @@ class Listener {
   // after it. What was polled and not committed goes to whoever reads them next. Not called when
   // the Consumer is destroyed by its owner.
   virtual void on_revoked(std::span<const std::int32_t> partitions) = 0;
+  // A call of the Consumer waits for a disk or a broker: told once a second meanwhile, on the
+  // thread of that call.
+  virtual void on_waiting() {}
 };
 
 // Reads the log: at least once, each partition in order. One thread at a time, but for `wake`,

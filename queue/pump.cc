@@ -66,11 +66,18 @@ class Pump::Impl final : public Listener {
     if (auto committed = consumer_->commit(finished); !committed) report(committed.error());
   }
 
+  void on_waiting() override { heartbeat_.beat(); }
+
   void run() {
-    auto heartbeat = model::heartbeat_of(settings_.heartbeats, "consumer");
+    heartbeat_ = model::heartbeat_of(settings_.heartbeats, "consumer");
+    loop();
+    heartbeat_ = {};
+  }
+
+  void loop() {
     SteadyTime commit_at = std::chrono::steady_clock::now() + settings_.commit_interval;
     for (;;) {
-      heartbeat.beat();
+      heartbeat_.beat();
       {
         const std::lock_guard lock(mutex_);
         if (stopping_) return;
@@ -146,7 +153,8 @@ class Pump::Impl final : public Listener {
   const PumpSettings settings_;
   Lanes& lanes_;
   std::unique_ptr<Consumer> consumer_;
-  bool all_committed_ = true;  // the thread's own
+  bool all_committed_ = true;  // the thread's own, as is the next one
+  model::Heartbeat heartbeat_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

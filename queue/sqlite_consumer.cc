@@ -37,7 +37,7 @@ Result<void> SqliteConsumer::commit(std::span<const Position> finished) {
   std::vector<Position> moved(finished.begin(), finished.end());
   if (auto checked = state_.check_finished(moved); !checked) return model::fail(checked.error());
   if (moved.empty()) return {};
-  return writer_.commit_positions(std::move(moved));
+  return writer_.commit_positions(std::move(moved), listener_);
 }
 
 void SqliteConsumer::wake() {

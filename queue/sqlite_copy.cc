@@ -18,7 +18,8 @@ namespace {
 using model::Errc;
 using model::Result;
 
-constexpr int pages_a_slice = 1'024;  // of 4 KiB, as both of our files have them
+constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
+constexpr int pages_a_slice = 1'024;              // of 4 KiB, as both of our files have them
 
 Result<void> failed(const std::filesystem::path& file, std::string_view doing, int code) {
   return model::fail(Errc::unavailable, file.filename().string() + " could not be " +
@@ -95,24 +96,26 @@ Result<void> copy_sqlite_file(const std::filesystem::path& from, const std::file
   return copied;
 }
 
-Result<void> check_sqlite_file(const std::filesystem::path& file, const std::stop_token& stop) {
+Result<void> check_sqlite_file(const std::filesystem::path& file,
+                               const std::function<bool()>& go_on, const std::stop_token& stop) {
   // Immutable: it is read as it lies there, without a lock and without files beside it.
   auto connection = SqliteConnection::open(uri_of(file) + "?immutable=1", SqliteAccess::read);
   if (!connection) return failed(file, "opened", SQLITE_CANTOPEN);
   SqliteStatement check(*connection, "PRAGMA quick_check(1)");
   // The one reaches a check that is inside of the pages; the other, one that has not begun.
   const std::stop_callback interrupt(stop, [&] { sqlite3_interrupt(connection->raw()); });
-  const auto ended = [](void* token) {
-    return static_cast<const std::stop_token*>(token)->stop_requested() ? 1 : 0;
+  std::function<bool()> goes_on = [&] { return !stop.stop_requested() && (!go_on || go_on()); };
+  const auto ask = [](void* asked) {
+    return (*static_cast<std::function<bool()>*>(asked))() ? 0 : 1;
   };
-  std::stop_token asked = stop;
-  sqlite3_progress_handler(connection->raw(), 1, ended, &asked);
+  sqlite3_progress_handler(connection->raw(), steps_between_questions, ask, &goes_on);
   const int code = check.step();
   if (stop.stop_requested()) {
     return model::fail(Errc::unavailable,
                        "the check of " + file.filename().string() + " was ended");
   }
   if (code == SQLITE_ROW && check.bytes(0) == "ok") return {};
+  if (code == SQLITE_INTERRUPT) return failed(file, "checked", code);
   return model::fail(Errc::internal, file.filename().string() + " is damaged");
 }
 

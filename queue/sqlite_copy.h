@@ -21,9 +21,11 @@ namespace conversed::queue {
                                                    const std::function<bool()>& go_on);
 
 // Whether the file, which nobody writes to, is an SQLite database whose pages fit together.
-// `internal` if it is not, `unavailable` if it can't be read or the check was ended by `stop`.
-// Takes time in proportion to its size.
+// `internal` if it is not, `unavailable` if it can't be read or the check was ended. Takes time in
+// proportion to its size; `go_on`, unless it is empty, is asked again and again meanwhile, and false
+// ends it; so does `stop`, at once.
 [[nodiscard]] model::Result<void> check_sqlite_file(const std::filesystem::path& file,
+                                                    const std::function<bool()>& go_on = {},
                                                     const std::stop_token& stop = {});
 
 }  // namespace conversed::queue

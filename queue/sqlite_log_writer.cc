@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "queue/wait_for.h"
 #include "store/model/fault_points.h"
 
 namespace conversed::queue {
@@ -123,23 +124,27 @@ void SqliteLogWriter::call_back(Waiting& waiting, const std::optional<Error>& er
   waiting.done(Appended{waiting.position});
 }
 
-Result<void> SqliteLogWriter::run_control(std::function<Result<void>()> apply,
-                                          std::function<void()> publish) {
+std::future<Result<void>> SqliteLogWriter::run_control(std::function<Result<void>()> apply,
+                                                       std::function<void()> publish) {
   std::future<Result<void>> done;
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_) return model::fail(Errc::unavailable, "The log is stopped.");
+    if (stopping_) {
+      std::promise<Result<void>> refused;
+      refused.set_value(model::fail(Errc::unavailable, "The log is stopped."));
+      return refused.get_future();
+    }
     controls_.push_back({std::move(apply), std::move(publish), {}});
     done = controls_.back().done.get_future();
     idle_ = false;
   }
   changed_.notify_one();
-  return done.get();
+  return done;
 }
 
-Result<void> SqliteLogWriter::commit_positions(std::vector<Position> finished) {
+Result<void> SqliteLogWriter::commit_positions(std::vector<Position> finished, Listener& waiting) {
   model::fault_point("log.before_position_commit");
-  auto committed = run_control(
+  auto done = run_control(
       [&]() -> Result<void> {
         for (const auto& position : finished) {
           const int code = file_->set_committed(position.partition, position.offset + 1);
@@ -150,6 +155,7 @@ Result<void> SqliteLogWriter::commit_positions(std::vector<Position> finished) {
         return {};
       },
       [&] { state_.set_committed(finished); });
+  auto committed = wait_for(std::move(done), waiting);
   model::fault_point("log.after_position_commit");
   return committed;
 }
@@ -157,14 +163,15 @@ Result<void> SqliteLogWriter::commit_positions(std::vector<Position> finished) {
 Result<std::int64_t> SqliteLogWriter::new_epoch(std::int64_t above) {
   EpochStart start;
   auto opened = run_control(
-      [&]() -> Result<void> {
-        start = {std::max(above, marks_.epoch) + 1, marks_.end};
-        const int code = file_->add_epoch(start);
-        if (code != SQLITE_OK) return undone(code, "opening an epoch");
-        marks_.epoch = start.epoch;
-        return {};
-      },
-      [&] { state_.add_epoch(start); });
+                    [&]() -> Result<void> {
+                      start = {std::max(above, marks_.epoch) + 1, marks_.end};
+                      const int code = file_->add_epoch(start);
+                      if (code != SQLITE_OK) return undone(code, "opening an epoch");
+                      marks_.epoch = start.epoch;
+                      return {};
+                    },
+                    [&] { state_.add_epoch(start); })
+                    .get();
   if (!opened) return model::fail(opened.error());
   return start.epoch;
 }
@@ -176,16 +183,18 @@ Result<void> SqliteLogWriter::rewind(std::vector<std::int64_t> to) {
   // Attached meanwhile, so that no consumer starts from the positions that are about to change.
   if (!state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
   auto rewound = run_control(
-      [&]() -> Result<void> {
-        for (std::size_t at = 0; at < to.size(); ++at) {
-          to[at] = std::clamp(to[at], marks_.first[at], marks_.committed[at]);
-          const int code = file_->set_committed_back(static_cast<std::int32_t>(at), to[at]);
-          if (code != SQLITE_OK) return undone(code, "rewinding");
-        }
-        marks_.committed = to;
-        return {};
-      },
-      [&] { state_.set_committed_back(to); });
+                     [&]() -> Result<void> {
+                       for (std::size_t at = 0; at < to.size(); ++at) {
+                         to[at] = std::clamp(to[at], marks_.first[at], marks_.committed[at]);
+                         const int code =
+                             file_->set_committed_back(static_cast<std::int32_t>(at), to[at]);
+                         if (code != SQLITE_OK) return undone(code, "rewinding");
+                       }
+                       marks_.committed = to;
+                       return {};
+                     },
+                     [&] { state_.set_committed_back(to); })
+                     .get();
   state_.detach();
   return rewound;
 }

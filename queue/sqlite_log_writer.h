@@ -36,8 +36,8 @@ class SqliteLogWriter {
   void append(Record record, AppendCallback done);
   void append(Record record, AppendKey key, KeyedCallback done);
 
-  // These wait for their transaction. Errors: `unavailable`, `timed_out`.
-  [[nodiscard]] Result<void> commit_positions(std::vector<Position> finished);
+  // These wait for their transaction. Errors: `unavailable`, `timed_out`. `waiting` is told of it.
+  [[nodiscard]] Result<void> commit_positions(std::vector<Position> finished, Listener& waiting);
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above);
   [[nodiscard]] Result<void> rewind(std::vector<std::int64_t> to);  // `conflict`: a consumer
   [[nodiscard]] Result<void> purge();                               // `conflict` if pruning is held
@@ -75,8 +75,9 @@ class SqliteLogWriter {
 
   void append(Waiting waiting);
   static void call_back(Waiting& waiting, const std::optional<Error>& error);
-  [[nodiscard]] Result<void> run_control(std::function<Result<void>()> apply,
-                                         std::function<void()> publish);
+  // What the two refer to must live until the outcome is there.
+  [[nodiscard]] std::future<Result<void>> run_control(std::function<Result<void>()> apply,
+                                                      std::function<void()> publish);
 
   // The rest is the thread's own.
   void run();

@@ -29,17 +29,33 @@ std::optional<RecoveryMarks> read_marks(Connection& connection) {
 
 }  // namespace
 
+Result<int> Attempts::number_of(const std::string& event_id, int before) {
+  const auto known = begun_.with([&](const auto& begun) -> std::optional<int> {
+    const auto found = begun.find(event_id);
+    return found != begun.end() ? std::optional(found->second) : std::nullopt;
+  });
+  if (known) return *known;
+  auto stored = read(database_, [&](Connection& connection) -> Result<int> {
+    return connection.value<int>("SELECT count FROM attempts WHERE event_id = :e", event_id)
+        .value_or(before);
+  });
+  if (!stored) return stored;
+  begun_.with([&](auto& begun) { begun[event_id] = *stored + 1; });
+  return *stored + 1;
+}
+
 Result<int> Attempts::begin(const std::string& event_id, int before,
                             const std::optional<model::Position>& at) {
-  int count = 0;
+  const auto count = number_of(event_id, before);
+  if (!count) return count;
   const auto work = [&](Writer& writer) -> Result<void> {
-    count = writer.connection()
-                .value<int>(
-                    "INSERT INTO attempts (event_id, count) VALUES (:e, :c)"
-                    " ON CONFLICT (event_id) DO UPDATE SET count = attempts.count + 1"
-                    " RETURNING count",
-                    event_id, before + 1)
-                .value_or(before + 1);
+    // Only as long as there is a record of the recovery: a count that outlives it would tell the
+    // next start that everything else which it finds unfinished has one, too.
+    writer.connection().run(
+        "INSERT INTO attempts (event_id, count) SELECT :e, :c WHERE EXISTS"
+        " (SELECT 1 FROM meta WHERE name = 'recovering_since')"
+        " ON CONFLICT (event_id) DO UPDATE SET count = excluded.count",
+        event_id, *count);
     // Else a recovery that ends before it comes to this one again would forget its count.
     if (at) {
       writer.connection().run(
@@ -48,10 +64,10 @@ Result<int> Attempts::begin(const std::string& event_id, int before,
     }
     return {};
   };
-  // Patient: one whose outcome is unknown would be counted twice.
-  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
+  auto written = committer_.write_and_wait(work);
   if (!written) return fail(written.error());
-  return count;
+  begun_.with([&](auto& begun) { begun.erase(event_id); });
+  return *count;
 }
 
 Result<Attempts::Recorded> Attempts::recorded() const {
@@ -78,13 +94,13 @@ Result<void> Attempts::mark(const RecoveryMarks& marks) {
   return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
-Result<void> Attempts::clear() {
+Result<void> Attempts::clear(Committer::Patience patience) {
   const auto work = [](Writer& writer) -> Result<void> {
     writer.connection().run("DELETE FROM attempts");
     forget_marks(writer.connection());
     return {};
   };
-  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
+  return committer_.write_and_wait(work, patience);
 }
 
 }  // namespace conversed::store

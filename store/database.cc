@@ -109,6 +109,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
   try {
     auto impl = std::make_unique<Impl>();
     impl->writer = connect(Connection::Role::writer);
+    const Connection::Asking asking(*impl->writer, settings.go_on);
     const auto found =
         migrate(*impl->writer, settings.postgres ? postgres_steps() : sqlite_steps());
     if (!found) return fail(found.error());

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct DatabaseSettings {
   std::optional<PostgresSettings> postgres{};   // instead of the file
   std::size_t readers = 4;                      // 1 to 64 connections for reading
   std::chrono::milliseconds busy_timeout{250};  // how long one statement waits for a foreign lock
+  std::function<bool()> go_on{};                // as in StoreSettings
 };
 
 // The version of the schema that this program makes, and the oldest program that may still read

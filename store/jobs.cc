@@ -235,11 +235,12 @@ Result<void> Jobs::renew(const std::string& id, std::int64_t token, model::Times
 }
 
 Result<void> Jobs::end_leases() {
-  return committer_.write_and_wait([](Writer& writer) -> Result<void> {
+  const auto work = [](Writer& writer) -> Result<void> {
     writer.connection().run(
         "UPDATE jobs SET lease_until = 0 WHERE state IN ('queued', 'active', 'cancelling')");
     return {};
-  });
+  };
+  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {

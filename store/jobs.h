@@ -68,7 +68,8 @@ class Jobs {
                                           model::Timestamp until);
 
   // Ends the leases that an earlier run left, so that its jobs go on at once. Only where no other
-  // daemon has this store: an old worker's writes are refused once the job is leased anew.
+  // daemon has this store: an old worker's writes are refused once the job is leased anew. Part
+  // of a start: waits until the store works.
   [[nodiscard]] model::Result<void> end_leases();
 
   // Forgets jobs that ended as `cancelled` or `error` before `before`, the oldest first; returns

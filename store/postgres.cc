@@ -108,6 +108,10 @@ class PostgresDriver final : public Driver {
   void commit() override;
   void rollback() noexcept override;
   void settle() override;
+  void ask_meanwhile(const std::function<bool()>* go_on) noexcept override {
+    go_on_ = go_on;
+    if (session_) session_->ask_meanwhile(go_on);
+  }
   [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
   [[nodiscard]] std::uint64_t round_trips() const override { return round_trips_; }
 
@@ -141,6 +145,7 @@ class PostgresDriver final : public Driver {
   std::deque<Sent> sent_;
   std::uint64_t round_trips_ = 0;
   bool in_transaction_ = false;
+  const std::function<bool()>* go_on_ = nullptr;
   std::unique_ptr<PostgresStatement> begin_;
   std::unique_ptr<PostgresStatement> begin_snapshot_;
   std::unique_ptr<PostgresStatement> take_turn_;
@@ -283,6 +288,7 @@ void PostgresDriver::need_session() {
   // A transaction that lost its session is over; only `rollback` ends it here.
   if (in_transaction_) throw connection_lost();
   session_.emplace(settings_, role_);
+  session_->ask_meanwhile(go_on_);
   ++session_number_;
   if (PQenterPipelineMode(session_->handle()) == 0) {
     drop_session();

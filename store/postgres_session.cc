@@ -22,6 +22,8 @@ bool blames_values(std::string_view state) {
   return of_class("22") || of_class("23") || of_class("54");
 }
 
+constexpr std::chrono::milliseconds between_questions{200};
+
 std::string one_line(std::string_view text) {
   std::string line(text.substr(0, 500));
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -135,8 +137,12 @@ PostgresResult PostgresSession::next(Clock::time_point deadline) {
       if (PQstatus(handle()) != CONNECTION_OK) throw connection_lost();
       return result;
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) throw connection_lost();
+    if (go_on_ != nullptr) {
+      if (!(*go_on_)()) throw connection_lost();
+      left = std::min(left, between_questions);
+    }
     pollfd wanted{.fd = PQsocket(handle()),
                   .events = static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN),
                   .revents = 0};

@@ -34,6 +34,9 @@ class PostgresSession {
   [[nodiscard]] PostgresResult next(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] std::chrono::steady_clock::time_point deadline() const;
 
+  // As Driver::ask_meanwhile.
+  void ask_meanwhile(const std::function<bool()>* go_on) noexcept { go_on_ = go_on; }
+
   // Runs statements, separated by ";", outside the pipeline mode.
   void script(std::string_view sql, std::chrono::steady_clock::time_point deadline);
 
@@ -45,6 +48,7 @@ class PostgresSession {
   };
   std::unique_ptr<PGconn, Finish> connection_;
   std::chrono::milliseconds timeout_;
+  const std::function<bool()>* go_on_ = nullptr;
 };
 
 // Of a session that broke: whatever was sent last may have worked.

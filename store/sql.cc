@@ -52,6 +52,14 @@ void Connection::rows_once(const std::function<void(std::vector<SqlValue>&&)>& e
   }
 }
 
+Connection::Asking::Asking(Connection& connection, const std::function<bool()>& go_on)
+    : connection_(connection) {
+  if (go_on) connection_.driver_->ask_meanwhile(&go_on);
+}
+Connection::Asking::~Asking() {
+  connection_.driver_->ask_meanwhile(nullptr);
+}
+
 void Connection::savepoint() {
   run("SAVEPOINT work");
 }

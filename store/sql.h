@@ -132,6 +132,9 @@ class Driver {
   virtual void rollback() noexcept = 0;
   // Whatever was deferred has run; its error is thrown here.
   virtual void settle() = 0;
+  // From now on `*go_on` is asked many times a second in statements that take long, until this is
+  // called with null; false ends the statement as a failure of the database.
+  virtual void ask_meanwhile(const std::function<bool()>* go_on) noexcept = 0;
   [[nodiscard]] virtual Dialect dialect() const = 0;
   // How often a server was waited for.
   [[nodiscard]] virtual std::uint64_t round_trips() const = 0;
@@ -265,6 +268,19 @@ class Connection {
 
   // Runs statements that are not worth keeping: migrations, pragmas. Separated by ";".
   void script(std::string_view sql) { driver_->script(sql); }
+
+  // While it lives `go_on`, unless it is empty, is asked many times a second in statements that
+  // take long; false ends the statement as a failure of the database. Both must outlive it.
+  class Asking {
+   public:
+    Asking(Connection& connection, const std::function<bool()>& go_on);
+    ~Asking();
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+
+   private:
+    Connection& connection_;
+  };
 
   // Waits until no other transaction of a writer is open.
   void begin() { driver_->begin(); }

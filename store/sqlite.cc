@@ -183,6 +183,16 @@ class SqliteDriver final : public Driver {
     if (result != SQLITE_OK) throw sqlite_error(result);
   }
 
+  void ask_meanwhile(const std::function<bool()>* go_on) noexcept override {
+    constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
+    const auto ask = [](void* asked) {
+      return (*static_cast<const std::function<bool()>*>(asked))() ? 0 : 1;
+    };
+    auto* asked = const_cast<std::function<bool()>*>(go_on);  // SQLite's parameter has no const
+    sqlite_api::sqlite3_progress_handler(handle(), go_on == nullptr ? 0 : steps_between_questions,
+                                         go_on == nullptr ? nullptr : +ask, asked);
+  }
+
   // IMMEDIATE: a transaction that writes asks for the lock at once, where waiting for it is safe.
   void begin() override { script("BEGIN IMMEDIATE"); }
   void begin_snapshot() override { script("BEGIN DEFERRED"); }

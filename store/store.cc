@@ -64,14 +64,17 @@ Result<Opened> open_in_file(const StoreSettings& settings) {
   std::error_code ignored;
   auto sealer = open_sealer(settings, std::filesystem::exists(file, ignored));
   if (!sealer) return fail(sealer.error());
-  auto database = Database::open(
-      {.file = file, .readers = settings.readers, .busy_timeout = settings.busy_timeout});
+  auto database = Database::open({.file = file,
+                                  .readers = settings.readers,
+                                  .busy_timeout = settings.busy_timeout,
+                                  .go_on = settings.go_on});
   if (!database) return fail(database.error());
   return Opened{*std::move(database), *std::move(sealer)};
 }
 
 Result<Opened> open_in_postgres(const StoreSettings& settings) {
-  auto database = Database::open({.postgres = settings.postgres, .readers = settings.readers});
+  auto database = Database::open(
+      {.postgres = settings.postgres, .readers = settings.readers, .go_on = settings.go_on});
   if (!database) return fail(database.error());
   Connection& connection = (*database)->writer();
   auto used = with_errors(connection, [](Connection& writer) -> Result<bool> {
@@ -189,7 +192,10 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   });
   if (!clean) return fail(clean.error());
   impl->was_clean = *clean;
-  auto indexed = with_errors(impl->database->writer(), take_in_knowledge);
+  auto indexed = with_errors(impl->database->writer(), [&](Connection& connection) {
+    const Connection::Asking asking(connection, settings.go_on);
+    return take_in_knowledge(connection);
+  });
   if (!indexed) return fail(indexed.error());
   const auto secrets = impl->key_rotation.check();
   if (!secrets) return fail(secrets.error());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -38,6 +39,9 @@ struct StoreSettings {
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
+  // Unless it is empty: asked many times a second while an older store is migrated, on the thread
+  // that opens it; false ends that with `unavailable`, and the step in hand is undone.
+  std::function<bool()> go_on{};
 };
 
 // Everything that is kept, in one place: owns the database, the Committer and one object for each

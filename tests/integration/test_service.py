@@ -1,5 +1,6 @@
 """What a service manager sees of the daemon: notifications, the watchdog, reloads, credentials."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -7,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import sqlite3
 import stat
 import tempfile
 import unittest
@@ -86,6 +88,56 @@ class Notifications(ServiceCase):
             lambda message: message.get("STATUS", "").startswith("Ready.")
             and "accepted: 0.0/s" not in message["STATUS"])
         self.assertNotIn("Turns: 0.0/s", worked["STATUS"])
+
+
+class Recovering(ServiceCase):
+    def test_ready_is_said_only_when_what_a_kill_left_has_run(self):
+        self.daemon.init()
+        self.spawn_ready()
+        bundle = pathlib.Path(self.folder.name) / "echo.yaml"
+        bundle.write_text(case.ECHO)
+        token = self.daemon.ctl("import", str(bundle))["endpoints"][0]["urlToken"]
+        self.assertEqual(self.daemon.terminate(), 0)
+
+        self.spawn_ready({"CONVERSED_TEST_KILL_AT": "turn.before_run"})
+        with self.assertRaises((OSError, http.client.HTTPException)):
+            self.daemon.request("POST", f"/{token}", {"userId": "u", "sessionId": "s", "text": "hello"})
+        self.daemon.process.wait(60)
+
+        fifo = pathlib.Path(self.folder.name) / "fifo"
+        os.mkfifo(fifo)
+        since = len(self.notify.messages)
+        self.daemon.spawn({**self.notify.environment(), "CONVERSED_TEST_HOLD_AT": "turn.before_run",
+                           "CONVERSED_TEST_HOLD_FIFO": str(fifo)})
+        with open(fifo, "w"):  # opens once the event's Turn is held
+            self.notify.wait_for(lambda message: message.get("STATUS", "").startswith("Recovering: "))
+            for _ in range(LOOKS):
+                self.notify.wait_for_key("EXTEND_TIMEOUT_USEC")
+            self.assertFalse([message for message in self.notify.messages[since:] if "READY" in message])
+            self.assertEqual(self.daemon.get_status(self.ports()["admin"], "/readyz"), 200)
+        self.notify.wait_for_key("READY")
+
+
+class StoreThatFails(ServiceCase):
+    def test_a_start_that_waits_for_it_obeys_a_stop(self):
+        self.daemon.init()
+        with contextlib.closing(sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            self.daemon.spawn(self.notify.environment(WATCHDOG_MS))
+            for _ in range(LOOKS):
+                self.notify.wait_for_key("EXTEND_TIMEOUT_USEC")
+            self.assertFalse([message for message in self.notify.messages if "READY" in message])
+            self.assertEqual([line for line in self.log_lines() if line["event"] == "not started"], [])
+            self.daemon.process.send_signal(signal.SIGTERM)
+            self.assertEqual(self.daemon.process.wait(60), 0)
+
+    def test_a_file_that_only_scripts_read_keeps_nothing_from_starting(self):
+        data = self.daemon.folder / "data"
+        data.mkdir(mode=0o700)
+        (data / "run").write_text("in its way")
+        self.daemon.spawn(self.notify.environment())
+        self.notify.wait_for_key("READY")
+        self.assertIn("run/ports.json can't be written; trying again", [line["event"] for line in self.log_lines()])
 
 
 class Starting(ServiceCase):
@@ -218,6 +270,15 @@ class Handbook(ServiceCase):
         events = set(re.findall(r'log::(?:error|warn)\("([^"]*)"', sources))
         self.assertGreater(len(events), 20)
         self.assertEqual([event for event in sorted(events) if f"`{event}`" not in self.handbook], [])
+
+
+    def test_by_hand_the_credentials_are_those_of_the_unit(self):
+        unit = (self.root / "systemd" / "conversed.service.in").read_text()
+        handed_over = re.findall(r"(?m)^LoadCredential=(.*)$", unit)
+        command = re.search(r"systemd-run(?:[^\n]*\\\n)+[^\n]*conversed init", self.handbook)[0]
+        self.assertEqual(re.findall(r"-p LoadCredential=(\S+)", command), handed_over)
+        for key in ("User", "UMask"):
+            self.assertIn(f" -p {key}={re.search(f'(?m)^{key}=(.*)$', unit)[1]}", command)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")

@@ -38,6 +38,18 @@ def run(*command, **options):
     return done.stdout
 
 
+def service_section(unit):
+    """The [Service] section of a unit as {key: [values]}: a key may come more than once."""
+    values, section = {}, None
+    for line in unit.read_text().splitlines():
+        if line.startswith("["):
+            section = line
+        elif section == "[Service]" and "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            values.setdefault(key, []).append(value)
+    return values
+
+
 def field(package, name):
     return run("dpkg-deb", "-f", package, name).strip()
 

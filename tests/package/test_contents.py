@@ -39,7 +39,9 @@ class Contents(PackageCase):
                      "lib/systemd/system/conversed.service", "usr/lib/sysusers.d/conversed.conf",
                      "usr/lib/tmpfiles.d/conversed.conf", "usr/share/man/man8/conversed.8.gz",
                      "usr/share/man/man1/conversectl.1.gz", "usr/share/bash-completion/completions/conversectl",
-                     "usr/share/doc/conversed/copyright", "usr/share/doc/conversed/operators-handbook.md"):
+                     "usr/share/doc/conversed/copyright", "usr/share/doc/conversed/operators-handbook.md",
+                     "usr/share/doc/conversed/examples/proxy/nginx.conf",
+                     "usr/share/doc/conversed/examples/proxy/Caddyfile"):
             self.assertTrue((self.tree / path).is_file(), path)
         conffiles = (self.tree / "DEBIAN" / "conffiles").read_text().split()
         self.assertEqual(conffiles, ["/etc/conversed/conversed.yaml"])

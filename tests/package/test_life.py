@@ -1,10 +1,13 @@
 """The package's life in a root of its own: installed, set up, run as the unit has it, upgraded, removed, purged."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -21,6 +24,9 @@ EMAIL = "admin@example.com"
 SETTINGS = "/etc/conversed/conversed.yaml"
 DATA = "/var/lib/conversed"
 PREVIOUS = "0.0.1-1"
+# Of the store, before everything that the current version has added.
+PREVIOUS_SCHEMA = 7
+MIGRATIONS = package.REPOSITORY / "store" / "migrations" / "sqlite"
 LOOKS = 3
 
 
@@ -53,29 +59,25 @@ class Life(unittest.TestCase):
 
     def unit(self):
         """The [Service] section as {key: [values]}."""
-        values = {}
-        section = None
-        for line in self.root.file("/lib/systemd/system/conversed.service").read_text().splitlines():
-            if line.startswith("["):
-                section = line
-            elif section == "[Service]" and "=" in line and not line.startswith("#"):
-                key, _, value = line.partition("=")
-                values.setdefault(key, []).append(value)
-        return values
+        return package.service_section(self.root.file("/lib/systemd/system/conversed.service"))
+
+    def as_the_unit(self, *command):
+        """The command with the unit's user, group, umask and system calls, in the root."""
+        # Debian's own Python, which has Debian's seccomp.
+        return ["/usr/bin/python3", "-B", pathlib.Path(__file__).parent / "sandboxed.py", self.root.path,
+                self.root.file("/lib/systemd/system/conversed.service"), *command]
 
     def start(self, environment=None, watchdog_ms=None):
-        """Starts it as the unit says: command, user, group, umask, state directory; and waits for READY."""
+        """Starts it as the unit says: command, user, system calls, state directory; and waits for READY."""
         unit = self.unit()
         self.assertEqual(unit["Type"], ["notify"])
-        umask = int(unit["UMask"][0], 8)
         variables = {"PATH": "/usr/sbin:/usr/bin", "STATE_DIRECTORY": f"/var/lib/{unit['StateDirectory'][0]}",
                      "CONFIGURATION_DIRECTORY": f"/etc/{unit['ConfigurationDirectory'][0]}",
                      **self.notify.environment(watchdog_ms), **(environment or {})}
         self.log = open(pathlib.Path(self.folder.name) / "daemon.log", "ab")
         self.addCleanup(self.log.close)
-        self.process = subprocess.Popen(
-            ["chroot", f"--userspec={unit['User'][0]}:{unit['Group'][0]}", self.root.path, *unit["ExecStart"][0].split()],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=variables, umask=umask)
+        self.process = subprocess.Popen(self.as_the_unit(*unit["ExecStart"][0].split()), stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log, env=variables)
         return self.notify.wait_for_key("READY")
 
     def kill(self):
@@ -99,6 +101,15 @@ class Life(unittest.TestCase):
     def owner(self, path):
         """(user, group, mode) of a path inside, by its names there."""
         return tuple(self.root.run("stat", "-c", "%U %G %a", path).split())
+
+    def bundle(self):
+        """A project's file inside: its Flow counts what it is told."""
+        self.root.file("/tmp/count.yaml").write_text(
+            "conversed: 1\nproject: {name: Tests, locales: [en]}\n"
+            "flows:\n  - name: Count\n    nodes:\n"
+            "      - addToContext: {count: \"{{(context.count || 0) + 1}}\"}\n      - say: \"{{context.count}}\"\n"
+            "endpoints:\n  - {name: e, flow: Count}\n")
+        return "/tmp/count.yaml"
 
     def say(self, token, text):
         request = urllib.request.Request(
@@ -141,6 +152,18 @@ class Installed(Life):
         self.notify.wait_for_key("READY")
         self.stop()
 
+    def test_the_unit_leaves_it_the_system_calls_that_it_needs_and_no_others(self):
+        nice = subprocess.run(self.as_the_unit("/usr/bin/nice", "-n", "5", "/bin/true"), capture_output=True, text=True)
+        self.assertIn("Operation not permitted", nice.stderr, "no filter is at work")
+        self.start()
+        token = self.ctl("import", self.bundle())["endpoints"][0]["urlToken"]
+        self.assertEqual(self.say(token, "one"), "1")
+        self.assertTrue(self.ctl("backup", "--name", "sandboxed"))
+        self.ctl("rotate-key")
+        self.stop()
+        log = (pathlib.Path(self.folder.name) / "daemon.log").read_text()
+        self.assertNotIn("not permitted", log)
+
     def test_a_frozen_worker_starves_the_watchdog(self):
         self.start({"CONVERSED_TEST_FREEZE_AT": "worker.loop"}, watchdog_ms=4000)
         self.notify.wait_for(lambda message: re.match("No progress: .*worker", message.get("STATUS", "")))
@@ -173,16 +196,47 @@ class Upgraded(Life):
         cls.current, cls.package = cls.package, package.repacked(cls.package, PREVIOUS, cls.folder.name)
         super().install()
 
+    def schema(self, path):
+        with contextlib.closing(sqlite3.connect(self.root.file(path))) as store:
+            return store.execute("SELECT MAX(version) FROM schema_version").fetchone()[0]
+
+    def make_older(self):
+        """The store as the previous version would have it: its schema, and of the data what that has a place for."""
+        current, older = self.root.file(f"{DATA}/store.db"), self.root.file(f"{DATA}/older.db")
+        with contextlib.closing(sqlite3.connect(older, isolation_level=None)) as store:
+            store.execute("CREATE TABLE schema_version (version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)")
+            for file in sorted(MIGRATIONS.glob("*.sql"))[:PREVIOUS_SCHEMA]:
+                store.executescript(file.read_text())
+                store.execute("INSERT INTO schema_version VALUES (?, 1)", (int(file.name[:3]),))
+            tables = "SELECT name FROM {} WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            triggers = store.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+            for name, _ in triggers:  # what they count is copied
+                store.execute(f"DROP TRIGGER {name}")
+            store.execute("ATTACH ? AS current", (str(current),))
+            for (table,) in store.execute(tables.format("main.sqlite_schema")).fetchall():
+                if table == "schema_version":
+                    continue
+                columns = [set(column[1] for column in store.execute(f"PRAGMA {schema}.table_info({table})"))
+                           for schema in ("main", "current")]
+                shared = ", ".join(f'"{column}"' for column in sorted(columns[0] & columns[1]))
+                store.execute(f"DELETE FROM main.{table}")
+                store.execute(f"INSERT INTO main.{table} ({shared}) SELECT {shared} FROM current.{table}")
+            for _, sql in triggers:
+                store.execute(sql)
+        for suffix in ("", "-wal", "-shm"):
+            pathlib.Path(f"{current}{suffix}").unlink(missing_ok=True)
+        older.rename(current)
+        shutil.chown(current, *(os.stat(self.root.file(f"{DATA}/master.key"))[4:6]))
+        current.chmod(0o600)
+
     def test_1_an_upgrade_keeps_settings_and_data(self):
         self.start()
-        self.root.file("/tmp/shop.yaml").write_text(
-            "conversed: 1\nproject: {name: Tests, locales: [en]}\n"
-            "flows:\n  - name: Count\n    nodes:\n"
-            "      - addToContext: {count: \"{{(context.count || 0) + 1}}\"}\n      - say: \"{{context.count}}\"\n"
-            "endpoints:\n  - {name: e, flow: Count}\n")
-        token = self.ctl("import", "/tmp/shop.yaml")["endpoints"][0]["urlToken"]
+        token = self.ctl("import", self.bundle())["endpoints"][0]["urlToken"]
         self.assertEqual(self.say(token, "one"), "1")
         self.stop()
+        newest = self.schema(f"{DATA}/store.db")
+        self.make_older()
+        self.assertEqual(self.schema(f"{DATA}/store.db"), PREVIOUS_SCHEMA)
         settings = self.root.file(SETTINGS).read_text()
         self.root.install(self.current)
         installed = self.root.run("dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}", "conversed")
@@ -192,6 +246,11 @@ class Upgraded(Life):
         self.start()
         self.assertEqual(self.say(token, "two"), "2")
         self.stop()
+        self.assertEqual(self.schema(f"{DATA}/store.db"), newest)
+        made, = self.root.file(f"{DATA}/backups").iterdir()
+        self.assertRegex(made.name, f"^before-migration-.*-schema{PREVIOUS_SCHEMA}$")
+        self.assertEqual(self.owner(f"{DATA}/backups/{made.name}/store.db"), ("conversed", "conversed", "600"))
+        self.assertEqual(self.schema(f"{DATA}/backups/{made.name}/store.db"), PREVIOUS_SCHEMA)
 
     def test_2_removal_leaves_settings_and_data(self):
         self.root.run("dpkg", "-r", "conversed")

@@ -395,5 +395,17 @@ TEST_F(BackupTest, WhatRootRestoresIsItsFolderOwners) {
   }
 }
 
+TEST_F(BackupTest, AStoreThatIsToBeMigratedIsLeftAloneWhenItsOpenerGivesUp) {
+  const auto file = settings_.data_dir / "store.db";
+  make_older(file);
+  int asked = 0;
+  const auto store = open_embedded_store(settings_, clock_, [&] { return ++asked < 2; });
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, Errc::unavailable);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(store::Database::stored_version(file).value(), store::schema_version - 1);
+  EXPECT_TRUE(std::filesystem::is_empty(settings_.data_dir / "backups"));
+}
+
 }  // namespace
 }  // namespace conversed::daemon

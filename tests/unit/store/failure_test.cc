@@ -4,6 +4,7 @@
 #include <latch>
 #include <mutex>
 
+#include "store/attempts.h"
 #include "store/database.h"
 #include "store/sql.h"
 #include "store/sqlite.h"
@@ -213,6 +214,30 @@ TEST_F(FailureTest, WhoeverIsNotPatientIsNotKeptWaitingAndNothingOfItIsDone) {
   EXPECT_EQ(other->value<std::int64_t>("SELECT COUNT(*) FROM meta WHERE name IN"
                                        " ('first', 'second', 'third')"),
             1);
+}
+
+TEST_F(FailureTest, AnAttemptWaitsForNoStoreThatFailsAndIsCountedOnce) {
+  std::latch healed(1);
+  committer_->on_health([&](bool healthy) {
+    if (healthy) healed.count_down();
+  });
+  committer_->start();
+  Attempts attempts(*database_, *committer_);
+  ASSERT_TRUE(attempts.mark({.since = clock_.now(), .below = {}}));
+  auto other = place_.another_writer();
+  other->begin();
+  other->settle();
+  ASSERT_EQ(attempts.begin("e", 1, std::nullopt).error().code, model::Errc::unavailable);
+  // As if it had become durable although its COMMIT reported an error.
+  other->run("INSERT INTO attempts (event_id, count) VALUES ('e', 2)");
+  other->commit();
+  healed.wait();
+  EXPECT_EQ(attempts.begin("e", 1, std::nullopt), 2);
+  EXPECT_EQ(attempts.begin("e", 1, std::nullopt), 3);
+  EXPECT_TRUE(attempts.clear(Committer::Patience::none));
+  // One that was under way when the recovery ended leaves nothing behind.
+  EXPECT_TRUE(attempts.begin("e", 1, std::nullopt));
+  EXPECT_FALSE(attempts.recorded()->counts);
 }
 
 TEST(SqliteError, OnlyWhatWroteNothingIsASureNo) {

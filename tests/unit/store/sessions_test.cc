@@ -102,14 +102,18 @@ TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
 }
 
 TEST_F(SessionsTest, AttemptsAreCountedOverRestarts) {
-  EXPECT_FALSE(store_->attempts().recorded()->counts);
+  EXPECT_EQ(*store_->attempts().begin("event1", 0, std::nullopt), 1);
+  EXPECT_FALSE(store_->attempts().recorded()->counts) << "there is no recovery to keep it for";
+  const RecoveryMarks marks{.since = clock_.now(), .below = {}};
+  ASSERT_TRUE(store_->attempts().mark(marks));
   EXPECT_EQ(*store_->attempts().begin("event1", 0, std::nullopt), 1);
   EXPECT_TRUE(store_->attempts().recorded()->counts);
   EXPECT_EQ(*store_->attempts().begin("event1", 0, std::nullopt), 2);
   open();
   EXPECT_EQ(*store_->attempts().begin("event1", 1, std::nullopt), 3);
   EXPECT_EQ(*store_->attempts().begin("event2", 1, std::nullopt), 2);
-  ASSERT_TRUE(store_->attempts().clear());
+  ASSERT_TRUE(store_->attempts().clear(Committer::Patience::none));
+  ASSERT_TRUE(store_->attempts().mark(marks));
   EXPECT_EQ(*store_->attempts().begin("event1", 0, std::nullopt), 1);
 }
 
@@ -129,7 +133,7 @@ TEST_F(SessionsTest, TheMarksOfARecoveryCoverWhatIsBegunAndGoWithTheCounts) {
   marks.below[0].offset = 11;
   open();
   EXPECT_EQ(store_->attempts().recorded()->marks, marks);
-  ASSERT_TRUE(store_->attempts().clear());
+  ASSERT_TRUE(store_->attempts().clear(Committer::Patience::none));
   EXPECT_FALSE(store_->attempts().recorded()->marks);
   EXPECT_FALSE(store_->attempts().recorded()->counts);
   ASSERT_TRUE(store_->attempts().mark(marks));  // nothing of the one before is left
