@@ -75,12 +75,12 @@ void folded_contains(sqlite_api::sqlite3_context* context, int,
   }
 }
 
-void add_functions(sqlite_api::sqlite3* handle) {
+void add_functions(sqlite_api::sqlite3* handle, const Deadline& deadline) {
   const int result = sqlite_api::sqlite3_create_function_v2(
       handle, "folded_contains", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, folded_contains,
       nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw SqlError(SqlError::Kind::failed, result);
-  const int ranked = add_knowledge_rank(handle);
+  const int ranked = add_knowledge_rank(handle, deadline);
   if (ranked != SQLITE_OK) throw SqlError(SqlError::Kind::failed, ranked);
 }
 
@@ -89,6 +89,10 @@ void add_functions(sqlite_api::sqlite3* handle) {
 bool SqlError::uncertain() const {
   const int primary = code_ & 0xff;
   return primary != SQLITE_FULL && primary != SQLITE_BUSY && primary != SQLITE_LOCKED;
+}
+
+bool SqlError::timed_out() const {
+  return (code_ & 0xff) == SQLITE_INTERRUPT;
 }
 
 struct Statement::Impl {
@@ -157,6 +161,7 @@ struct Connection::Impl {
     }
   };
 
+  Deadline deadline;  // of TimeLimit; SQLite's functions read it
   soci::session session;
   // After the session: statements have to be gone before it is closed.
   std::unordered_map<std::string, std::unique_ptr<Statement>, Hash, std::equal_to<>> statements;
@@ -173,7 +178,7 @@ std::unique_ptr<Connection> Connection::open(const std::filesystem::path& file, 
   guarded([&] { impl->session.open(soci::sqlite3, "dbname=\"" + file.string() + "\""); });
   auto* handle = impl->handle();
   sqlite_api::sqlite3_busy_timeout(handle, static_cast<int>(busy_timeout.count()));
-  add_functions(handle);
+  add_functions(handle, impl->deadline);
   std::unique_ptr<Connection> connection(new Connection(std::move(impl)));
   if (role == Role::writer) {
     // Foreign keys are checked here alone, where rows change. A checkpoint each 4,000 pages (16
@@ -265,6 +270,20 @@ void Connection::rows_once(const std::function<void(std::vector<SqlValue>&&)>& e
   }
 }
 
+Connection::TimeLimit::TimeLimit(Connection& connection, std::chrono::milliseconds most)
+    : connection_(connection) {
+  constexpr int steps = 1000;  // of SQLite's machine, between two looks at the clock
+  Deadline& deadline = connection.impl_->deadline;
+  deadline = std::chrono::steady_clock::now() + most;
+  sqlite_api::sqlite3_progress_handler(
+      connection.impl_->handle(), steps,
+      [](void* until) { return is_over(*static_cast<const Deadline*>(until)) ? 1 : 0; }, &deadline);
+}
+Connection::TimeLimit::~TimeLimit() {
+  sqlite_api::sqlite3_progress_handler(connection_.impl_->handle(), 0, nullptr, nullptr);
+  connection_.impl_->deadline.reset();
+}
+
 void Connection::script(std::string_view sql) {
   const std::string text(sql);
   const int result =
@@ -305,6 +324,7 @@ model::Error to_error(const SqlError& error) {
   if (error.kind() == SqlError::Kind::refused) {
     return {model::Errc::conflict, "the store refuses these values"};
   }
+  if (error.timed_out()) return {model::Errc::timed_out, "the store takes too long"};
   return {model::Errc::unavailable, "the store can't be used at the moment"};
 }
 

@@ -38,6 +38,7 @@ class SqlError : public std::runtime_error {
   // Of a COMMIT that can't be found to have worked: whether it may show after all, if the process
   // ends before the next transaction. It may have been written without being known to be.
   [[nodiscard]] bool uncertain() const;
+  [[nodiscard]] bool timed_out() const;
 
  private:
   Kind kind_;
@@ -184,6 +185,19 @@ class Connection {
   // asked for: it is not kept, as there is no end of such.
   void rows_once(const std::function<void(std::vector<SqlValue>&&)>& each, std::string_view sql,
                  const std::vector<SqlValue>& in, const std::vector<SqlType>& out);
+
+  // While it lives, statements that go on past `most` from its beginning are ended: a SqlError that
+  // `timed_out`. One at a time.
+  class TimeLimit {
+   public:
+    TimeLimit(Connection& connection, std::chrono::milliseconds most);
+    TimeLimit(const TimeLimit&) = delete;
+    TimeLimit& operator=(const TimeLimit&) = delete;
+    ~TimeLimit();
+
+   private:
+    Connection& connection_;
+  };
 
   // Runs statements that are not worth keeping: migrations, pragmas. Separated by ";".
   void script(std::string_view sql);
