@@ -165,8 +165,9 @@ CallResult search_result(const std::string& call_id, const std::vector<store::Kn
   auto list = nlohmann::json::array();
   std::size_t bytes = 0;
   for (const auto& hit : hits) {
-    bytes += hit.text.size() + hit.data.size() + hit.source.size();
-    if (bytes > max_bytes) break;
+    const std::size_t size = hit.text.size() + hit.data.size() + hit.source.size();
+    if (size > max_bytes - bytes) continue;
+    bytes += size;
     auto data = nlohmann::json::parse(hit.data, nullptr, false);
     list.push_back({{"id", hit.chunk_id},
                     {"source", hit.source},
@@ -203,6 +204,12 @@ CallResult failed_call(const std::string& call_id, std::string_view code,
   result.error_code = code;
   result.error_message = message;
   return result;
+}
+
+std::string authority_of_model(const store::ConnectionSecrets& connection) {
+  const auto fields = nlohmann::json::parse(connection.fields, nullptr, false);
+  const auto url = fields.is_object() ? text_member(fields, "baseUrl") : std::nullopt;
+  return url ? authority_of(*url) : std::string();
 }
 
 std::string authority_of(std::string_view url) {

@@ -32,8 +32,8 @@ namespace conversed::daemon {
 // parsed, any other is text, in which invalid UTF-8 is replaced.
 [[nodiscard]] model::CallResult call_result(const std::string& call_id, const HttpOutcome& outcome);
 
-// The result of a search: `{"hits": [...]}`, as model::KnowledgeQuery says; hits are left out from
-// where their texts and data would come to more than `max_bytes`.
+// The result of a search: `{"hits": [...]}`, as model::KnowledgeQuery says; a hit with which texts
+// and data would come to more than `max_bytes` is left out, smaller ones behind it are not.
 [[nodiscard]] model::CallResult search_result(const std::string& call_id,
                                               const std::vector<store::KnowledgeHit>& hits,
                                               std::size_t max_bytes);
@@ -52,5 +52,7 @@ struct ModelUsage {
 
 // The part of a URL that names whom it connects to: "host:port" as written, lower case.
 [[nodiscard]] std::string authority_of(std::string_view url);
+// The same of a language model's Connection; empty if it has no address.
+[[nodiscard]] std::string authority_of_model(const store::ConnectionSecrets& connection);
 
 }  // namespace conversed::daemon

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "api/blocking_pool.h"
+#include "daemon/call_queue.h"
 #include "daemon/call_request.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
@@ -32,7 +31,11 @@ using SteadyClock = std::chrono::steady_clock;
 // The clock is looked at again at least so often, in case it jumped.
 constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds store_retry{1'000};
-constexpr std::size_t calls_a_page = 256;
+constexpr std::size_t calls_a_page = 32;  // of the largest requests, 8 MiB
+constexpr std::size_t noted_at_once = 64;
+// One that runs and one that comes next: so projects take turns.
+constexpr std::size_t searches_at_once = 2;
+constexpr const char* knowledge_upstream = " knowledge";  // no host begins with a blank
 // Ids of calls that were answered lately: their rows are in the store until a Turn takes them.
 constexpr std::size_t max_answered = 8192;
 
@@ -58,14 +61,6 @@ struct Letters {
   }
 };
 
-// Whom a call goes to, as far as calls to one of them hold each other up. No host begins with a
-// blank.
-std::string upstream_of(const model::PendingCall& call) {
-  if (call.search) return " knowledge";
-  if (call.http->to_model) return " model " + call.http->connection_id;
-  return authority_of(call.http->url);
-}
-
 }  // namespace
 
 class Caller::Engine {
@@ -78,7 +73,11 @@ class Caller::Engine {
         append_(std::move(append)),
         clock_(clock),
         metrics_(metrics),
-        searches_(1, settings.max_per_upstream) {}
+        calls_({.calls = std::max<std::size_t>(1, settings.max_calls),
+                .bytes = settings.max_bytes,
+                .per_upstream = settings.max_per_upstream,
+                .per_project = settings.max_per_project}),
+        searches_(1, searches_at_once) {}
   ~Engine() { stop(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -94,32 +93,22 @@ class Caller::Engine {
   [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
 
  private:
-  // The calls to one host and port.
-  struct Upstream {
-    std::deque<std::string> ready;  // ids
-    std::size_t in_flight = 0;
-    std::size_t calls = 0;
-  };
-  struct Call {
-    model::PendingCall pending;
-    Upstream* upstream = nullptr;
-    int attempts = 0;
-    std::optional<model::Event> result;  // made; to be appended
-    int appends = 0;                     // tries that failed
-  };
+  using Call = CallQueue::Call;
 
   void run();
   void read_letters();
-  [[nodiscard]] SteadyClock::time_point next_look() const;
+  [[nodiscard]] SteadyClock::time_point next_look();
   void load();
+  void load_noted();
   void take(model::PendingCall call);
+  [[nodiscard]] std::string upstream_of(const model::PendingCall& call) const;
+  [[nodiscard]] std::size_t at_once(const model::PendingCall& call) const;
   void wake_due();
-  void make_ready(Call& call);
-  void forget(const std::string& id);
   void send_ready();
-  void send(Call& call);
+  // False: nothing is under way.
+  [[nodiscard]] bool send(Call& call);
   [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
-  void search(Call& call);
+  [[nodiscard]] bool search(const Call& call);
   void finish(const Completion& completion);
   void finish(const Searched& searched);
   void settle(Call& call, model::CallResult result);
@@ -135,18 +124,15 @@ class Caller::Engine {
   Metrics& metrics_;
 
   // The thread's own.
-  std::unordered_map<std::string, Call> calls_;          // by id
-  std::unordered_map<std::string, Upstream> upstreams_;  // those with calls
-  std::unordered_set<Upstream*> with_ready_;
+  CallQueue calls_;
   std::set<std::pair<Timestamp, std::string>> waiting_;
   std::unordered_set<std::string> answered_;
   std::deque<std::string> answered_order_;
   std::set<std::string> unappended_;  // results that the log refused at the last try
   std::vector<HttpClient::Exchange> batch_;
   std::mt19937_64 random_{std::random_device{}()};
-  bool scanning_ = true;     // the store may have calls that are not known here
-  bool scan_again_ = false;  // an offer found no room
-  std::string scanned_;      // calls up to this id have been looked at
+  bool scanning_ = true;  // the store may have calls that are not known here
+  std::string scanned_;   // calls up to this id have been looked at
   SteadyClock::time_point next_scan_{};
   bool stop_ = false;
   ServiceThread<Letters> thread_;  // it uses all others
@@ -156,17 +142,20 @@ class Caller::Engine {
 void Caller::Engine::run() {
   while (!stop_) {
     wake_due();
+    load_noted();
     load();
     send_ready();
-    thread_.mailbox()->set_quiet(calls_.empty() && !scanning_);
+    thread_.mailbox()->set_quiet(calls_.empty() && !scanning_ && !calls_.wants_scan());
     read_letters();
   }
 }
 
-SteadyClock::time_point Caller::Engine::next_look() const {
+SteadyClock::time_point Caller::Engine::next_look() {
   const auto now = SteadyClock::now();
   auto until = now + max_sleep;
-  if (scanning_ && calls_.size() < settings_.max_calls / 2) until = std::max(now, next_scan_);
+  if (calls_.wanted() != nullptr || (calls_.has_room() && (scanning_ || calls_.wants_scan()))) {
+    until = std::max(now, next_scan_);
+  }
   if (!waiting_.empty()) {
     const auto left = std::clamp<milliseconds>(waiting_.begin()->first - clock_.now(),
                                                milliseconds(0), max_sleep);
@@ -185,12 +174,35 @@ void Caller::Engine::read_letters() {
   for (auto& offer : letters.offers) take(std::move(offer));
 }
 
+// Those that were offered, or found in the store, when there was no room for them.
+void Caller::Engine::load_noted() {
+  if (SteadyClock::now() < next_scan_) return;
+  for (std::size_t i = 0; i < noted_at_once; ++i) {
+    const auto* wanted = calls_.wanted();
+    if (wanted == nullptr) return;
+    const std::string id = *wanted;
+    auto call = store_.calls().find(id);
+    if (!call && call.error().code != Errc::internal) {
+      log::warn("unfinished calls can't be read", {{"error", call.error().message}});
+      next_scan_ = SteadyClock::now() + store_retry;
+      return;
+    }
+    calls_.unnote(id);
+    const bool is_call = call && *call && ((*call)->http || (*call)->search);
+    if (!is_call) continue;  // its session was reset
+    const auto upstream = upstream_of(**call);
+    const auto most = at_once(**call);
+    calls_.take_noted(std::move(**call), upstream, most);
+  }
+}
+
 // Reads the next page of unfinished calls while there is room.
 void Caller::Engine::load() {
-  if (!scanning_ || calls_.size() >= std::max<std::size_t>(1, settings_.max_calls / 2) ||
-      SteadyClock::now() < next_scan_) {
-    return;
+  if (!scanning_ && calls_.wants_scan()) {
+    calls_.scan_begins();
+    scanning_ = true;
   }
+  if (!scanning_ || !calls_.has_room() || SteadyClock::now() < next_scan_) return;
   auto page = store_.calls().unfinished(scanned_, calls_a_page);
   if (!page) {
     log::warn("unfinished calls can't be read", {{"error", page.error().message}});
@@ -198,43 +210,32 @@ void Caller::Engine::load() {
     return;
   }
   for (auto& call : *page) {
-    if (calls_.size() >= settings_.max_calls) return;  // goes on behind the last one taken
     scanned_ = call.id;
     take(std::move(call));
   }
   if (!page->empty()) return;
   scanned_.clear();
-  scanning_ = std::exchange(scan_again_, false);
+  scanning_ = false;
 }
 
 void Caller::Engine::take(model::PendingCall call) {
-  if ((!call.http && !call.search) || calls_.contains(call.id) || answered_.contains(call.id))
-    return;
-  if (calls_.size() >= settings_.max_calls) {
-    // A scan that goes on may have passed it.
-    (scanning_ ? scan_again_ : scanning_) = true;
-    return;
-  }
-  auto id = call.id;
-  auto& known = calls_[id];
-  known.pending = std::move(call);
-  known.upstream = &upstreams_[upstream_of(known.pending)];
-  ++known.upstream->calls;
-  make_ready(known);
+  if ((!call.http && !call.search) || calls_.knows(call.id) || answered_.contains(call.id)) return;
+  const auto upstream = upstream_of(call);
+  const auto most = at_once(call);
+  calls_.take(std::move(call), upstream, most);
 }
 
-void Caller::Engine::make_ready(Call& call) {
-  call.upstream->ready.push_back(call.pending.id);
-  with_ready_.insert(call.upstream);
+// Whom a call goes to, as far as calls to one of them hold each other up.
+std::string Caller::Engine::upstream_of(const model::PendingCall& call) const {
+  if (call.search) return knowledge_upstream;
+  if (!call.http->to_model) return authority_of(call.http->url);
+  const auto connection = store_.assets().connection_secrets(call.http->connection_id);
+  // Without one nothing is asked.
+  return connection ? authority_of_model(*connection) : " model " + call.http->connection_id;
 }
 
-void Caller::Engine::forget(const std::string& id) {
-  const auto call = calls_.find(id);
-  if (--call->second.upstream->calls == 0) {
-    with_ready_.erase(call->second.upstream);
-    upstreams_.erase(upstream_of(call->second.pending));
-  }
-  calls_.erase(call);
+std::size_t Caller::Engine::at_once(const model::PendingCall& call) const {
+  return call.search ? searches_at_once : settings_.max_per_upstream;
 }
 
 void Caller::Engine::wait(const std::string& id, milliseconds time) {
@@ -250,7 +251,7 @@ void Caller::Engine::wake_due() {
     if (call.result) {
       append(call);
     } else {
-      make_ready(call);
+      calls_.make_ready(call);
     }
   }
 }
@@ -258,14 +259,8 @@ void Caller::Engine::wake_due() {
 void Caller::Engine::send_ready() {
   // While the log takes no results, making more of them helps nobody.
   if (!unappended_.empty()) return;
-  for (auto place = with_ready_.begin(); place != with_ready_.end();) {
-    Upstream& upstream = **place;
-    while (!upstream.ready.empty() && upstream.in_flight < settings_.max_per_upstream) {
-      const std::string id = std::move(upstream.ready.front());
-      upstream.ready.pop_front();
-      send(calls_.at(id));
-    }
-    place = upstream.ready.empty() ? with_ready_.erase(place) : std::next(place);
+  while (Call* call = calls_.next()) {
+    if (!send(*call)) calls_.landed(*call);
   }
   http_.send(std::exchange(batch_, {}));
 }
@@ -283,28 +278,25 @@ model::Result<bool> Caller::Engine::quota_left(const std::string& project_id) co
 }
 
 // Goes to the other thread, which reads the store and nothing else of this.
-void Caller::Engine::search(Call& call) {
+bool Caller::Engine::search(const Call& call) {
   const std::string id = call.pending.id;
-  const bool posted =
-      searches_.post([&store = store_, mailbox = thread_.mailbox(), id,
-                      project = call.pending.session.project_id, query = *call.pending.search] {
+  const bool posted = searches_.post(
+      [&store = store_, mailbox = thread_.mailbox(), id, most = settings_.search_timeout,
+       project = call.pending.session.project_id, query = *call.pending.search] {
         const auto begun = SteadyClock::now();
-        auto hits = store.knowledge().search(project, query);
+        auto hits = store.knowledge().search(project, query, most);
         const auto took = SteadyClock::now() - begun;
         mailbox->put([&](Letters& letters) {
           letters.searches.push_back({id, std::move(hits), took});
         });
       });
-  if (posted) {
-    ++call.upstream->in_flight;
-  } else {
-    wait(id, store_retry);
-  }
+  if (!posted) wait(id, store_retry);
+  return posted;
 }
 
 void Caller::Engine::finish(const Searched& searched) {
   auto& call = calls_.at(searched.id);
-  --call.upstream->in_flight;
+  calls_.landed(call);
   metrics_.search_seconds.observe(searched.took.count());
   if (searched.hits) {
     return settle(call, search_result(searched.id, *searched.hits, settings_.max_response_bytes));
@@ -316,12 +308,22 @@ void Caller::Engine::finish(const Searched& searched) {
     case Errc::internal:
       return settle(
           call, failed_call(searched.id, "knowledge_damaged", "the knowledge store can't be read"));
+    case Errc::timed_out:
+      return settle(call, failed_call(searched.id, "timeout", "the search takes too long"));
     default:
-      return wait(searched.id, store_retry);
+      break;
   }
+  if (++call.attempts >= settings_.max_search_tries) {
+    log::warn("a search in knowledge is given up", {{"sessionId", call.pending.session.session_id},
+                                                    {"traceId", call.pending.trace_id},
+                                                    {"tries", call.attempts},
+                                                    {"error", searched.hits.error().message}});
+    return settle(call, failed_call(searched.id, "search_failed", "knowledge can't be searched"));
+  }
+  wait(searched.id, backoff(settings_.backoff, call.attempts, std::nullopt, random_()));
 }
 
-void Caller::Engine::send(Call& call) {
+bool Caller::Engine::send(Call& call) {
   if (call.pending.search) return search(call);
   const auto& http = *call.pending.http;
   const std::string& id = call.pending.id;
@@ -330,41 +332,45 @@ void Caller::Engine::send(Call& call) {
     auto found = store_.assets().connection_secrets(http.connection_id);
     if (!found && found.error().code != Errc::not_found && found.error().code != Errc::internal) {
       wait(id, store_retry);
-      return;
+      return false;
     }
     if (!found || found->project_id != call.pending.session.project_id) {
       settle(call, failed_call(id, "connection_deleted", "the Connection does not exist any more"));
-      return;
+      return false;
     }
     connection = std::move(*found);
   }
   if (http.to_model) {
     const auto left = quota_left(call.pending.session.project_id);
-    if (!left) return wait(id, store_retry);
+    if (!left) {
+      wait(id, store_retry);
+      return false;
+    }
     if (!*left) {
-      return settle(call, failed_call(id, "quota_exhausted",
-                                      "the plan's quota of language models' tokens is used up for "
-                                      "this month"));
+      settle(call, failed_call(id, "quota_exhausted",
+                               "the plan's quota of language models' tokens is used up for this "
+                               "month"));
+      return false;
     }
   }
   auto request =
       call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
   if (!request) {
     settle(call, failed_call(id, "connection_deleted", request.error().message));
-    return;
+    return false;
   }
-  ++call.upstream->in_flight;
   batch_.push_back({std::move(*request), [mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
                       mailbox->put([&](Letters& letters) {
                         letters.completions.push_back({id, std::move(outcome)});
                       });
                     }});
+  return true;
 }
 
 void Caller::Engine::finish(const Completion& completion) {
   auto& call = calls_.at(completion.id);
   const auto& outcome = completion.outcome;
-  --call.upstream->in_flight;
+  calls_.landed(call);
   if (outcome.error == HttpError::aborted) {
     wait(completion.id, store_retry);  // the client stopped before us: nothing is known
     return;
@@ -438,7 +444,7 @@ void Caller::Engine::appended(AppendEnd append) {
     return;
   }
   unappended_.erase(append.id);
-  forget(append.id);
+  calls_.forget(append.id);
   if (answered_.insert(append.id).second) answered_order_.push_back(append.id);
   if (answered_order_.size() > max_answered) {
     answered_.erase(answered_order_.front());

@@ -22,9 +22,14 @@ class Metrics;
 
 struct CallerSettings {
   std::size_t max_response_bytes = 256 * 1024;
-  std::size_t max_calls = 4096;       // in memory at once; others wait in the store
+  // In memory at once, and the bytes of their requests; others wait in the store.
+  std::size_t max_calls = 16'384;
+  std::size_t max_bytes = std::size_t{64} << 20;
   std::size_t max_per_upstream = 16;  // attempts at once to one host and port
+  std::size_t max_per_project = 24;   // attempts at once of one project
   int max_retries = 10;               // whatever a call asks for
+  std::chrono::milliseconds search_timeout{5'000};
+  int max_search_tries = 10;  // of a search that the store refuses
   // What language models may count for an organisation in a calendar month (UTC); 0: no limit.
   std::uint64_t model_tokens_per_month = 0;
   BackoffSettings backoff{.first = std::chrono::milliseconds(250),
@@ -51,12 +56,15 @@ struct CallerSettings {
 // "status". Other codes: "timeout", "refused" (also for a request that can't be sent as it is),
 // "egress_refused", "too_large" (also for the log), "connection_deleted" (the Connection is gone,
 // is of a type that has no place in a request, or can't be read: at once, without a request),
-// "knowledge_deleted" (likewise the knowledge store), "quota_exhausted" (of the tokens of language
-// models: likewise).
+// "knowledge_deleted" (likewise the knowledge store), "knowledge_damaged" and "search_failed" (it
+// can't be searched), "quota_exhausted" (of the tokens of language models: likewise).
+//
+// Calls are made in turn, as CallQueue says: neither an upstream nor a project holds up another. An
+// upstream is a host and port; of a language model's that of its Connection.
 //
 // `offer`, `wake` and `idle` are thread-safe and never block; they do nothing once stopped. One
 // thread of its own does all the work, but for searches, which have another one: what is asked of
-// much knowledge must not hold up requests.
+// much knowledge must not hold up requests. Each of them is ended after a while.
 class Caller final : public Service {
  public:
   // `http` is this Caller's own client, started before and stopped after it. All must outlive it.

@@ -174,6 +174,8 @@ CallerSettings caller_settings(const config::Settings& all, model::Heartbeats& h
   caller.max_response_bytes = settings.max_response_bytes;
   // One slow upstream leaves half of the connections to the others.
   caller.max_per_upstream = std::max<std::size_t>(1, settings.connections / 2);
+  // And one project with several of them a quarter.
+  caller.max_per_project = std::max<std::size_t>(1, std::size_t{settings.connections} * 3 / 4);
   return caller;
 }
 

@@ -190,20 +190,23 @@ void BundleReader::read_connection(const View& view) {
     }
     for (const auto& member : values->value().members()) {
       const View at = values->member(member);
-      if (!member.value.is_scalar() || member.value.is_null()) {
-        at.problem("expected a text, a number, or true or false");
+      // Only texts are sent; and whatever else a secret were, it would be written into exports.
+      if (!member.value.is_text()) {
+        at.problem("expected a text, not " + std::string(member.value.kind_name()) +
+                   "; write a number in quotes");
         continue;
       }
-      connection.source[member.name] = member.value.scalar();
-      connection.fields[member.name] = member.value.is_text()
-                                           ? nlohmann::json(expand(at, member.value.text()))
-                                           : member.value.scalar();
+      connection.source[member.name] = member.value.text();
+      connection.fields[member.name] = expand(at, member.value.text());
     }
   }
   check_connection(fields, connection);
-  // A secret that stands in the file itself is kept sealed only.
+  // A secret that stands in the file itself is in no source.
   for (auto& [name, value] : connection.source.items()) {
-    if (value.is_string() && !has_variable(value.get_ref<const std::string&>())) value = nullptr;
+    if (model::is_secret_field(connection.type, name) &&
+        !has_variable(value.get_ref<const std::string&>())) {
+      value = nullptr;
+    }
   }
   bundle_.connections.push_back(std::move(connection));
 }
@@ -215,10 +218,11 @@ void BundleReader::check_connection(const Fields& fields,
   if (at && !at->value().is_object()) return;
   for (const auto required : required_fields(connection.type)) {
     const std::string name(required);
-    if (!connection.source.contains(name)) {
+    if (!at || at->value().find(required) == nullptr) {
       place.problem("a Connection of type " + connection.type + " needs the field '" + name + "'");
-    } else if (!connection.source[name].is_string() ||
-               connection.source[name].get_ref<const std::string&>().empty()) {
+    } else if (!connection.source.contains(name)) {
+      continue;  // it is no text, which has been told
+    } else if (connection.source[name].get_ref<const std::string&>().empty()) {
       place.problem("the field '" + name + "' must be a text, and not an empty one");
     } else if (name == "baseUrl" && is_plain(connection.source[name]) &&
                !is_http_url(connection.source[name].get_ref<const std::string&>())) {

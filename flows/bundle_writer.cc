@@ -21,13 +21,15 @@ ordered_json in_order(const json& value);
 
 // First the keys that are there among `first`, then the others by name.
 ordered_json with_first(const json& object, const std::vector<std::string_view>& first) {
-  ordered_json ordered = ordered_json::object();
+  // Appended, since finding a name looks at all that are there.
+  ordered_json::object_t ordered;
   for (const auto name : first) {
     const auto found = object.find(std::string(name));
-    if (found != object.end()) ordered[std::string(name)] = in_order(*found);
+    if (found != object.end()) ordered.emplace_back(std::string(name), in_order(*found));
   }
   for (const auto& [name, member] : object.items()) {
-    if (!ordered.contains(name)) ordered[name] = in_order(member);
+    if (std::find(first.begin(), first.end(), name) != first.end()) continue;
+    ordered.emplace_back(name, in_order(member));
   }
   return ordered;
 }

@@ -46,4 +46,10 @@ std::vector<Standing> standings(const json& flow_state,
   return waiting == flow_state.end() ? std::vector<Standing>() : read_frames(*waiting, 0);
 }
 
+std::vector<Standing> standings_behind(const json& flow_state) {
+  if (!flow_state.is_object()) return {};
+  const auto behind = flow_state.find("behind");
+  return behind == flow_state.end() ? std::vector<Standing>() : read_frames(*behind, 0);
+}
+
 }  // namespace conversed::flows

@@ -70,6 +70,9 @@ Result<Step> TurnRunner::enter_waiting_node() {
   }
   if (turn_.frame_.at == end_of_flow) return Jump{turn_.flow().start()};
   if (const auto state = waiting.find("state"); state != waiting.end()) turn_.node_state_ = *state;
+  if (const auto tool = waiting.find("tool"); tool != waiting.end()) {
+    turn_.input_object_["tool"] = *tool;
+  }
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return turn_.here().node->on_input(turn_);
 }

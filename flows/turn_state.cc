@@ -307,6 +307,10 @@ void TurnRunner::save_flow_state() {
     json& waiting = state["waiting"];
     waiting = frames(false);
     if (!turn_.node_state_.is_null()) waiting["state"] = std::move(turn_.node_state_);
+    // The tool of an agent that waits for the user: its Nodes behind the question read what it was
+    // asked to do.
+    const auto tool = turn_.input_object_.find("tool");
+    if (tool != turn_.input_object_.end()) waiting["tool"] = std::move(*tool);
   }
   session().flow_state = std::move(state);
 }

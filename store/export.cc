@@ -84,12 +84,12 @@ class Export {
 
   void add_connections() {
     connection_.rows<std::string, std::string, std::string, std::string, std::string>(
-        [&](const std::string& id, std::string name, std::string type, const std::string& fields,
-            const std::string& source) {
+        [&](const std::string& id, std::string name, const std::string& type,
+            const std::string& fields, const std::string& source) {
           bundle_.connections.push_back({.name = std::move(name),
-                                         .type = std::move(type),
+                                         .type = type,
                                          .fields = nullptr,
-                                         .source = connection_source(id, fields, source)});
+                                         .source = connection_source(id, type, fields, source)});
         },
         "SELECT id, name, type, fields, source FROM connections WHERE project_id = :p"
         " ORDER BY name",
@@ -100,14 +100,18 @@ class Export {
     return stored_or_throw(sealer_.open_sealed(place, sealed));
   }
 
-  // Connections from before sources were sealed have none: only the names of their fields are
-  // known.
-  nlohmann::json connection_source(const std::string& id, const std::string& fields,
-                                   const std::string& source) const {
+  // Connections from before sources were sealed have none: of their fields those are known that
+  // are no secrets. Whether a `${` in one of these was a variable is not.
+  nlohmann::json connection_source(const std::string& id, const std::string& type,
+                                   const std::string& fields, const std::string& source) const {
     if (!source.empty()) return stored_json(opened("connections/source/" + id, source));
-    auto names = stored_json(opened("connections/fields/" + id, fields));
-    for (auto& value : names) value = nullptr;
-    return names;
+    auto known = stored_json(opened("connections/fields/" + id, fields));
+    for (auto& [name, value] : known.items()) {
+      const bool is_known = value.is_string() && !model::is_secret_field(type, name) &&
+                            value.get_ref<const std::string&>().find("${") == std::string::npos;
+      if (!is_known) value = nullptr;
+    }
+    return known;
   }
 
   void add_lexicons() {

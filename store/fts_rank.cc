@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <vector>
@@ -23,9 +24,16 @@ struct Weights {
   double average_length = 1;
 };
 
-int count_row(const Fts5ExtensionApi*, Fts5Context*, void* count) {
-  *static_cast<double*>(count) += 1;
-  return SQLITE_OK;
+struct Count {
+  const GoOn* const* asked;
+  std::int64_t rows = 0;
+};
+
+int count_row(const Fts5ExtensionApi*, Fts5Context*, void* counted) {
+  constexpr std::int64_t rows_a_question = 256;
+  auto& count = *static_cast<Count*>(counted);
+  const bool asks = ++count.rows % rows_a_question == 0;
+  return asks && !goes_on(*count.asked) ? SQLITE_INTERRUPT : SQLITE_OK;
 }
 
 int weigh(const Fts5ExtensionApi* api, Fts5Context* query, double rows, double terms,
@@ -33,11 +41,12 @@ int weigh(const Fts5ExtensionApi* api, Fts5Context* query, double rows, double t
   weights.average_length = rows > 0 && terms > 0 ? terms / rows : 1;
   const int phrases = api->xPhraseCount(query);
   for (int i = 0; i < phrases; ++i) {
-    double with = 0;
-    if (const int code = api->xQueryPhrase(query, i, &with, count_row); code != SQLITE_OK) {
+    Count count{.asked = static_cast<const GoOn* const*>(api->xUserData(query))};
+    if (!goes_on(*count.asked)) return SQLITE_INTERRUPT;
+    if (const int code = api->xQueryPhrase(query, i, &count, count_row); code != SQLITE_OK) {
       return code;
     }
-    weights.of_phrase.push_back(rank_weight(rows, with));
+    weights.of_phrase.push_back(rank_weight(rows, static_cast<double>(count.rows)));
     weights.most += weights.of_phrase.back() * (saturation + 1);
   }
   return SQLITE_OK;
@@ -109,7 +118,7 @@ void knowledge_rank(const Fts5ExtensionApi* api, Fts5Context* query, sqlite3_con
 
 }  // namespace
 
-int add_knowledge_rank(void* sqlite3) {
+int add_knowledge_rank(void* sqlite3, const GoOn* const& go_on) {
   auto* handle = static_cast<::sqlite3*>(sqlite3);
   fts5_api* fts = nullptr;
   sqlite3_stmt* statement = nullptr;
@@ -120,7 +129,9 @@ int add_knowledge_rank(void* sqlite3) {
   code = sqlite3_finalize(statement);
   if (code != SQLITE_OK) return code;
   if (fts == nullptr) return SQLITE_ERROR;
-  return fts->xCreateFunction(fts, "knowledge_rank", nullptr, knowledge_rank, nullptr);
+  // SQLite hands out what it was given, and changes nothing.
+  return fts->xCreateFunction(fts, "knowledge_rank", const_cast<GoOn**>(&go_on), knowledge_rank,
+                              nullptr);
 }
 
 }  // namespace conversed::store

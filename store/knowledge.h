@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,9 +36,10 @@ class KnowledgeSearch {
 
   // The best `query.limit` chunks, the best one first; of those that are equally good the one that
   // the store lists first. Chunks that were committed before are found. `not_found`: the project
-  // has no store of that name; `unavailable`.
+  // has no store of that name; `timed_out`: it takes longer than `most`; `unavailable`.
   [[nodiscard]] virtual model::Result<std::vector<KnowledgeHit>> search(
-      const std::string& project_id, const model::KnowledgeQuery& query) const = 0;
+      const std::string& project_id, const model::KnowledgeQuery& query,
+      std::chrono::milliseconds most) const = 0;
 };
 
 // By SQLite's FTS5, or PostgreSQL's tsvector. `database` must outlive it.

@@ -1,5 +1,6 @@
 // Search in knowledge by PostgreSQL's tsvector. Of text search it uses the index alone: words are
-// parted and folded here, and the rank is that of SQLite. Migration 008 says how all is kept in step.
+// parted and folded here, and the rank is that of SQLite. Migration 008 says how all is kept in
+// step.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -77,9 +78,10 @@ class PostgresKnowledgeSearch final : public KnowledgeSearch {
   explicit PostgresKnowledgeSearch(Database& database) : database_(database) {}
 
   Result<std::vector<KnowledgeHit>> search(const std::string& project_id,
-                                           const model::KnowledgeQuery& query) const override {
+                                           const model::KnowledgeQuery& query,
+                                           std::chrono::milliseconds most) const override {
     using Hits = std::vector<KnowledgeHit>;
-    return read(database_, [&](Connection& connection) -> Result<Hits> {
+    return read_within(database_, most, [&](Connection& connection) -> Result<Hits> {
       const auto store = connection.row<std::string, std::optional<std::int64_t>,
                                         std::optional<std::int64_t>, std::optional<std::int64_t>>(
           "SELECT s.id, v.n, v.chunk_count, v.term_count FROM knowledge_stores s"

@@ -37,9 +37,10 @@ class SqliteKnowledgeSearch final : public KnowledgeSearch {
   explicit SqliteKnowledgeSearch(Database& database) : database_(database) {}
 
   Result<std::vector<KnowledgeHit>> search(const std::string& project_id,
-                                           const model::KnowledgeQuery& query) const override {
+                                           const model::KnowledgeQuery& query,
+                                           std::chrono::milliseconds most) const override {
     using Hits = std::vector<KnowledgeHit>;
-    return read(database_, [&](Connection& connection) -> Result<Hits> {
+    return read_within(database_, most, [&](Connection& connection) -> Result<Hits> {
       const auto store = connection.value<std::string>(
           "SELECT id FROM knowledge_stores WHERE project_id = :p AND name = :n", project_id,
           query.store);
@@ -69,13 +70,19 @@ class SqliteKnowledgeSearch final : public KnowledgeSearch {
           hits.push_back(
               {std::move(id), std::move(source), std::move(chunk), std::move(data), score});
         },
-        "SELECT k.id, c.name, k.text, k.data, knowledge_rank(knowledge_index, :n, :t) AS score"
+        // Texts are read of the best ones only: the inner query sorts no more than numbers and ids.
+        "SELECT k.id, c.name, k.text, k.data, best.score FROM"
+        " (SELECT k.id AS chunk, c.n AS source_n, k.n AS chunk_n,"
+        " knowledge_rank(knowledge_index, :n, :t) AS score"
         " FROM knowledge_index JOIN knowledge_terms w ON w.n = knowledge_index.rowid"
         " JOIN knowledge_chunks k ON k.id = w.chunk_id"
         " JOIN knowledge_sources c ON c.id = k.source_id"
         " WHERE knowledge_index MATCH :q AND k.disabled = 0"
         " AND (:a = 1 OR c.name IN (SELECT value FROM json_each(:s)))"
-        " ORDER BY score DESC, c.n, k.n LIMIT :l",
+        " ORDER BY score DESC, c.n, k.n LIMIT :l) AS best"
+        " JOIN knowledge_chunks k ON k.id = best.chunk"
+        " JOIN knowledge_sources c ON c.id = k.source_id"
+        " ORDER BY best.score DESC, best.source_n, best.chunk_n",
         chunks, terms, match, query.sources.empty(),
         nlohmann::json(query.sources).dump(-1, ' ', false, replace),
         static_cast<std::int64_t>(query.limit));

@@ -50,7 +50,22 @@ template <typename F>
   return with_errors(*lease, std::forward<F>(work));
 }
 
-// The same, and all that `work` reads is of one moment.
+// The same, and `timed_out` where it takes longer than `most`.
+template <typename F>
+[[nodiscard]] auto read_within(Database& database, std::chrono::milliseconds most, F&& work) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  auto done = read(database, [&](Connection& connection) {
+    const Connection::TimeLimit limit(connection, until);
+    return std::forward<F>(work)(connection);
+  });
+  if (!done && done.error().code == model::Errc::unavailable &&
+      std::chrono::steady_clock::now() >= until) {
+    done = model::fail(model::Errc::timed_out, "the store takes too long");
+  }
+  return done;
+}
+
+// As `read`, and all that `work` reads is of one moment.
 template <typename F>
 [[nodiscard]] auto read_snapshot(Database& database, F&& work) {
   class Snapshot {

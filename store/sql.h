@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -280,6 +281,19 @@ class Connection {
 
    private:
     Connection& connection_;
+  };
+
+  // While it lives, statements that go on past `until` are ended, as failures of the database. One
+  // at a time, and not beside an Asking.
+  class TimeLimit {
+   public:
+    TimeLimit(Connection& connection, std::chrono::steady_clock::time_point until)
+        : go_on_([until] { return std::chrono::steady_clock::now() < until; }),
+          asking_(connection, go_on_) {}
+
+   private:
+    const std::function<bool()> go_on_;
+    const Asking asking_;
   };
 
   // Waits until no other transaction of a writer is open.

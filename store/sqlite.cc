@@ -73,12 +73,12 @@ void folded_contains(sqlite_api::sqlite3_context* context, int,
   }
 }
 
-void add_functions(sqlite_api::sqlite3* handle) {
+void add_functions(sqlite_api::sqlite3* handle, const GoOn* const& go_on) {
   const int result = sqlite_api::sqlite3_create_function_v2(
       handle, "folded_contains", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, folded_contains,
       nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw sqlite_error(result);
-  const int ranked = add_knowledge_rank(handle);
+  const int ranked = add_knowledge_rank(handle, go_on);
   if (ranked != SQLITE_OK) throw sqlite_error(ranked);
 }
 
@@ -167,7 +167,7 @@ class SqliteDriver final : public Driver {
   SqliteDriver(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout) {
     guarded([&] { session_.open(soci::sqlite3, "dbname=\"" + file.string() + "\""); });
     sqlite_api::sqlite3_busy_timeout(handle(), static_cast<int>(busy_timeout.count()));
-    add_functions(handle());
+    add_functions(handle(), go_on_);
   }
 
   [[nodiscard]] sqlite_api::sqlite3* handle() { return handle_of(session_); }
@@ -184,7 +184,8 @@ class SqliteDriver final : public Driver {
   }
 
   void ask_meanwhile(const std::function<bool()>* go_on) noexcept override {
-    constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
+    constexpr int steps_between_questions = 10'000;  // of SQLite's virtual machine
+    go_on_ = go_on;
     const auto ask = [](void* asked) {
       return (*static_cast<const std::function<bool()>*>(asked))() ? 0 : 1;
     };
@@ -207,6 +208,7 @@ class SqliteDriver final : public Driver {
   [[nodiscard]] std::uint64_t round_trips() const override { return 0; }
 
  private:
+  const GoOn* go_on_ = nullptr;  // functions that SQLite calls know it
   soci::session session_;
 };
 

@@ -1,10 +1,12 @@
 // /management/connections: which there are, and who would miss one: the Nodes that use it, and the
 // sessions that may come to these.
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "api/assets_cache.h"
 #include "api/openapi/lists.h"
@@ -27,8 +29,10 @@ using model::Result;
 using nlohmann::json;
 using FlowPtr = std::shared_ptr<const flows::Flow>;
 
-// Of sessions that one request looks at. Beyond it the count is a lower bound, and says so.
+// Of sessions that one request looks at, and how long: the threads are few. Beyond either the count
+// is a lower bound, and says so.
 constexpr std::size_t max_examined = 200'000;
+constexpr std::chrono::milliseconds max_time{1'000};
 constexpr std::size_t examined_at_once = 500;
 
 void list(Call call, Services& services, Reply reply) {
@@ -94,35 +98,40 @@ class Search {
     return list;
   }
 
-  // A page of them, and how many there are in all.
+  // A page of them; the first one says how many there are in all.
   Result<json> sessions(const PageQuery& page) {
+    const auto until = std::chrono::steady_clock::now() + max_time;
+    const bool counts = page.after == 0;
     json items = json::array();
     json next = nullptr;
     std::size_t count = 0;
     std::size_t examined = 0;
-    std::int64_t row = 0;
+    std::int64_t row = page.after;
     bool has_more = true;
-    while (has_more && examined < max_examined) {
+    while (has_more && (counts || next.is_null())) {
+      const bool is_over = examined > 0 && std::chrono::steady_clock::now() >= until;
+      if (is_over || examined >= max_examined) break;
       auto places = services_.store.sessions().places(project_.id, row, examined_at_once);
       if (!places) return model::fail(store_error(places.error()));
       has_more = places->size() == examined_at_once;
       for (const auto& place : *places) {
         ++examined;
-        row = place.row;
         auto meets = meeting(place);
         if (!meets) return model::fail(meets.error());
-        if (*meets == Meets::never) continue;
-        ++count;
-        if (page.after != 0 && place.row >= page.after) continue;
-        if (items.size() < page.limit) {
-          items.push_back(item(place, *meets));
-          last_row_ = place.row;
-        } else if (next.is_null()) {
-          next = last_row_;
+        if (*meets != Meets::never) {
+          ++count;
+          if (items.size() < page.limit) {
+            items.push_back(item(place, *meets));
+          } else if (next.is_null()) {
+            next = row;  // of the last one that was in this page, or that meets it never
+          }
         }
+        row = place.row;
       }
     }
-    return json{{"count", count},
+    // Where the time was up before the page was full, the next one goes on.
+    if (has_more && next.is_null()) next = row;
+    return json{{"count", counts ? json(count) : json()},
                 {"isComplete", !has_more},
                 {"items", std::move(items)},
                 {"next", std::move(next)}};
@@ -159,13 +168,20 @@ class Search {
     if (!leads) return model::fail(leads.error());
     if (*leads) return Meets::ahead;
     for (const auto& [name, known] : known_) {
-      if (known.info.id == (*endpoint)->flow_id && ways_->from_start(name)) return Meets::later;
+      const bool may_begin =
+          known.info.id == (*endpoint)->flow_id || known.info.id == (*endpoint)->follow_up_flow_id;
+      if (may_begin && ways_->from_start(name)) return Meets::later;
     }
     return Meets::never;
   }
 
   Result<bool> leads_from_place(const store::Sessions::Place& place) {
-    const auto standings = flows::standings(place.flow_state, place.execution);
+    auto leads = leads_from(flows::standings(place.flow_state, place.execution));
+    if (!leads || *leads) return leads;
+    return leads_from(flows::standings_behind(place.flow_state));
+  }
+
+  Result<bool> leads_from(const std::vector<flows::Standing>& standings) {
     for (std::size_t i = 0; i < standings.size(); ++i) {
       const auto known = known_.find(standings[i].flow);
       if (known == known_.end()) continue;
@@ -192,7 +208,6 @@ class Search {
   const store::ConnectionInfo connection_;
   std::map<std::string, Known> known_;  // Flows by name
   std::unique_ptr<flows::tools::WaysToConnection> ways_;
-  std::int64_t last_row_ = 0;  // of the page
 };
 
 Result<json> usages_body(const Call& call, Services& services) {
@@ -260,7 +275,7 @@ openapi::Description describe_usages() {
                            one_of({"ahead", "later"}))},
        {"lastActivityAt", unix_time()}});
   const auto sessions = object(
-      {{"count", described("In all.", integer(0))},
+      {{"count", described("In all; null on further pages.", nullable(integer(0)))},
        {"isComplete",
         described("False: there may be more, only the newest sessions were looked at.", boolean())},
        {"items", described("A page of them; null without the role `conversationAdmin`.",

@@ -54,7 +54,18 @@ void list(Call call, Services& services, Reply reply) {
     return send_error(reply, list_organisations_operation, store_error(organisations.error()));
   }
   json items = json::array();
-  for (const auto& each : *organisations) items.push_back({{"_id", each.id}, {"name", each.name}});
+  const std::string month = store::month_of(services.clock.now());
+  for (const auto& each : *organisations) {
+    json used{{"month", month}};
+    for (const char* counter : {store::injects_counter, store::model_tokens_counter}) {
+      auto amount = services.store.usage().used(each.id, counter, month);
+      if (!amount) {
+        return send_error(reply, list_organisations_operation, store_error(amount.error()));
+      }
+      used[counter] = *amount;
+    }
+    items.push_back({{"_id", each.id}, {"name", each.name}, {"used", std::move(used)}});
+  }
   send_json(reply, status::ok, {{"items", std::move(items)}});
 }
 
@@ -79,10 +90,16 @@ openapi::Description describe_create() {
 
 openapi::Description describe_list() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "List the organisations",
-          .answers = {{.description = "The organisations.",
-                       .content = json_content(items_of(organisation_schema()))}}};
+  const auto used =
+      object({{"month", described("Of the calendar, in UTC: `2026-07`.", text(1))},
+              {"injects", integer(0)},
+              {"modelTokens", described("As language models count them.", integer(0))}});
+  const auto item =
+      named("OrganisationInUse", object({{"_id", id()}, {"name", text(1)}, {"used", used}}));
+  return {
+      .tag = "Management",
+      .summary = "List the organisations, and what each has used of its plan this month",
+      .answers = {{.description = "The organisations.", .content = json_content(items_of(item))}}};
 }
 
 }  // namespace

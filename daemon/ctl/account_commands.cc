@@ -138,6 +138,19 @@ int add_organisation(Client& client, const Arguments& args) {
   return print(client, *made, "Added " + args.name + " (" + made->value("_id", "") + ")");
 }
 
+int list_organisations(Client& client) {
+  auto organisations = client.manage("GET", "/management/organisations");
+  if (!organisations) return failed(organisations.error());
+  if (client.options().json) return print(client, *organisations, "");
+  for (const auto& each : organisations->at("items")) {
+    const auto& used = each.at("used");
+    std::cout << each.value("_id", "") << "  " << each.value("name", "") << "  in "
+              << used.value("month", "") << ": " << used.at("injects") << " injects, "
+              << used.at("modelTokens") << " tokens of language models\n";
+  }
+  return 0;
+}
+
 void add_password_flag(CLI::App& command, const ArgumentsPtr& args) {
   command.add_flag("--password-stdin", args->password_stdin,
                    "Read the password from standard input");
@@ -200,6 +213,8 @@ void add_organisation_commands(CLI::App& app, Action& action) {
   add->callback([args, &action] {
     action = [args](Client& client) { return add_organisation(client, *args); };
   });
+  organisation->add_subcommand("list", "List the organisations, and what each has used this month")
+      ->callback([&action] { action = list_organisations; });
 }
 
 }  // namespace

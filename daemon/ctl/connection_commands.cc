@@ -44,8 +44,10 @@ void print(const json& usages) {
     }
   }
   const auto& sessions = usages.at("sessions");
-  std::cout << (sessions.value("isComplete", true) ? "" : "at least ") << sessions.at("count")
-            << " sessions may come to these Nodes\n";
+  if (!sessions.at("count").is_null()) {  // only the first page has it
+    std::cout << (sessions.value("isComplete", true) ? "" : "at least ") << sessions.at("count")
+              << " sessions may come to these Nodes\n";
+  }
   if (sessions.at("items").is_null()) {
     std::cout << "  (the role conversationAdmin is needed to see which)\n";
     return;

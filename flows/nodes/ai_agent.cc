@@ -17,12 +17,14 @@ using model::Errc;
 using nlohmann::json;
 
 constexpr const char* knowledge_tool = "searchKnowledge";
+constexpr const char* input_tool = "tool";  // the member of `input`
 constexpr int default_max_tokens = 1000;
 constexpr int default_memory = 20;
 constexpr int default_turns = 8;
 constexpr int default_budget = 50'000;
 constexpr std::size_t max_argument_depth = 16;
 constexpr std::size_t max_tools = 64;
+constexpr std::size_t max_stores = 16;
 
 struct Tool {
   std::string name;
@@ -33,7 +35,8 @@ struct Tool {
   std::optional<expression::JsonTemplate> result;
 };
 
-struct KnowledgeTool {
+// One of the stores that the agent may search.
+struct AgentKnowledge {
   NodeConfig::Knowledge knowledge;
   std::string description;
   int limit = 5;
@@ -45,7 +48,7 @@ struct Agent {
   std::vector<Tool> tools;
   NodeIndex tools_begin = end_of_flow;  // the Nodes of all tools are in [begin, end)
   NodeIndex tools_end = end_of_flow;
-  std::optional<KnowledgeTool> knowledge;
+  std::vector<AgentKnowledge> knowledge;
   std::size_t memory = 0;   // messages of exchanges that are over
   std::int64_t turns = 0;   // how often the model is asked in one exchange
   std::int64_t budget = 0;  // of tokens, likewise
@@ -59,11 +62,37 @@ json tool_for_model(const std::string& name, const std::string& description, jso
            {{"name", name}, {"description", description}, {"parameters", std::move(parameters)}}}};
 }
 
-json knowledge_parameters() {
-  return {{"type", "object"},
-          {"properties",
-           {{"query", {{"type", "string"}, {"description", "What to look for, in some words."}}}}},
-          {"required", {"query"}}};
+// Of several stores the model names the one that it means.
+json knowledge_parameters(const std::vector<AgentKnowledge>& stores) {
+  json parameters = {
+      {"type", "object"},
+      {"properties",
+       {{"query", {{"type", "string"}, {"description", "What to look for, in some words."}}}}},
+      {"required", {"query"}}};
+  if (stores.size() < 2) return parameters;
+  json& store = parameters["properties"]["store"];
+  store = {{"type", "string"}, {"enum", json::array()}};
+  for (const auto& each : stores) store["enum"].push_back(each.knowledge.store);
+  parameters["required"].push_back("store");
+  return parameters;
+}
+
+std::string knowledge_description(const std::vector<AgentKnowledge>& stores) {
+  if (stores.size() == 1) return stores.front().description;
+  std::string description = "Searches one of these:";
+  for (const auto& each : stores) {
+    description += "\n" + each.knowledge.store + ": " + each.description;
+  }
+  return description;
+}
+
+// The store that fitting arguments name.
+const AgentKnowledge& store_of(const std::vector<AgentKnowledge>& stores, const json& arguments) {
+  const auto name = arguments.find("store");
+  if (stores.size() < 2 || name == arguments.end()) return stores.front();
+  const auto found =
+      std::ranges::find_if(stores, [&](const auto& each) { return each.knowledge.store == *name; });
+  return found == stores.end() ? stores.front() : *found;
 }
 
 std::string text_of(const json& value) {
@@ -73,19 +102,22 @@ std::string text_of(const json& value) {
 
 class AiAgentNode final : public Node {
  public:
-  explicit AiAgentNode(Agent agent) : agent_(std::move(agent)) {}
+  explicit AiAgentNode(Agent agent)
+      : agent_(std::move(agent)), knowledge_parameters_(knowledge_parameters(agent_.knowledge)) {}
 
   Result<Step> run(Turn& turn) const override {
     auto memory = recall(turn);
     if (!memory) return model::fail(memory.error());
     if (comes_back(turn) && !memory->open().empty()) {
       memory->answer_first(result_of_tool(turn, memory->open().front().name));
+      turn.input_object().erase(input_tool);
       return go_on(turn, std::move(*memory));
     }
     std::string prompt = agent_.prompt ? agent_.prompt->render(turn.scope()) : turn.input_text();
     if (prompt.empty()) {
       return agent_.chat.on_error.failed(turn, "no_prompt", "there is nothing to ask the model");
     }
+    turn.input_object().erase(input_tool);  // of one that never came back
     memory->begin(std::string(text::cut(prompt, max_answer_bytes)), agent_.memory);
     return ask(turn, std::move(*memory));
   }
@@ -94,13 +126,15 @@ class AiAgentNode final : public Node {
     auto memory = recall(turn);
     if (!memory) return model::fail(memory.error());
     if (!memory->open().empty()) {  // what was asked was knowledge
-      memory->answer_first(result.error_code.empty() ? hits_of(result.body).dump()
-                                                     : "The search failed.");
+      memory->answer_first(result.error_code.empty()
+                               ? hits_text(hits_of(result.body), max_answer_bytes)
+                               : "The search failed.");
       return go_on(turn, std::move(*memory));
     }
     memory->tokens += result.model_tokens;
     if (!result.error_code.empty()) {
-      return fail(turn, std::move(*memory), result.error_code, result.error_message, result.status);
+      if (auto over = give_up(turn, std::move(*memory)); !over) return model::fail(over.error());
+      return agent_.chat.on_error.failed(turn, result, agent_.chat.connection);
     }
     auto answer = read_answer(result.body);
     if (!answer) {
@@ -143,10 +177,13 @@ class AiAgentNode final : public Node {
   }
 
   // The exchange has come to nothing.
+  static Result<void> give_up(Turn& turn, AgentMemory memory) {
+    memory.give_up();
+    return keep(turn, memory);
+  }
   Result<Step> fail(Turn& turn, AgentMemory memory, std::string_view code,
                     const std::string& message, int status = 0) const {
-    memory.give_up();
-    if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
+    if (auto over = give_up(turn, std::move(memory)); !over) return model::fail(over.error());
     return agent_.chat.on_error.failed(turn, code, message, status);
   }
 
@@ -165,7 +202,7 @@ class AiAgentNode final : public Node {
   Result<Step> go_on(Turn& turn, AgentMemory memory) const {
     while (!memory.open().empty()) {
       const ToolCall call = memory.open().front();
-      const bool searches = agent_.knowledge && call.name == knowledge_tool;
+      const bool searches = !agent_.knowledge.empty() && call.name == knowledge_tool;
       const Tool* tool = find_tool(call.name);
       if (tool == nullptr && !searches) {
         memory.answer_first("There is no such tool.");
@@ -177,15 +214,15 @@ class AiAgentNode final : public Node {
         memory.answer_first("The arguments are no JSON.");
         continue;
       }
-      if (auto wrong = misfit(*arguments, searches ? knowledge_parameters() : tool->parameters)) {
+      if (auto wrong = misfit(*arguments, searches ? knowledge_parameters_ : tool->parameters)) {
         memory.answer_first("The arguments do not fit: " + *wrong);
         continue;
       }
       if (searches) {
         if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
-        return AskKnowledge{knowledge_query(agent_.knowledge->knowledge,
-                                            (*arguments)["query"].get_ref<const std::string&>(),
-                                            agent_.knowledge->limit)};
+        const auto& store = store_of(agent_.knowledge, *arguments);
+        return AskKnowledge{knowledge_query(
+            store.knowledge, (*arguments)["query"].get_ref<const std::string&>(), store.limit)};
       }
       if (auto started = start(turn, *tool, std::move(*arguments)); !started) {
         return model::fail(started.error());
@@ -195,12 +232,13 @@ class AiAgentNode final : public Node {
         return Jump{*tool->first};
       }
       memory.answer_first(result_of_tool(turn, tool->name));
+      turn.input_object().erase(input_tool);
     }
     return ask(turn, std::move(memory));
   }
 
   static Result<void> start(Turn& turn, const Tool& tool, json arguments) {
-    turn.input_object()["tool"] = {{"name", tool.name}, {"arguments", arguments}};
+    turn.input_object()[input_tool] = {{"name", tool.name}, {"arguments", arguments}};
     return tool.store_in ? turn.assign(*tool.store_in, std::move(arguments)) : Result<void>();
   }
 
@@ -228,8 +266,7 @@ class AiAgentNode final : public Node {
     if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
     auto step = agent_.chat.ask(turn, std::move(body));
     if (step && !std::holds_alternative<CallUpstream>(*step)) {
-      memory.give_up();
-      if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
+      if (auto over = give_up(turn, std::move(memory)); !over) return model::fail(over.error());
     }
     return step;
   }
@@ -239,14 +276,15 @@ class AiAgentNode final : public Node {
     for (const auto& tool : agent_.tools) {
       tools.push_back(tool_for_model(tool.name, tool.description, tool.parameters));
     }
-    if (agent_.knowledge) {
-      tools.push_back(
-          tool_for_model(knowledge_tool, agent_.knowledge->description, knowledge_parameters()));
+    if (!agent_.knowledge.empty()) {
+      tools.push_back(tool_for_model(knowledge_tool, knowledge_description(agent_.knowledge),
+                                     knowledge_parameters_));
     }
     return tools;
   }
 
   const Agent agent_;
+  const json knowledge_parameters_;
 };
 
 // What servers take for a tool's name.
@@ -315,19 +353,39 @@ std::vector<Tool> read_tools(NodeConfig& config) {
   return tools;
 }
 
-std::optional<KnowledgeTool> read_knowledge(NodeConfig& config) {
-  const auto found = config.find("knowledge");
-  if (!found) return std::nullopt;
-  const Fields fields(*found, {"store", "sources", "description", "limit"});
-  KnowledgeTool tool{.knowledge = config.knowledge_at(fields),
-                     .description = fields.optional_text("description")};
-  if (tool.description.empty()) {
-    tool.description = "Searches the knowledge of " + tool.knowledge.store + ".";
+AgentKnowledge read_store(NodeConfig& config, const View& view) {
+  const Fields fields(view, {"store", "sources", "description", "limit"});
+  AgentKnowledge store{.knowledge = config.knowledge_at(fields),
+                       .description = fields.optional_text("description")};
+  if (store.description.empty()) {
+    store.description = "Searches the knowledge of " + store.knowledge.store + ".";
   }
   if (const auto limit = fields.find("limit")) {
-    tool.limit = static_cast<int>(limit->integer(1, max_knowledge_hits).value_or(tool.limit));
+    store.limit = static_cast<int>(limit->integer(1, max_knowledge_hits).value_or(store.limit));
   }
-  return tool;
+  return store;
+}
+
+// One store, or a list of them.
+std::vector<AgentKnowledge> read_knowledge(NodeConfig& config) {
+  std::vector<AgentKnowledge> stores;
+  const auto found = config.find("knowledge");
+  if (!found) return stores;
+  if (!found->value().is_array()) return {read_store(config, *found)};
+  if (found->value().items().size() > max_stores) {
+    found->problem("more than " + std::to_string(max_stores) + " knowledge stores");
+    return stores;
+  }
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < found->value().items().size(); ++i) {
+    const View item = found->item(i);
+    auto store = read_store(config, item);
+    if (!store.knowledge.store.empty() && !names.insert(store.knowledge.store).second) {
+      item.problem("the knowledge store '" + store.knowledge.store + "' stands twice");
+    }
+    stores.push_back(std::move(store));
+  }
+  return stores;
 }
 
 std::unique_ptr<const Node> create(NodeConfig& config) {
@@ -355,10 +413,11 @@ constexpr NodeField fields[]{
      "What it may do, each `{name, description, parameters, storeIn, do, result}`: `parameters` is "
      "a JSON Schema of an object, which arguments must fit; they are `input.tool.arguments` in the "
      "Nodes of `do`, and go to `storeIn` as well; what `result`, a JSON template, comes to at "
-     "their "
-     "end is told to the model, `done` without one. A tool may ask the user something."},
-    {"knowledge", "mapping",
-     "A knowledge store that it may search, `{store, sources, description, limit}`."},
+     "their end is told to the model, `done` without one. A tool may ask the user something; its "
+     "arguments are still there when he has answered."},
+    {"knowledge", "mapping or list",
+     "A knowledge store that it may search, `{store, sources, description, limit}`, or a list of "
+     "up to 16 of them, of which it names one by what their descriptions say."},
     {"memory", "number",
      "Messages of what was said before that it remembers in its session, 0 to 200 and 32 KiB; "
      "default 20."},

@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
 
-constexpr std::string_view connection_deleted = "connection_deleted";
-
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
 // What a URL can't hold goes out percent-encoded, so a value can't break the request's first line.

@@ -28,4 +28,30 @@ inline constexpr std::size_t max_query_bytes = 4096;  // the rest of a question 
   return hits != answer.end() && hits->is_array() ? *hits : none;
 }
 
+// The hits as JSON text of at most `most` bytes: whole ones, the best first, without those that
+// have no room. The text of the best one is cut if it has no room by itself.
+[[nodiscard]] inline std::string hits_text(const nlohmann::json& hits, std::size_t most) {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;
+  std::string list = "[";
+  for (const auto& hit : hits) {
+    if (!hit.is_object()) continue;
+    if (list.size() + 2 >= most) break;
+    const std::size_t room = most - list.size() - 2;  // but for a comma and the end
+    std::string one = hit.dump(-1, ' ', false, replace);
+    if (one.size() > room) {
+      const auto words = hit.find("text");
+      const std::size_t over = one.size() - room;
+      if (list.size() > 1 || words == hit.end() || !words->is_string()) continue;
+      const auto& whole = words->get_ref<const std::string&>();
+      if (whole.size() <= over) continue;
+      auto shorter = hit;
+      shorter["text"] = std::string(text::cut(whole, whole.size() - over));
+      one = shorter.dump(-1, ' ', false, replace);
+    }
+    if (list.size() > 1) list += ',';
+    list += one;
+  }
+  return list + ']';
+}
+
 }  // namespace conversed::flows

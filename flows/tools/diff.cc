@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "flows/node_types.h"
@@ -49,6 +52,17 @@ bool are_node_lists(const json& before, const json& after) {
     return value.is_null() || (value.is_array() && value.empty()) || is_node_list(value);
   };
   return (is_node_list(before) || is_node_list(after)) && may_be(before) && may_be(after);
+}
+
+// The places in a list by the names of its items, as tools have them; nothing if it is no such
+// list.
+std::optional<std::map<std::string, std::size_t>> places_by_name(const json& list) {
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const json& name = member(list[i], "name");
+    if (!name.is_string() || !places.emplace(name.get<std::string>(), i).second) return {};
+  }
+  return places;
 }
 
 // What Nodes are compared by, made once for each.
@@ -169,29 +183,39 @@ class Differ {
  public:
   std::vector<FlowChange> run(const json& before, const json& after) {
     FlowChange own;
-    members(own, before, after, {}, "");
+    members(own, before, after, {}, {});
     if (!own.fields.empty()) changes_.insert(changes_.begin(), std::move(own));
     find_moved();
     return std::move(changes_);
   }
 
  private:
+  // What the mappings are whose members are compared: a Node, or an item of a list in it, or a
+  // mapping in it.
+  enum class Of : std::uint8_t { node, item, mapping };
+  struct Prefix {
+    std::string name{};  // of the fields so far
+    Of of = Of::node;
+  };
+
   // The members of two mappings: lists of Nodes are gone into, everything else is a field of
-  // `node`. `prefix` is the fields' name so far, `at` the path of the lists.
+  // `node`. `at` is the path of the lists.
   void members(FlowChange& node, const json& before, const json& after, const Places& at,
-               const std::string& prefix) {
+               const Prefix& prefix) {
     std::vector<std::string> names;
+    std::unordered_set<std::string> seen;
     for (const json* object : {&before, &after}) {
       if (!object->is_object()) continue;
       for (const auto& [name, value] : object->items()) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        if (seen.insert(name).second) names.push_back(name);
       }
     }
     for (const auto& name : names) {
-      // As the addresses of Nodes are written: `nodes[1].cases["yes"][0]`.
-      std::string part = prefix.empty() ? name : "[\"" + name + "\"]";
-      if (prefix.empty() && !at.after.empty()) part.insert(0, 1, '.');
-      values(node, member(before, name), member(after, name), at.below(part), prefix + name);
+      // As the addresses of Nodes are written: `nodes[1].cases["yes"][0]`, `nodes[2].tools[0].do`.
+      std::string part = prefix.of == Of::mapping ? "[\"" + name + "\"]" : name;
+      if (prefix.of != Of::mapping && !at.after.empty()) part.insert(0, 1, '.');
+      const std::string field = prefix.name.empty() ? name : prefix.name + "." + name;
+      values(node, member(before, name), member(after, name), at.below(part), field);
     }
   }
 
@@ -199,16 +223,59 @@ class Differ {
               const std::string& name) {
     if (before == after) return;
     if (are_node_lists(before, after)) return nodes(before, after, at);
-    if (before.is_object() && after.is_object())
-      return members(node, before, after, at, name + ".");
-    if (before.is_array() && after.is_array() && before.size() == after.size()) {
-      for (std::size_t i = 0; i < before.size(); ++i) {
-        const std::string index = "[" + std::to_string(i) + "]";
-        values(node, before[i], after[i], at.below(index), name + index);
-      }
-      return;
+    if (before.is_object() && after.is_object()) {
+      return members(node, before, after, at, {name, Of::mapping});
     }
+    if (before.is_array() && after.is_array()) return lists(node, before, after, at, name);
     node.fields.push_back({name, before, after});
+  }
+
+  // Two lists that are none of Nodes: items that have names are found again by these, others by
+  // their places in lists of one length.
+  void lists(FlowChange& node, const json& before, const json& after, const Places& at,
+             const std::string& name) {
+    const auto index = [](std::size_t i) { return "[" + std::to_string(i) + "]"; };
+    const auto was = places_by_name(before);
+    const auto is = places_by_name(after);
+    if (was && is && in_one_order(*was, *is)) {
+      for (const auto& [item, i] : *was) {
+        if (!is->contains(item)) node.fields.push_back({name + index(i), before[i], nothing});
+      }
+      for (std::size_t j = 0; j < after.size(); ++j) {
+        const auto i = was->find(after[j]["name"].get_ref<const std::string&>());
+        if (i == was->end()) {
+          node.fields.push_back({name + index(j), nothing, after[j]});
+        } else {
+          item(node, before[i->second], after[j],
+               {at.before + index(i->second), at.after + index(j)}, name + index(j));
+        }
+      }
+    } else if (before.size() == after.size()) {
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        item(node, before[i], after[i], at.below(index(i)), name + index(i));
+      }
+    } else {
+      node.fields.push_back({name, before, after});
+    }
+  }
+
+  void item(FlowChange& node, const json& before, const json& after, const Places& at,
+            const std::string& name) {
+    if (before.is_object() && after.is_object()) {
+      return members(node, before, after, at, {name, Of::item});
+    }
+    values(node, before, after, at, name);
+  }
+
+  // Whether what both have comes in the same order in both.
+  static bool in_one_order(const std::map<std::string, std::size_t>& was,
+                           const std::map<std::string, std::size_t>& is) {
+    std::map<std::size_t, std::size_t> both;  // places there by places here
+    for (const auto& [name, i] : was) {
+      if (const auto found = is.find(name); found != is.end()) both.emplace(i, found->second);
+    }
+    return std::is_sorted(both.begin(), both.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
   }
 
   void nodes(const json& before, const json& after, const Places& at) {
@@ -243,7 +310,9 @@ class Differ {
                       .id = id_of(after),
                       .fields = {},
                       .node = {}};
+    // In front of what is found in its branches.
     const std::size_t place = changes_.size();
+    changes_.emplace_back();
     json beside_before = before;
     json beside_after = after;
     beside_before.erase(type);
@@ -251,25 +320,37 @@ class Differ {
     const json& old_config = before[type];
     const json& new_config = after[type];
     if (old_config.is_object() && new_config.is_object()) {
-      members(change, old_config, new_config, at, "");
+      members(change, old_config, new_config, at, {});
     } else {
       values(change, old_config, new_config, at, type);
     }
-    members(change, beside_before, beside_after, at, "");
-    if (change.fields.empty()) return;
-    // In front of what was found in its branches.
-    changes_.insert(changes_.begin() + static_cast<std::ptrdiff_t>(place), std::move(change));
+    members(change, beside_before, beside_after, at, {});
+    changes_[place] = std::move(change);
+  }
+
+  // Nothing is left of it: it was found to have moved, or differs in its branches alone.
+  static bool is_nothing(const FlowChange& change) {
+    return (change.kind == Kind::removed && change.path.empty()) ||
+           (change.kind == Kind::changed && change.fields.empty());
+  }
+
+  // What Nodes that may have moved are found by.
+  static std::string identity(const FlowChange& change) {
+    return change.type + '\n' + (change.id.empty() ? '\n' + change.node.dump() : change.id);
   }
 
   // What was removed here and added there is one Node: of the same id and type, or equal in all.
   void find_moved() {
+    std::unordered_map<std::string, std::vector<FlowChange*>> gone;  // the last one first
+    for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+      if (change->kind == Kind::removed) gone[identity(*change)].push_back(&*change);
+    }
     for (FlowChange& added : changes_) {
       if (added.kind != Kind::added) continue;
-      const auto removed = std::find_if(changes_.begin(), changes_.end(), [&](const auto& other) {
-        if (other.kind != Kind::removed || other.type != added.type) return false;
-        return added.id.empty() ? other.node == added.node : other.id == added.id;
-      });
-      if (removed == changes_.end()) continue;
+      const auto found = gone.find(identity(added));
+      if (found == gone.end() || found->second.empty()) continue;
+      FlowChange* removed = found->second.back();
+      found->second.pop_back();
       added.kind = Kind::moved;
       added.old_path = std::exchange(removed->path, {});
       const json old_node = std::exchange(removed->node, nullptr);
@@ -277,11 +358,8 @@ class Differ {
       if (old_node != new_node) {
         added.fields.push_back({added.type, old_node[added.type], new_node[added.type]});
       }
-      removed->type.clear();  // taken
     }
-    std::erase_if(changes_, [](const FlowChange& change) {
-      return change.kind == Kind::removed && change.path.empty();
-    });
+    std::erase_if(changes_, is_nothing);
   }
 
   std::vector<FlowChange> changes_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // A project as its author writes it: one checked bundle, names instead of ids. The loader in flows/
@@ -23,8 +24,8 @@ struct BundleToken {
   std::string script;
 };
 
-// The fields are secrets, `${NAME}` already replaced; the store seals them. `source` has them as
-// they were written, for an export, and null for a text without a `${NAME}`: that is the secret
+// The fields are texts, `${NAME}` already replaced; the store seals them. `source` has them as they
+// were written, for an export, and null for a secret without a `${NAME}`: that is the secret
 // itself.
 struct BundleConnection {
   std::string name;
@@ -32,6 +33,15 @@ struct BundleConnection {
   nlohmann::json fields;
   nlohmann::json source;
 };
+
+// Whether a field of a Connection of that type is a secret: all are but those that say whom, where
+// or what, and fields that nobody knows are, too.
+[[nodiscard]] constexpr bool is_secret_field(std::string_view type, std::string_view field) {
+  if (type == "httpBasic") return field != "username";
+  if (type == "httpHeader") return field != "name";
+  if (type == "llm") return field != "baseUrl" && field != "model";
+  return true;
+}
 
 struct BundleLexiconEntry {
   std::string main_keyphrase;

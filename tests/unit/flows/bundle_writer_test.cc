@@ -34,10 +34,12 @@ json value_of(const model::Bundle& bundle) {
   for (const auto& each : bundle.tokens) {
     all["tokens"].push_back({each.label, each.type, each.script});
   }
-  // A secret that stands in a file has a name afterwards: what a source says is compared as text.
+  // A secret that stands in a file has a name afterwards.
   for (const auto& each : bundle.connections) {
-    json fields = json::array();
-    for (const auto& [name, source] : each.source.items()) fields.push_back(name);
+    json fields = json::object();
+    for (const auto& [name, source] : each.source.items()) {
+      fields[name] = model::is_secret_field(each.type, name) ? json() : source;
+    }
     all["connections"].push_back({each.name, each.type, fields});
   }
   for (const auto& each : bundle.lexicons) {
@@ -102,8 +104,11 @@ TEST(BundleWriter, WritesNoSecretAndNamesWhatAnImportNeeds) {
       "conversed: 1\nproject: {name: P}\n"
       "connections:\n"
       "  - {name: crm, type: httpBasic, fields: {username: \"${USER_OF_CRM}\", password: s3cret}}\n"
-      "  - {name: CRM, type: httpBearer, fields: {token: \"a $${ s3cret\", port: 8080}}\n"
+      "  - {name: CRM, type: httpBearer, fields: {token: \"a $${ s3cret\", port: \"8080\"}}\n"
       "  - {name: \"2 Straße\", type: httpHeader, fields: {name: X-Key, value: \"k-${KEY}\"}}\n"
+      "  - name: model\n"
+      "    type: llm\n"
+      "    fields: {baseUrl: \"https://llm.example.com/v1\", model: \"$${x}\", apiKey: s3cret}\n"
       "flows: [{name: F, nodes: []}]\n"
       "endpoints:\n"
       "  - {name: web, flow: F, output: {webhook: {url: \"${CRM_PASSWORD}\", secret: s3cret}}}\n"
@@ -113,12 +118,14 @@ TEST(BundleWriter, WritesNoSecretAndNamesWhatAnImportNeeds) {
   const auto written = write_bundle(*bundle);
   EXPECT_EQ(written.text.find("s3cret"), std::string::npos) << written.text;
   EXPECT_EQ(written.variables,
-            (std::vector<std::string>{"CRM_PASSWORD", "CRM_PASSWORD_2", "CRM_TOKEN", "KEY",
-                                      "USER_OF_CRM", "WEB_WEBHOOK_SECRET", "_2_STRA_E_NAME"}));
+            (std::vector<std::string>{"CRM_PASSWORD", "CRM_PASSWORD_2", "CRM_PORT", "CRM_TOKEN",
+                                      "KEY", "MODEL_APIKEY", "USER_OF_CRM", "WEB_WEBHOOK_SECRET"}));
   const auto again = load_bundle(written.text, "again.yaml", any_value);
   ASSERT_TRUE(again) << to_string(again.error()) << "\n" << written.text;
   EXPECT_EQ(again->connections.at(0).source.at("password"), "${CRM_PASSWORD_2}");
-  EXPECT_EQ(again->connections.at(1).fields.at("port"), 8080);
+  EXPECT_EQ(again->connections.at(2).fields.at("name"), "X-Key") << "what is no secret stays";
+  EXPECT_EQ(again->connections.at(3).fields.at("baseUrl"), "https://llm.example.com/v1");
+  EXPECT_EQ(again->connections.at(3).fields.at("model"), "${x}");
   EXPECT_EQ(again->connections.at(2).source.at("value"), "k-${KEY}");
   EXPECT_EQ(again->endpoints.at(1).webhook.at(0).url, "https://x.example/${A}/");
 }
@@ -310,8 +317,13 @@ class Generator {
     json all{{"conversed", 1}, {"project", {{"name", name()}, {"locales", {name(), name()}}}}};
     const json lexicon_slot = name();
     all["tokens"] = {{{"label", name()}, {"type", "custom"}, {"script", text()}}};
-    all["connections"] = {
-        {{"name", name()}, {"type", "llm"}, {"fields", {{"key", "${KEY}"}, {name(), below(9)}}}}};
+    all["connections"] = {{{"name", name()},
+                           {"type", "llm"},
+                           {"fields",
+                            {{"baseUrl", "https://llm.example.com/" + std::to_string(below(9))},
+                             {"apiKey", "${KEY}"},
+                             {"model", text()},
+                             {name(), text()}}}}};
     all["lexicons"] = {{{"name", name()},
                         {"slots", {lexicon_slot}},
                         {"entries",

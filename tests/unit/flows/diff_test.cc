@@ -4,7 +4,7 @@
 #include "flows/standing.h"
 #include "flows/tools/diff.h"
 #include "flows/tools/usages.h"
-#include "tests/unit/flows/conversation.h"
+#include "tests/unit/flows/model_talk.h"
 
 namespace conversed::flows::tools {
 namespace {
@@ -89,6 +89,28 @@ TEST(FlowDiff, ItsPathsAreTheAddressesOfNodes) {
   }
 }
 
+TEST(FlowDiff, FindsAnAgentsToolsByTheirNames) {
+  const auto agent = [](const std::string& tools) {
+    auto flow = definition("  - say: a\n");
+    flow["nodes"][0] = {{"aiAgent", {{"connection", "m"}, {"tools", json::parse(tools)}}}};
+    return flow;
+  };
+  const auto before = agent(R"([{"name": "a", "do": [{"say": "x"}]}, {"name": "b"}])");
+  const auto after = agent(R"([{"name": "new"}, {"name": "a", "do": [{"say": "y"}]}])");
+  const auto changes = diff_flows(before, after);
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0].path, "nodes[0]");
+  ASSERT_EQ(changes[0].fields.size(), 2U);
+  EXPECT_EQ(changes[0].fields[0].name, "tools[1]");
+  EXPECT_EQ(changes[0].fields[0].before, (json{{"name", "b"}}));
+  EXPECT_EQ(changes[0].fields[1].name, "tools[0]");
+  EXPECT_EQ(changes[0].fields[1].after, (json{{"name", "new"}}));
+  EXPECT_EQ(changes[1].path, "nodes[0].tools[1].do[0]") << "as the Node's address is";
+  EXPECT_EQ(changes[1].old_path, "nodes[0].tools[0].do[0]");
+  const auto turned = agent(R"([{"name": "b"}, {"name": "a", "do": [{"say": "x"}]}])");
+  EXPECT_EQ(diff_flows(before, turned).at(0).fields.at(0).name, "tools[0].name");
+}
+
 TEST(FlowDiff, KnowsANodeThatMoved) {
   EXPECT_EQ(diff("  - id: a\n    say: one\n  - wait: true\n  - stop: true\n",
                  "  - wait: true\n  - stop: true\n  - id: a\n    say: one\n"),
@@ -149,6 +171,35 @@ TEST(ConnectionUses, AreFoundInBranches) {
   EXPECT_EQ(nodes[0]->address, "last");
   EXPECT_EQ(nodes[1]->address, "nodes[1].then[0]");
   EXPECT_TRUE(nodes_using(*flow, "other").empty());
+}
+
+TEST(ConnectionUses, AreThoseOfModelsAndOfAgentsTools) {
+  const auto flow = flow_of(
+      "- id: prompt\n  llmPrompt: {connection: model, prompt: p}\n"
+      "- id: agent\n"
+      "  aiAgent:\n"
+      "    connection: model\n"
+      "    instructions: i\n"
+      "    tools:\n"
+      "    - name: look\n"
+      "      description: d\n"
+      "      do:\n"
+      "      - {id: sure, question: \"Sure?\"}\n"
+      "      - httpRequest: {connection: crm, url: \"http://x.example\"}\n"
+      "- {id: end, wait: true}",
+      models_project);
+  std::vector<std::string> at;
+  for (const auto* slot : nodes_using(*flow, "model")) at.push_back(slot->address);
+  EXPECT_EQ(at, (Lines{"prompt", "agent"}));
+  const auto in_tool = nodes_using(*flow, "crm");
+  ASSERT_EQ(in_tool.size(), 1U);
+  EXPECT_EQ(in_tool[0]->address, "nodes[1].tools[0].do[1]");
+  WaysToConnection to_model("model", {flow});
+  EXPECT_TRUE(to_model.from(flow, flow->find("sure"))) << "the agent is asked again behind it";
+  EXPECT_FALSE(to_model.from(flow, flow->find("end")));
+  WaysToConnection to_crm("crm", {flow});
+  EXPECT_TRUE(to_crm.from(flow, flow->find("agent"))) << "the model may ask for its tool";
+  EXPECT_TRUE(to_crm.from_start("Main"));
 }
 
 TEST(ConnectionUses, LeadsFollowWaysAndEnteredFlows) {

@@ -72,13 +72,15 @@ TEST(LoaderProblems, OfAssets) {
        {"connections: [{name: c, type: httpBearer, fields: {token: \"${UNSET} ${SET}\"}}]",
         {"b.yaml:3:59: connections[0].fields.token: the environment variable UNSET is not set"}},
        {"connections: [{name: c, type: httpBasic, fields: {username: 5}}, {name: d, type: http}]",
-        {"b.yaml:3:50: connections[0].fields: the field 'username' must be a text, and not an "
-         "empty "
-         "one",
-         "b.yaml:3:50: connections[0].fields: a Connection of type httpBasic needs the field "
+        {"b.yaml:3:50: connections[0].fields: a Connection of type httpBasic needs the field "
          "'password'",
+         "b.yaml:3:61: connections[0].fields.username: expected a text, not a number; write a "
+         "number in quotes",
          "b.yaml:3:82: connections[1].type: unknown value 'http'; known are httpBasic, httpBearer, "
          "httpHeader, llm"}},
+       {"connections: [{name: c, type: llm, fields: {baseUrl: \"https://x.example\", apiKey: 5}}]",
+        {"b.yaml:3:83: connections[0].fields.apiKey: expected a text, not a number; write a number "
+         "in quotes"}},
        {"connections: [{name: m, type: llm}, {name: n, type: llm, fields: {baseUrl: here}}]",
         {"b.yaml:3:15: connections[0]: a Connection of type llm needs the field 'baseUrl'",
          "b.yaml:3:66: connections[1].fields: the field 'baseUrl' must be an absolute http or "
@@ -120,8 +122,9 @@ TEST(LoaderProblems, OfEndpointsAndTheProactivePart) {
 }
 
 constexpr auto known_types =
-    "known are addLexiconKeyphrase, addToContext, aiAgent, copySlotsToContext, executeFlow, "
-    "goTo, handover, httpRequest, if, interval, llmPrompt, log, once, question, "
+    "known are addLexiconKeyphrase, addToContext, aiAgent, cancelFollowUp, copySlotsToContext, "
+    "executeFlow, followUp, goTo, handover, httpRequest, if, interval, llmPrompt, log, once, "
+    "question, "
     "regexSlotFiller, removeFromContext, removeFromProfile, resetContext, resetProfile, "
     "resetState, say, searchKnowledge, setState, sleep, stop, switch, think, updateProfile, "
     "wait";

@@ -91,12 +91,13 @@ TEST(Loader, ReplacesVariablesAndKeepsEscapedOnes) {
   const auto bundle = load_bundle(
       "conversed: 1\nproject: {name: P}\nconnections: [{name: c, type: httpBearer, fields: {token: "
       "t, a: "
-      "\"x${CRM_TOKEN}y${HOOK_SECRET}\", b: \"$${CRM_TOKEN}\", c: 5, d: \"$5\"}}]\n",
+      "\"x${CRM_TOKEN}y${HOOK_SECRET}\", b: \"$${CRM_TOKEN}\", c: \"5\", d: \"$5\"}}]\n",
       "a.yaml", environment);
   ASSERT_TRUE(bundle) << to_string(bundle.error());
   EXPECT_EQ(
       bundle->connections[0].fields,
-      (json{{"token", "t"}, {"a", "xs3cretyhook"}, {"b", "${CRM_TOKEN}"}, {"c", 5}, {"d", "$5"}}));
+      (json{
+          {"token", "t"}, {"a", "xs3cretyhook"}, {"b", "${CRM_TOKEN}"}, {"c", "5"}, {"d", "$5"}}));
 }
 
 json yaml_value(const std::string& text) {

@@ -1,59 +1,11 @@
-// Nodes that ask knowledge and language models.
-#include "flows/nodes/agent_memory.h"
+// Nodes that ask knowledge and language models; agent_test.cc has the agent.
 #include "flows/nodes/json_schema.h"
-#include "tests/unit/flows/conversation.h"
+#include "tests/unit/flows/model_talk.h"
 
 namespace conversed::flows {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* project =
-    "connections:\n"
-    "- {name: model, type: llm, fields: {baseUrl: \"https://llm.example.com/v1\"}}\n"
-    "- {name: crm, type: httpBearer, fields: {token: t}}\n"
-    "knowledgeStores: [{name: Manual, sources: [{name: FAQ, chunks: [{text: a}]}]}]\n";
-
-struct Talk : Conversation {
-  explicit Talk(const std::string& nodes) : Conversation(nodes, project) {
-    assets.connection_ids = {{"model", "model-id"}};
-  }
-
-  Result<model::Effects> hits(const json& list) { return answer_call({{"hits", list}}); }
-  Result<model::Effects> model_says(const std::string& text, std::int64_t tokens = 10) {
-    return model_answers({{"role", "assistant"}, {"content", text}}, tokens);
-  }
-  Result<model::Effects> model_calls(const std::vector<std::pair<std::string, std::string>>& tools,
-                                     std::int64_t tokens = 10) {
-    json calls = json::array();
-    for (const auto& [name, arguments] : tools) {
-      calls.push_back({{"id", "id-" + name},
-                       {"type", "function"},
-                       {"function", {{"name", name}, {"arguments", arguments}}}});
-    }
-    return model_answers({{"role", "assistant"}, {"content", nullptr}, {"tool_calls", calls}},
-                         tokens);
-  }
-  Result<model::Effects> model_answers(const json& message, std::int64_t tokens) {
-    auto made = event(model::EventType::call_result);
-    made.result = model::CallResult{.call_id = session.execution->pending_call_id,
-                                    .status = 200,
-                                    .body = {{"choices", {{{"message", message}}}}},
-                                    .error_code = "",
-                                    .error_message = "",
-                                    .model_tokens = tokens};
-    return take(made);
-  }
-};
-
-json body_of(const Result<model::Effects>& effects) {
-  if (!effects || !effects->call || !effects->call->http) return nullptr;
-  return json::parse(effects->call->http->body);
-}
-json messages_of(const Result<model::Effects>& effects) {
-  const json body = body_of(effects);
-  return body.is_object() ? body["messages"] : json("none");
-}
 
 // --- searchKnowledge
 
@@ -107,9 +59,10 @@ TEST(SearchKnowledgeNode, CutsLongQuestions) {
 }
 
 Texts problems(const std::string& nodes) {
-  const auto bundle = load_bundle(std::string("conversed: 1\nproject: {name: T}\n") + project +
-                                      "flows: [{name: F, nodes: [" + nodes + "]}]\n",
-                                  "t.yaml", {});
+  const auto bundle =
+      load_bundle(std::string("conversed: 1\nproject: {name: T}\n") + models_project +
+                      "flows: [{name: F, nodes: [" + nodes + "]}]\n",
+                  "t.yaml", {});
   Texts list;
   if (bundle) return list;
   for (const auto& problem : bundle.error()) list.push_back(problem.message);
@@ -150,6 +103,10 @@ TEST(KnowledgeAndModelNodes, ToolsAreCheckedWithTheBundle) {
   EXPECT_EQ(agent("tools: {}").size(), 1U);
   EXPECT_EQ(agent("knowledge: {store: Nowhere}").size(), 1U);
   EXPECT_EQ(agent("knowledge: {}").size(), 1U);
+  EXPECT_EQ(agent("knowledge: [{store: Manual}, {store: Prices}]"), Texts{});
+  EXPECT_EQ(agent("knowledge: [{store: Manual}, {store: Manual}]"),
+            Texts{"the knowledge store 'Manual' stands twice"});
+  EXPECT_EQ(agent("knowledge: [{store: Manual}, {store: Nowhere}]").size(), 1U);
 }
 
 // --- llmPrompt
@@ -232,213 +189,6 @@ TEST(LlmPromptNode, WhateverIsNoAnswerIsAnError) {
   EXPECT_EQ(texts(talk.fail_call("status", "429", 429)), (Texts{"status"}));
   talk.assets.connection_ids.clear();
   EXPECT_EQ(texts(talk.say("x")), (Texts{"connection_deleted"}));
-}
-
-// --- aiAgent
-
-constexpr const char* agent =
-    "- aiAgent:\n"
-    "    connection: model\n"
-    "    instructions: You help.\n"
-    "    memory: 6\n"
-    "    maxTurns: 3\n"
-    "    tokenBudget: 100\n"
-    "    knowledge: {store: Manual, limit: 2}\n"
-    "    tools:\n"
-    "    - name: status\n"
-    "      description: Tells how far an order is.\n"
-    "      parameters: {type: object, properties: {id: {type: string}}, required: [id]}\n"
-    "      storeIn: context.asked\n"
-    "      do:\n"
-    "      - say: \"looking up {{input.tool.arguments.id}}\"\n"
-    "      - if: input.tool.arguments.id == \"A-1\"\n"
-    "        then: [{addToContext: {state: shipped}}]\n"
-    "        else: [{addToContext: {state: unknown}}]\n"
-    "      result: {state: \"{{context.state}}\"}\n"
-    "    - name: confirm\n"
-    "      description: Asks whether that is so.\n"
-    "      do: [{question: {text: \"Sure?\", type: yesNo, storeIn: context.sure}}]\n"
-    "      result: \"{{context.sure}}\"\n"
-    "    - {name: now, description: Tells the time., result: \"{{input.currentTime}}\"}\n"
-    "    onError: [{say: \"{{input.error.code}}\"}]\n"
-    "- say: after";
-
-TEST(AiAgentNode, AnswersAndRemembers) {
-  Talk talk(agent);
-  const auto asked = talk.say("Hello");
-  EXPECT_EQ(messages_of(asked), (json{{{"role", "system"}, {"content", "You help."}},
-                                      {{"role", "user"}, {"content", "Hello"}}}));
-  const json tools = body_of(asked)["tools"];
-  ASSERT_EQ(tools.size(), 4U);
-  EXPECT_EQ(tools[0]["function"]["name"], "status");
-  EXPECT_EQ(tools[0]["function"]["parameters"]["required"], json{"id"});
-  EXPECT_EQ(tools[3]["function"]["name"], "searchKnowledge");
-  EXPECT_EQ(texts(talk.model_says("Hi {{context.x}}")), (Texts{"Hi {{context.x}}", "after"}));
-  EXPECT_EQ(messages_of(talk.say("Again")),
-            (json{{{"role", "system"}, {"content", "You help."}},
-                  {{"role", "user"}, {"content", "Hello"}},
-                  {{"role", "assistant"}, {"content", "Hi {{context.x}}"}},
-                  {{"role", "user"}, {"content", "Again"}}}));
-}
-
-TEST(AiAgentNode, RunsToolsAsBranchesAndTellsTheirResults) {
-  Talk talk(agent);
-  (void)talk.say("Where are A-1 and B-2?");
-  const auto after =
-      talk.model_calls({{"status", R"({"id":"A-1"})"}, {"now", ""}, {"status", R"({"id":"B-2"})"}});
-  EXPECT_EQ(texts(after), (Texts{"looking up A-1", "looking up B-2"}));
-  const json messages = messages_of(after);
-  ASSERT_EQ(messages.size(), 6U);
-  EXPECT_EQ(messages[2]["tool_calls"].size(), 3U);
-  EXPECT_EQ(messages[2]["tool_calls"][0]["function"]["arguments"], R"({"id":"A-1"})");
-  EXPECT_EQ(messages[3], (json{{"role", "tool"},
-                               {"tool_call_id", "id-status"},
-                               {"content", R"({"state":"shipped"})"}}));
-  EXPECT_EQ(messages[4]["content"], "2027-01-15T08:00:00.123Z");
-  EXPECT_EQ(messages[5]["content"], R"({"state":"unknown"})");
-  EXPECT_EQ(talk.session.context["asked"], (json{{"id", "B-2"}}));
-  EXPECT_EQ(texts(talk.model_says("Shipped.")), (Texts{"Shipped.", "after"}));
-}
-
-TEST(AiAgentNode, TellsTheModelWhatIsWrongWithItsCalls) {
-  Talk talk(agent);
-  (void)talk.say("x");
-  const auto after = talk.model_calls({{"nothing", "{}"},
-                                       {"status", "{\"id\": "},
-                                       {"status", R"({"id":7})"},
-                                       {"status", "{}"},
-                                       {"status", "[]"},
-                                       {"searchKnowledge", "{}"}});
-  Texts told;
-  for (const auto& message : messages_of(after)) {
-    if (message["role"] == "tool") told.push_back(message["content"]);
-  }
-  EXPECT_EQ(told, (Texts{"There is no such tool.", "The arguments are no JSON.",
-                         "The arguments do not fit: id: expected string",
-                         "The arguments do not fit: 'id' is missing",
-                         "The arguments do not fit: expected object",
-                         "The arguments do not fit: 'query' is missing"}));
-  EXPECT_EQ(texts(after), Texts{}) << "no tool ran";
-}
-
-TEST(AiAgentNode, SearchesKnowledge) {
-  Talk talk(agent);
-  (void)talk.say("x");
-  const auto asked = talk.model_calls({{"searchKnowledge", R"({"query":"returns"})"}});
-  ASSERT_TRUE(asked && asked->call && asked->call->search);
-  EXPECT_EQ(asked->call->search->text, "returns");
-  EXPECT_EQ(asked->call->search->limit, 2U);
-  const auto told = talk.hits({{{"text", "14 days"}}});
-  EXPECT_EQ(messages_of(told).back()["content"], R"([{"text":"14 days"}])");
-  const auto again = talk.model_calls({{"searchKnowledge", R"({"query":"y"})"}});
-  ASSERT_TRUE(again && again->call && again->call->search);
-  EXPECT_EQ(messages_of(talk.fail_call("knowledge_deleted", "gone", 0)).back()["content"],
-            "The search failed.");
-}
-
-TEST(AiAgentNode, AToolMayAskTheUser) {
-  Talk talk(agent);
-  (void)talk.say("Cancel it");
-  EXPECT_EQ(texts(talk.model_calls({{"confirm", "{}"}})), (Texts{"Sure?"}));
-  EXPECT_FALSE(talk.session.busy());
-  const auto told = talk.say("yes");
-  EXPECT_EQ(messages_of(told).back()["content"], "true");
-  EXPECT_EQ(texts(talk.model_says("Cancelled.")), (Texts{"Cancelled.", "after"}));
-}
-
-TEST(AiAgentNode, WhatWasInterruptedIsClosed) {
-  Talk talk(
-      "- {id: start, if: input.text == \"out\", then: [{say: out}, {stop: true}]}\n"
-      "- aiAgent:\n"
-      "    connection: model\n"
-      "    instructions: i\n"
-      "    tools: [{name: a, description: d, do: [{goTo: {node: start, wait: true}}]}]");
-  (void)talk.say("x");
-  (void)talk.model_calls({{"a", "{}"}, {"a", "{}"}});
-  const auto asked = talk.say("y");
-  const json messages = messages_of(asked);
-  ASSERT_EQ(messages.size(), 6U) << messages;
-  EXPECT_EQ(messages[3]["role"], "tool");
-  EXPECT_EQ(messages[4]["role"], "tool");
-  EXPECT_EQ(messages[5], (json{{"role", "user"}, {"content", "y"}}));
-}
-
-TEST(AiAgentNode, LimitsTurnsAndTokens) {
-  Talk talk(agent);
-  (void)talk.say("x");
-  (void)talk.model_calls({{"now", "{}"}});
-  (void)talk.model_calls({{"now", "{}"}});
-  EXPECT_EQ(texts(talk.model_calls({{"now", "{}"}})), (Texts{"turn_limit", "after"}));
-  EXPECT_EQ(messages_of(talk.say("y")).size(), 2U) << "what came to nothing is forgotten";
-  EXPECT_EQ(texts(talk.model_calls({{"now", "{}"}}, 100)), (Texts{"token_limit", "after"}));
-  (void)talk.say("z");
-  EXPECT_EQ(texts(talk.fail_call("timeout", "slow", 0)), (Texts{"timeout", "after"}));
-  EXPECT_EQ(messages_of(talk.say("z")).size(), 2U);
-  EXPECT_EQ(texts(talk.model_says("ok", 1000)), (Texts{"ok", "after"})) << "an answer is an answer";
-  EXPECT_EQ(texts(talk.inject({{"a", 1}})), (Texts{"no_prompt", "after"}));
-}
-
-TEST(AiAgentNode, MemoryIsBounded) {
-  Talk talk(agent);
-  for (int i = 0; i < 10; ++i) {
-    (void)talk.say("q" + std::to_string(i));
-    (void)talk.model_says("a" + std::to_string(i));
-  }
-  const json messages = messages_of(talk.say("last"));
-  ASSERT_EQ(messages.size(), 8U) << "instructions, six that are remembered, and the new one";
-  EXPECT_EQ(messages[1]["content"], "q7");
-  for (int i = 0; i < 30; ++i) {
-    (void)talk.model_says(std::string(20'000, 'a'));
-    (void)talk.say(std::string(20'000, 'q'));
-  }
-  EXPECT_LT(talk.session.flow_state.dump().size(), 80'000U);
-}
-
-TEST(AiAgentNode, HostileAnswersAreBounded) {
-  Talk talk(agent);
-  (void)talk.say("x");
-  std::vector<std::pair<std::string, std::string>> calls(1000, {"now", "{}"});
-  const auto after = talk.model_calls(calls);
-  EXPECT_EQ(messages_of(after).size(), 2U + 1 + 16);
-  const auto deep = talk.model_calls({{"status", std::string(5000, '[')},
-                                      {std::string(5000, 'n'), "{}"},
-                                      {"status", "{\"id\":\"" + std::string(50'000, 'x') + "\"}"}});
-  ASSERT_TRUE(deep) << deep.error().message;
-  EXPECT_EQ(messages_of(deep).back()["content"], "The arguments are no JSON.");
-}
-
-TEST(AiAgentNode, BadStoredMemoryIsAnError) {
-  Talk talk(agent);
-  (void)talk.say("x");
-  (void)talk.model_says("y");
-  auto& stored = talk.session.flow_state["once"];
-  ASSERT_EQ(stored.size(), 1U);
-  const json good = *stored.begin();
-  for (const json& patch :
-       {json{{"messages", 1}}, json{{"messages", {1}}}, json{{"open", {1}}}, json{{"begin", 99}},
-        json{{"turns", -1}}, json{{"tokens", nullptr}}, json{{"open", {{{"id", 1}}}}}}) {
-    json bad = good;
-    bad.merge_patch(patch);
-    *stored.begin() = bad;
-    EXPECT_EQ(talk.say("x").error().code, model::Errc::internal) << patch;
-  }
-}
-
-TEST(AgentMemory, KeepsWholeExchangesOnly) {
-  AgentMemory memory;
-  memory.begin("q1", 10);
-  memory.add_calls({.text = "", .tool_calls = {{"1", "a", "{}"}}});
-  memory.answer_first("r");
-  memory.end("a1", 10);
-  memory.begin("q2", 10);
-  memory.end("a2", 3);
-  ASSERT_EQ(memory.messages().size(), 2U) << "three would begin with a tool's answer";
-  EXPECT_EQ(memory.messages()[0]["content"], "q2");
-  memory.begin("q3", 0);
-  EXPECT_EQ(memory.messages().size(), 1U);
-  const auto again = AgentMemory::load(memory.save());
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->messages(), memory.messages());
 }
 
 // --- JSON Schema

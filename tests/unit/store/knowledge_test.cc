@@ -42,7 +42,8 @@ class KnowledgeTest : public StoreTest {
   std::vector<KnowledgeHit> hits(const std::string& project, const std::string& text,
                                  Texts sources = {}, std::size_t limit = 10) {
     auto found = store_->knowledge().search(
-        project, {.store = "Manual", .sources = std::move(sources), .text = text, .limit = limit});
+        project, {.store = "Manual", .sources = std::move(sources), .text = text, .limit = limit},
+        std::chrono::minutes(1));
     EXPECT_TRUE(found) << found.error().message;
     return found ? *std::move(found) : std::vector<KnowledgeHit>();
   }
@@ -170,7 +171,8 @@ TEST_F(KnowledgeTest, RandomTextsAreQuestions) {
       text += marks[random() % marks.size()];
     }
     const auto found = store_->knowledge().search(
-        shop, {.store = "Manual", .sources = {text}, .text = text, .limit = 3});
+        shop, {.store = "Manual", .sources = {text}, .text = text, .limit = 3},
+        std::chrono::minutes(1));
     ASSERT_TRUE(found) << testing::PrintToString(text) << ": " << found.error().message;
   }
 }
@@ -193,9 +195,35 @@ TEST_F(KnowledgeTest, NothingOfOthersIsFoundOrChangesRanks) {
 TEST_F(KnowledgeTest, MissingAndForeignStoresAreTheSame) {
   const auto shop = import({{"FAQ", {"a"}}});
   const model::KnowledgeQuery query{.store = "Nowhere", .sources = {}, .text = "a", .limit = 1};
-  EXPECT_EQ(store_->knowledge().search(shop, query).error().code, model::Errc::not_found);
   const model::KnowledgeQuery foreign{.store = "Manual", .sources = {}, .text = "a", .limit = 1};
-  EXPECT_EQ(store_->knowledge().search("another", foreign).error().code, model::Errc::not_found);
+  for (const auto& [project, asked] : {std::pair(shop, query), {"another", foreign}}) {
+    const auto found = store_->knowledge().search(project, asked, std::chrono::minutes(1));
+    EXPECT_EQ(found.error().code, model::Errc::not_found);
+  }
+}
+
+TEST_F(KnowledgeTest, OfALongQuestionTheFirstWordsCount) {
+  const auto shop = import({{"FAQ", {"Returns take 14 days.", "Unicorns fly."}}});
+  std::string question = "how long do returns take when";
+  for (int i = 0; i < 300; ++i) question += " word" + std::to_string(i);
+  question += " unicorns";
+  EXPECT_EQ(texts(shop, question), Texts{"Returns take 14 days."});
+  std::string chinese;
+  for (int i = 0; i < 3000; ++i) chinese += "退货";
+  EXPECT_EQ(texts(shop, chinese), Texts{});
+  EXPECT_EQ(texts(shop, std::string(100'000, 'a') + " returns"), Texts{"Returns take 14 days."});
+}
+
+TEST_F(KnowledgeTest, ASearchThatTakesTooLongEnds) {
+  Texts many;
+  for (int i = 0; i < 2000; ++i) many.push_back("returns take days " + std::to_string(i));
+  const auto shop = import({{"FAQ", many}});
+  const model::KnowledgeQuery query{
+      .store = "Manual", .sources = {}, .text = "returns days", .limit = 5};
+  const auto found = store_->knowledge().search(shop, query, std::chrono::milliseconds(0));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, model::Errc::timed_out);
+  EXPECT_EQ(hits(shop, "returns days").size(), 10U) << "the connection is as good as before";
 }
 
 TEST_F(KnowledgeTest, TheIndexFollowsImports) {
