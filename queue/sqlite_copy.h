@@ -22,8 +22,8 @@ namespace conversed::queue {
 
 // Whether the file, which nobody writes to, is an SQLite database whose pages fit together.
 // `internal` if it is not, `unavailable` if it can't be read or the check was ended. Takes time in
-// proportion to its size; `go_on`, unless it is empty, is asked again and again meanwhile, and false
-// ends it; so does `stop`, at once.
+// proportion to its size; `go_on`, unless it is empty, is asked again and again meanwhile, and
+// false ends it; so does `stop`, at once.
 [[nodiscard]] model::Result<void> check_sqlite_file(const std::filesystem::path& file,
                                                     const std::function<bool()>& go_on = {},
                                                     const std::stop_token& stop = {});

@@ -13,6 +13,10 @@ model::Error sqlite_error(int code, std::string_view doing) {
   return {damaged ? model::Errc::internal : model::Errc::unavailable, std::move(message)};
 }
 
+model::Result<void> undone(int code, std::string_view doing) {
+  return model::fail(model::Errc::unavailable, sqlite_error(code, doing).message);
+}
+
 model::Result<SqliteConnection> SqliteConnection::open(const std::string& path,
                                                        SqliteAccess access) {
   const int flags = (access == SqliteAccess::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE

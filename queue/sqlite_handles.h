@@ -17,6 +17,8 @@ enum class SqliteAccess : std::uint8_t { write, read };
 // An SQLite result code as an Error. Codes that say "nothing was done" are `unavailable`; damage
 // is `internal`. The message is the code's, without SQL or paths.
 [[nodiscard]] model::Error sqlite_error(int code, std::string_view doing);
+// The same, where nothing was done: before a COMMIT.
+[[nodiscard]] model::Result<void> undone(int code, std::string_view doing);
 
 // Owns a connection. It never checkpoints by itself, closing included: one thread of the program
 // does that, by hand. One thread at a time.

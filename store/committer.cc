@@ -16,6 +16,7 @@
 #include "store/model/guarded.h"
 #include "store/model/ids.h"
 #include "store/sql.h"
+#include "store/row_writes.h"
 #include "store/unit_writes.h"
 
 namespace conversed::store {

@@ -2,7 +2,7 @@
 
 #include "store/model/ids.h"
 #include "store/read.h"
-#include "store/unit_writes.h"
+#include "store/row_writes.h"
 
 namespace conversed::store {
 

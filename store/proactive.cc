@@ -142,7 +142,7 @@ void Proactive::remove_generated_flow(Writer& writer, const std::string& flow_id
 
 Result<void> replace_journey(Writer& writer, const std::string& project_id,
                              const nlohmann::json& definition) {
-  const auto replaced = writer.connection().run(
+  const auto replaced = writer.connection().run_counted(
       "UPDATE journeys SET definition = :d WHERE project_id = :p AND active = 1", definition.dump(),
       project_id);
   if (replaced == 0 || !definition.contains("flow")) return {};

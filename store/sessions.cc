@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "store/read.h"
-#include "store/unit_writes.h"
+#include "store/row_writes.h"
 
 namespace conversed::store {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "store/row_writes.h"
 #include "store/usage.h"
 
 namespace conversed::store {
@@ -132,36 +133,6 @@ void write_inbox(Connection& connection, const Unit& unit, std::int64_t session)
         " (SELECT COALESCE(MAX(n), 0) + 1 FROM inbox WHERE session = :m), :e, :t, :r, :v)",
         session, session, event.event_id, event.type, event.trace_id, event.value);
   }
-}
-
-// The session's oldest pending output, if there is one, is tried at once, unless it is being
-// retried already.
-void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now) {
-  connection.run(
-      "INSERT INTO outbox (session, due_at, attempts) SELECT :s, :d, 0"
-      " WHERE EXISTS (SELECT 1 FROM deliveries WHERE session = :t)"
-      " ON CONFLICT (session) DO NOTHING",
-      session, to_unix_ms(now), session);
-}
-
-// All that is held in the session becomes pending.
-void release_held(Connection& connection, std::int64_t session) {
-  connection.run(
-      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-      " WHERE session = :s AND delivery = 1",
-      session);
-  connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1", session);
-}
-
-void make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
-                  model::Delivery from) {
-  connection.run(
-      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-      " WHERE session = :s AND input_id = :i AND delivery = :d",
-      session, input_id, static_cast<int>(from));
-  connection.run(
-      "UPDATE outputs SET delivery = 2 WHERE session = :s AND input_id = :i AND delivery = :d",
-      session, input_id, static_cast<int>(from));
 }
 
 // Input ids whose outputs were to be an answer, but nobody waits for it any more.
@@ -463,110 +434,6 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
   for (const auto& [what, amount] : quota) {
     add_usage(connection, what.first, what.second, amount, now);
   }
-}
-
-void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
-  connection.run("DELETE FROM pending_calls WHERE session = :s", session);
-  release_held(connection, session);
-  wake_outbox(connection, session, now);
-}
-
-std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
-                                    const std::string& key, model::Timestamp now) {
-  std::vector<std::string> inputs;
-  std::vector<std::string> keyed;
-  if (const auto text =
-          connection.value<std::string>("SELECT execution FROM sessions WHERE id = :i", session)) {
-    const auto running = model::execution_from(nlohmann::json::parse(*text, nullptr, false));
-    if (running) inputs.push_back(running->input_id);
-    if (running && running->keyed && running->source == model::EventType::user_message) {
-      keyed.push_back(running->input_id);
-    }
-  }
-  connection.rows<std::string, std::string, std::string, std::string>(
-      [&](const std::string& id, const std::string& type, const std::string& trace,
-          const std::string& value) {
-        const auto event = model::decode_event(key, id, type, trace, value);
-        if (!event || event->type != model::EventType::user_message) return;
-        inputs.push_back(id);
-        if (event->claim && event->claim->kind == model::Claim::Kind::keyed_event) {
-          keyed.push_back(id);
-        }
-      },
-      "SELECT event_id, type, trace_id, value FROM inbox WHERE session = :s ORDER BY n", session);
-  for (const auto& id : keyed) {
-    insert_answer(connection, "",
-                  {.input_id = id, .status = 500, .body = "", .expires_at = now + answer_lifetime});
-  }
-  return inputs;
-}
-
-void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     model::Timestamp now) {
-  const auto session =
-      connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
-  if (!session) return;
-  make_pending(connection, *session, input_id, model::Delivery::none);
-  wake_outbox(connection, *session, now);
-}
-
-void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
-  connection.run(
-      "INSERT INTO answers (input_id, status, body, expires_at, session_key)"
-      " VALUES (:i, :s, :b, :e, :k)"
-      " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
-      " expires_at = excluded.expires_at, session_key = excluded.session_key",
-      answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
-}
-
-void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    const std::string& output_id, model::Timestamp now) {
-  // By its id, too: the numbers of an erased session begin again. What follows in the session is
-  // due now, but not because something was delivered twice.
-  connection.run(
-      "UPDATE outbox SET due_at = :d, attempts = 0 WHERE session ="
-      " (SELECT d.session FROM deliveries d JOIN outputs o ON o.session = d.session"
-      " AND o.seq = d.seq WHERE d.session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND d.seq = :q AND o.output_id = :o)",
-      to_unix_ms(now), key, seq, output_id);
-  connection.run(
-      "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND seq = :q AND EXISTS (SELECT 1 FROM outputs o WHERE o.session = deliveries.session"
-      " AND o.seq = deliveries.seq AND o.output_id = :o)",
-      key, seq, output_id);
-  connection.run(
-      "DELETE FROM outbox WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outbox.session)",
-      key);
-}
-
-void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
-                      int attempts) {
-  connection.run(
-      "UPDATE outbox SET due_at = :d, attempts = :a"
-      " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
-      to_unix_ms(due_at), attempts, key);
-}
-
-void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
-                        const std::string& project_id, const std::string& key,
-                        std::optional<std::int64_t> output_seq, model::Timestamp now) {
-  connection.run(
-      "INSERT INTO dead_letters (id, n, project_id, key, event_id, type, trace_id, value,"
-      " output_seq, reason, state, created_at) VALUES (:i,"
-      " (SELECT COALESCE(MAX(n), 0) + 1 FROM dead_letters), :p, :k, :e, :t, :r, :v, :o, :w, 'new',"
-      " :c)",
-      letter.id, project_id, key, letter.event.event_id, letter.event.type, letter.event.trace_id,
-      letter.event.value, output_seq, letter.reason, to_unix_ms(now));
-}
-
-void add_usage(Connection& connection, const std::string& organisation_id,
-               const std::string& counter, std::int64_t amount, model::Timestamp now) {
-  connection.run(
-      "INSERT INTO usage (organisation_id, counter, month, amount) VALUES (:o, :c, :m, :a)"
-      " ON CONFLICT (organisation_id, counter, month)"
-      " DO UPDATE SET amount = usage.amount + excluded.amount",
-      organisation_id, counter, month_of(now), amount);
 }
 
 }  // namespace conversed::store

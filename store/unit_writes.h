@@ -12,7 +12,7 @@
 #include "store/committer.h"
 #include "store/sql.h"
 
-// The SQL of one Unit and of the delivery marks. Used by the Committer inside its transaction;
+// The SQL of one Unit. Used by the Committer inside its transaction;
 // throws SqlError.
 namespace conversed::store {
 
@@ -66,35 +66,5 @@ class UnitGroup {
   std::unordered_set<std::string_view> claims_;
   std::set<std::pair<std::string_view, std::string_view>> profiles_;
 };
-
-// Ends what the session waits for: all its calls and timers lose their claim, and what was held for
-// a waiting client goes to the webhook.
-void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now);
-
-// The inputs of a session that end with it when it is erased: the one that runs, and the messages
-// that wait. A keyed one has failed now, so that its key may be used for another attempt; the row
-// that says so names nobody.
-std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
-                                    const std::string& key, model::Timestamp now);
-
-void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    const std::string& output_id, model::Timestamp now);
-void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
-                      int attempts);
-
-// Outputs of the input that nobody was to get become pending.
-void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     model::Timestamp now);
-
-// `key`: the session's.
-void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);
-
-// Adds a dead letter; `output_seq` is set for an undelivered output.
-void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
-                        const std::string& project_id, const std::string& key,
-                        std::optional<std::int64_t> output_seq, model::Timestamp now);
-
-void add_usage(Connection& connection, const std::string& organisation_id,
-               const std::string& counter, std::int64_t amount, model::Timestamp now);
 
 }  // namespace conversed::store

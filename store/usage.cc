@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "store/read.h"
-#include "store/unit_writes.h"
+#include "store/row_writes.h"
 
 namespace conversed::store {
 

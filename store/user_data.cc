@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "store/read.h"
-#include "store/unit_writes.h"
+#include "store/row_writes.h"
 
 namespace conversed::store {
 

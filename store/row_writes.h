@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/committer.h"
+#include "store/sql.h"
+
+// Writes that are not of one Unit alone: marks of deliveries, answers, dead letters, and what ends
+// an execution. Inside a Writer's transaction; throw SqlError.
+namespace conversed::store {
+
+// The session's oldest pending output, if there is one, is tried at once, unless it is being
+// retried already.
+void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now);
+// All that is held in the session becomes pending.
+void release_held(Connection& connection, std::int64_t session);
+// What the input's outputs of this delivery were held for, or not made for, becomes a delivery.
+void make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
+                  model::Delivery from);
+
+// Ends what the session waits for: all its calls and timers lose their claim, and what was held for
+// a waiting client goes to the webhook.
+void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now);
+
+// The inputs of a session that end with it when it is erased: the one that runs, and the messages
+// that wait. A keyed one has failed now, so that its key may be used for another attempt; the row
+// that says so names nobody.
+std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
+                                    const std::string& key, model::Timestamp now);
+
+void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
+                    const std::string& output_id, model::Timestamp now);
+void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
+                      int attempts);
+
+// Outputs of the input that nobody was to get become pending.
+void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
+                     model::Timestamp now);
+
+// `key`: the session's.
+void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);
+
+// Adds a dead letter; `output_seq` is set for an undelivered output.
+void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
+                        const std::string& project_id, const std::string& key,
+                        std::optional<std::int64_t> output_seq, model::Timestamp now);
+
+void add_usage(Connection& connection, const std::string& organisation_id,
+               const std::string& counter, std::int64_t amount, model::Timestamp now);
+
+}  // namespace conversed::store
