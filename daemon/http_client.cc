@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/http_transfer.h"
+#include "store/model/fault_points.h"
 #include "store/model/live.h"
 
 namespace conversed::daemon {
@@ -194,6 +195,7 @@ void HttpClient::Loop::run() {
   auto heartbeat = model::heartbeat_of(settings_.heartbeats, settings_.name);
   while (!stopping_.load()) {
     heartbeat.beat();
+    model::fault_point("http.loop");
     take_inbox();
     begin_waiting();
     run_due_timer();

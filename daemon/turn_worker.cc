@@ -238,6 +238,7 @@ void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds dela
 void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbeat) {
   while (!stop.stop_requested()) {
     heartbeat.beat();
+    model::fault_point("rerunner.loop");
     TaskPtr task;
     {
       std::unique_lock lock(mutex_);
@@ -257,7 +258,6 @@ void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbe
       task = std::move(next->task);
       waiting_.erase(next);
     }
-    model::fault_point("rerunner.loop");
     attempt(task);
   }
 }

@@ -52,7 +52,8 @@ Result<int> Attempts::begin(const std::string& event_id, int before,
     // Only as long as there is a record of the recovery: a count that outlives it would tell the
     // next start that everything else which it finds unfinished has one, too.
     writer.connection().run(
-        "INSERT INTO attempts (event_id, count) SELECT :e, :c WHERE EXISTS"
+        "INSERT INTO attempts (event_id, count)"
+        " SELECT CAST(:e AS TEXT), CAST(:c AS BIGINT) WHERE EXISTS"
         " (SELECT 1 FROM meta WHERE name = 'recovering_since')"
         " ON CONFLICT (event_id) DO UPDATE SET count = excluded.count",
         event_id, *count);

@@ -171,6 +171,12 @@ class Watchdog(ServiceCase):
     def test_a_frozen_scheduler_starves_it(self):
         self.starves("scheduler.loop", "scheduler")
 
+    def test_a_frozen_http_client_starves_it(self):
+        self.starves("http.loop", "(webhooks|upstreams)")
+
+    def test_a_frozen_rerunner_starves_it(self):
+        self.starves("rerunner.loop", "rerunner")
+
     def test_a_frozen_api_thread_starves_it(self):
         self.starves("api.loop", r"(api|admin) \d")
 

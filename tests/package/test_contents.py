@@ -107,7 +107,7 @@ class Binaries(PackageCase):
     def test_functions_begin_where_an_indirect_call_may_land(self):
         # Debian's start-up objects of the C library don't carry the mark that would have the kernel
         # enforce it for the whole process, so that there is no property to look for.
-        if "x86-64" not in self.readelf("conversed", "-h"):
+        if "X86-64" not in self.readelf("conversed", "-h"):
             self.skipTest("another kind of processor")
         for program in PROGRAMS:
             code = package.run("objdump", "-d", "--no-show-raw-insn", "-j", ".text",

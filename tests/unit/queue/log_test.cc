@@ -2,10 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include "queue/wait_for.h"
 #include "store/model/fault_points.h"
 
 namespace conversed::queue {
 namespace {
+
+class Ender final : public Listener {
+ public:
+  void on_assigned(std::span<const PartitionRange>) override {}
+  void on_revoked(std::span<const std::int32_t>) override {}
+  void on_waiting() override { outcome_.set_value(7); }
+
+  std::promise<int> outcome_;
+};
+
+TEST(WaitFor, TellsTheListenerUntilTheOutcomeIsThere) {
+  Ender listener;  // without being told, it would wait for ever
+  EXPECT_EQ(wait_for(listener.outcome_.get_future(), listener), 7);
+}
 
 // The hashes are those of Kafka's own tests of its murmur2.
 TEST(PartitionOf, AgreesWithKafkasClients) {
