@@ -13,32 +13,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto probe_interval = 500ms;       // while the file can't be written
-constexpr auto tidy_after = 1'000ms;         // without appends
-constexpr auto key_check_interval = 60s;     // without appends
-constexpr std::int64_t prune_records = 512;  // a partition and transaction
-constexpr std::int64_t prune_keys = 128;     // a round of housekeeping
-constexpr auto empty_interval = 20ms;        // readers are inside for one statement
-constexpr auto empty_within = 5s;
+constexpr auto probe_interval = 500ms;    // while the file can't be written
+constexpr auto purge_retry = 20ms;        // readers are inside for one statement
+constexpr auto tidy_after = 1'000ms;      // without appends
+constexpr auto key_check_interval = 60s;  // without appends
 
-// Whatever went wrong before a COMMIT, nothing was done.
-Result<void> undone(int code, std::string_view doing) {
-  return model::fail(Errc::unavailable, sqlite_error(code, doing).message);
-}
-
-// The same for a record. A file that won't have it, or is no log of ours any more, is not one that
-// can't be written to at present.
+// What went wrong with a record. A file that won't have it, or is no log of ours any more, is not
+// one that can't be written to at present.
 Result<void> not_appended(int code, std::string_view doing) {
   const int primary = code & 0xff;
   const bool refused = primary == SQLITE_CONSTRAINT || primary == SQLITE_MISMATCH ||
                        primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB ||
                        primary == SQLITE_ERROR;
-  if (!refused) return undone(code, doing);
+  if (!refused) return model::fail(Errc::unavailable, sqlite_error(code, doing).message);
   return model::fail(Errc::bad_upstream, sqlite_error(code, doing).message);
-}
-
-Error held() {
-  return {Errc::conflict, "A backup is being made; try again when it is done."};
 }
 
 // What became of a transaction for those who had no record in it: no record was refused.
@@ -66,6 +54,10 @@ SqliteLogWriter::SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<Sql
   pruning_partition_.resize(durable_.end.size());
   file_->oldest_key(oldest_key_ms_);  // if it fails, so will the first transaction, and tell
   thread_ = std::jthread([this] { run(); });
+}
+
+Result<void> SqliteLogWriter::undone(int code, std::string_view doing) {
+  return model::fail(Errc::unavailable, sqlite_error(code, doing).message);
 }
 
 SqliteLogWriter::~SqliteLogWriter() {
@@ -277,7 +269,7 @@ bool SqliteLogWriter::gather(Gathered& gathered) {
 
 std::optional<std::chrono::milliseconds> SqliteLogWriter::next_housekeeping() const {
   if (failing_) return probe_interval;
-  if (purge_ == Purge::emptying && in_the_way_) return empty_interval;
+  if (purge_ == Purge::emptying && in_the_way_) return purge_retry;
   if (purge_ != Purge::none) return 0ms;
   if (more_to_prune_) return 0ms;
   if (!tidy_) return tidy_after;
@@ -414,122 +406,6 @@ void SqliteLogWriter::publish(std::span<Waiting> appends, std::span<Control> con
   for (auto& control : controls) control.publish();
   state_.set_first(durable_.first);
   state_.publish(std::move(records));
-}
-
-Result<void> SqliteLogWriter::prune(Prune which, std::int64_t keys, std::int64_t now_ms) {
-  more_to_prune_ = false;
-  const bool held = [this] {
-    const std::lock_guard lock(mutex_);
-    return pruning_held_;
-  }();
-  held_back_ = held && marks_.committed != marks_.first;
-  // What became free while a purge overwrites would be behind what it has to come to.
-  const bool purging = purge_ != Purge::none && purge_ != Purge::pruning;
-  for (std::size_t at = 0; at < marks_.first.size() && !held && !purging; ++at) {
-    const std::int64_t finished = marks_.committed[at] - marks_.first[at];
-    const std::int64_t upper = settings_.prune_after_records;
-    pruning_partition_[at] = finished >= (pruning_partition_[at] ? upper / 2 + 1 : upper);
-    if (finished == 0 || (which == Prune::due && !pruning_partition_[at])) continue;
-    const std::int64_t to = marks_.first[at] + std::min(finished, prune_records);
-    const int code = file_->prune(static_cast<std::int32_t>(at), marks_.first[at], to);
-    if (code != SQLITE_OK) return undone(code, "pruning records");
-    marks_.first[at] = to;
-    more_to_prune_ |= to < marks_.committed[at];
-  }
-  const std::int64_t made_before_ms = now_ms - settings_.key_lifetime.count();
-  if (keys > 0 && oldest_key_ms_ && *oldest_key_ms_ <= made_before_ms) {
-    int code = file_->prune_keys(made_before_ms, keys);
-    if (code == SQLITE_OK) code = file_->oldest_key(oldest_key_ms_);
-    if (code != SQLITE_OK) return undone(code, "pruning keys");
-    more_to_prune_ |= oldest_key_ms_ && *oldest_key_ms_ <= made_before_ms;
-  }
-  return {};
-}
-
-Result<void> SqliteLogWriter::prune_alone(std::int64_t keys) {
-  auto pruned = Result<void>{};
-  if (const int code = file_->begin(); code != SQLITE_OK) pruned = undone(code, "beginning");
-  if (pruned) pruned = prune(Prune::all, keys, model::to_unix_ms(clock_.now()));
-  if (pruned) {
-    const int code = file_->commit();
-    if (code != SQLITE_OK) pruned = undone(code, "committing");
-  }
-  if (!pruned) {
-    file_->rollback();
-    marks_ = durable_;
-    return pruned;
-  }
-  durable_ = marks_;
-  state_.set_first(durable_.first);
-  return {};
-}
-
-void SqliteLogWriter::purge_step() {
-  std::int64_t left = 0;
-  bool more = false;
-  int code = SQLITE_OK;
-  switch (purge_) {
-    case Purge::none:
-      return;
-    case Purge::pruning: {
-      auto pruned = prune_alone(prune_keys);
-      if (pruned && held_back_) pruned = model::fail(held());
-      if (!pruned) return end_purge(pruned);
-      if (!more_to_prune_) purge_ = Purge::overwriting;
-      return;
-    }
-    case Purge::overwriting:
-      code = file_->overwrite_free(left);
-      if (code == SQLITE_OK && left == 0) purge_ = Purge::releasing;
-      break;
-    case Purge::releasing:
-      code = file_->release_overwritten(more);
-      if (code != SQLITE_OK || more) break;
-      if (purging_.empty()) return end_purge({});
-      purge_ = Purge::emptying;
-      empty_until_ = std::chrono::steady_clock::now() + empty_within;
-      return;
-    case Purge::emptying:
-      code = file_->checkpoint(SqliteLogFile::Checkpoint::truncate);
-      if (code == SQLITE_OK) return end_purge({});
-      in_the_way_ = (code & 0xff) == SQLITE_BUSY;
-      if (in_the_way_ && std::chrono::steady_clock::now() < empty_until_) return;
-      break;
-  }
-  if (code != SQLITE_OK) return end_purge(undone(code, "clearing"));
-  checkpoint_when_due();
-}
-
-void SqliteLogWriter::end_purge(const Result<void>& done) {
-  // After a failure, the next one, or the next start, gives back what this one has taken.
-  purge_ = Purge::none;
-  in_the_way_ = false;
-  tidy_ = false;
-  for (auto& purge : std::exchange(purging_, {})) purge.set_value(done);
-  if (done || done.error().code == Errc::conflict) return;
-  const std::lock_guard lock(mutex_);
-  if (!stopping_) return;
-  for (auto& purge : std::exchange(purges_, {})) purge.set_value(done);
-}
-
-void SqliteLogWriter::housekeeping() {
-  if (failing_) {
-    if (const int code = file_->probe(); code != SQLITE_OK) {
-      return note(undone(code, "trying to write").error());
-    }
-    failing_ = false;
-    note(std::nullopt);
-  }
-  if (auto pruned = prune_alone(prune_keys); !pruned) {
-    failing_ = true;
-    more_to_prune_ = false;
-    return note(pruned.error());
-  }
-  if (more_to_prune_) return;
-  // If this fails it is tried again with the next commits; what was committed is safe either way.
-  file_->checkpoint(SqliteLogFile::Checkpoint::passive);
-  checkpoint_at_bytes_ = settings_.checkpoint_bytes;
-  tidy_ = true;
 }
 
 void SqliteLogWriter::checkpoint_when_due() {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -73,6 +74,8 @@ class SqliteLogWriter {
     bool stopping = false;
   };
 
+  // Whatever went wrong before a COMMIT, nothing was done.
+  [[nodiscard]] static Result<void> undone(int code, std::string_view doing);
   void append(Waiting waiting);
   static void call_back(Waiting& waiting, const std::optional<Error>& error);
   [[nodiscard]] Result<void> run_control(std::function<Result<void>()> apply,
@@ -92,6 +95,7 @@ class SqliteLogWriter {
   [[nodiscard]] Result<void> write_keyed(Waiting& waiting, std::int64_t now_ms);
   void publish(std::span<Waiting> appends, std::span<Control> controls);
 
+  // In sqlite_log_pruning.cc, up to `housekeeping`.
   enum class Prune : std::uint8_t { due, all };
   // Deletes a bounded number of finished records and expired keys inside the transaction.
   [[nodiscard]] Result<void> prune(Prune which, std::int64_t keys, std::int64_t now_ms);
