@@ -155,7 +155,9 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
   auto own_key = take_key(settings, order);
   auto done = own_key ? copy_data(folder->path(), order, *manifest) : fail(own_key.error());
   if (done) done = settle(settings, *manifest, clock);
-  if (done) done = give_to_owner(folder->path(), {"store.db", "log.db", "lock", "master.key"});
+  if (done)
+    done = give_to_owner(folder->path(), {"store.db", "store.db-wal", "store.db-shm", "log.db",
+                                          "log.db-wal", "log.db-shm", "lock", "master.key"});
   if (!done) {
     remove_data(folder->path());
     std::error_code ignored;

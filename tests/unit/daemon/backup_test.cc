@@ -72,8 +72,8 @@ class BackupTest : public testing::Test {
   void add_secret(const std::string& project_name) {
     auto store = open_embedded_store(settings_, clock_);
     ASSERT_TRUE(store) << store.error().message;
-    const auto made =
-        (*store)->accounts().create_organisation(project_name, {.email = "a@example.com"});
+    const auto made = (*store)->accounts().create_organisation(
+        project_name, {.email = project_name + "@example.com"});
     ASSERT_TRUE(made) << made.error().message;
     model::Bundle bundle;
     bundle.project_name = project_name;
