@@ -172,6 +172,7 @@ class Scheduler::Engine {
   // All places are by the clock of timers.
   milliseconds offset_{0};
   milliseconds kept_offset_{0};
+  Timestamp looked_at_{};
   Place known_{begin_of_time, {}};
   bool all_known_ = false;
   SteadyClock::time_point next_load_{};
@@ -196,8 +197,16 @@ void Scheduler::Engine::run() {
 // After a jump of the wall clock schedules have other places among the timers, which have their
 // own still: all are read again.
 void Scheduler::Engine::look_at_clocks() {
+  looked_at_ = clock_.now();
   if (settings_.timer_clock == nullptr) return;
-  const auto offset = settings_.timer_clock->offset();
+  auto offset = settings_.timer_clock->offset();
+  // Both of one moment: a clock that is set in between would make everything late or early.
+  for (;;) {
+    looked_at_ = clock_.now();
+    const auto still = settings_.timer_clock->offset();
+    if (std::exchange(offset, still) == still) break;
+  }
+  looked_at_ += offset;
   if (offset != offset_) {
     log::warn("the clock was set: what waits for a while goes on as if it had not been",
               {{"byMs", (offset_ - offset).count()}});
@@ -276,7 +285,7 @@ std::size_t Scheduler::Engine::may_fire() {
 }
 
 void Scheduler::Engine::fire_due() {
-  const Timestamp latest = now();
+  const Timestamp latest = looked_at_;
   const auto is_due = [&] { return !timers_.empty() && timers_.begin()->first.due <= latest; };
   if (!is_due()) return;
   const bool failed_before = failing_;

@@ -119,13 +119,16 @@ TEST_F(Schedules, OneOfAnotherProjectIsNotThere) {
 TEST_F(Schedules, TheyAreReadByDueTimeAndInTheOrderTheyWereMade) {
   const auto late = put("", 2h);
   const auto early = put("", 1h);
-  const auto by_due = store_->schedules().by_due(model::from_unix_ms(0), "", 10);
-  ASSERT_TRUE(by_due);
-  ASSERT_EQ(by_due->size(), 2U);
-  EXPECT_EQ((*by_due)[0].id, early.id);
-  const auto behind = store_->schedules().by_due(early.due_at, early.claim(), 10);
-  ASSERT_EQ(behind->size(), 1U);
-  EXPECT_EQ((*behind)[0].id, late.id);
+  for (const auto offset : {0min, 90min, -90min}) {
+    const auto by_due = store_->timers().by_due(model::from_unix_ms(0), "", 10, offset);
+    ASSERT_TRUE(by_due);
+    ASSERT_EQ(by_due->size(), 2U);
+    EXPECT_EQ((*by_due)[0].claim.id, early.claim());
+    EXPECT_EQ((*by_due)[0].at, early.due_at + offset);
+    const auto behind = store_->timers().by_due((*by_due)[0].at, (*by_due)[0].claim.id, 10, offset);
+    ASSERT_EQ(behind->size(), 1U);
+    EXPECT_EQ((*behind)[0].claim.id, late.claim());
+  }
   const auto page = store_->schedules().list(key_.project_id, 0, 1);
   ASSERT_EQ(page->size(), 1U);
   EXPECT_EQ((*page)[0].schedule.id, late.id);
