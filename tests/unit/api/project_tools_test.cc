@@ -206,7 +206,8 @@ TEST_F(ProjectTools, OrganisationsAreListedWithWhatTheyHaveUsed) {
     return store::Usage::add(writer, {organisation, store::model_tokens_counter, 120});
   }));
   const auto month = store::month_of(world_.clock.now());
-  for (const auto& item : get("/management/organisations")["items"]) {
+  const auto organisations = get("/management/organisations");
+  for (const auto& item : organisations["items"]) {
     const bool is_it = item["_id"] == organisation;
     EXPECT_EQ(item["used"],
               (json{{"month", month}, {"injects", 0}, {"modelTokens", is_it ? 120 : 0}}));
