@@ -70,7 +70,7 @@ class BackupTest : public testing::Test {
   }
 
   void add_secret(const std::string& project_name) {
-    auto store = open_embedded_store(settings_, clock_);
+    auto store = open_store(settings_, clock_);
     ASSERT_TRUE(store) << store.error().message;
     const auto made = (*store)->accounts().create_organisation(
         project_name, {.email = project_name + "@example.com"});
@@ -100,7 +100,7 @@ class BackupTest : public testing::Test {
     const auto there = other_folder(name);
     const auto restored = restore(there, order(backup), clock_);
     EXPECT_TRUE(restored) << restored.error().message;
-    auto store = open_embedded_store(there, clock_);
+    auto store = open_store(there, clock_);
     auto log = open_log(there, **store, clock_);
     return log->log->ranges()->front().committed;
   }
@@ -156,7 +156,7 @@ TEST_F(BackupTest, RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain) {
 TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
   std::filesystem::path path;
   {
-    auto store = open_embedded_store(settings_, clock_);
+    auto store = open_store(settings_, clock_);
     auto log = open_log(settings_, **store, clock_);
     ASSERT_TRUE(log) << log.error().message;
     commit_log(*log, 0);
@@ -399,7 +399,7 @@ TEST_F(BackupTest, AStoreThatIsToBeMigratedIsLeftAloneWhenItsOpenerGivesUp) {
   const auto file = settings_.data_dir / "store.db";
   make_older(file);
   int asked = 0;
-  const auto store = open_embedded_store(settings_, clock_, [&] { return ++asked < 2; });
+  const auto store = open_store(settings_, clock_, [&] { return ++asked < 2; });
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, Errc::unavailable);
   EXPECT_EQ(asked, 2);

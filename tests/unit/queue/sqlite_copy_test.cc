@@ -117,9 +117,9 @@ TEST_F(SqliteCopyTest, DamagedFileIsFound) {
 TEST_F(SqliteCopyTest, CheckThatIsEndedSaysNothingOfTheFile) {
   ASSERT_TRUE(copy_sqlite_file(from_, to_, always));
   std::stop_source stop;
-  EXPECT_TRUE(check_sqlite_file(to_, stop.get_token()));
+  EXPECT_TRUE(check_sqlite_file(to_, {}, stop.get_token()));
   stop.request_stop();
-  EXPECT_EQ(check_sqlite_file(to_, stop.get_token()).error().code, Errc::unavailable);
+  EXPECT_EQ(check_sqlite_file(to_, {}, stop.get_token()).error().code, Errc::unavailable);
 }
 
 TEST_F(SqliteCopyTest, NamesThatMeanSomethingInAUriAreTakenAsTheyAre) {
