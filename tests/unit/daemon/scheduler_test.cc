@@ -290,6 +290,14 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
     if (by < 0ms) set_by += by.count();
     scheduler_->wake();
   };
+  // Each once: without Turns the rows stay, and a timer that is read and offered may come twice.
+  const auto ids = [&] {
+    std::vector<std::string> once;
+    for (auto& id : fired()) {
+      if (std::ranges::find(once, id) == once.end()) once.push_back(id);
+    }
+    return once;
+  };
   start({.timer_clock = &timer_clock});
   model::Schedule schedule;
   schedule.id = model::new_id();
@@ -304,14 +312,14 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
   jump(24h);
   advance(19min);
   put("probe", -24h);
-  ASSERT_TRUE(sink_.wait_for(1));
-  EXPECT_EQ(fired(), (std::vector<std::string>{"probe-t"}));
+  ASSERT_TRUE(eventually([&] { return ids().size() >= 1; }));
+  EXPECT_EQ(ids(), (std::vector<std::string>{"probe-t"}));
   advance(1min);
-  ASSERT_TRUE(sink_.wait_for(2));
-  EXPECT_EQ(fired().back(), "t1-t");
+  ASSERT_TRUE(eventually([&] { return ids().size() >= 2; }));
+  EXPECT_EQ(ids().back(), "t1-t");
   advance(40min);  // 25 hours by the wall clock
-  ASSERT_TRUE(sink_.wait_for(3));
-  EXPECT_EQ(fired().back(), schedule.claim() + "-t");
+  ASSERT_TRUE(eventually([&] { return ids().size() >= 3; }));
+  EXPECT_EQ(ids().back(), schedule.claim() + "-t");
 
   // Set back by two days, and restarted while something waits.
   auto waits = timer("t2", 10min);
@@ -328,8 +336,8 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
   start({.timer_clock = &next_run});
   ASSERT_TRUE(waits_for(1));
   advance(10min);
-  ASSERT_TRUE(sink_.wait_for(4));
-  EXPECT_EQ(fired().back(), "t2-t");
+  ASSERT_TRUE(eventually([&] { return ids().size() >= 4; }));
+  EXPECT_EQ(ids().back(), "t2-t");
 }
 
 TEST_F(SchedulerTest, ClockThatJumpsIsNoticedWithoutAWakeUp) {
