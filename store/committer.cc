@@ -9,8 +9,8 @@
 #include <span>
 #include <thread>
 #include <utility>
-#include <variant>
 
+#include "store/committer_items.h"
 #include "store/database.h"
 #include "store/model/fault_points.h"
 #include "store/model/guarded.h"
@@ -25,100 +25,12 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-struct UnitItem {
-  EncodedUnit unit;
-  Committer::Done done;
-  Outcome outcome = Outcome::conflict;
-};
-// Once its caller has been told, `work` and `done` are gone.
-struct WriteItem {
-  Committer::Work work;
-  Committer::WriteDone done;
-  Committer::Patience patience = Committer::Patience::until_it_works;
-  Result<void> result;                           // of the last try
-  std::vector<std::function<void()>> on_commit;  // of the last try
-  bool alone = false;                            // outside of any transaction
-};
-struct DeliveredItem {
-  std::string key;
-  std::int64_t seq;
-};
-struct RescheduleItem {
-  std::string key;
-  model::Timestamp due_at;
-  int attempts;
-};
-using Item = std::variant<UnitItem, WriteItem, DeliveredItem, RescheduleItem>;
-
 template <typename... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;
-
-WriteItem* to_run_alone(Item& item) {
-  auto* write = std::get_if<WriteItem>(&item);
-  return write != nullptr && write->alone ? write : nullptr;
-}
-
-WriteItem* impatient(Item& item) {
-  auto* write = std::get_if<WriteItem>(&item);
-  const bool is_one =
-      write != nullptr && write->done && write->patience == Committer::Patience::none;
-  return is_one ? write : nullptr;
-}
-
-void end(WriteItem& write, Result<void> result) {
-  write.work = nullptr;
-  if (auto done = std::exchange(write.done, nullptr)) done(std::move(result));
-}
-
-model::Error failing_error() {
-  return {Errc::unavailable, "the store can't be written to now; nothing was changed"};
-}
-
-model::Error unknown_error() {
-  return {Errc::timed_out,
-          "the store failed while this was written; whether it was done is not known"};
-}
-
-// A savepoint confines what the work does wrong. Only failures of the database itself leave here:
-// they concern the whole transaction.
-void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
-  // Without work nothing is done in this try, whatever an earlier one did.
-  write.on_commit.clear();
-  if (!write.work) return;
-  connection.savepoint();
-  Result<void>& result = write.result;
-  Writer writer(connection, now);
-  try {
-    result = write.work(writer);
-    if (result) connection.release_savepoint();
-  } catch (const SqlError& error) {
-    if (error.kind() == SqlError::Kind::failed) throw;
-    result = fail(to_error(error));
-  } catch (const std::exception&) {
-    result = fail(Errc::internal, "a write could not be made");
-  }
-  if (result) {
-    write.on_commit = writer.take_on_commit();
-  } else {
-    connection.rollback_to_savepoint();
-  }
-}
-
-Result<void> run_outside(Connection& connection, const Committer::Work& work,
-                         model::Timestamp now) {
-  try {
-    Writer writer(connection, now);
-    return work(writer);
-  } catch (const SqlError& error) {
-    return fail(to_error(error));
-  } catch (const std::exception&) {
-    return fail(Errc::internal, "the store could not do this");
-  }
-}
 
 }  // namespace
 

@@ -45,6 +45,9 @@ std::string settings_of_session(const PostgresSettings& settings, Connection::Ro
   return "SET statement_timeout = " + limit +
          "; SET lock_timeout = " + std::to_string(settings.turn_timeout.count()) +
          "; SET idle_in_transaction_session_timeout = " + limit +
+         // And one whose machine is gone, which would keep its place.
+         "; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2"
+         "; SET tcp_keepalives_count = 3"
          "; SET default_transaction_isolation = 'read committed'"
          "; SET default_transaction_read_only = " +
          (role == Connection::Role::reader ? "on" : "off") +
@@ -102,17 +105,20 @@ PostgresSession::PostgresSession(const PostgresSettings& settings, Connection::R
   if (settings.alone && role == Connection::Role::writer) take_place();
 }
 
-// Held until the session ends, however it does.
+// Held until the session ends, however it does. Waits a while for it (lock_timeout): the server
+// takes its time to learn that a process is gone.
 void PostgresSession::take_place() {
   const char* sql =
-      "SELECT pg_try_advisory_lock(hashtext('conversed daemon'), hashtext(current_schema()))";
+      "SELECT pg_advisory_lock(hashtext('conversed daemon'), hashtext(current_schema()))";
+  constexpr std::string_view lock_not_available = "55P03";
   if (PQsendQuery(handle(), sql) == 0) throw connection_lost();
-  bool taken = false;
-  while (const auto result = next(deadline())) {
-    taken = PQresultStatus(result.get()) == PGRES_TUPLES_OK &&
-            std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
+  PostgresResult failed;
+  while (auto result = next(deadline())) {
+    if (PQresultStatus(result.get()) != PGRES_TUPLES_OK && !failed) failed = std::move(result);
   }
-  if (taken) return;
+  if (!failed) return;
+  const char* state = PQresultErrorField(failed.get(), PG_DIAG_SQLSTATE);
+  if (state == nullptr || state != lock_not_available) throw postgres_error(failed.get());
   throw SqlError(SqlError::Kind::failed, "(another daemon uses the store)", SqlError::Effect::none);
 }
 

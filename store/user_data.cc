@@ -439,9 +439,9 @@ Result<void> UserData::erase_rest(const UserOfProject& user, Erased& erased) {
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    profiles =
-        writer.connection().run_counted("DELETE FROM profiles WHERE project_id = :p AND user_id = :u",
-                                user.project_id, user.user_id);
+    profiles = writer.connection().run_counted(
+        "DELETE FROM profiles WHERE project_id = :p AND user_id = :u", user.project_id,
+        user.user_id);
     return {};
   });
   if (written) erased.profiles += profiles;
