@@ -109,17 +109,20 @@ PostgresSession::PostgresSession(const PostgresSettings& settings, Connection::R
   if (settings.alone && role == Connection::Role::writer) take_place();
 }
 
-// Held until the session ends, however it does.
+// Held until the session ends, however it does. Waits a while for it (lock_timeout): the server
+// takes its time to learn that a process is gone.
 void PostgresSession::take_place() {
   const char* sql =
-      "SELECT pg_try_advisory_lock(hashtext('conversed daemon'), hashtext(current_schema()))";
+      "SELECT pg_advisory_lock(hashtext('conversed daemon'), hashtext(current_schema()))";
+  constexpr std::string_view lock_not_available = "55P03";
   if (PQsendQuery(handle(), sql) == 0) throw connection_lost();
-  bool taken = false;
-  while (const auto result = next(deadline())) {
-    taken = PQresultStatus(result.get()) == PGRES_TUPLES_OK &&
-            std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
+  PostgresResult failed;
+  while (auto result = next(deadline())) {
+    if (PQresultStatus(result.get()) != PGRES_TUPLES_OK && !failed) failed = std::move(result);
   }
-  if (taken) return;
+  if (!failed) return;
+  const char* state = PQresultErrorField(failed.get(), PG_DIAG_SQLSTATE);
+  if (state == nullptr || state != lock_not_available) throw postgres_error(failed.get());
   throw SqlError(SqlError::Kind::failed, "(another daemon uses the store)", SqlError::Effect::none);
 }
 

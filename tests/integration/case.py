@@ -8,6 +8,7 @@ import unittest
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import cluster  # noqa: E402
 import daemon_process  # noqa: E402
 from daemon_process import Daemon  # noqa: E402
 from webhook_receiver import Receiver  # noqa: E402
@@ -42,7 +43,8 @@ class DaemonCase(unittest.TestCase):
         cls.receiver = Receiver(SECRET)
         cls.addClassCleanup(cls.receiver.stop)
         cls.daemon = Daemon(BIN, cls.folder.name, cls.settings.replace("UPSTREAM", cls.upstream.url), environment={
-            "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+            "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN,
+            **cluster.environment()})
         cls.addClassCleanup(cls.daemon.kill)
         cls.daemon.init()
         cls.daemon.start()

@@ -6,6 +6,8 @@ import sqlite3
 
 from case import DaemonCase
 
+import postgres  # case.py says where
+
 RANKS = {"queued": 0, "active": 1, "cancelling": 2, "done": 3, "cancelled": 3, "error": 3}
 BUNDLE = """
 conversed: 1
@@ -68,15 +70,9 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
 
     def made(self, project):
         """What the store has of it: tenants, journeys that are active, generated Flows, attached Endpoints."""
-        store = sqlite3.connect(f"file:{self.folder.name}/data/store.db?mode=ro", uri=True)
-        try:
-            return tuple(store.execute(query, (project,)).fetchone()[0] for query in (
-                "SELECT COUNT(*) FROM proactive_tenants WHERE project_id = ?",
-                "SELECT COUNT(*) FROM journeys WHERE active = 1 AND project_id = ?",
-                "SELECT COUNT(*) FROM flows WHERE name LIKE 'Follow-up%' AND project_id = ?",
-                "SELECT COUNT(*) FROM endpoints WHERE follow_up_flow_id IS NOT NULL AND project_id = ?"))
-        finally:
-            store.close()
+        return tuple(self.count(table, project) for table in (
+            "proactive_tenants WHERE", "journeys WHERE active = 1 AND", "flows WHERE name LIKE 'Follow-up%' AND",
+            "endpoints WHERE follow_up_flow_id IS NOT NULL AND"))
 
     def journey(self, project):
         store = sqlite3.connect(f"file:{self.folder.name}/data/store.db?mode=ro", uri=True)
@@ -87,9 +83,15 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
             store.close()
 
     def rows(self, project):
+        return sum(self.count(f"{table} WHERE", project) for table in ("proactive_tenants", "journeys")) + \
+            self.made(project)[2]
+
+    def count(self, rows, project):
+        query = f"SELECT COUNT(*) FROM {rows} project_id = '{project}'"
+        if url := self.daemon.environment.get("CONVERSED_STORE_POSTGRES_URL"):
+            return int(postgres.run_sql(url, query))
         store = sqlite3.connect(f"file:{self.folder.name}/data/store.db?mode=ro", uri=True)
         try:
-            return sum(store.execute(f"SELECT COUNT(*) FROM {table} WHERE project_id = ?", (project,)).fetchone()[0]
-                       for table in ("proactive_tenants", "journeys")) + self.made(project)[2]
+            return store.execute(query).fetchone()[0]
         finally:
             store.close()

@@ -51,6 +51,15 @@ def account():
     raise Unavailable("there is no user but root to run it as")
 
 
+def run_sql(url, sql):
+    """What it says, as psql writes it."""
+    done = subprocess.run([newest_programs() / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, url],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(done.stderr)
+    return done.stdout.strip()
+
+
 class Server:
     """One server; may be killed and started again with the same data and address."""
 
@@ -94,11 +103,7 @@ class Server:
         return self
 
     def run_sql(self, sql):
-        done = subprocess.run([self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url],
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            raise Failed(done.stderr)
-        return done.stdout.strip()
+        return run_sql(self.url, sql)
 
     def signal_backend(self, pid, number):
         """To one session's process, which may be gone by now."""

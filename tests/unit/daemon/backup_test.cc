@@ -217,6 +217,22 @@ TEST_F(BackupTest, LogOfKafkaIsRefused) {
   EXPECT_EQ(back_up().error().code, Errc::not_supported);
 }
 
+TEST_F(BackupTest, StoreInPostgresIsLeftToItsOwnTools) {
+  const auto made = back_up("of-a-file");
+  ASSERT_TRUE(made) << made.error().message;
+  settings_.store.driver = config::StoreDriver::postgres;
+  const auto refused = back_up();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::not_supported);
+  EXPECT_NE(refused.error().message.find("pg_dump"), std::string::npos) << refused.error().message;
+  auto there = other_folder("there");
+  std::filesystem::create_directory(there.data_dir);
+  const auto restored = restore(there, {.backup = made->path, .key = {}}, clock_);
+  ASSERT_FALSE(restored);
+  EXPECT_EQ(restored.error().code, Errc::not_supported);
+  EXPECT_TRUE(std::filesystem::is_empty(there.data_dir));
+}
+
 TEST_F(BackupTest, FolderThatIsInUseIsNotRestoredInto) {
   const auto made = back_up();
   ASSERT_TRUE(made);
