@@ -279,11 +279,12 @@ class Credentials : public Load {
   }
   auto load_with(Environment environment) {
     return load(
-        {.file = write("store: {driver: postgres, postgres: {url: \"postgresql://f/d\"}}\n"),
+        {.file = write("queue: {driver: kafka, kafka: {bootstrap_servers: \"k:9092\"}}\n"
+                       "store: {driver: postgres, postgres: {url: \"postgresql://f/d\"}}\n"),
          .environment = std::move(environment),
          .root = true,
          .credentials = folder_.path(),
-         .drivers = {.kafka = false, .postgres = true}});
+         .drivers = {.kafka = true, .postgres = true}});
   }
 };
 

@@ -136,7 +136,9 @@ TEST(Lanes, ATouchedKeyThatWasReadyComesForwardInARecovery) {
   EXPECT_EQ(touched.key, "new4");
   EXPECT_TRUE(touched.records.empty());
   finish_touched(Next::idle);
-  EXPECT_EQ(keys_of(runs, 3), (std::vector<std::string>{"new2", "new3", "new4"}));
+  auto others = keys_of(runs, 3);
+  std::ranges::sort(others);  // several workers take them
+  EXPECT_EQ(others, (std::vector<std::string>{"new2", "new3", "new4"}));
 }
 
 TEST(Lanes, WhileTheRecoveryWaitsForWhatIsNotThereOthersGoOn) {
