@@ -22,11 +22,17 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
+bool has_schema(Connection& connection) {
+  const auto count = connection.value<std::int64_t>(
+      connection.dialect() == Dialect::sqlite
+          ? "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'"
+          : "SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()"
+            " AND tablename = 'schema_version'");
+  return count.value_or(0) > 0;
+}
+
 // The version of the schema, 0 for none. A newer one is left alone if we may still use it.
 Result<std::int64_t> version_of(Connection& connection) {
-  connection.run(
-      "CREATE TABLE IF NOT EXISTS schema_version "
-      "(version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)");
   const auto min_reader =
       connection.value<std::int64_t>("SELECT MAX(min_reader) FROM schema_version").value_or(0);
   if (min_reader > schema_version) {
@@ -37,31 +43,42 @@ Result<std::int64_t> version_of(Connection& connection) {
   return connection.value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
 }
 
-// Brings the schema up to ours, each step in its own transaction, in which another daemon that
-// migrates has to wait. Returns the version that was found.
-Result<std::int64_t> migrate(Connection& connection, std::span<const Migration> steps) {
-  std::optional<std::int64_t> first;
-  for (const Migration& migration : steps) {
-    connection.begin();
-    try {
-      auto current = version_of(connection);
-      if (!current) {
-        connection.rollback();
-        return current;
-      }
-      if (!first) first = *current;
-      if (migration.version > *current) {
-        connection.script(migration.sql);
-        connection.run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
-                       migration.version, migration.min_reader);
-      }
-      connection.commit();
-    } catch (...) {
+Result<void> take_step(Connection& connection, const Migration& migration) {
+  connection.begin();
+  try {
+    connection.run(
+        "CREATE TABLE IF NOT EXISTS schema_version "
+        "(version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)");
+    // Another daemon may have been here meanwhile.
+    auto current = version_of(connection);
+    if (!current) {
       connection.rollback();
-      throw;
+      return fail(current.error());
     }
+    if (migration.version > *current) {
+      connection.script(migration.sql);
+      connection.run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
+                     migration.version, migration.min_reader);
+    }
+    connection.commit();
+    return {};
+  } catch (...) {
+    connection.rollback();
+    throw;
   }
-  return first.value_or(0);
+}
+
+// Brings the schema up to ours, each step in its own transaction, in which another daemon that
+// migrates has to wait. Writes nothing if there is nothing to do: a start must not depend on being
+// able to. Returns the version that was found.
+Result<std::int64_t> migrate(Connection& connection, std::span<const Migration> steps) {
+  auto found = has_schema(connection) ? version_of(connection) : Result<std::int64_t>(0);
+  if (!found) return found;
+  for (const Migration& migration : steps) {
+    if (migration.version <= *found) continue;
+    if (auto taken = take_step(connection, migration); !taken) return fail(taken.error());
+  }
+  return found;
 }
 
 // SQLite gives its WAL the mode of the database: the file is made with 0600 before it opens it.

@@ -71,29 +71,43 @@ void send_outputs(Reply& reply, Services& services, const Query& query) {
 // whoever cancels the watch.
 struct Poll {
   Query query;
+  std::chrono::steady_clock::time_point deadline;
   Reply reply;
 };
+
+void wait_for_outputs(const std::shared_ptr<Poll>& poll, Services& services) {
+  const Query& query = poll->query;
+  // Watching before looking: what is said in between is noticed.
+  const auto ticket =
+      services.watch.watch(query.key, poll->deadline, [poll, &services](WatchEnd why) {
+        switch (why) {
+          case WatchEnd::notified:
+            // Maybe of an output that this client has: those are told a moment after they can be
+            // read.
+            return wait_for_outputs(poll, services);
+          case WatchEnd::deadline:
+            return send_outputs(poll->reply, services, poll->query);
+          case WatchEnd::stopped:
+            // There was nothing when it began to wait: the client asks the next daemon for what
+            // came since.
+            return send_page(poll->reply, {}, poll->query.after);
+        }
+      });
+  auto found = services.store.outbox().outputs(query.key, query.after, max_items);
+  if (found && found->empty()) return;
+  if (!services.watch.cancel(ticket)) return;
+  if (!found) return send_error(poll->reply, outputs_operation, store_error(found.error()));
+  send_page(poll->reply, *found, query.after);
+}
 
 void outputs(Call call, Services& services, Reply reply) {
   auto query = read_query(call, services);
   if (!query) return send_error(reply, outputs_operation, query.error());
   if (query->wait.count() == 0) return send_outputs(reply, services, *query);
 
-  auto poll = std::make_shared<Poll>(Poll{std::move(*query), std::move(reply)});
-  const auto deadline = services.options.steady_now() + poll->query.wait;
-  // Watching before looking: what is said in between is noticed.
-  const auto ticket =
-      services.watch.watch(poll->query.key, deadline, [poll, &services](WatchEnd why) {
-        // There was nothing when it began to wait: the client asks the next daemon for what came
-        // since.
-        if (why == WatchEnd::stopped) return send_page(poll->reply, {}, poll->query.after);
-        send_outputs(poll->reply, services, poll->query);
-      });
-  auto found = services.store.outbox().outputs(poll->query.key, poll->query.after, max_items);
-  if (found && found->empty()) return;
-  if (!services.watch.cancel(ticket)) return;
-  if (!found) return send_error(poll->reply, outputs_operation, store_error(found.error()));
-  send_page(poll->reply, *found, poll->query.after);
+  const auto deadline = services.options.steady_now() + query->wait;
+  wait_for_outputs(std::make_shared<Poll>(Poll{std::move(*query), deadline, std::move(reply)}),
+                   services);
 }
 
 openapi::Description describe() {

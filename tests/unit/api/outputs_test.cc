@@ -80,6 +80,16 @@ TEST(Outputs, AWaitingPollIsAnsweredWhenSomethingIsSaid) {
   EXPECT_EQ(body_of(answer.get()).at("items")[0].at("text"), "one");
 }
 
+TEST(Outputs, APollWaitsOnWhenWhatIsToldOfIsNoNewsToIt) {
+  World world;
+  say_output(world, 1, "one");
+  auto answer = world.send(poll({{"wait", "30"}, {"after", "1"}}));
+  world.watch.notify(world.session_key());  // of the first one, a moment late
+  say_output(world, 2, "two");
+  world.watch.notify(world.session_key());
+  EXPECT_EQ(body_of(answer.get()).at("items").at(0).at("text"), "two");
+}
+
 TEST(Outputs, AStopAnswersTheWaitingPolls) {
   World world;
   auto answer = world.send(poll({{"wait", "30"}, {"after", "1"}}));
