@@ -100,6 +100,8 @@ void TurnWorker::attempt(const TaskPtr& task) {
     }
     if (chain.error().code != Errc::unavailable && chain.error().code != Errc::timed_out) {
       log::error("session can't be read", {{"error", chain.error().message}});
+    } else {
+      committer_.probe();  // Turns that can't be read write nothing that would show it
     }
     again_later(task, store_retry_delay);
     return;

@@ -15,8 +15,8 @@
 #include "store/model/fault_points.h"
 #include "store/model/guarded.h"
 #include "store/model/ids.h"
-#include "store/sql.h"
 #include "store/row_writes.h"
+#include "store/sql.h"
 #include "store/unit_writes.h"
 
 namespace conversed::store {
@@ -234,6 +234,11 @@ Result<void> Committer::write_and_wait(Work work, Patience patience) {
   return result.get();
 }
 
+void Committer::probe() {
+  if (probing_.exchange(true)) return;
+  write([](Writer&) { return Result<void>(); }, [this](const Result<void>&) { probing_ = false; });
+}
+
 Result<void> Committer::run_alone(Work work) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
@@ -416,22 +421,21 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
   BatchTotals totals;
   UnitGroup units(connection, now, totals);
   for (Item& item : batch) {
-    std::visit(
-        Overloaded{
-            [&](UnitItem& unit) { units.add(unit.unit, unit.outcome); },
-            [&](WriteItem& write) {
-              if (write.work) units.flush();  // the work may look at what they have left
-              run_work(connection, write, now);
-            },
-            // These concern outputs of earlier transactions: no Unit of this one minds.
-            [&](DeliveredItem& mark) {
-              mark_delivered(connection, mark.key, mark.seq, mark.output_id, now);
-            },
-            [&](RescheduleItem& mark) {
-              mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
-            },
-        },
-        item);
+    std::visit(Overloaded{
+                   [&](UnitItem& unit) { units.add(unit.unit, unit.outcome); },
+                   [&](WriteItem& write) {
+                     if (write.work) units.flush();  // the work may look at what they have left
+                     run_work(connection, write, now);
+                   },
+                   // These concern outputs of earlier transactions: no Unit of this one minds.
+                   [&](DeliveredItem& mark) {
+                     mark_delivered(connection, mark.key, mark.seq, mark.output_id, now);
+                   },
+                   [&](RescheduleItem& mark) {
+                     mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
+                   },
+               },
+               item);
   }
   units.flush();
   totals.flush(connection, now);

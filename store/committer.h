@@ -208,6 +208,10 @@ class Committer {
   // of them, such as a checkpoint. All commits wait for it. Otherwise as `write_and_wait`.
   [[nodiscard]] model::Result<void> run_alone(Work work);
 
+  // Has the store tried by a transaction of its own, unless one is about to be: for those whose
+  // reads fail, so that `healthy()` is true to it while nothing is written. As `write`.
+  void probe();
+
   // The output reached its webhook. Missing is no error: it came twice, or was erased, and another
   // one may have its number since.
   void delivered(const model::SessionKey& key, const model::Output& output);
@@ -230,6 +234,7 @@ class Committer {
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::atomic<bool> healthy_{true};
+  std::atomic<bool> probing_{false};
   std::atomic<std::uint64_t> transactions_{0};
   std::atomic<std::uint64_t> units_{0};
 };

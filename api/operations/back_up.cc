@@ -23,6 +23,9 @@ Result<BackUpAnswer> make(const Call& call, Services& services) {
   if (!body) return model::fail(body.error());
   auto name = text_member(*body, "name");
   if (!name) return model::fail(name.error());
+  if (name->empty() && body->contains("name")) {
+    return model::fail(Errc::invalid_argument, "name must not be empty");
+  }
   if (!services.back_up) return model::fail(Errc::not_supported, "there is nothing to back up");
   return services.back_up(*name);
 }

@@ -50,7 +50,7 @@ def use_what_there_is(operation, case):
     if query.keys() & {"next", "previous"}:
         for name in ("sort", "filter"):  # the cursor's own
             query.pop(name, None)
-    if operation in ("listSessions", "listDeadLetters", "listSchedules"):
+    if operation in ("listSessions", "listDeadLetters", "listSchedules", "exportUserData"):
         query.setdefault("projectId", KNOWN["project"])  # which is required once there are several
     if operation == "oauthAuthorize":
         query.update(client_id=KNOWN["client"]["client_id"], redirect_uri=KNOWN["redirectUri"])

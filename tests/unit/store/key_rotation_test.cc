@@ -84,11 +84,15 @@ class KeyRotationTest : public StoreTest {
           [&](std::string table, std::string column) {
             columns.emplace_back(std::move(table), std::move(column));
           },
-          "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c"
-          " WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%'");
+          writer.connection().dialect() == Dialect::sqlite
+              ? "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c"
+                " WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%'"
+              : "SELECT table_name, column_name FROM information_schema.columns"
+                " WHERE table_schema = current_schema()");
       for (const auto& [table, column] : columns) {
         const auto has_some = writer.connection().value<std::int64_t>(
-            "SELECT 1 FROM \"" + table + "\" WHERE \"" + column + "\" LIKE '1.1.%' LIMIT 1");
+            "SELECT 1 FROM \"" + table + "\" WHERE CAST(\"" + column +
+            "\" AS TEXT) LIKE '1.1.%' LIMIT 1");
         if (has_some) found.push_back(table + "." + column);
       }
       return model::Result<void>();
