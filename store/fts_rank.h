@@ -14,8 +14,8 @@ using GoOn = std::function<bool()>;
 // table in millionths of what a row that holds all that was asked could come to. FTS5's own bm25()
 // counts over all rows; this one takes the number of rows and of terms that count, so that ranks
 // within one store do not depend on others. `sqlite3`: the connection's handle, whose type SOCI
-// hides. Counting may take long and runs no statement, so it asks `go_on` itself, which must outlive
-// the connection; at a no the query is interrupted. Returns SQLite's result code.
+// hides. Counting may take long and runs no statement, so it asks `go_on` itself, which must
+// outlive the connection; at a no the query is interrupted. Returns SQLite's result code.
 [[nodiscard]] int add_knowledge_rank(void* sqlite3, const GoOn* const& go_on);
 
 }  // namespace conversed::store

@@ -20,7 +20,6 @@ using conversed::text::is_utf8;
 
 [[nodiscard]] bool is_ascii(std::string_view text);
 
-
 // The number of UTF-16 code units.
 [[nodiscard]] std::size_t unit_length(std::string_view text);
 
