@@ -5,6 +5,7 @@
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
@@ -89,11 +90,8 @@ void add_connection_commands(CLI::App& app, Action& action) {
   auto* connections =
       app.add_subcommand("connections", "Connections of a project")->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Asked&)) {
-    auto* command = connections->add_subcommand(name, what);
+    auto* command = add_subcommand(*connections, name, what, action, asked, run);
     command->add_option("--project", asked->project, "Name or id; not needed if there is one");
-    command->callback([asked, run, &action] {
-      action = [asked, run](Client& client) { return run(client, *asked); };
-    });
     return command;
   };
   add("list", "List Connections, without their fields", list);

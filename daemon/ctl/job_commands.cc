@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
@@ -177,22 +178,17 @@ void add_job_commands(CLI::App& app, Action& action) {
   auto args = std::make_shared<Arguments>();
   auto* jobs = app.add_subcommand("jobs", "Long work, such as the set-up of proactive follow-up")
                    ->require_subcommand(1);
-  auto* list_command = jobs->add_subcommand("list", "The newest first");
+  auto* list_command = add_subcommand(*jobs, "list", "The newest first", action, args, list);
   list_command->add_option("--status", args->status, "Only those of this status")
       ->check(CLI::IsMember({"queued", "active", "done", "cancelling", "cancelled", "error"}));
   list_command->add_option("--project", args->project, "Only those of this project's id");
   list_command->add_option("--limit", args->limit, "How many")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  list_command->callback(
-      [args, &action] { action = [args](Client& client) { return list(client, *args); }; });
 
   const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Arguments&)) {
-    auto* command = jobs->add_subcommand(name, what);
+    auto* command = add_subcommand(*jobs, name, what, action, args, run);
     command->add_option("ID", args->id, "Its id")->required();
-    command->callback([args, run, &action] {
-      action = [args, run](Client& client) { return run(client, *args); };
-    });
   };
   add("show", "One, whole", show);
   add("watch", "One, until it is over; the exit code is 0 only if it is done", watch);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
@@ -138,20 +139,16 @@ void add_schedule_commands(CLI::App& app, Action& action) {
   auto* schedules =
       app.add_subcommand("schedules", "Messages that inject has put off, or that recur")
           ->require_subcommand(1);
-  auto* list_command = schedules->add_subcommand("list", "Those that are still to come");
+  auto* list_command =
+      add_subcommand(*schedules, "list", "Those that are still to come", action, args, list);
   list_command->add_option("--project", args->project, "Only those of this project's id");
   list_command->add_option("--limit", args->limit, "How many")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  list_command->callback(
-      [args, &action] { action = [args](Client& client) { return list(client, *args); }; });
 
   const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Arguments&)) {
-    auto* command = schedules->add_subcommand(name, what);
+    auto* command = add_subcommand(*schedules, name, what, action, args, run);
     command->add_option("ID", args->id, "Its id")->required();
-    command->callback([args, run, &action] {
-      action = [args, run](Client& client) { return run(client, *args); };
-    });
     return command;
   };
   add("show", "One, whole", show);

@@ -5,6 +5,7 @@
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
@@ -118,12 +119,9 @@ int roll_back(Client& client, const Asked& asked) {
 void add_version_commands(CLI::App& flow, Action& action) {
   auto asked = std::make_shared<Asked>();
   const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Asked&)) {
-    auto* command = flow.add_subcommand(name, what);
+    auto* command = add_subcommand(flow, name, what, action, asked, run);
     command->add_option("FLOW", asked->flow, "The Flow's name or id")->required();
     command->add_option("--project", asked->project, "Name or id; not needed if there is one");
-    command->callback([asked, run, &action] {
-      action = [asked, run](Client& client) { return run(client, *asked); };
-    });
     return command;
   };
   add("versions", "List the versions of a Flow of the daemon", versions);
