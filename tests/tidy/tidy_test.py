@@ -18,7 +18,7 @@ CLEAN = {
     "flows/README.md": "# flows\n",
     "tests/README.md": "# tests\n",
     "store/model/event.h": "#pragma once\n\n#include <nlohmann/json_fwd.hpp>\n#include <string>\n",
-    "store/sql.cc": '#include <soci/soci.h>\n#include <unistd.h>\n#include "store/model/event.h"\n',
+    "store/sqlite.cc": '#include <soci/soci.h>\n#include <unistd.h>\n#include "store/model/event.h"\n',
     "flows/expression/value.h": "#pragma once\n",
     "flows/turn.cc": '#include "flows/expression/value.h"\n#include "store/model/event.h"\n',
     "tests/unit/turn_test.cc": '#include <gtest/gtest.h>\n\n#include "flows/turn.h"\n',
