@@ -3,13 +3,10 @@
 #include <optional>
 #include <string_view>
 
-#include "store/text/utf8.h"
-
 namespace conversed::queue {
 namespace {
 
 constexpr std::string_view format_version = "1";
-constexpr std::size_t max_name = 1'500;  // a session's key is the longest: two ids, twice 512 bytes
 
 std::optional<std::string> header(const rd_kafka_headers_t* headers, const char* name) {
   const void* value = nullptr;
@@ -51,18 +48,8 @@ Result<Record> read_kafka_record(const rd_kafka_message_t& message) {
   if (!id) return unreadable("It has no header id.");
   auto type = header(headers, "type");
   if (!type) return unreadable("It has no header type.");
-  Record record{bytes(message.key, message.key_len), std::move(*id), std::move(*type),
+  return Record{bytes(message.key, message.key_len), std::move(*id), std::move(*type),
                 header(headers, "trace").value_or(""), bytes(message.payload, message.len)};
-  // Whatever becomes of the record, a database has to be able to keep it as text.
-  for (const auto* part :
-       {&record.key, &record.id, &record.type, &record.trace_id, &record.value}) {
-    if (!text::is_utf8(*part)) return unreadable("Its key, a header or its value is not UTF-8.");
-  }
-  for (const auto* name : {&record.key, &record.id, &record.type, &record.trace_id}) {
-    if (name->size() > max_name)
-      return unreadable("Its key or a header is longer than any of ours.");
-  }
-  return record;
 }
 
 KafkaHeaderList kafka_headers_of(const rd_kafka_message_t& message) {
