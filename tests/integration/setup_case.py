@@ -75,21 +75,19 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
             "endpoints WHERE follow_up_flow_id IS NOT NULL AND"))
 
     def journey(self, project):
-        store = sqlite3.connect(f"file:{self.folder.name}/data/store.db?mode=ro", uri=True)
-        try:
-            return json.loads(store.execute("SELECT definition FROM journeys WHERE project_id = ?",
-                                            (project,)).fetchone()[0])
-        finally:
-            store.close()
+        return json.loads(self.value(f"SELECT definition FROM journeys WHERE project_id = '{project}'"))
 
     def rows(self, project):
         return sum(self.count(f"{table} WHERE", project) for table in ("proactive_tenants", "journeys")) + \
             self.made(project)[2]
 
     def count(self, rows, project):
-        query = f"SELECT COUNT(*) FROM {rows} project_id = '{project}'"
+        return int(self.value(f"SELECT COUNT(*) FROM {rows} project_id = '{project}'"))
+
+    def value(self, query):
+        """The one value of a query, from whichever store the daemon has."""
         if url := self.daemon.environment.get("CONVERSED_STORE_POSTGRES_URL"):
-            return int(postgres.run_sql(url, query))
+            return postgres.run_sql(url, query)
         store = sqlite3.connect(f"file:{self.folder.name}/data/store.db?mode=ro", uri=True)
         try:
             return store.execute(query).fetchone()[0]
