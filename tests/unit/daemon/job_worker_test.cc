@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <string>
 
 #include "daemon/proactive_setup.h"
@@ -47,16 +48,23 @@ class JobWorkerTest : public World {
     import({{ "web", "" }});
     steps_ = std::make_unique<TwoSteps>(store_->jobs());
     store_->jobs().on_change([this](const std::string& id) {
+      const std::lock_guard lock(worker_mutex_);
       if (worker_) worker_->offer(id);
     });
   }
-  void TearDown() override { worker_.reset(); }
+  void TearDown() override { replace_worker(nullptr); }
+
+  // The old one ends outside the lock: it may wait for a commit, whose end is told under it.
+  void replace_worker(std::unique_ptr<JobWorker> worker) {
+    const std::lock_guard lock(worker_mutex_);
+    worker_.swap(worker);
+  }
 
   void start(JobWorker::Others others = JobWorker::Others::none) {
-    worker_.reset();
-    worker_ = std::make_unique<JobWorker>(
+    replace_worker(nullptr);
+    replace_worker(std::make_unique<JobWorker>(
         JobWorkerSettings{.rescue_interval = 10ms, .retention = 24h, .prune_interval = 10ms},
-        store_->jobs(), *steps_, clock_, others);
+        store_->jobs(), *steps_, clock_, others));
     ASSERT_TRUE(worker_->start());
   }
   std::string create() {
@@ -76,6 +84,7 @@ class JobWorkerTest : public World {
   }
 
   std::unique_ptr<TwoSteps> steps_;
+  std::mutex worker_mutex_;  // changes are told by the Committer's thread
   std::unique_ptr<JobWorker> worker_;
 };
 
@@ -139,9 +148,9 @@ TEST_F(JobWorkerTest, OldJobsAreForgottenButWhatStandsForASetUp) {
 TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
   HttpClient http({}, loopback_egress());
   ProactiveSetup setup({}, *store_, http);
-  worker_.reset();
-  worker_ = std::make_unique<JobWorker>(JobWorkerSettings{}, store_->jobs(), setup, clock_,
-                                        JobWorker::Others::none);
+  replace_worker(nullptr);
+  replace_worker(std::make_unique<JobWorker>(JobWorkerSettings{}, store_->jobs(), setup, clock_,
+                                             JobWorker::Others::none));
   ASSERT_TRUE(worker_->start());
   const auto id = create();
   ASSERT_TRUE(becomes(id, JobState::done));
@@ -158,7 +167,7 @@ TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
   EXPECT_EQ((*store_->assets().endpoint(id_of("endpoints", "phone")))->follow_up_flow_id,
             data["flowId"])
       << "Endpoints that come later are followed up, too";
-  worker_.reset();  // before what it uses
+  replace_worker(nullptr);  // before what it uses
 }
 
 }  // namespace

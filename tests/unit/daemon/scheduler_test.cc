@@ -338,6 +338,7 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
   advance(10min);
   ASSERT_TRUE(eventually([&] { return ids().size() >= 4; }));
   EXPECT_EQ(ids().back(), "t2-t");
+  scheduler_->stop();  // before its clock goes
 }
 
 TEST_F(SchedulerTest, ClockThatJumpsIsNoticedWithoutAWakeUp) {
