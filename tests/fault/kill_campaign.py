@@ -248,9 +248,13 @@ class Campaign:
             print(f"round {number + 1}/{self.options.rounds}: killed at {where}, {requests} requests, "
                   f"{time.monotonic() - began:.1f} s", flush=True)
         began = time.monotonic()
-        self.settle()
-        print(f"settled in {time.monotonic() - began:.1f} s", flush=True)
-        return self.check()
+        stuck = []
+        try:
+            self.settle()
+            print(f"settled in {time.monotonic() - began:.1f} s", flush=True)
+        except Failed as error:  # sessions that wait for ever for what was lost
+            stuck.append(f"not settled: {error}")
+        return stuck + self.check()
 
 
 def main():
