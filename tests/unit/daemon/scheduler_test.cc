@@ -124,8 +124,8 @@ TEST_F(SchedulerTest, ScheduleIsAnInjectAtItsTimeAndNoneOnceItIsCancelled) {
     ASSERT_TRUE(store_->schedules().create(each, std::nullopt));
     scheduler_->offer(each);
   }
+  ASSERT_TRUE(waits_for(2));  // before, it might never have been read
   ASSERT_TRUE(store_->schedules().cancel(cancelled.session.project_id, cancelled.id));
-  ASSERT_TRUE(waits_for(2));
   advance(10s);
   ASSERT_TRUE(waits_for(0));
   ASSERT_EQ(sink_.events().size(), 1U);
