@@ -27,7 +27,7 @@ from webhook_receiver import Receiver  # noqa: E402
 
 SECRET = "whsec_dGhlIHNob3AncyBzZWNyZXQgb2YgdGhlIGRlbW8="
 CRM_TOKEN = "crm-token-of-the-demo"
-PROVISIONING_TOKEN = "provisioning-token-of-the-demo"
+PROVISIONING_TOKEN = "provisioning-token-of-the-demo-of-32-bytes"
 CRM_IN_BUNDLE = "http://127.0.0.1:9101"
 USER, SESSION = "ann", "ann-1"
 FOLLOW_UP = "Is there anything else that I can do for you?"
