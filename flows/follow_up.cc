@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "flows/event_output.h"
 #include "flows/time_zone.h"
 
 namespace conversed::flows {
@@ -85,15 +86,7 @@ model::FollowUp postponed(const model::Event& follow_up, const QuietHours& quiet
 model::Effects follow_up_effects(model::Session session, const model::Event& event, Timestamp now) {
   model::Effects effects;
   session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
-  model::Output output;
-  output.id = event.id + "-1";
-  output.seq = ++session.last_output_seq;
-  output.input_id = event.id;
-  output.text = event.text.value_or("");
-  output.data = event.data;
-  output.trace_id = event.trace_id;
-  output.created_at = now;
-  effects.outputs.push_back(std::move(output));
+  effects.outputs.push_back(output_of(session, event, now));
   effects.execution_ended = true;
   effects.session = std::move(session);
   return effects;

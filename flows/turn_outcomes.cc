@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "flows/event_output.h"
 #include "flows/turn_runner.h"
 
 namespace conversed::flows {
@@ -63,15 +64,7 @@ model::Effects notify_effects(model::Session session, const model::Event& event,
                               model::Timestamp now) {
   model::Effects effects;
   if (session.started_at == model::Timestamp{}) session.started_at = event.accepted_at;
-  model::Output output;
-  output.id = event.id + "-1";
-  output.seq = ++session.last_output_seq;
-  output.input_id = event.id;
-  output.text = event.text.value_or("");
-  output.data = event.data;
-  output.trace_id = event.trace_id;
-  output.created_at = now;
-  effects.outputs.push_back(std::move(output));
+  effects.outputs.push_back(output_of(session, event, now));
   effects.session = std::move(session);
   return effects;
 }

@@ -21,7 +21,6 @@ using nlohmann::json;
 namespace {
 
 constexpr double millionths = 1e6;
-constexpr std::int64_t chunks_a_page = 500;
 constexpr std::size_t statement_bytes = 4 << 20;  // where one that takes chunks in is long enough
 constexpr std::size_t max_vector_bytes = 1'000'000;  // what PostgreSQL takes is a little more
 constexpr std::size_t max_positions = 255;
@@ -151,14 +150,6 @@ class PostgresKnowledgeSearch final : public KnowledgeSearch {
   Database& database_;
 };
 
-std::int64_t vocabulary_of(Connection& connection, const std::string& store) {
-  connection.run(
-      "INSERT INTO knowledge_vocabularies (store_id) VALUES (:s) ON CONFLICT (store_id) DO NOTHING",
-      store);
-  return *connection.value<std::int64_t>("SELECT n FROM knowledge_vocabularies WHERE store_id = :s",
-                                         store);
-}
-
 // The words of a chunk as the text of a tsvector. Of a chunk with more different words than one
 // holds the first ones count.
 std::string vector_of(const std::string& vocabulary, const std::vector<text::Word>& words) {
@@ -192,10 +183,6 @@ std::string vector_of(const std::string& vocabulary, const std::vector<text::Wor
   return text;
 }
 
-struct NewChunk {
-  std::string id, store, content;
-};
-
 void take_in(Connection& connection, json& rows) {
   if (rows.empty()) return;
   connection.run(
@@ -215,23 +202,14 @@ std::unique_ptr<KnowledgeSearch> make_postgres_knowledge_search(Database& databa
 
 void index_knowledge_in_postgres(Connection& connection) {
   std::map<std::string, std::int64_t> vocabularies;  // of stores
-  while (true) {
-    std::vector<NewChunk> page;
-    connection.rows<std::string, std::string, std::string>(
-        [&](std::string id, std::string store, std::string content) {
-          page.push_back({std::move(id), std::move(store), std::move(content)});
-        },
-        "SELECT k.id, c.store_id, k.text FROM knowledge_unindexed u"
-        " JOIN knowledge_chunks k ON k.id = u.chunk_id"
-        " JOIN knowledge_sources c ON c.id = k.source_id LIMIT :l",
-        chunks_a_page);
-    if (page.empty()) return;
+  for (auto page = unindexed_chunks(connection); !page.empty();
+       page = unindexed_chunks(connection)) {
     json rows = json::array();
     std::size_t bytes = 0;
     for (const auto& chunk : page) {
       auto [known, fresh] = vocabularies.try_emplace(chunk.store, 0);
       if (fresh) known->second = vocabulary_of(connection, chunk.store);
-      const auto words = words_of_chunk(chunk.content);
+      const auto words = words_of_chunk(chunk.text);
       auto terms = vector_of(std::to_string(known->second), words);
       bytes += terms.size();
       rows.push_back({{"chunk", chunk.id},

@@ -16,8 +16,6 @@ using model::Result;
 
 namespace {
 
-constexpr std::int64_t chunks_a_page = 500;
-
 // The question as an expression of FTS5. Any part of it makes a hit; the rank says how good it is.
 // Empty: the question has no words.
 std::string match_of(const std::string& prefix, std::string_view question) {
@@ -92,20 +90,11 @@ class SqliteKnowledgeSearch final : public KnowledgeSearch {
   Database& database_;
 };
 
-std::int64_t vocabulary_of(Connection& connection, const std::string& store) {
-  connection.run(
-      "INSERT INTO knowledge_vocabularies (store_id) VALUES (:s) ON CONFLICT (store_id) DO NOTHING",
-      store);
-  return *connection.value<std::int64_t>("SELECT n FROM knowledge_vocabularies WHERE store_id = :s",
-                                         store);
-}
-
-void index_chunk(Connection& connection, const std::string& chunk, const std::string& store,
-                 const std::string& content) {
-  const std::int64_t vocabulary = vocabulary_of(connection, store);
+void index_chunk(Connection& connection, const UnindexedChunk& chunk) {
+  const std::int64_t vocabulary = vocabulary_of(connection, chunk.store);
   const std::string prefix = std::to_string(vocabulary) + '_';
   std::string terms;
-  const auto words = words_of_chunk(content);
+  const auto words = words_of_chunk(chunk.text);
   for (const auto& word : words) {
     if (!terms.empty()) terms += ' ';
     terms += prefix + term_of(word.text);
@@ -113,7 +102,7 @@ void index_chunk(Connection& connection, const std::string& chunk, const std::st
   connection.run(
       "INSERT INTO knowledge_terms (chunk_id, vocabulary, term_count, terms)"
       " VALUES (:c, :v, :n, :t)",
-      chunk, vocabulary, words.size(), terms);
+      chunk.id, vocabulary, words.size(), terms);
 }
 
 }  // namespace
@@ -123,23 +112,11 @@ std::unique_ptr<KnowledgeSearch> make_sqlite_knowledge_search(Database& database
 }
 
 void index_knowledge_in_sqlite(Connection& connection) {
-  struct New {
-    std::string chunk, store, content;
-  };
-  while (true) {
-    std::vector<New> page;
-    connection.rows<std::string, std::string, std::string>(
-        [&](std::string chunk, std::string store, std::string content) {
-          page.push_back({std::move(chunk), std::move(store), std::move(content)});
-        },
-        "SELECT k.id, c.store_id, k.text FROM knowledge_unindexed u"
-        " JOIN knowledge_chunks k ON k.id = u.chunk_id"
-        " JOIN knowledge_sources c ON c.id = k.source_id LIMIT :l",
-        chunks_a_page);
-    if (page.empty()) return;
-    for (const auto& one : page) {
-      index_chunk(connection, one.chunk, one.store, one.content);
-      connection.run("DELETE FROM knowledge_unindexed WHERE chunk_id = :c", one.chunk);
+  for (auto page = unindexed_chunks(connection); !page.empty();
+       page = unindexed_chunks(connection)) {
+    for (const auto& chunk : page) {
+      index_chunk(connection, chunk);
+      connection.run("DELETE FROM knowledge_unindexed WHERE chunk_id = :c", chunk.id);
     }
   }
 }

@@ -406,34 +406,27 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
             .chat = Chat::read(config, default_max_tokens)});
 }
 
-constexpr NodeField fields[]{
-    {"instructions", "template", "What the agent is, does and heeds. Required."},
-    {"prompt", "template", "What the user says to it; default: the input's text."},
-    {"tools", "list",
-     "What it may do, each `{name, description, parameters, storeIn, do, result}`: `parameters` is "
-     "a JSON Schema of an object, which arguments must fit; they are `input.tool.arguments` in the "
-     "Nodes of `do`, and go to `storeIn` as well; what `result`, a JSON template, comes to at "
-     "their end is told to the model, `done` without one. A tool may ask the user something; its "
-     "arguments are still there when he has answered."},
-    {"knowledge", "mapping or list",
-     "A knowledge store that it may search, `{store, sources, description, limit}`, or a list of "
-     "up to 16 of them, of which it names one by what their descriptions say."},
-    {"memory", "number",
-     "Messages of what was said before that it remembers in its session, 0 to 200 and 32 KiB; "
-     "default 20."},
-    {"maxTurns", "number", "How often the model is asked until it answers, 1 to 50; default 8."},
-    {"tokenBudget", "number",
-     "Tokens, as the model counts them, after which it is not asked again for one answer; default "
-     "50000."},
-    chat_fields[0],
-    chat_fields[1],
-    chat_fields[2],
-    chat_fields[3],
-    chat_fields[4],
-    chat_fields[5],
-    chat_fields[6],
-    chat_fields[7],
-    chat_fields[8]};
+constexpr auto fields = with_chat_fields(
+    {{"instructions", "template", "What the agent is, does and heeds. Required."},
+     {"prompt", "template", "What the user says to it; default: the input's text."},
+     {"tools", "list",
+      "What it may do, each `{name, description, parameters, storeIn, do, result}`: `parameters` "
+      "is "
+      "a JSON Schema of an object, which arguments must fit; they are `input.tool.arguments` in "
+      "the "
+      "Nodes of `do`, and go to `storeIn` as well; what `result`, a JSON template, comes to at "
+      "their end is told to the model, `done` without one. A tool may ask the user something; its "
+      "arguments are still there when he has answered."},
+     {"knowledge", "mapping or list",
+      "A knowledge store that it may search, `{store, sources, description, limit}`, or a list of "
+      "up to 16 of them, of which it names one by what their descriptions say."},
+     {"memory", "number",
+      "Messages of what was said before that it remembers in its session, 0 to 200 and 32 KiB; "
+      "default 20."},
+     {"maxTurns", "number", "How often the model is asked until it answers, 1 to 50; default 8."},
+     {"tokenBudget", "number",
+      "Tokens, as the model counts them, after which it is not asked again for one answer; default "
+      "50000."}});
 
 }  // namespace
 

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flows/node_types.h"
@@ -75,5 +79,15 @@ inline constexpr NodeField chat_fields[]{
     {"retries", "number",
      "Further attempts after time-outs, 429 and 5xx, 0 to 10; default 2. `Retry-After` is heeded."},
     OnError::field};
+
+// A Node's own fields and those.
+template <std::size_t N>
+consteval auto with_chat_fields(const NodeField (&own)[N]) {
+  return [&]<std::size_t... I, std::size_t... J>(std::index_sequence<I...>,
+                                                 std::index_sequence<J...>) {
+    return std::array{own[I]..., chat_fields[J]...};
+  }
+  (std::make_index_sequence<N>(), std::make_index_sequence<std::size(chat_fields)>());
+}
 
 }  // namespace conversed::flows

@@ -86,20 +86,11 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
              .chat = Chat::read(config, default_max_tokens)});
 }
 
-constexpr NodeField fields[]{
-    {"prompt", "template", "What the model is asked. Required."},
-    {"instructions", "template", "What it is told to be and to heed."},
-    {"json", "true or false",
-     "Ask for JSON, and store its value; what is none is an error. Default false."},
-    chat_fields[0],
-    chat_fields[1],
-    chat_fields[2],
-    chat_fields[3],
-    chat_fields[4],
-    chat_fields[5],
-    chat_fields[6],
-    chat_fields[7],
-    chat_fields[8]};
+constexpr auto fields = with_chat_fields(
+    {{"prompt", "template", "What the model is asked. Required."},
+     {"instructions", "template", "What it is told to be and to heed."},
+     {"json", "true or false",
+      "Ask for JSON, and store its value; what is none is an error. Default false."}});
 
 }  // namespace
 

@@ -8,6 +8,7 @@ import threading
 
 from case import BIN, CONNECTION_TOKEN, SECRET
 from kafka_case import KafkaCase, main, skip
+from main_job import MainJob
 
 import postgres  # case.py says where
 from daemon_process import Daemon
@@ -33,17 +34,7 @@ class PostgresCase(KafkaCase):
         return results, work
 
 
-class TheMainJob(PostgresCase):
-    def test_an_inject_runs_through_the_flow_to_the_webhook(self):
-        self.assertEqual(self.inject("echo", "main", text="hello")[0], 200)
-        self.assertTrue(self.receiver.wait_for(
-            lambda all: any(body["output"]["text"] == "hello" for _, _, body in all), 60))
-        self.assertEqual(self.say("echo", "main", "again")[1]["text"], "again")
-        self.assertEqual(self.texts("echo", "main"), ["hello", "again"])
-
-    def test_a_call_comes_back_through_the_log(self):
-        self.assertEqual(self.say("lookup", "call", "a")[1]["text"], "a: shipped")
-
+class TheMainJob(MainJob, PostgresCase):
     def test_the_store_is_in_the_database_alone(self):
         self.assertEqual(self.say("echo", "where", "here")[1]["text"], "here")
         self.assertFalse((pathlib.Path(self.folder.name) / "data" / "store.db").exists())
