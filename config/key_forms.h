@@ -15,7 +15,7 @@ inline constexpr std::string_view queue_driver_words[] = {"sqlite", "kafka"};
 inline constexpr std::string_view store_driver_words[] = {"sqlite", "postgres"};
 inline constexpr std::string_view log_level_words[] = {"debug", "info", "warn", "error"};
 inline constexpr std::string_view log_format_words[] = {"json", "text"};
-inline constexpr std::string_view role_words[] = {"api", "worker", "scheduler", "deliverer"};
+inline constexpr std::string_view role_words[] = {"api", "worker", "scheduler"};
 
 // Inclusive, in the form's smallest unit.
 struct Range {

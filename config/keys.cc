@@ -26,9 +26,9 @@ constexpr Key table[] = {
          "~/.local/state/conversed."),
     whole("workers", CONVERSED_FIELD(workers), {1, 1024}, "Threads that run Turns and jobs."),
     words("roles", CONVERSED_FIELD(roles), role_words,
-          "What this daemon does: api answers HTTP, worker runs Turns and jobs, scheduler appends "
-          "what falls due, deliverer makes calls and sends outputs. Outside a cluster one daemon "
-          "has to do it all."),
+          "What this daemon does: api answers HTTP, worker runs Turns and jobs, makes their calls "
+          "and sends outputs, scheduler appends what falls due and tidies up. Outside a cluster "
+          "one daemon has to do it all."),
     duration("shutdown_timeout", CONVERSED_FIELD(shutdown_timeout), {second, 10 * minute},
              "How long a stop waits for what was accepted to be answered and committed."),
 

@@ -42,9 +42,8 @@ enum class LogFormat : std::uint8_t { json, text };
 // What a daemon does; in a cluster each may do a part.
 enum class Role : std::uint8_t {
   api,        // answers HTTP
-  worker,     // runs Turns and jobs
-  scheduler,  // appends timers that fell due, rescues jobs that wait too long
-  deliverer,  // makes calls, sends outputs to webhooks
+  worker,     // runs Turns and jobs, makes their calls, sends outputs to webhooks
+  scheduler,  // appends what fell due, tidies up
 };
 
 struct ListenSettings {
@@ -222,7 +221,7 @@ struct Settings {
   // the store. Not a key of the file: a service manager hands it over among the credentials.
   std::filesystem::path master_key;
   std::uint32_t workers = 4;
-  std::vector<Role> roles{Role::api, Role::worker, Role::scheduler, Role::deliverer};
+  std::vector<Role> roles{Role::api, Role::worker, Role::scheduler};
   Duration shutdown_timeout = std::chrono::seconds(20);
   ListenSettings listen;
   std::vector<std::string> trusted_proxies;  // CIDR ranges and addresses, each checked

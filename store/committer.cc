@@ -126,6 +126,11 @@ Result<void> run_outside(Connection& connection, const Committer::Work& work,
 
 }  // namespace
 
+void Writer::announce(std::string_view news) {
+  if (connection_.dialect() != Dialect::postgres) return;
+  connection_.run("SELECT pg_notify('conversed', :news)", news);
+}
+
 struct Committer::Impl {
   Impl(Committer& owner_, Database& database, const model::Clock& clock_,
        CommitterSettings settings_)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -132,6 +133,11 @@ class Writer {
 
   [[nodiscard]] Connection& connection() const { return connection_; }
   [[nodiscard]] model::Timestamp now() const { return now_; }  // constant within a batch
+
+  // Other daemons on the same store hear this once the transaction is durable (store/news.h): a
+  // topic, and after a space whatever belongs to it; at most 7,000 bytes, no NUL. The daemon itself
+  // hears it as well. Does nothing where there is one daemon at most.
+  void announce(std::string_view news);
 
   // `told` is called once the transaction is known to be durable, unless this work fails: on the
   // Committer's thread, before its caller hears of it and before anybody is told of later

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "store/postgres_watch.h"
 #include "store/read.h"
@@ -116,7 +117,10 @@ struct Store::Impl {
         key_rotation(*database, committer, sealer),
         user_data(*database, committer) {
     if (settings.postgres) {
-      watch.emplace(*settings.postgres, [this](std::string_view topic) { note_change(topic); });
+      watch.emplace(*settings.postgres, [this](std::string_view heard) {
+        note_change(heard);
+        news.tell(heard);
+      });
     }
   }
 
@@ -152,6 +156,7 @@ struct Store::Impl {
   Usage usage;
   KeyRotation key_rotation;
   UserData user_data;
+  News news;
   bool was_clean = true;
   std::optional<PostgresWatch> watch;
   std::int64_t unreadable_secrets = 0;
@@ -313,6 +318,10 @@ KeyRotation& Store::key_rotation() {
 }
 UserData& Store::user_data() {
   return impl_->user_data;
+}
+
+News& Store::news() {
+  return impl_->news;
 }
 
 }  // namespace conversed::store

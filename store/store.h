@@ -19,6 +19,7 @@
 #include "store/key_rotation.h"
 #include "store/knowledge.h"
 #include "store/model/clock.h"
+#include "store/news.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
 #include "store/proactive.h"
@@ -92,6 +93,8 @@ class Store {
   [[nodiscard]] Usage& usage();
   [[nodiscard]] KeyRotation& key_rotation();
   [[nodiscard]] UserData& user_data();
+  // What other daemons announce; silent where there is one at most.
+  [[nodiscard]] News& news();
 
  private:
   struct Impl;

@@ -110,12 +110,8 @@ class BackupTest : public testing::Test {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db,
-                           "DELETE FROM schema_version WHERE version = 12;"
-                           "DROP INDEX answers_by_session; DROP INDEX dead_letters_by_key;"
-                           "DROP INDEX schedules_by_key;"
-                           "ALTER TABLE endpoints DROP COLUMN previous_webhook_secret;"
-                           "ALTER TABLE endpoints DROP COLUMN webhook_secret_changed_at;"
-                           "ALTER TABLE answers DROP COLUMN session_key;",
+                           "DELETE FROM schema_version WHERE version = 13;"
+                           "DROP TABLE daemons; DROP TABLE partition_runs; DROP TABLE replies;",
                            nullptr, nullptr, nullptr),
               SQLITE_OK)
         << sqlite3_errmsg(db);
