@@ -65,6 +65,7 @@ struct App::Parts {
   ChainContext chain_context();
   [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
   AppendEvent append_event();
+  void wake_job(const std::string& id);
   void on_store_health(bool healthy);
   void die(const model::Error& error);
   void update_metrics();

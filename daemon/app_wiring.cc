@@ -5,6 +5,7 @@
 #include "daemon/admin.h"
 #include "daemon/app_parts.h"
 #include "daemon/backlog.h"
+#include "daemon/job_wake_up.h"
 #include "daemon/logging.h"
 #include "daemon/part_settings.h"
 #include "daemon/reports.h"
@@ -58,15 +59,22 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
                  .heartbeats = &heartbeats},
                 *store, append_event(), time, metrics),
       setup(proactive_setup_settings(all), *store, upstreams),
-      job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
-                 JobWorker::Others::none),
+      job_worker(job_worker_settings(all.jobs, [this](const std::string& id) { wake_job(id); }),
+                 store->jobs(), setup, time, JobWorker::Others::none),
       housekeeper(housekeeper_settings(all, [this] { write_ports(); }), *store, time),
       recovery(*store, time) {
   metrics.add_source([this] { update_metrics(); });
-  store->jobs().on_change([this](const std::string& id) {
+  store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
     job_watch.notify(id);
+    if (change == store::Jobs::Change::created) return wake_job(id);
     job_worker.offer(id);
   });
+}
+
+// A log that fails keeps no job waiting that can be done here.
+void App::Parts::wake_job(const std::string& id) {
+  append_wake_up(append_event(), id, clock.now(),
+                 [this, id](const model::Error& /*error*/) { job_worker.offer(id); });
 }
 
 std::size_t App::Parts::records_in_flight() const {
@@ -108,6 +116,7 @@ TurnPorts App::Parts::ports() {
           .timer = [this](const model::PendingCall& timer) { scheduler.offer(timer); },
           .follow_up = [this](const model::FollowUp& waits) { scheduler.offer(waits); },
           .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
+          .job = [this](const std::string& id) { job_worker.offer(id); },
           .counted = [this](const std::string& organisation_id,
                             std::int64_t injects) { quota.committed(organisation_id, injects); },
           .fatal = [this](const model::Error& error) { die(error); },

@@ -101,6 +101,10 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
     bury_unreadable(parts_of(record), event.error().message);
     return {};
   }
+  if (event->type == EventType::job) {  // the worker has taken those that are in their place
+    bury_unreadable(parts_of(record), "event " + event->id + ": a job is no conversation");
+    return {};
+  }
   if (is_of_the_future(*event)) {
     bury_unreadable(parts_of(record),
                     "event " + event->id + ": its member at is more than a day ahead");

@@ -158,7 +158,13 @@ void JobWorker::rescue() {
     log::warn("jobs can't be read", {{"error", found.error().message}});
     return;
   }
-  for (const auto& id : *found) offer(id);
+  for (const auto& id : *found) {
+    if (settings_.wake && !knows(id)) {
+      settings_.wake(id);
+    } else {
+      offer(id);
+    }
+  }
   {
     const std::lock_guard lock(mutex_);
     if (SteadyClock::now() < next_prune_) return;
@@ -166,6 +172,12 @@ void JobWorker::rescue() {
   }
   const auto pruned = jobs_.prune(clock_.now() - settings_.retention, pruned_at_once);
   if (!pruned) log::warn("old jobs can't be removed", {{"error", pruned.error().message}});
+}
+
+bool JobWorker::knows(const std::string& job_id) {
+  const std::lock_guard lock(mutex_);
+  return known_.contains(job_id) ||
+         std::ranges::any_of(in_hand_, [&](const Hold* hold) { return hold->id() == job_id; });
 }
 
 void JobWorker::work(const std::string& job_id) {

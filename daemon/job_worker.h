@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -60,13 +61,16 @@ struct JobWorkerSettings {
   std::chrono::milliseconds lease{60'000};
   // Jobs that nobody told us of, or whose lease ran out, are looked for at least so often.
   std::chrono::milliseconds rescue_interval{5'000};
+  // Has a job that waits brought to one of those who run jobs, by the log: it comes by `offer`,
+  // here or elsewhere. Called on a thread of the worker; must not block. Empty: taken up here.
+  std::function<void(const std::string& job_id)> wake{};
   std::chrono::milliseconds retention{std::chrono::hours(24 * 30)};
   std::chrono::milliseconds prune_interval{60'000};
 };
 
 // Runs jobs: takes a lease, has steps done until the job is over, and lets go. The row is the
 // truth; `offer` only wakes. The rescuer, which is whichever thread has nothing to do, finds what
-// was not offered and what a worker left behind, and forgets old jobs.
+// was not offered and what a worker left behind, has it woken again, and forgets old jobs.
 //
 // `offer` is thread-safe and never blocks.
 class JobWorker final : public Service {
@@ -92,6 +96,7 @@ class JobWorker final : public Service {
   void run();
   [[nodiscard]] std::optional<std::string> next();
   void rescue();
+  [[nodiscard]] bool knows(const std::string& job_id);
   void work(const std::string& job_id);
 
   const JobWorkerSettings settings_;

@@ -191,8 +191,10 @@ ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings
   return setup;
 }
 
-JobWorkerSettings job_worker_settings(const config::JobSettings& settings) {
+JobWorkerSettings job_worker_settings(const config::JobSettings& settings,
+                                      std::function<void(const std::string&)> wake) {
   JobWorkerSettings worker;
+  worker.wake = std::move(wake);
   worker.retention = settings.retention;
   return worker;
 }

@@ -52,7 +52,8 @@ class Recovery;
 [[nodiscard]] CallerSettings caller_settings(const config::Settings& all,
                                              model::Heartbeats& heartbeats);
 [[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
-[[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings);
+[[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings,
+                                                    std::function<void(const std::string&)> wake);
 [[nodiscard]] HousekeeperSettings housekeeper_settings(const config::Settings& settings,
                                                        std::function<void()> also);
 

@@ -8,6 +8,7 @@
 
 #include "api/busy_sessions.h"
 #include "api/waiters.h"
+#include "daemon/job_wake_up.h"
 #include "daemon/logging.h"
 #include "store/model/fault_points.h"
 #include "store/model/planted_faults.h"
@@ -75,6 +76,12 @@ TurnWorker::~TurnWorker() {
 }
 
 void TurnWorker::handle(queue::Run run, queue::Finish finish, Care care) {
+  if (!run.records.empty() && std::ranges::all_of(run.records, [](const queue::LogRecord& logged) {
+        return woken_job(logged.record).has_value();
+      })) {
+    ports_.job(*woken_job(run.records.front().record));  // one key, one job
+    return finish(queue::Next::idle);
+  }
   auto task = std::make_shared<Task>(std::move(run), std::move(finish));
   task->care = care;
   attempt(task);

@@ -36,6 +36,7 @@ struct TurnPorts {
   std::function<void(model::PendingCall)> timer;   // a timer to wait for
   std::function<void(model::FollowUp)> follow_up;  // likewise
   std::function<void(model::Schedule)> schedule;   // likewise
+  std::function<void(const std::string& job_id)> job;  // to be looked at; on a worker's thread
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop

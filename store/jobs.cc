@@ -112,8 +112,8 @@ constexpr PagedField newest{"", "n", SqlType::integer, Unique::yes};
 
 }  // namespace
 
-void Jobs::tell(Writer& writer, const std::string& id) const {
-  if (listener_) writer.on_commit([this, id] { listener_(id); });
+void Jobs::tell(Writer& writer, const std::string& id, Change change) const {
+  if (listener_) writer.on_commit([this, id, change] { listener_(id, change); });
 }
 
 Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
@@ -142,7 +142,7 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
         job.id, job.project_id, job.type, job.name, job.total_steps, job.data.dump(),
         model::to_unix_ms(job.created_at), model::to_unix_ms(job.created_at));
     if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
-    tell(writer, job.id);
+    tell(writer, job.id, Change::created);
     return {};
   });
   if (!written) return fail(written.error());

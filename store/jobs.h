@@ -101,16 +101,16 @@ class Jobs {
 
   // Called with a job's id once a change of it is durable, on the Committer's thread; to be set
   // before there are any.
-  void on_change(std::function<void(const std::string& id)> listener) {
-    listener_ = std::move(listener);
-  }
+  enum class Change : std::uint8_t { created, changed };
+  using Listener = std::function<void(const std::string& id, Change change)>;
+  void on_change(Listener listener) { listener_ = std::move(listener); }
 
  private:
-  void tell(Writer& writer, const std::string& id) const;
+  void tell(Writer& writer, const std::string& id, Change change = Change::changed) const;
 
   Database& database_;
   Committer& committer_;
-  std::function<void(const std::string& id)> listener_;
+  Listener listener_;
 };
 
 }  // namespace conversed::store

@@ -45,6 +45,7 @@ enum class EventType : std::uint8_t {
   call_result,   // the answer of a call that a Node made
   timer,         // a timer of an execution that fell due
   notify,        // said to the user as it stands, past the Flow
+  job,           // wakes a job's worker; of no conversation
 };
 [[nodiscard]] std::string_view to_string(EventType type);
 [[nodiscard]] std::optional<EventType> event_type_from(std::string_view text);

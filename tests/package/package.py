@@ -82,13 +82,13 @@ def mirror():
     return MIRROR
 
 
-def base_root(package):
-    """A root with all that the package depends on; made once, and again when that changes."""
+def base_root(package, also):
+    """A root with all that the package depends on, and more; made once, and again when that changes."""
     if os.geteuid() != 0:
         raise Unavailable("only root can make a root")
     if not shutil.which("debootstrap"):
         raise Unavailable("there is no debootstrap")
-    wanted = [*depends(package), *ALSO]
+    wanted = [*depends(package), *ALSO, *also]
     root = CACHE / hashlib.sha256(" ".join([SUITE, *wanted]).encode()).hexdigest()[:16]
     if root.exists():
         return root
@@ -120,8 +120,8 @@ def repacked(package, version, folder, change=lambda tree: None):
 class Root:
     """A copy of the base root, to be changed at will. One thread."""
 
-    def __init__(self, package):
-        base = base_root(package)
+    def __init__(self, package, also=()):
+        base = base_root(package, also)
         self.folder = tempfile.TemporaryDirectory(prefix="conversed-root-")
         self.path = pathlib.Path(self.folder.name) / "root"
         run("cp", "-a", "--reflink=auto", base, self.path)
@@ -144,6 +144,11 @@ class Root:
     def file(self, path):
         return self.path / path.lstrip("/")
 
+    def leave_proc(self):
+        """For a system that is booted here, and has processes of its own."""
+        if os.path.ismount(self.path / "proc"):
+            run("umount", "--lazy", self.path / "proc")
+
     def close(self):
-        run("umount", "--lazy", self.path / "proc")
+        self.leave_proc()
         self.folder.cleanup()

@@ -273,7 +273,7 @@ class Upgraded(Life):
 
 if __name__ == "__main__":
     try:
-        package.base_root(package.find())
+        package.base_root(package.find(), [])
     except package.Unavailable as missing:
         print(f"\n!! SKIPPED: the package was not tried in a root of its own: {missing}\n", file=sys.stderr)
         sys.exit(package.SKIPPED)

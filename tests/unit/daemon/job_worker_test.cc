@@ -3,8 +3,10 @@
 #include <atomic>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "daemon/job_wake_up.h"
 #include "daemon/proactive_setup.h"
 #include "tests/unit/daemon/world.h"
 
@@ -47,7 +49,7 @@ class JobWorkerTest : public World {
     World::SetUp();
     import({{ "web", "" }});
     steps_ = std::make_unique<TwoSteps>(store_->jobs());
-    store_->jobs().on_change([this](const std::string& id) {
+    store_->jobs().on_change([this](const std::string& id, store::Jobs::Change /*change*/) {
       const std::lock_guard lock(worker_mutex_);
       if (worker_) worker_->offer(id);
     });
@@ -143,6 +145,42 @@ TEST_F(JobWorkerTest, OldJobsAreForgottenButWhatStandsForASetUp) {
   clock_.advance(48h);
   EXPECT_TRUE(eventually([&] { return !store_->jobs().get(cancelled); }));
   EXPECT_TRUE(store_->jobs().get(done));
+}
+
+TEST_F(JobWorkerTest, WhatNobodyTookUpIsWokenByTheLogAgainAndAgain) {
+  const auto id = create();
+  std::atomic<int> woken{0};
+  replace_worker(nullptr);
+  replace_worker(std::make_unique<JobWorker>(
+      JobWorkerSettings{
+          .rescue_interval = 1ms,
+          .wake = [&](const std::string& waiting) { woken += waiting == id ? 1 : 0; }},
+      store_->jobs(), *steps_, clock_, JobWorker::Others::none));
+  ASSERT_TRUE(worker_->start());
+  ASSERT_TRUE(eventually([&] { return woken >= 2; }));
+  EXPECT_EQ(state(id), JobState::queued) << "whoever reads the event does it";
+  worker_->offer(id);
+  EXPECT_TRUE(becomes(id, JobState::done));
+  replace_worker(nullptr);  // before what it uses
+}
+
+TEST(JobWakeUp, IsARecordOfNoConversation) {
+  std::optional<model::Event> appended;
+  append_wake_up(
+      [&](model::Event event, auto done) {
+        appended = std::move(event);
+        done(queue::Appended{});
+      },
+      "0123456789abcdefghijklmn", model::from_unix_ms(1), [](const model::Error&) { FAIL(); });
+  ASSERT_TRUE(appended);
+  queue::Record record{.key = appended->session.encode(),
+                       .id = appended->id,
+                       .type = std::string(model::to_string(appended->type)),
+                       .trace_id = appended->trace_id,
+                       .value = model::encode_value(*appended)};
+  EXPECT_EQ(woken_job(record), "0123456789abcdefghijklmn");
+  record.key = model::SessionKey{"p", "e", "u", "s"}.encode();
+  EXPECT_EQ(woken_job(record), std::nullopt);
 }
 
 TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
