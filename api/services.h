@@ -84,9 +84,19 @@ struct Services {
   // their guesses. One thread and a queue of 64 do.
   BlockingPool& sign_ins;
 
-  // Has the session's lane run once more (queue::Lanes::touch), from any thread: a reset may have
-  // freed its inbox, a client that gave up waiting what was held for it.
-  std::function<void(const model::SessionKey&)> touch;
+  // Has the session's lane run once more (queue::Lanes::touch), at whichever daemon it is, from any
+  // thread: a reset may have freed its inbox.
+  std::function<void(const model::SessionKey&)> touch = {};
+
+  // This daemon's name among those that share its store; empty: there are no others.
+  std::string daemon{};
+
+  // For waiters: nobody here waits any longer for the answer to this input of the session, so that
+  // what is held for it goes the other way.
+  std::function<void(const std::string& input_id, const model::SessionKey&)> left = {};
+
+  // Ends the waits of other daemons' clients for an input, whose own are told already.
+  std::function<void(const std::string& input_id, const std::string& reason)> ended_elsewhere = {};
 
   // Has outputs delivered that have become pending in the store (Deliverer::offer_from_store).
   // Called on the Committer's thread.

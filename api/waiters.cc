@@ -30,7 +30,7 @@ AnswerWaiters::~AnswerWaiters() {
 }
 
 AnswerWaiters::Ticket AnswerWaiters::wait(std::string input_id, TimePoint deadline,
-                                          Callback callback, std::function<void()> left) {
+                                          Callback callback, Left left) {
   Callback refused;
   const Ticket ticket = state_.with([&](State& state) -> Ticket {
     const Ticket next = ++state.last_ticket;
@@ -136,6 +136,15 @@ std::size_t AnswerWaiters::size() const {
   return state_.with([](const State& state) { return state.waiters.size(); });
 }
 
+std::vector<std::string> AnswerWaiters::inputs() const {
+  return state_.with([](const State& state) {
+    std::vector<std::string> ids;
+    ids.reserve(state.inputs.size());
+    for (const auto& [id, input] : state.inputs) ids.push_back(id);
+    return ids;
+  });
+}
+
 AnswerWaiters::Callback AnswerWaiters::take(State& state, Ticket ticket) {
   const auto waiter = state.waiters.find(ticket);
   if (waiter == state.waiters.end()) return nullptr;
@@ -160,7 +169,8 @@ std::vector<AnswerWaiters::Callback> AnswerWaiters::take_overdue(State& state, c
 }
 
 void AnswerWaiters::expire(Ticket ticket, Patience patience) {
-  std::function<void()> left;
+  Left left;
+  std::string input_id;
   const Callback callback = state_.with([&](State& state) -> Callback {
     const auto waiter = state.waiters.find(ticket);
     if (waiter == state.waiters.end()) return nullptr;
@@ -172,11 +182,12 @@ void AnswerWaiters::expire(Ticket ticket, Patience patience) {
     }
     if (state.inputs.at(waiter->second.input_id).tickets.size() == 1) {
       left = std::move(waiter->second.left);
+      input_id = waiter->second.input_id;
     }
     return take(state, ticket);
   });
   if (callback) callback(model::fail(timed_out_error()));
-  if (left) left();
+  if (left) left(input_id);
 }
 
 bool AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& outcome) {
@@ -239,13 +250,15 @@ void KeyWatch::notify(const std::string& key) {
     if (state.keys.empty()) return;
     const auto place = state.keys.find(key);
     if (place == state.keys.end()) return;
-    for (const Ticket ticket : place->second) {
-      Watcher& watcher = state.watchers.at(ticket);
-      deadlines_.cancel(watcher.token);
-      watcher.token =
-          deadlines_.add(TimePoint::min(), [this, ticket] { expire(ticket, WatchEnd::notified); });
-    }
+    wake(state, place->second);
     state.keys.erase(place);  // a second notify has nothing to add
+  });
+}
+
+void KeyWatch::notify_all() {
+  state_.with([&](State& state) {
+    for (const auto& [key, tickets] : state.keys) wake(state, tickets);
+    state.keys.clear();
   });
 }
 
@@ -274,6 +287,26 @@ KeyWatch::Callback KeyWatch::take(State& state, Ticket ticket) {
   }
   state.watchers.erase(watcher);
   return callback;
+}
+
+void OutputWatch::heard(std::string_view short_names) {
+  if (short_names.empty()) return watch_.notify_all();
+  if (watch_.size() == 0) return;
+  while (!short_names.empty()) {
+    const auto end = short_names.find(' ');
+    watch_.notify(std::string(short_names.substr(0, end)));
+    if (end == std::string_view::npos) return;
+    short_names.remove_prefix(end + 1);
+  }
+}
+
+void KeyWatch::wake(State& state, const std::vector<Ticket>& tickets) {
+  for (const Ticket ticket : tickets) {
+    Watcher& watcher = state.watchers.at(ticket);
+    deadlines_.cancel(watcher.token);
+    watcher.token =
+        deadlines_.add(TimePoint::min(), [this, ticket] { expire(ticket, WatchEnd::notified); });
+  }
 }
 
 void KeyWatch::expire(Ticket ticket, WatchEnd why) {

@@ -14,6 +14,7 @@
 #include "store/model/event.h"
 #include "store/model/guarded.h"
 #include "store/model/result.h"
+#include "store/news.h"
 
 namespace conversed::api {
 
@@ -43,6 +44,7 @@ class AnswerWaiters {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Callback = std::function<void(model::Result<Answer>)>;
   using Ticket = std::uint64_t;
+  using Left = std::function<void(const std::string& input_id)>;
 
   explicit AnswerWaiters(std::chrono::milliseconds claim_grace = std::chrono::seconds(2))
       : claim_grace_(claim_grace) {}
@@ -52,11 +54,11 @@ class AnswerWaiters {
 
   // Waits for the answer to an input; to be called before its append, so that no answer can come
   // before it. Past the deadline the callback gets `timed_out`, and then, if it was the last one
-  // that waited for this input, `left` is called: what is held for it has to go the other way.
+  // that waited for this input, `left` is called with that: what is held for it has to go the other
+  // way.
   // Several may wait on one id: all get the answer. After `stop` the callback gets `unavailable` at
   // once.
-  Ticket wait(std::string input_id, TimePoint deadline, Callback callback,
-              std::function<void()> left = {});
+  Ticket wait(std::string input_id, TimePoint deadline, Callback callback, Left left = {});
 
   // The waiter waits for another input from now on: its Idempotency-Key turned out to name that
   // one. False when its wait has ended.
@@ -85,11 +87,14 @@ class AnswerWaiters {
 
   [[nodiscard]] std::size_t size() const;
 
+  // What is waited for, each once.
+  [[nodiscard]] std::vector<std::string> inputs() const;
+
  private:
   struct Waiter {
     std::string input_id;
     Callback callback;
-    std::function<void()> left;
+    Left left;
     TimePoint deadline;
     Deadlines::Token token;
   };
@@ -149,6 +154,8 @@ class KeyWatch {
 
   // For whoever has made a change, after its commit.
   void notify(const std::string& key);
+  // For whoever may have missed some.
+  void notify_all();
 
   // Ends every watch. Tolerates being called twice.
   void stop();
@@ -169,13 +176,15 @@ class KeyWatch {
   };
 
   static Callback take(State& state, Ticket ticket);
+  void wake(State& state, const std::vector<Ticket>& tickets);
   void expire(Ticket ticket, WatchEnd why);
 
   model::Guarded<State> state_;
   Deadlines deadlines_;
 };
 
-// Clients that long-poll a session's outputs; see KeyWatch.
+// Clients that long-poll a session's outputs; see KeyWatch. Sessions have the short names here that
+// daemons tell each other (store/news.h): two with one name only make a poll look once too often.
 class OutputWatch {
  public:
   using TimePoint = KeyWatch::TimePoint;
@@ -183,13 +192,15 @@ class OutputWatch {
   using Ticket = KeyWatch::Ticket;
 
   Ticket watch(const model::SessionKey& key, TimePoint deadline, Callback callback) {
-    return watch_.watch(key.encode(), deadline, std::move(callback));
+    return watch_.watch(store::short_name(key.encode()), deadline, std::move(callback));
   }
   bool cancel(Ticket ticket) { return watch_.cancel(ticket); }
   // Cheap when nobody watches.
   void notify(const model::SessionKey& key) {
-    if (watch_.size() > 0) watch_.notify(key.encode());
+    if (watch_.size() > 0) watch_.notify(store::short_name(key.encode()));
   }
+  // What another daemon has announced of its commits; empty: maybe any.
+  void heard(std::string_view short_names);
   void stop() { watch_.stop(); }
   [[nodiscard]] std::size_t size() const { return watch_.size(); }
 

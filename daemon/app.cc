@@ -53,6 +53,7 @@ Result<void> App::Parts::start() {
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
   if (!ranges) events.hold();
+  if (exchange) exchange->start();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
   for (Service* service : std::initializer_list<Service*>{
            &webhooks, &upstreams, &deliverer, &caller, &scheduler, &job_worker, &housekeeper}) {
@@ -176,6 +177,7 @@ void App::Parts::stop(milliseconds limit) {
   housekeeper.stop();
   // Not before: a Turn in hand may hold an answer that goes to nobody else.
   waiters.stop();
+  if (exchange) exchange->stop();
   if (server) {
     if (!answered)
       (void)server->drain(milliseconds(200));  // those that have just been answered 503

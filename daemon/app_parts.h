@@ -18,6 +18,7 @@
 #include "api/router.h"
 #include "api/services.h"
 #include "api/waiters.h"
+#include "daemon/answer_exchange.h"
 #include "daemon/app.h"
 #include "daemon/backup.h"
 #include "daemon/caller.h"
@@ -66,6 +67,9 @@ struct App::Parts {
   [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
   AppendEvent append_event();
   void wake_job(const std::string& id);
+  void touch_lane(const model::SessionKey& key);
+  void exchange_answers();
+  void tell_of_answers(api::Services& with);
   void on_store_health(bool healthy);
   void die(const model::Error& error);
   void update_metrics();
@@ -102,6 +106,9 @@ struct App::Parts {
   HttpClient webhooks;
   HttpClient upstreams;
   Deliverer deliverer;
+  std::optional<AnswerExchange> exchange;  // where other daemons share the store
+  store::News::Subscription heard_outputs;
+  store::News::Subscription heard_jobs;
   Caller caller;
   TimerClock timer_clock;
   Scheduler scheduler;

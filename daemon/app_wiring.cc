@@ -63,6 +63,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
                  store->jobs(), setup, time, JobWorker::Others::none),
       housekeeper(housekeeper_settings(all, [this] { write_ports(); }), *store, time),
       recovery(*store, time) {
+  exchange_answers();
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
     job_watch.notify(id);
@@ -100,6 +101,7 @@ ChainContext App::Parts::chain_context() {
           .assets = assets,
           .waiters = waiters,
           .clock = clock,
+          .exchange = exchange ? &*exchange : nullptr,
           .timer_clock = &timer_clock,
           .limits = flow_limits(settings.flows, settings.calls),
           .suspect_before = recovery.suspect_before()};
@@ -143,12 +145,6 @@ Result<void> App::Parts::start_listening() {
       .job_watch = job_watch,
       .pool = pool,
       .sign_ins = sign_ins,
-      .touch =
-          [this](const model::SessionKey& key) {
-            // Without lanes: all that waits is drained when there are some.
-            if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
-          },
-      .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
       .back_up =
           [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
@@ -156,6 +152,7 @@ Result<void> App::Parts::start_listening() {
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);
           }});
+  tell_of_answers(*services);
   router.emplace(api::all_operations(), *services);
 
   api::HttpSettings http = http_settings(settings);

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "api/answer.h"
 #include "daemon/chain_builder.h"
 #include "daemon/project_library.h"
 #include "store/answers.h"
@@ -16,14 +15,12 @@
 #include "store/model/fault_points.h"
 #include "store/model/ids.h"
 #include "store/model/planted_faults.h"
-#include "store/outbox.h"
 #include "store/usage.h"
 
 namespace conversed::daemon {
 namespace {
 
 using model::Claim;
-using model::Delivery;
 using model::Errc;
 using model::Event;
 using model::EventType;
@@ -118,6 +115,7 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
   if (!*claimed) {  // it has had its effects, or what it answers is gone
     // If the session is, too, it is not made again for the sake of a position.
     if (so_far == Traces::none) chain_.changes = false;
+    if (join_waiting(*event)) chain_.changes = true;
     return {};
   }
   if (is_too_late(*event)) return {};
@@ -316,10 +314,12 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
   execution.input_id = event.id;
   execution.source = event.type;
   execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
+  if (event.awaited_by) execution.awaited_by = {*event.awaited_by};
   if (resumed) {
     execution.input_id = running_.input_id;
     execution.source = running_.source;
     execution.keyed = running_.keyed;
+    execution.awaited_by = running_.awaited_by;
   }
   session_ = std::move(effects.session);
   if (resumed) {
@@ -328,6 +328,7 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
   }
   if (session_.execution) {
     session_.execution->keyed = execution.keyed;
+    session_.execution->awaited_by = execution.awaited_by;
     session_.execution->holds_outputs = execution.holds_outputs;
     session_.execution->holds_others = execution.holds_others;
     session_.execution->flow_id = flow->version.flow_id;
@@ -353,102 +354,6 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
                         endpoint);
 }
 
-// Decides who gets the outputs: whoever waits on `POST /{URLToken}` when the execution ends, else
-// the webhook.
-Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, bool ended,
-                                          bool resumed, std::vector<model::Output> outputs,
-                                          const EndpointPtr& endpoint) {
-  const Delivery otherwise =
-      endpoint && !endpoint->webhook_url.empty() ? Delivery::pending : Delivery::none;
-  Delivery delivery = otherwise;
-  if (execution.source == EventType::user_message && !ended) {
-    // What has no other way to go need not be held: the answer takes it from the store.
-    if (otherwise == Delivery::pending && context_.waiters.awaited(execution.input_id)) {
-      delivery = Delivery::held;
-      if (!outputs.empty()) session_.execution->holds_outputs = true;
-    } else if (!outputs.empty()) {
-      release_held(*session_.execution);  // what was said before goes first
-    }
-  } else if (execution.source == EventType::user_message) {
-    const bool claimed = context_.waiters.claim(execution.input_id);
-    if (claimed) delivery = Delivery::none;
-    if (claimed || execution.keyed) {
-      std::vector<model::Output> said;
-      if (resumed) {
-        auto earlier = context_.outbox.outputs_of_input(input_.key, execution.input_id);
-        if (!earlier) {
-          if (claimed) context_.waiters.release(execution.input_id);
-          return fail(earlier.error());
-        }
-        said = std::move(*earlier);
-      }
-      said.insert(said.end(), outputs.begin(), outputs.end());
-      api::Answer answer{200, api::compose_answer(said, input_.key.user_id, input_.key.session_id)};
-      if (execution.keyed) {
-        chain_.unit.answers.push_back({execution.input_id, answer.status, answer.body,
-                                       context_.clock.now() + context_.answer_lifetime});
-      }
-      // A keyed input may get a second client between here and the commit: it waits for this one.
-      chain_.answered.push_back(
-          {execution.input_id, std::move(answer), claimed && otherwise == Delivery::pending});
-    }
-    if (resumed && (claimed || otherwise == Delivery::none)) {
-      keep_held(execution);
-    } else if (resumed) {
-      release_held(execution);
-    }
-  }
-  for (auto& output : outputs) {
-    output.delivery = delivery;
-    output.withdrawable = execution.source == EventType::follow_up && delivery == Delivery::pending;
-    chain_.unit.outputs.push_back(std::move(output));
-  }
-  return {};
-}
-
-// Nobody waits for what the session holds with this execution: it goes to the webhook.
-void ChainBuilder::release_held(const model::Execution& holder) {
-  if (!holder.holds_outputs && !holder.holds_others) return;
-  for (auto& output : chain_.unit.outputs) {
-    if (output.delivery == Delivery::held) output.delivery = Delivery::pending;
-  }
-  chain_.unit.held_released = true;
-  chain_.outputs_released = true;
-  if (session_.execution) {
-    session_.execution->holds_outputs = false;
-    session_.execution->holds_others = false;
-  }
-}
-
-// What the execution that has ended held is its client's; what waited behind that can go.
-void ChainBuilder::keep_held(const model::Execution& execution) {
-  if (execution.holds_outputs) chain_.unit.outputs_kept.push_back(execution.input_id);
-  if (execution.holds_others) release_held(execution);
-}
-
-// Whoever waited for the execution that still runs may have gone: what is held for it takes the
-// other way, and does not wait until that speaks again.
-void ChainBuilder::release_left_behind() {
-  if (!session_.execution) return;
-  const model::Execution running = *session_.execution;
-  if (!running.holds_outputs && !running.holds_others) return;
-  if (context_.waiters.awaited(running.input_id)) return;
-  chain_.changes = true;
-  release_held(running);
-}
-
-// What the unit says from its output `first` on, past the execution that runs, must not reach the
-// webhook before what that one holds, whose numbers are lower: it is held with that.
-void ChainBuilder::follow_held(std::size_t first) {
-  auto& running = session_.execution;
-  if (!running || !running->holds_outputs) return;
-  for (auto& output : std::span(chain_.unit.outputs).subspan(first)) {
-    if (output.delivery != Delivery::pending) continue;
-    output.delivery = Delivery::held;
-    running->holds_others = true;
-  }
-}
-
 void ChainBuilder::to_inbox(const queue::Record& record) {
   chain_.unit.inbox_added.push_back(parts_of(record));
   ++session_.inbox_size;
@@ -472,6 +377,7 @@ void ChainBuilder::close() {
   if (!damage_.empty() && chain_.unit.dead_letters.empty()) chain_.changes = false;
   chain_.unit.inbox_removed = static_cast<std::int64_t>(drained_);
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
+  note_held();
   chain_.unit.after = std::move(session_);
 }
 

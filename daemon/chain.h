@@ -32,6 +32,7 @@ class Usage;
 
 namespace conversed::daemon {
 
+class AnswerExchange;
 class TimerClock;
 
 // What chains are built from. Everything must outlive the last `build_chain`.
@@ -47,7 +48,8 @@ struct ChainContext {
   api::AssetsCache& assets;
   api::AnswerWaiters& waiters;
   const model::Clock& clock;
-  TimerClock* timer_clock = nullptr;  // what waits for a while is due by it; null: by `clock`
+  AnswerExchange* exchange = nullptr;  // of clients at other daemons; null: there are no others
+  TimerClock* timer_clock = nullptr;   // what waits for a while is due by it; null: by `clock`
   flows::Limits limits;
   std::size_t max_drained = 64;  // events from the inbox that one chain runs
   std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
@@ -84,6 +86,11 @@ struct Chain {
   bool changes = false;                    // false: there is nothing to commit
   std::vector<Answered> answered;          // claimed from the waiters: owed after the commit
   std::vector<model::Schedule> schedules;  // that wait for their next time from now on
+  // An input whose outputs are held until another daemon has taken its reply (Unit::replies): the
+  // lane stands still until then. Empty: none.
+  std::string undecided;
+  // When what the session holds for clients elsewhere is to take the other way at the latest.
+  std::optional<model::Timestamp> held_until;
   bool outputs_released = false;  // outputs of earlier Turns are due: they are in the store
   bool drain_more = false;        // the inbox holds events that can run now
   bool inbox_changed = false;

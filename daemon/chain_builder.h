@@ -1,5 +1,5 @@
-// How one chain is built (see chain.h): chain.cc has what goes well, chain_failures.cc what becomes
-// of events that have no effects.
+// How one chain is built (see chain.h): chain.cc has what goes well, chain_answers.cc who gets what
+// is said, chain_failures.cc what becomes of events that have no effects.
 #pragma once
 
 #include <cstddef>
@@ -65,9 +65,21 @@ class ChainBuilder {
                                   const model::ProjectAssets& assets);
   model::Result<void> apply(const model::Event& event, model::Effects effects,
                             const EndpointPtr& endpoint, const FlowPtr& flow);
+  // Who gets what is said: chain_answers.cc.
   model::Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
                                      std::vector<model::Output> outputs,
                                      const EndpointPtr& endpoint);
+  model::Result<void> settle_failure(const model::Execution& execution, bool resumed);
+  model::Result<api::Answer> answer_of(const model::Execution& execution, bool resumed,
+                                       const std::vector<model::Output>& outputs);
+  model::Result<void> answer_elsewhere(const model::Execution& execution,
+                                       std::vector<std::string> daemons, bool resumed,
+                                       std::vector<model::Output> outputs,
+                                       model::Delivery otherwise);
+  std::vector<std::string> waits_elsewhere(const model::Execution& execution) const;
+  bool is_awaited(const model::Execution& execution) const;
+  bool join_waiting(const model::Event& event);
+  void note_held();
   void release_held(const model::Execution& holder);
   void keep_held(const model::Execution& execution);
   void follow_held(std::size_t first);
@@ -77,7 +89,6 @@ class ChainBuilder {
   model::Result<void> bury_waiting(const model::Event& event, const store::InboxEvent& parts,
                                    const std::string& reason);
   model::Result<void> bury_damaged(const model::Event& event, const store::InboxEvent& parts);
-  model::Result<void> settle_failure(const model::Execution& execution, bool resumed);
   void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
   // Follow-ups: chain_follow_ups.cc.
   enum class FollowUp : std::uint8_t { runs, settled };
@@ -108,8 +119,10 @@ class ChainBuilder {
     return damage_.empty() &&
            (input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start());
   }
-  // Where a single event is looked for, a second one waits for the next chain.
+  // Where a single event is looked for, a second one waits for the next chain; so it does behind an
+  // answer whose outputs may yet be the webhook's.
   [[nodiscard]] bool may_start() const {
+    if (!chain_.undecided.empty()) return false;
     const bool one = input_.one_start || input_.care == Care::record_attempts;
     return !one || chain_.first_started.empty();
   }

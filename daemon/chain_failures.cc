@@ -28,6 +28,7 @@ Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& par
   execution.source = event.type;
   execution.trace_id = event.trace_id;
   execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
+  if (event.awaited_by) execution.awaited_by = {*event.awaited_by};
   const bool resumed = !is_input(event.type) && session_.execution;
   if (resumed) execution = *session_.execution;
 
@@ -70,24 +71,6 @@ Result<void> ChainBuilder::bury_damaged(const Event& event, const store::InboxEv
     if (auto settled = settle_failure(over, true); !settled) return settled;
   }
   return bury(event, parts, "its session is damaged: " + damage_);
-}
-
-// A failure that nothing is said about: a waiting client learns of it, and what was held for it
-// goes out.
-Result<void> ChainBuilder::settle_failure(const model::Execution& execution, bool resumed) {
-  if (execution.source != EventType::user_message) return {};
-  const bool claimed = context_.waiters.claim(execution.input_id);
-  if (claimed || execution.keyed) {
-    chain_.answered.push_back(
-        {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
-  }
-  // Not an answer to be replayed: it says that the key may be used for a new attempt.
-  if (execution.keyed) {
-    chain_.unit.answers.push_back(
-        {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
-  }
-  if (resumed) release_held(execution);
-  return {};
 }
 
 void ChainBuilder::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {

@@ -141,6 +141,14 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
+std::string name_in_cluster(const config::Settings& settings) {
+  if (settings.queue.driver != config::QueueDriver::kafka ||
+      settings.store.driver != config::StoreDriver::postgres) {
+    return {};
+  }
+  return kafka_log_settings(settings).instance_id;
+}
+
 store::StoreSettings store_settings(const config::Settings& settings) {
   store::StoreSettings store;
   store.data_dir = settings.data_dir;

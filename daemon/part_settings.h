@@ -46,6 +46,8 @@ class Recovery;
                                                    model::Heartbeats& heartbeats);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
+// This daemon's name among those that share its store; empty: there can be no others.
+[[nodiscard]] std::string name_in_cluster(const config::Settings& settings);
 [[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings);
 // What is wrong with the properties for Kafka's client; names no value.
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);

@@ -8,6 +8,7 @@
 
 #include "api/busy_sessions.h"
 #include "api/waiters.h"
+#include "daemon/answer_exchange.h"
 #include "daemon/job_wake_up.h"
 #include "daemon/logging.h"
 #include "store/model/fault_points.h"
@@ -137,6 +138,9 @@ void TurnWorker::attempt(const TaskPtr& task) {
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
+  for (const auto& reply : unit.replies) {
+    if (reply.else_webhook) context_.exchange->expect(reply.input_id);
+  }
   for (auto& answered : task->chain.answered) {
     if (!answered.else_webhook) continue;
     unit.answered_instead.push_back({answered.input_id, [this, task, &answered] {
@@ -153,6 +157,7 @@ void TurnWorker::attempt(const TaskPtr& task) {
 void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   if (outcome != store::Outcome::committed) {
     for (const auto& answered : task->chain.answered) context_.waiters.release(answered.input_id);
+    if (!task->chain.undecided.empty()) context_.exchange->forget(task->chain.undecided);
     if (outcome == store::Outcome::conflict) {
       ++counts_.conflicts;
     } else if (task->one_by_one) {
@@ -174,6 +179,15 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   }
   model::fault_point("turn.after_commit");
   let_out(*task);
+  if (task->chain.undecided.empty()) return go_on(task);
+  context_.exchange->when_settled(task->chain.undecided, [this, task](bool pending) {
+    if (pending) ports_.deliver_from_store(task->chain.unit.key);
+    go_on(task);
+  });
+}
+
+// After what the chain has done is out.
+void TurnWorker::go_on(const TaskPtr& task) {
   if (task->one_by_one && task->begin + 1 < task->run.records.size()) {
     ++task->begin;
     again_later(task, {});
@@ -217,6 +231,7 @@ void TurnWorker::let_out(Task& task) {
   for (const auto& use : chain.unit.quota) {
     if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
   }
+  if (chain.held_until) context_.exchange->touch_at(key, *chain.held_until);
   if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
   if (!chain.unit.outputs.empty() || chain.outputs_released) watch_.notify(key);
   for (auto& call : chain.unit.calls_started) {

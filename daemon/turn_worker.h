@@ -84,6 +84,7 @@ class TurnWorker {
   void attempt(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome);
   void let_out(Task& task);
+  void go_on(const TaskPtr& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);
 

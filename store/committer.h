@@ -61,6 +61,19 @@ struct AnswerInstead {
   std::function<bool()> awaited;
 };
 
+// The answer to an input whose clients wait at other daemons, on its way to those: see
+// store/replies.h.
+struct NewReply {
+  std::string input_id;
+  std::vector<std::string> daemons;  // at least one, each once
+  int status = 200;                  // 400 and above: it failed
+  std::string body;
+  // The input's outputs are `held` until one of the daemons has said whether its client got them:
+  // then they are `none`, or else `pending`.
+  bool else_webhook = false;
+  model::Timestamp expires_at{};  // from then on anybody may take it back
+};
+
 struct QuotaUse {
   std::string organisation_id;
   std::string counter;  // "injects", "jobs", ...
@@ -112,6 +125,7 @@ struct Unit {
   std::vector<std::string> outputs_kept;
   bool held_released = false;
   std::vector<AnswerInstead> answered_instead;
+  std::vector<NewReply> replies;
   std::vector<QuotaUse> quota;
   // Log records that this Unit finishes, besides `after.position`. The highest one of each epoch
   // and partition is kept.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "store/news.h"
 #include "store/paging.h"
 #include "store/read.h"
 #include "store/usage.h"
@@ -114,6 +115,7 @@ constexpr PagedField newest{"", "n", SqlType::integer, Unique::yes};
 
 void Jobs::tell(Writer& writer, const std::string& id, Change change) const {
   if (listener_) writer.on_commit([this, id, change] { listener_(id, change); });
+  writer.announce(std::string(jobs_topic) + ' ' + id);
 }
 
 Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {

@@ -1,10 +1,26 @@
 #include "store/news.h"
 
+#include <cstdint>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 namespace conversed::store {
+
+// FNV-1a, 64 bits.
+std::string short_name(std::string_view key) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : key) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211U;
+  }
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name(short_name_length, '0');
+  for (auto digit = name.rbegin(); digit != name.rend(); ++digit, hash >>= 4U) {
+    *digit = digits[hash & 15U];
+  }
+  return name;
+}
 
 struct News::State {
   std::mutex mutex;  // held during calls, so that the end of a subscription waits for them

@@ -7,6 +7,20 @@
 
 namespace conversed::store {
 
+// Topics. `outputs`: short names of sessions that have said something; `jobs`: the id of one that
+// has changed; `answers`, `sessions`: store/replies.h.
+inline constexpr std::string_view outputs_topic = "outputs";
+inline constexpr std::string_view jobs_topic = "jobs";
+inline constexpr std::string_view answers_topic = "answers";
+inline constexpr std::string_view sessions_topic = "sessions";
+
+inline constexpr std::size_t max_news_bytes = 7'000;  // of one announcement, with its topic
+
+// A name of 16 characters for a key of any length, the same in every daemon of every version; two
+// keys may share one.
+inline constexpr std::size_t short_name_length = 16;
+[[nodiscard]] std::string short_name(std::string_view key);
+
 // What daemons on one store tell each other (Writer::announce): "TOPIC" or "TOPIC PAYLOAD". It
 // comes in the order of the commits, to all of them, the one that said it included. While the
 // connection is down some of it may be lost: afterwards each listener is called with an empty

@@ -1,8 +1,11 @@
 #include "store/row_writes.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/news.h"
+#include "store/replies.h"
 #include "store/usage.h"
 
 namespace conversed::store {
@@ -25,6 +28,12 @@ void release_held(Connection& connection, std::int64_t session) {
   connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1", session);
 }
 
+void keep_held(Connection& connection, std::int64_t session, const std::string& input_id) {
+  connection.run(
+      "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
+      session, input_id);
+}
+
 void make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
                   model::Delivery from) {
   connection.run(
@@ -38,6 +47,11 @@ void make_pending(Connection& connection, std::int64_t session, const std::strin
 
 void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
   connection.run("DELETE FROM pending_calls WHERE session = :s", session);
+  // What is released here must not be an answer as well.
+  connection.run(
+      "DELETE FROM replies WHERE else_webhook = 1"
+      " AND session_key = (SELECT key FROM sessions WHERE id = :s)",
+      session);
   release_held(connection, session);
   wake_outbox(connection, session, now);
 }
@@ -88,6 +102,49 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
       " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
       " expires_at = excluded.expires_at, session_key = excluded.session_key",
       answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
+}
+
+void write_replies(Connection& connection, const std::string& key, const Unit& unit,
+                   model::Timestamp now) {
+  if (connection.dialect() != Dialect::postgres && unit.replies.empty()) return;
+  Writer writer(connection, now);
+  for (const auto& reply : unit.replies) {
+    for (const auto& daemon : reply.daemons) {
+      connection.run(
+          "INSERT INTO replies (input_id, daemon, session_key, status, body, else_webhook,"
+          " expires_at) VALUES (:i, :d, :k, :s, :b, :w, :e) ON CONFLICT (daemon, input_id)"
+          " DO UPDATE SET status = excluded.status, body = excluded.body,"
+          " else_webhook = excluded.else_webhook, expires_at = excluded.expires_at",
+          reply.input_id, daemon, key, reply.status, reply.body, reply.else_webhook,
+          to_unix_ms(reply.expires_at));
+    }
+    writer.announce(to_news(AnswerNews{
+        .kind = AnswerNews::Kind::given, .input_id = reply.input_id, .daemons = reply.daemons}));
+  }
+  for (const auto& answer : unit.answers) {
+    if (std::ranges::find(unit.replies, answer.input_id, &NewReply::input_id) !=
+        unit.replies.end()) {
+      continue;
+    }
+    writer.announce(
+        to_news(AnswerNews{.kind = AnswerNews::Kind::given, .input_id = answer.input_id}));
+  }
+}
+
+void announce_spoken(Connection& connection, const std::set<std::string>& names,
+                     model::Timestamp now) {
+  constexpr std::size_t names_each = max_news_bytes / (short_name_length + 1) - 1;
+  Writer writer(connection, now);
+  std::string news;
+  std::size_t gathered = 0;
+  for (const auto& name : names) {
+    if (gathered == 0) news = outputs_topic;
+    news += ' ' + name;
+    if (++gathered < names_each) continue;
+    writer.announce(news);
+    gathered = 0;
+  }
+  if (gathered > 0) writer.announce(news);
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,

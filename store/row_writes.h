@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace conversed::store {
 void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now);
 // All that is held in the session becomes pending.
 void release_held(Connection& connection, std::int64_t session);
+// What is held of the input's outputs is nobody's any more but the client's who has them.
+void keep_held(Connection& connection, std::int64_t session, const std::string& input_id);
 // What the input's outputs of this delivery were held for, or not made for, becomes a delivery.
 void make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
                   model::Delivery from);
@@ -42,6 +45,16 @@ void release_outputs(Connection& connection, const std::string& key, const std::
 
 // `key`: the session's.
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);
+
+// The Unit's answers for clients of other daemons: for those that are named, and, if they are kept
+// under a key, for whoever waits for them. `key`: the session's.
+void write_replies(Connection& connection, const std::string& key, const Unit& unit,
+                   model::Timestamp now);
+
+// Tells other daemons which sessions have said something, by their short names: as many in one
+// announcement as it can hold.
+void announce_spoken(Connection& connection, const std::set<std::string>& names,
+                     model::Timestamp now);
 
 // Adds a dead letter; `output_seq` is set for an undelivered output.
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,

@@ -23,6 +23,7 @@
 #include "store/oauth.h"
 #include "store/outbox.h"
 #include "store/proactive.h"
+#include "store/replies.h"
 #include "store/schedules.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
@@ -84,6 +85,7 @@ class Store {
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();
   [[nodiscard]] Answers& answers();
+  [[nodiscard]] Replies& replies();
   [[nodiscard]] Jobs& jobs();
   [[nodiscard]] Proactive& proactive();
   [[nodiscard]] Assets& assets();

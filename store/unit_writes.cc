@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "store/news.h"
 #include "store/row_writes.h"
 #include "store/usage.h"
 
@@ -154,9 +155,7 @@ bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
       pending = true;
       continue;
     }
-    connection.run(
-        "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
-        session, input);
+    keep_held(connection, session, input);
   }
   if (unit.held_released) release_held(connection, session);
   return pending;
@@ -282,6 +281,7 @@ void write_effects(Connection& connection, const EncodedUnit& encoded, std::int6
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
   }
   for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
+  write_replies(connection, encoded.key, unit, now);
 }
 
 }  // namespace
@@ -416,6 +416,9 @@ void UnitGroup::flush() {
     if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
     write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
     add_totals(candidate.encoded->unit, totals_);
+    if (connection_.dialect() == Dialect::postgres && !candidate.encoded->unit.outputs.empty()) {
+      totals_.spoken.insert(short_name(candidate.encoded->key));
+    }
   }
   candidates_.clear();
   sessions_.clear();
@@ -434,6 +437,7 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
   for (const auto& [what, amount] : quota) {
     add_usage(connection, what.first, what.second, amount, now);
   }
+  announce_spoken(connection, spoken, now);
 }
 
 }  // namespace conversed::store

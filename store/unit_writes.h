@@ -35,6 +35,7 @@ struct EncodedUnit {
 struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
+  std::set<std::string> spoken;  // short names of sessions with new outputs, where others may poll
 
   void flush(Connection& connection, model::Timestamp now) const;
 };

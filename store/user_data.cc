@@ -400,6 +400,7 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
     pending = connection.run_counted("DELETE FROM inbox WHERE session = :s", row.id) +
               connection.run_counted("DELETE FROM pending_calls WHERE session = :s", row.id) +
               connection.run_counted("DELETE FROM follow_ups WHERE session = :s", row.id);
+    connection.run("DELETE FROM replies WHERE session_key = :k", row.key);
     connection.run("DELETE FROM sessions WHERE id = :i", row.id);
     if (hooks.ended && key) {
       writer.on_commit(

@@ -141,8 +141,8 @@ AnswerWaiters::Ticket wait_for_answer(Services& services, const Event& event, Re
         send_json_text(*waiting, answer->status, std::move(answer->body));
       },
       // What the session holds for this client goes to the webhook, as soon as its lane runs.
-      [&services, key = event.session] {
-        if (services.touch) services.touch(key);
+      [&services, key = event.session](const std::string& input_id) {
+        if (services.left) services.left(input_id, key);
       });
 }
 
@@ -162,6 +162,9 @@ void message(Call call, Services& services, Reply reply) {
     return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));
   }
 
+  if (!services.daemon.empty()) {
+    event.awaited_by = {services.daemon, services.clock.now() + services.options.api.turn_timeout};
+  }
   // The waiter is there before the record is: no answer can come too early.
   const auto ticket = wait_for_answer(services, event, std::move(reply));
   if (*key) {

@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/services.h"
+#include "api/waiters.h"
+
 namespace conversed::api {
 
 using model::Errc;
@@ -32,6 +35,11 @@ ErrorShape error_shape_of(const Operation& operation, Errc code) {
 
 void send_error(Reply& reply, const Operation& operation, const Error& error) {
   reply.fail(error, error_shape_of(operation, error.code));
+}
+
+void end_wait(Services& services, const std::string& input_id, const std::string& reason) {
+  services.waiters.fail(input_id, {Errc::internal, reason});
+  if (services.ended_elsewhere) services.ended_elsewhere(input_id, reason);
 }
 
 Error store_error(const Error& error) {

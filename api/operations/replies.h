@@ -10,6 +10,8 @@
 // Answers that several operations give.
 namespace conversed::api {
 
+struct Services;
+
 // `application/json; charset=utf-8`. Bytes that are not UTF-8 become replacement characters.
 void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList headers = {});
 void send_json_text(Reply& reply, int status, std::string body, HeaderList headers = {});
@@ -24,6 +26,9 @@ void send_error(Reply& reply, const Operation& operation, const model::Error& er
 // What a failed append means to a client. The log's own words, which may name files or brokers, are
 // not for strangers; that its bounded buffer is full (`too_many`) is nothing the client did.
 [[nodiscard]] model::Error append_error(const model::Error& error);
+
+// Nothing will answer this input any more: ends the wait of its clients, whichever daemon's.
+void end_wait(Services& services, const std::string& input_id, const std::string& reason);
 
 // A failure of the store, without its words, which may name files. Others pass as they are.
 [[nodiscard]] model::Error store_error(const model::Error& error);

@@ -108,15 +108,13 @@ Result<model::SessionKey> read_key(const Call& call, Services& services) {
   return session_of(services, *call.principal, names[0], names[1], names[2]);
 }
 
-model::Error reset_error() {
-  return {Errc::internal, "The conversation was reset before it answered."};
-}
-
 void reset_session(Call call, Services& services, Reply reply) {
   auto key = read_key(call, services);
   if (!key) return send_error(reply, reset_session_operation, key.error());
   const auto tell = [&services, key = *key](const store::Sessions::WasReset& was) {
-    if (!was.ended_input.empty()) services.waiters.fail(was.ended_input, reset_error());
+    if (!was.ended_input.empty()) {
+      end_wait(services, was.ended_input, "The conversation was reset before it answered.");
+    }
     if (was.outputs_released && services.deliver) services.deliver(key);
   };
   auto done = services.store.sessions().reset(*key, tell);

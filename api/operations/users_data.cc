@@ -81,8 +81,7 @@ Result<store::UserData::Erased> erase_from_store(Services& services,
   const auto ended = [&](const model::SessionKey& key, const std::vector<std::string>& inputs) {
     services.busy.set(key, 0);
     for (const auto& input : inputs) {
-      services.waiters.fail(input,
-                            {Errc::internal, "The conversation was erased before it answered."});
+      end_wait(services, input, "The conversation was erased before it answered.");
     }
     // The store has nothing of it left to deliver.
     if (services.deliver) services.deliver(key);

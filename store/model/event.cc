@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "store/model/ids.h"
 #include "store/model/json.h"
 
 namespace conversed::model {
@@ -11,6 +12,9 @@ namespace {
 
 constexpr char separator = '\x1f';
 constexpr int value_version = 1;
+constexpr std::size_t max_daemon_bytes = 255;
+// No client waits for longer: what names a later end holds up outputs by mistake or on purpose.
+constexpr std::chrono::hours max_wait{24};
 constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
 constexpr std::array<std::pair<EventType, std::string_view>, 7> event_types{{
@@ -98,6 +102,14 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
     if (!read) return fail(Errc::invalid_argument, "event " + event.id + ": a bad follow-up");
     event.follow_up = *std::move(read);
   }
+  // An id of any other form can't be the daemon's own.
+  if (auto by = value.find("awaitedBy");
+      by != value.end() && event.type == EventType::user_message && is_id(event.id)) {
+    event.awaited_by = awaited_from(*by);
+    if (event.awaited_by && event.awaited_by->until > event.accepted_at + max_wait) {
+      event.awaited_by.reset();
+    }
+  }
   return event;
 }
 
@@ -152,7 +164,32 @@ std::string encode_value(const Event& event) {
   if (event.claim) value["claim"] = encode_claim(*event.claim);
   if (event.result) value["result"] = encode_result(*event.result);
   if (event.follow_up) value["followUp"] = to_json(*event.follow_up);
+  if (event.awaited_by) value["awaitedBy"] = to_json(*event.awaited_by);
   return value.dump();
+}
+
+nlohmann::json to_json(const Awaited& awaited) {
+  return {{"daemon", awaited.daemon}, {"until", to_unix_ms(awaited.until)}};
+}
+
+std::optional<Awaited> awaited_from(const nlohmann::json& value) {
+  if (!value.is_object()) return std::nullopt;
+  const auto daemon = value.find("daemon");
+  const auto until = value.find("until");
+  if (daemon == value.end() || !daemon->is_string() || until == value.end() ||
+      !until->is_number_integer()) {
+    return std::nullopt;
+  }
+  Awaited awaited{daemon->get<std::string>(), {}};
+  const bool plain = std::ranges::none_of(
+      awaited.daemon, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  const auto ms = until->get<std::int64_t>();
+  if (awaited.daemon.empty() || awaited.daemon.size() > max_daemon_bytes || !plain || ms < 0 ||
+      ms > last_accepted_at_ms) {
+    return std::nullopt;
+  }
+  awaited.until = from_unix_ms(ms);
+  return awaited;
 }
 
 nlohmann::json to_json(const FollowUpPlan& plan) {

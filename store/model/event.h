@@ -81,6 +81,18 @@ struct CallResult {
   std::int64_t model_tokens = 0;
 };
 
+// A daemon whose client waits for the answer to a user's message, and until when that can be, by
+// that daemon's clock.
+struct Awaited {
+  std::string daemon;
+  Timestamp until{};
+
+  bool operator==(const Awaited&) const = default;
+};
+[[nodiscard]] nlohmann::json to_json(const Awaited& awaited);
+// Nothing, if it makes no sense: it may come from a program that is not ours.
+[[nodiscard]] std::optional<Awaited> awaited_from(const nlohmann::json& value);
+
 // Something that happens to a conversation: one record of the log.
 struct Event {
   std::string id;  // fixed before the append; 24 characters, or derived from such an id
@@ -93,6 +105,9 @@ struct Event {
   std::optional<Claim> claim;
   std::optional<CallResult> result;                      // of call_result
   std::optional<FollowUpPlan> follow_up = std::nullopt;  // of follow_up
+  // Of user_message, where there are several daemons; empty: nobody waits, or whoever runs it
+  // knows.
+  std::optional<Awaited> awaited_by = std::nullopt;
 };
 
 // The value of the event's log record: JSON, format version 1. Id, type, trace and key travel

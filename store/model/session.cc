@@ -14,6 +14,9 @@ nlohmann::json to_json(const Execution& execution) {
                        {"holdsOutputs", execution.holds_outputs},
                        {"holdsOthers", execution.holds_others},
                        {"state", execution.state}};
+  for (const Awaited& awaited : execution.awaited_by) {
+    value["awaitedBy"].push_back(to_json(awaited));
+  }
   for (const PinnedFlow& flow : execution.entered) {
     value["entered"].push_back({{"flow", flow.name}, {"version", flow.version}});
   }
@@ -41,6 +44,11 @@ Result<Execution> execution_from(const nlohmann::json& value) {
       for (const auto& flow : *entered) {
         execution.entered.push_back(
             {flow.at("flow").get<std::string>(), flow.at("version").get<std::int64_t>()});
+      }
+    }
+    if (const auto by = value.find("awaitedBy"); by != value.end()) {
+      for (const auto& each : *by) {
+        if (auto awaited = awaited_from(each)) execution.awaited_by.push_back(*std::move(awaited));
       }
     }
     return execution;

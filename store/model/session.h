@@ -36,6 +36,8 @@ struct Execution {
   // session, which must not reach the webhook before those.
   bool holds_outputs = false;
   bool holds_others = false;
+  // Where there are several daemons: those whose clients wait for the end of it, each once.
+  std::vector<Awaited> awaited_by{};
   nlohmann::json state;  // written and read by flows only
 
   bool operator==(const Execution&) const = default;

@@ -99,10 +99,10 @@ TEST(AnswerWaiters, PastItsDeadlineAWaitIsTimedOut) {
 TEST(AnswerWaiters, TheLastOneThatGivesUpSaysSo) {
   AnswerWaiters waiters;
   Outcome gone;
-  std::promise<void> left;
+  std::promise<std::string> left;
   waiters.wait("in1", in(std::chrono::milliseconds(1)), gone.callback(),
-               [&left] { left.set_value(); });
-  left.get_future().wait();
+               [&left](const std::string& input_id) { left.set_value(input_id); });
+  EXPECT_EQ(left.get_future().get(), "in1");
   EXPECT_EQ(gone.get().error().code, Errc::timed_out);
   EXPECT_FALSE(waiters.awaited("in1"));
 }
@@ -112,8 +112,9 @@ TEST(AnswerWaiters, WhoeverGivesUpBeforeOthersSaysNothing) {
   Outcome first;
   Outcome last;
   std::atomic<int> left{0};
-  waiters.wait("in1", in(far), last.callback(), [&left] { ++left; });
-  waiters.wait("in1", in(std::chrono::milliseconds(1)), first.callback(), [&left] { ++left; });
+  waiters.wait("in1", in(far), last.callback(), [&left](const std::string&) { ++left; });
+  waiters.wait("in1", in(std::chrono::milliseconds(1)), first.callback(),
+               [&left](const std::string&) { ++left; });
   EXPECT_EQ(first.get().error().code, Errc::timed_out);
   waiters.finish("in1", {200, "{}"});
   EXPECT_TRUE(last.get().has_value());
@@ -313,6 +314,23 @@ TEST(OutputWatch, NotifyEndsTheWatchesOfItsSessionOnly) {
   EXPECT_EQ(watch.size(), 1U);
   watch.stop();
   EXPECT_EQ(others, 1);
+}
+
+TEST(OutputWatch, HearsOfCommitsByShortNames) {
+  OutputWatch watch;
+  std::promise<WatchEnd> one;
+  std::promise<WatchEnd> two;
+  std::promise<WatchEnd> missed;
+  watch.watch(key, in(far), [&](WatchEnd why) { one.set_value(why); });
+  watch.watch(other_key, in(far), [&](WatchEnd why) { two.set_value(why); });
+  watch.watch({"p", "e", "u", "v"}, in(far), [&](WatchEnd why) { missed.set_value(why); });
+  watch.heard(store::short_name("another") + ' ' + store::short_name(key.encode()) + ' ' +
+              store::short_name(other_key.encode()));
+  EXPECT_EQ(one.get_future().get(), WatchEnd::notified);
+  EXPECT_EQ(two.get_future().get(), WatchEnd::notified);
+  EXPECT_EQ(watch.size(), 1U);
+  watch.heard("");
+  EXPECT_EQ(missed.get_future().get(), WatchEnd::notified);
 }
 
 TEST(OutputWatch, EndsAtItsDeadline) {

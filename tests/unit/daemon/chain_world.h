@@ -17,6 +17,7 @@
 #include "store/sql.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
+#include "tests/support/store_place.h"
 #include "tests/support/temp_folder.h"
 
 namespace conversed::daemon {
@@ -76,7 +77,7 @@ endpoints:
 class ChainTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = store::Store::open({.data_dir = folder_.path()}, clock_);
+    auto opened = store::Store::open(place_.store(), clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     store_->committer().start();
@@ -122,6 +123,7 @@ class ChainTest : public testing::Test {
             .assets = *cache_,
             .waiters = waiters_,
             .clock = clock_,
+            .exchange = exchange_,
             .timer_clock = timer_clock_,
             .limits = {},
             .suspect_before = suspect_before_};
@@ -248,8 +250,10 @@ class ChainTest : public testing::Test {
 
   model::Session stored() { return **store_->sessions().load(key_); }
 
-  tests::TempFolder folder_;
+  const tests::StorePlace place_;
+  const tests::TempFolder& folder_ = place_.folder();
   tests::ManualClock clock_;
+  AnswerExchange* exchange_ = nullptr;
   TimerClock* timer_clock_ = nullptr;
   std::unique_ptr<store::Store> store_;
   std::string organisation_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/model/ids.h"
 #include "store/model/session.h"
 
 namespace conversed::model {
@@ -90,6 +91,48 @@ TEST(Event, DamagedRecordIsAnErrorNotAnAbort) {
   EXPECT_TRUE(decode(R"({"v":1,"at":0})"));
   EXPECT_FALSE(decode_event("p", "id", "inject", "t", R"({"v":1,"at":0})"));
   EXPECT_FALSE(decode_event(key, "id", "unknown", "t", R"({"v":1,"at":0})"));
+}
+
+Event message_awaited_by(const Awaited& awaited) {
+  Event event;
+  event.id = new_id();
+  event.type = EventType::user_message;
+  event.session = {"p", "e", "u", "s"};
+  event.accepted_at = from_unix_ms(1'700'000'000'000);
+  event.text = "hi";
+  event.awaited_by = awaited;
+  return event;
+}
+
+TEST(Event, AMessageNamesTheDaemonWhoseClientWaits) {
+  const auto event = message_awaited_by({"host-1", from_unix_ms(1'700'000'030'000)});
+  EXPECT_EQ(round_trip(event)->awaited_by, event.awaited_by);
+  auto inject = event;
+  inject.type = EventType::inject;
+  EXPECT_FALSE(round_trip(inject)->awaited_by);
+}
+
+TEST(Event, ADaemonThatMakesNoSenseIsIgnored) {
+  const auto event = message_awaited_by({"a", {}});
+  const auto decode = [&](std::string_view id, const std::string& awaited_by) {
+    return decode_event(event.session.encode(), id, "userMessage", "t",
+                        R"({"v":1,"at":1700000000000,"text":"hi","awaitedBy":)" + awaited_by + "}");
+  };
+  EXPECT_TRUE(decode(event.id, R"({"daemon":"a","until":1700000001000})")->awaited_by);
+  for (const std::string& nonsense :
+       {std::string("1"), std::string("null"), std::string("[]"), std::string("{}"),
+        std::string(R"({"daemon":"a"})"), std::string(R"({"daemon":"","until":1700000001000})"),
+        std::string(R"({"daemon":"a\u0000","until":1700000001000})"),
+        std::string(R"({"daemon":1,"until":1700000001000})"),
+        std::string(R"({"daemon":"a","until":"1700000001000"})"),
+        std::string(R"({"daemon":"a","until":-1})"),
+        std::string(R"({"daemon":"a","until":1800000000000})"),
+        R"({"daemon":")" + std::string(256, 'a') + R"(","until":1700000001000})"}) {
+    const auto decoded = decode(event.id, nonsense);
+    ASSERT_TRUE(decoded) << nonsense;
+    EXPECT_FALSE(decoded->awaited_by) << nonsense;
+  }
+  EXPECT_FALSE(decode("mine", R"({"daemon":"a","until":1700000001000})")->awaited_by);
 }
 
 TEST(SessionKey, EncodesToFourPartsAndBack) {

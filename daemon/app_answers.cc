@@ -1,0 +1,52 @@
+// How clients are answered whose conversations are at another daemon.
+#include <string>
+#include <utility>
+
+#include "daemon/app_parts.h"
+#include "daemon/part_settings.h"
+
+namespace conversed::daemon {
+
+// Without lanes: all that waits is drained when there are some.
+void App::Parts::touch_lane(const model::SessionKey& key) {
+  if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
+}
+
+void App::Parts::exchange_answers() {
+  std::string name = name_in_cluster(settings);
+  if (name.empty()) return;
+  AnswerExchangeSettings own;
+  own.daemon = std::move(name);
+  exchange.emplace(
+      std::move(own), *store, waiters, clock,
+      AnswerExchangePorts{
+          .touch = [this](const model::SessionKey& key) { touch_lane(key); },
+          .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+      });
+  heard_outputs =
+      store->news().subscribe(std::string(store::outputs_topic),
+                              [this](std::string_view sessions) { watch.heard(sessions); });
+  heard_jobs = store->news().subscribe(std::string(store::jobs_topic), [this](std::string_view id) {
+    id.empty() ? job_watch.notify_all() : job_watch.notify(std::string(id));
+  });
+}
+
+void App::Parts::tell_of_answers(api::Services& with) {
+  if (exchange) {
+    with.daemon = exchange->daemon();
+    with.touch = [this](const model::SessionKey& key) { exchange->touch(key); };
+    with.deliver = [this](const model::SessionKey& key) { exchange->deliver(key); };
+    with.left = [this](const std::string& input_id, const model::SessionKey& key) {
+      exchange->left(input_id, key);
+    };
+    with.ended_elsewhere = [this](const std::string& input_id, const std::string& reason) {
+      exchange->ended(input_id, reason);
+    };
+    return;
+  }
+  with.touch = [this](const model::SessionKey& key) { touch_lane(key); };
+  with.deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); };
+  with.left = [this](const std::string&, const model::SessionKey& key) { touch_lane(key); };
+}
+
+}  // namespace conversed::daemon
