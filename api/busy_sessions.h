@@ -32,6 +32,15 @@ class BusySessions {
     });
   }
 
+  // Forgets the sessions whose encoded key this names; called under a lock, it must not block.
+  void forget(const std::function<bool(const std::string& encoded_key)>& is_meant) {
+    for (auto& each : shards_) {
+      each.with([&](Shard& sizes) {
+        std::erase_if(sizes, [&](const auto& entry) { return is_meant(entry.first); });
+      });
+    }
+  }
+
   [[nodiscard]] std::int64_t inbox_size(const std::string& encoded_key) const {
     return shard(encoded_key).with([&](const Shard& sizes) -> std::int64_t {
       const auto place = sizes.find(encoded_key);

@@ -11,6 +11,7 @@
 #include "daemon/part_settings.h"
 #include "daemon/reload.h"
 #include "daemon/reports.h"
+#include "store/model/ids.h"
 
 namespace conversed::daemon {
 
@@ -70,17 +71,17 @@ Result<void> App::Parts::start() {
 }
 
 Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> ranges) {
-  if (auto begun = recovery.begin(ranges, settings.limits.in_flight); !begun) {
-    return fail(begun.error());
+  if (auto taken = ownership.is_shared() ? share_log(ranges) : take_up_log(ranges); !taken) {
+    return fail(taken.error());
   }
-  recovery_begun = true;
-  if (auto marked = store->mark_running(); !marked) return fail(marked.error());
-  worker.emplace(chain_context(), store->committer(), watch, busy, ports(), &heartbeats);
-  lanes = std::make_unique<queue::Lanes>(lanes_settings(settings, recovery, heartbeats),
-                                         [this](queue::Run&& run, queue::Finish finish) {
-                                           worker->handle(std::move(run), std::move(finish),
-                                                          recovery.care(*lanes));
-                                         });
+  worker.emplace(chain_context(ranges.size()), store->committer(), watch, busy, ports(),
+                 &heartbeats);
+  auto lane_settings = lanes_settings(settings, recovery, heartbeats);
+  if (ownership.is_shared()) lane_settings.partitions = static_cast<std::int32_t>(ranges.size());
+  lanes = std::make_unique<queue::Lanes>(
+      std::move(lane_settings), [this](queue::Run&& run, queue::Finish finish) {
+        worker->handle(std::move(run), std::move(finish), recovery.care(*lanes));
+      });
   lanes_to_touch = lanes.get();
   events.release();
   queue::PumpSettings pump_settings;
@@ -89,7 +90,12 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
     log::error("log can't be read; trying again", {{"error", error.message}});
   };
   pump_settings.broken = [this](const queue::Error& error) { die(error); };
-  if (auto drained = drain_inboxes(); !drained) return fail(drained.error());
+  if (ownership.is_shared()) {
+    pump_settings.owner = &partitions;
+    if (auto looks = partitions.start(); !looks) return fail(looks.error());
+  } else if (auto drained = drain_inboxes(); !drained) {
+    return fail(drained.error());
+  }
   auto started = queue::Pump::start(pump_settings, *log, *lanes);
   if (!started) return fail(started.error());
   pump = std::move(*started);
@@ -104,18 +110,47 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   return {};
 }
 
+// Of a daemon that reads the whole log.
+Result<void> App::Parts::take_up_log(std::span<const queue::PartitionRange> ranges) {
+  if (auto begun = recovery.begin(ranges, settings.limits.in_flight); !begun) return begun;
+  recovery_begun = true;
+  return store->mark_running();
+}
+
+// Of one that reads some partitions of it, which it takes up as they come.
+Result<void> App::Parts::share_log(std::span<const queue::PartitionRange> ranges) {
+  ownership.begin(static_cast<std::int32_t>(ranges.size()));
+  recovery.begin_run(model::new_id());
+  recovery_begun = true;
+  if (auto joined = store->join_others(); !joined) {
+    log::warn("marks of daemons that are gone can't be removed",
+              {{"error", joined.error().message}});
+  }
+  return {};
+}
+
 // Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
 // answered. What was held for clients that are gone now takes the other way.
 Result<void> App::Parts::drain_inboxes() {
-  constexpr std::size_t all = 1'000'000;
-  // Before any of them runs, so that no older figure replaces a newer one.
-  auto sizes = store->sessions().inbox_sizes(all);
-  if (!sizes) return fail(sizes.error());
-  for (const auto& inbox : *sizes) busy.set(inbox.key, inbox.size);
-  auto keys = store->sessions().to_drain(all);
+  auto keys = waiting_sessions(*store, busy, [](const model::SessionKey&) { return true; });
   if (!keys) return fail(keys.error());
-  for (const auto& key : *keys) lanes->touch(key.encode());
+  for (auto& key : *keys) lanes->touch(std::move(key));
   return {};
+}
+
+// Runs that could not be committed stay unfinished in the log; whoever reads it next is careful
+// with them.
+void App::Parts::give_up_log(bool finished, Consumed consumed) {
+  if (!finished) return;
+  Result<void> told;
+  if (!ownership.is_shared()) {
+    if (left_nothing(consumed)) told = store->mark_clean_stop();
+  } else if (recovery_begun) {
+    told = recovery.stopped();
+  }
+  if (!told) {
+    log::warn("the stop can't be marked as clean", {{"error", told.error().message}});
+  }
 }
 
 bool App::Parts::ready() {
@@ -168,6 +203,7 @@ void App::Parts::stop(milliseconds limit) {
   }
   scheduler.stop();
   caller.stop();
+  partitions.stop();
   const bool finished = pump ? pump->stop(left(limit / 5)) : !lanes || lanes->stop(left(limit / 5));
   // While the store fails, whoever waits for a write would wait for ever: runs in hand, operators'
   // requests, marks of deliveries.
@@ -191,13 +227,7 @@ void App::Parts::stop(milliseconds limit) {
   upstreams.stop();
   webhooks.stop();
   log->stop();
-  // Runs that could not be committed stay unfinished in the log; the next start is careful with
-  // them.
-  if (finished && left_nothing(consumed)) {
-    if (auto marked = store->mark_clean_stop(); !marked) {
-      log::warn("the stop can't be marked as clean", {{"error", marked.error().message}});
-    }
-  }
+  give_up_log(finished, consumed);
   // Before anything goes that its callbacks refer to.
   store->committer().stop();
   if (admin) admin->stop();

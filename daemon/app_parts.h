@@ -31,6 +31,8 @@
 #include "daemon/job_worker.h"
 #include "daemon/late_log.h"
 #include "daemon/metrics.h"
+#include "daemon/ownership.h"
+#include "daemon/partition_keeper.h"
 #include "daemon/proactive_setup.h"
 #include "daemon/recovery.h"
 #include "daemon/scheduler.h"
@@ -61,9 +63,11 @@ struct App::Parts {
   model::Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
   model::Result<void> start_listening();
   void write_ports();
+  model::Result<void> take_up_log(std::span<const queue::PartitionRange> ranges);
+  model::Result<void> share_log(std::span<const queue::PartitionRange> ranges);
   model::Result<void> drain_inboxes();
   TurnPorts ports();
-  ChainContext chain_context();
+  ChainContext chain_context(std::size_t partitions);
   [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
   AppendEvent append_event();
   void wake_job(const std::string& id);
@@ -77,6 +81,7 @@ struct App::Parts {
   [[nodiscard]] Progress progress();
   enum class Consumed : std::uint8_t { yes, nothing };
   [[nodiscard]] bool left_nothing(Consumed consumed) const;
+  void give_up_log(bool finished, Consumed consumed);
 
   const config::Settings& settings;
   const model::Clock& clock;
@@ -103,6 +108,7 @@ struct App::Parts {
   api::BlockingPool pool;
   api::BlockingPool sign_ins;
 
+  Ownership ownership;
   HttpClient webhooks;
   HttpClient upstreams;
   Deliverer deliverer;
@@ -117,6 +123,7 @@ struct App::Parts {
   Housekeeper housekeeper;
 
   Recovery recovery;
+  PartitionKeeper partitions;
   bool recovery_begun = false;  // from then on the store says that a daemon runs
   std::atomic<bool> consuming{false};
   std::atomic<bool> failed{false};

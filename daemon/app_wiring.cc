@@ -49,10 +49,13 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
       quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
       pool(management_threads, management_queue),
       sign_ins(sign_in_threads, sign_in_queue),
+      ownership(is_shared(all) ? Ownership::Of::partitions : Ownership::Of::everything),
       webhooks(client_settings("webhooks", all.delivery.connections, heartbeats), policy),
       upstreams(client_settings("upstreams", all.calls.connections, heartbeats), std::move(policy)),
-      deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
-      caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
+      deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics,
+                ownership),
+      caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics,
+             ownership),
       timer_clock(time),
       scheduler({.backlog = [this] { return records_in_flight(); },
                  .timer_clock = &timer_clock,
@@ -62,7 +65,18 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
       job_worker(job_worker_settings(all.jobs, [this](const std::string& id) { wake_job(id); }),
                  store->jobs(), setup, time, JobWorker::Others::none),
       housekeeper(housekeeper_settings(all, [this] { write_ports(); }), *store, time),
-      recovery(*store, time) {
+      recovery(*store, time),
+      partitions({.in_flight = all.limits.in_flight, .heartbeats = &heartbeats}, *store, ownership,
+                 recovery, busy,
+                 {.ownership_changed =
+                      [this] {
+                        deliverer.ownership_changed();
+                        caller.ownership_changed();
+                      },
+                  .touch =
+                      [this](const model::SessionKey& key) {
+                        if (auto* all_lanes = lanes_to_touch.load()) all_lanes->touch(key.encode());
+                      }}) {
   exchange_answers();
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
@@ -89,7 +103,7 @@ AppendEvent App::Parts::append_event() {
   };
 }
 
-ChainContext App::Parts::chain_context() {
+ChainContext App::Parts::chain_context(std::size_t log_partitions) {
   return {.sessions = store->sessions(),
           .outbox = store->outbox(),
           .answers = store->answers(),
@@ -104,13 +118,16 @@ ChainContext App::Parts::chain_context() {
           .exchange = exchange ? &*exchange : nullptr,
           .timer_clock = &timer_clock,
           .limits = flow_limits(settings.flows, settings.calls),
-          .suspect_before = recovery.suspect_before()};
+          .suspect_before =
+              [this](std::int32_t partition) { return recovery.suspect_before(partition); },
+          .partitions = static_cast<std::int32_t>(log_partitions)};
 }
 
 TurnPorts App::Parts::ports() {
   return {.deliver =
-              [this](const model::SessionKey& key, std::vector<model::Output> outputs) {
-                deliverer.offer(key, std::move(outputs));
+              [this](const model::SessionKey& key, std::vector<model::Output> outputs,
+                     std::int64_t pending_up_to) {
+                deliverer.offer(key, std::move(outputs), pending_up_to);
               },
           .deliver_from_store =
               [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },

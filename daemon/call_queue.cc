@@ -1,6 +1,7 @@
 #include "daemon/call_queue.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace conversed::daemon {
 namespace {
@@ -173,6 +174,18 @@ void CallQueue::forget(const std::string& id) {
     share->bytes -= bytes;
   }
   drop_if_empty(lane);
+}
+
+void CallQueue::drop_ready(const std::function<bool(const model::PendingCall&)>& is_lost) {
+  std::vector<std::string> dropped;
+  for (auto& [key, lane] : lanes_) {
+    std::erase_if(lane.ready, [&](const std::string& id) {
+      const bool lost = is_lost(calls_.at(id).pending);
+      if (lost) dropped.push_back(id);
+      return lost;
+    });
+  }
+  for (const auto& id : dropped) forget(id);
 }
 
 void CallQueue::drop_if_empty(Lane& lane) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ class CallQueue {
   [[nodiscard]] Call* next();
   void landed(Call& call);
   void forget(const std::string& id);
+  // Forgets the ready ones of which this is true.
+  void drop_ready(const std::function<bool(const model::PendingCall&)>& is_lost);
   [[nodiscard]] bool empty() const { return calls_.empty() && noted_.empty(); }
 
   // The calls to one upstream, and those of one project.

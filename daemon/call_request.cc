@@ -206,6 +206,32 @@ CallResult failed_call(const std::string& call_id, std::string_view code,
   return result;
 }
 
+std::optional<CallResult> search_failure(const std::string& call_id, model::Errc code) {
+  switch (code) {
+    case model::Errc::not_found:
+      return failed_call(call_id, "knowledge_deleted",
+                         "the knowledge store does not exist any more");
+    case model::Errc::internal:
+      return failed_call(call_id, "knowledge_damaged", "the knowledge store can't be read");
+    case model::Errc::timed_out:
+      return failed_call(call_id, "timeout", "the search takes too long");
+    default:
+      return std::nullopt;
+  }
+}
+
+model::Event result_event(const model::PendingCall& call, CallResult result, model::Timestamp now) {
+  model::Event event;
+  event.id = call.id + "-r";
+  event.type = model::EventType::call_result;
+  event.session = call.session;
+  event.accepted_at = now;
+  event.trace_id = call.trace_id;
+  event.claim = model::Claim{model::Claim::Kind::pending_call, call.id};
+  event.result = std::move(result);
+  return event;
+}
+
 std::string authority_of_model(const store::ConnectionSecrets& connection) {
   const auto fields = nlohmann::json::parse(connection.fields, nullptr, false);
   const auto url = fields.is_object() ? text_member(fields, "baseUrl") : std::nullopt;
@@ -221,6 +247,15 @@ std::string authority_of(std::string_view url) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
   }
   return authority;
+}
+
+std::string upstream_of(const model::PendingCall& call, store::Assets& assets) {
+  // No host begins with a blank.
+  if (call.search) return " knowledge";
+  if (!call.http->to_model) return authority_of(call.http->url);
+  const auto connection = assets.connection_secrets(call.http->connection_id);
+  // Without one nothing is asked.
+  return connection ? authority_of_model(*connection) : " model " + call.http->connection_id;
 }
 
 }  // namespace conversed::daemon

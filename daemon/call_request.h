@@ -50,9 +50,20 @@ struct ModelUsage {
 [[nodiscard]] model::CallResult failed_call(const std::string& call_id, std::string_view code,
                                             std::string_view message);
 
+// The result of a search that the store refuses for good; none where it is worth another try.
+[[nodiscard]] std::optional<model::CallResult> search_failure(const std::string& call_id,
+                                                              model::Errc code);
+
+// The Event that tells what a call came to, with the call for its claim.
+[[nodiscard]] model::Event result_event(const model::PendingCall& call, model::CallResult result,
+                                        model::Timestamp now);
+
 // The part of a URL that names whom it connects to: "host:port" as written, lower case.
 [[nodiscard]] std::string authority_of(std::string_view url);
 // The same of a language model's Connection; empty if it has no address.
 [[nodiscard]] std::string authority_of_model(const store::ConnectionSecrets& connection);
+
+// Whom a call goes to, as far as calls to one of them hold each other up.
+[[nodiscard]] std::string upstream_of(const model::PendingCall& call, store::Assets& assets);
 
 }  // namespace conversed::daemon

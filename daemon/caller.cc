@@ -1,7 +1,6 @@
 #include "daemon/caller.h"
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
@@ -16,6 +15,8 @@
 #include "daemon/call_request.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
+#include "daemon/ownership.h"
+#include "daemon/recent.h"
 #include "daemon/service_thread.h"
 #include "store/model/fault_points.h"
 #include "store/store.h"
@@ -31,13 +32,12 @@ using SteadyClock = std::chrono::steady_clock;
 // The clock is looked at again at least so often, in case it jumped.
 constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds store_retry{1'000};
-constexpr std::size_t calls_a_page = 32;  // of the largest requests, 8 MiB
+constexpr std::size_t calls_a_page = 256;
 constexpr std::size_t noted_at_once = 64;
 // One that runs and one that comes next: so projects take turns.
 constexpr std::size_t searches_at_once = 2;
-constexpr const char* knowledge_upstream = " knowledge";  // no host begins with a blank
 // Ids of calls that were answered lately: their rows are in the store until a Turn takes them.
-constexpr std::size_t max_answered = 8192;
+constexpr std::size_t max_answered = 65'536;
 
 struct Completion {
   std::string id;
@@ -53,11 +53,12 @@ struct Letters {
   std::vector<Completion> completions;
   std::vector<Searched> searches;
   std::vector<AppendEnd> appends;
+  bool ownership_changed = false;
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
-    return offers.empty() && completions.empty() && searches.empty() && appends.empty() && !wake &&
-           !stop;
+    return offers.empty() && completions.empty() && searches.empty() && appends.empty() &&
+           !ownership_changed && !wake && !stop;
   }
 };
 
@@ -66,13 +67,14 @@ struct Letters {
 class Caller::Engine {
  public:
   Engine(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
-         const model::Clock& clock, Metrics& metrics)
+         const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
       : settings_(settings),
         store_(store),
         http_(http),
         append_(std::move(append)),
         clock_(clock),
         metrics_(metrics),
+        ownership_(ownership),
         calls_({.calls = std::max<std::size_t>(1, settings.max_calls),
                 .bytes = settings.max_bytes,
                 .per_upstream = settings.max_per_upstream,
@@ -100,8 +102,11 @@ class Caller::Engine {
   [[nodiscard]] SteadyClock::time_point next_look();
   void load();
   void load_noted();
+  // Null: no such call, or it can't be made. False: the store fails, and is asked again later.
+  [[nodiscard]] bool find(const std::string& id, std::optional<model::PendingCall>& call);
   void take(model::PendingCall call);
-  [[nodiscard]] std::string upstream_of(const model::PendingCall& call) const;
+  void not_read(const model::Error& error);
+  void ownership_changed();
   [[nodiscard]] std::size_t at_once(const model::PendingCall& call) const;
   void wake_due();
   void send_ready();
@@ -122,18 +127,19 @@ class Caller::Engine {
   const AppendEvent append_;
   const model::Clock& clock_;
   Metrics& metrics_;
+  const Ownership& ownership_;
 
   // The thread's own.
   CallQueue calls_;
   std::set<std::pair<Timestamp, std::string>> waiting_;
-  std::unordered_set<std::string> answered_;
-  std::deque<std::string> answered_order_;
+  Recent answered_{max_answered};
   std::set<std::string> unappended_;  // results that the log refused at the last try
   std::vector<HttpClient::Exchange> batch_;
   std::mt19937_64 random_{std::random_device{}()};
   bool scanning_ = true;  // the store may have calls that are not known here
   std::string scanned_;   // calls up to this id have been looked at
   SteadyClock::time_point next_scan_{};
+  SteadyClock::time_point next_look_{};  // among what others may have left
   bool stop_ = false;
   ServiceThread<Letters> thread_;  // it uses all others
   api::BlockingPool searches_;     // uses the store, and the thread's mailbox
@@ -153,6 +159,7 @@ void Caller::Engine::run() {
 SteadyClock::time_point Caller::Engine::next_look() {
   const auto now = SteadyClock::now();
   auto until = now + max_sleep;
+  if (ownership_.is_shared() && !scanning_) until = std::min(until, std::max(now, next_look_));
   if (calls_.wanted() != nullptr || (calls_.has_room() && (scanning_ || calls_.wants_scan()))) {
     until = std::max(now, next_scan_);
   }
@@ -168,10 +175,36 @@ void Caller::Engine::read_letters() {
   auto letters = thread_.take(next_look());
   stop_ = stop_ || letters.stop;
   if (stop_) return;
+  if (letters.ownership_changed) ownership_changed();
   for (auto& append : letters.appends) appended(std::move(append));
   for (const auto& completion : letters.completions) finish(completion);
   for (const auto& searched : letters.searches) finish(searched);
   for (auto& offer : letters.offers) take(std::move(offer));
+}
+
+// What is under way, or waits for another try, stays until then: its session may be ours again.
+void Caller::Engine::ownership_changed() {
+  calls_.drop_ready([this](const auto& call) { return !ownership_.owns(call.session); });
+  scanned_.clear();
+  scanning_ = true;
+}
+
+// What the store has not told is asked for again later.
+void Caller::Engine::not_read(const model::Error& error) {
+  log::warn("unfinished calls can't be read", {{"error", error.message}});
+  next_scan_ = SteadyClock::now() + store_retry;
+}
+
+bool Caller::Engine::find(const std::string& id, std::optional<model::PendingCall>& call) {
+  auto found = store_.calls().find(id);
+  if (!found && found.error().code != Errc::internal) {
+    not_read(found.error());
+    return false;
+  }
+  call.reset();
+  // Else its session was reset, or it is damaged.
+  if (found && *found && ((*found)->http || (*found)->search)) call = std::move(*found);
+  return true;
 }
 
 // Those that were offered, or found in the store, when there was no room for them.
@@ -181,57 +214,47 @@ void Caller::Engine::load_noted() {
     const auto* wanted = calls_.wanted();
     if (wanted == nullptr) return;
     const std::string id = *wanted;
-    auto call = store_.calls().find(id);
-    if (!call && call.error().code != Errc::internal) {
-      log::warn("unfinished calls can't be read", {{"error", call.error().message}});
-      next_scan_ = SteadyClock::now() + store_retry;
-      return;
-    }
+    std::optional<model::PendingCall> call;
+    if (!find(id, call)) return;
     calls_.unnote(id);
-    const bool is_call = call && *call && ((*call)->http || (*call)->search);
-    if (!is_call) continue;  // its session was reset
-    const auto upstream = upstream_of(**call);
-    const auto most = at_once(**call);
-    calls_.take_noted(std::move(**call), upstream, most);
+    if (!call || !ownership_.owns(call->session)) continue;
+    const auto upstream = upstream_of(*call, store_.assets());
+    const auto most = at_once(*call);
+    calls_.take_noted(std::move(*call), upstream, most);
   }
 }
 
-// Reads the next page of unfinished calls while there is room.
+// Reads the next page while there is room.
 void Caller::Engine::load() {
-  if (!scanning_ && calls_.wants_scan()) {
+  const auto now = SteadyClock::now();
+  const bool looks = ownership_.is_shared() && now >= next_look_;
+  if (!scanning_ && (looks || calls_.wants_scan())) {
     calls_.scan_begins();
     scanning_ = true;
   }
-  if (!scanning_ || !calls_.has_room() || SteadyClock::now() < next_scan_) return;
+  if (!scanning_ || !calls_.has_room() || now < next_scan_) return;
   auto page = store_.calls().unfinished(scanned_, calls_a_page);
-  if (!page) {
-    log::warn("unfinished calls can't be read", {{"error", page.error().message}});
-    next_scan_ = SteadyClock::now() + store_retry;
-    return;
-  }
-  for (auto& call : *page) {
-    scanned_ = call.id;
-    take(std::move(call));
+  if (!page) return not_read(page.error());
+  for (auto& each : *page) {
+    if (!calls_.knows(each.id) && !answered_.contains(each.id) && ownership_.owns(each.session)) {
+      std::optional<model::PendingCall> call;
+      if (!find(each.id, call)) return;
+      if (call) take(std::move(*call));
+    }
+    scanned_ = std::move(each.id);
   }
   if (!page->empty()) return;
   scanned_.clear();
   scanning_ = false;
+  next_look_ = now + settings_.look_interval;
 }
 
 void Caller::Engine::take(model::PendingCall call) {
   if ((!call.http && !call.search) || calls_.knows(call.id) || answered_.contains(call.id)) return;
-  const auto upstream = upstream_of(call);
+  if (!ownership_.owns(call.session)) return;
+  const auto upstream = upstream_of(call, store_.assets());
   const auto most = at_once(call);
   calls_.take(std::move(call), upstream, most);
-}
-
-// Whom a call goes to, as far as calls to one of them hold each other up.
-std::string Caller::Engine::upstream_of(const model::PendingCall& call) const {
-  if (call.search) return knowledge_upstream;
-  if (!call.http->to_model) return authority_of(call.http->url);
-  const auto connection = store_.assets().connection_secrets(call.http->connection_id);
-  // Without one nothing is asked.
-  return connection ? authority_of_model(*connection) : " model " + call.http->connection_id;
 }
 
 std::size_t Caller::Engine::at_once(const model::PendingCall& call) const {
@@ -250,6 +273,8 @@ void Caller::Engine::wake_due() {
     auto& call = calls_.at(id);
     if (call.result) {
       append(call);
+    } else if (!ownership_.owns(call.pending.session)) {
+      calls_.forget(id);  // whoever has its session now makes it
     } else {
       calls_.make_ready(call);
     }
@@ -301,17 +326,8 @@ void Caller::Engine::finish(const Searched& searched) {
   if (searched.hits) {
     return settle(call, search_result(searched.id, *searched.hits, settings_.max_response_bytes));
   }
-  switch (searched.hits.error().code) {
-    case Errc::not_found:
-      return settle(call, failed_call(searched.id, "knowledge_deleted",
-                                      "the knowledge store does not exist any more"));
-    case Errc::internal:
-      return settle(
-          call, failed_call(searched.id, "knowledge_damaged", "the knowledge store can't be read"));
-    case Errc::timed_out:
-      return settle(call, failed_call(searched.id, "timeout", "the search takes too long"));
-    default:
-      break;
+  if (auto failure = search_failure(searched.id, searched.hits.error().code)) {
+    return settle(call, std::move(*failure));
   }
   if (++call.attempts >= settings_.max_search_tries) {
     log::warn("a search in knowledge is given up", {{"sessionId", call.pending.session.session_id},
@@ -400,15 +416,7 @@ void Caller::Engine::settle(Call& call, model::CallResult result) {
                             {"traceId", call.pending.trace_id},
                             {"status", result.status},
                             {"error", result.error_code}});
-  model::Event event;
-  event.id = call.pending.id + "-r";
-  event.type = model::EventType::call_result;
-  event.session = call.pending.session;
-  event.accepted_at = clock_.now();
-  event.trace_id = call.pending.trace_id;
-  event.claim = model::Claim{model::Claim::Kind::pending_call, call.pending.id};
-  event.result = std::move(result);
-  call.result = std::move(event);
+  call.result = result_event(call.pending, std::move(result), clock_.now());
   append(call);
 }
 
@@ -445,16 +453,13 @@ void Caller::Engine::appended(AppendEnd append) {
   }
   unappended_.erase(append.id);
   calls_.forget(append.id);
-  if (answered_.insert(append.id).second) answered_order_.push_back(append.id);
-  if (answered_order_.size() > max_answered) {
-    answered_.erase(answered_order_.front());
-    answered_order_.pop_front();
-  }
+  answered_.note(append.id);
 }
 
 Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
-               const model::Clock& clock, Metrics& metrics)
-    : engine_(std::make_unique<Engine>(settings, store, http, std::move(append), clock, metrics)) {}
+               const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
+    : engine_(std::make_unique<Engine>(settings, store, http, std::move(append), clock, metrics,
+                                       ownership)) {}
 
 Caller::~Caller() = default;
 
@@ -472,6 +477,10 @@ std::string_view Caller::name() const {
 
 void Caller::offer(model::PendingCall call) {
   engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back(std::move(call)); });
+}
+
+void Caller::ownership_changed() {
+  engine_->mailbox().put([](Letters& letters) { letters.ownership_changed = true; });
 }
 
 void Caller::wake() {

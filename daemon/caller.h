@@ -19,6 +19,7 @@ class Store;
 namespace conversed::daemon {
 
 class Metrics;
+class Ownership;
 
 struct CallerSettings {
   std::size_t max_response_bytes = 256 * 1024;
@@ -39,6 +40,8 @@ struct CallerSettings {
   BackoffSettings append_backoff{.first = std::chrono::milliseconds(50),
                                  .max = std::chrono::milliseconds(2'000),
                                  .max_asked = std::chrono::milliseconds(0)};
+  // Where other daemons may be at it, what they left is found within this time.
+  std::chrono::milliseconds look_interval{3'000};
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };
@@ -62,14 +65,17 @@ struct CallerSettings {
 // Calls are made in turn, as CallQueue says: neither an upstream nor a project holds up another. An
 // upstream is a host and port; of a language model's that of its Connection.
 //
-// `offer`, `wake` and `idle` are thread-safe and never block; they do nothing once stopped. One
-// thread of its own does all the work, but for searches, which have another one: what is asked of
-// much knowledge must not hold up requests. Each of them is ended after a while.
+// Of many daemons each makes the calls of its own sessions (Ownership). What another one may have
+// written of them it finds in the store within a few seconds.
+//
+// `offer`, `ownership_changed`, `wake` and `idle` are thread-safe and never block; they do nothing
+// once stopped. One thread of its own does all the work, but for searches, which have another one:
+// what is asked of much knowledge must not hold up requests. Each of them is ended after a while.
 class Caller final : public Service {
  public:
   // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
   Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
-         const model::Clock& clock, Metrics& metrics);
+         const model::Clock& clock, Metrics& metrics, const Ownership& ownership);
   ~Caller() override;
 
   [[nodiscard]] model::Result<void> start() override;
@@ -81,6 +87,10 @@ class Caller final : public Service {
 
   // A call that has just been committed, with `http` or `search` set.
   void offer(model::PendingCall call);
+
+  // Forgets the calls that are not this daemon's any more, but for those under way and results,
+  // which are as good as anybody's, and looks for those that are its own from now on.
+  void ownership_changed();
 
   // Looks at the clock again: it jumped.
   void wake();

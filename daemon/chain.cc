@@ -60,6 +60,7 @@ Result<void> ChainBuilder::load() {
   profile_ = std::move(loaded->profile);
   damage_ = std::move(loaded->damage);
   execution_lost_ = loaded->execution_lost;
+  chain_.pending_up_to = loaded->pending_up_to;
   chain_.unit.key = input_.key;
   chain_.unit.expected_version = session_.version;
   chain_.unit.profile_read_version = profile_.version;
@@ -211,8 +212,12 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
     return bury(event, parts, refused->second);
   }
   if (input_.care == Care::record_attempts && !input_.attempted->contains(event.id)) {
-    const bool suspect = context_.suspect_before && event.accepted_at < *context_.suspect_before;
-    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0, at);
+    const auto partition =
+        at ? at->partition : queue::partition_of(input_.key.encode(), context_.partitions);
+    const auto suspect_before =
+        context_.suspect_before ? context_.suspect_before(partition) : std::nullopt;
+    const bool suspect = suspect_before && event.accepted_at < *suspect_before;
+    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0, partition, at);
     if (!attempts) return fail(attempts.error());
     input_.attempted->insert(event.id);
     if (*attempts > context_.max_attempts) {

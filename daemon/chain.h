@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -54,9 +55,10 @@ struct ChainContext {
   std::size_t max_drained = 64;  // events from the inbox that one chain runs
   std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
   int max_attempts = 3;  // times that one event may bring the daemon down, before it is given up
-  // Set if the last run ended uncleanly and had not recorded what it began: what was accepted
-  // before this may have brought it down, so its count begins at one.
-  std::optional<model::Timestamp> suspect_before = std::nullopt;
+  // Of a partition: set if the last run ended uncleanly and had not recorded what it began. What
+  // was accepted before this may have brought it down, so its count begins at one. Empty: none.
+  std::function<std::optional<model::Timestamp>(std::int32_t)> suspect_before{};
+  std::int32_t partitions = 1;  // of the log
 };
 
 // Whether each event's start is recorded before it: after an unclean stop.
@@ -91,6 +93,9 @@ struct Chain {
   std::string undecided;
   // When what the session holds for clients elsewhere is to take the other way at the latest.
   std::optional<model::Timestamp> held_until;
+  // Where others may have written outputs of the session: the highest number that waited for its
+  // delivery before this.
+  std::int64_t pending_up_to = 0;
   bool outputs_released = false;  // outputs of earlier Turns are due: they are in the store
   bool drain_more = false;        // the inbox holds events that can run now
   bool inbox_changed = false;

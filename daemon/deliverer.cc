@@ -5,17 +5,17 @@
 #include <memory>
 #include <optional>
 #include <random>
-#include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "daemon/delivery_queue.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
+#include "daemon/ownership.h"
 #include "daemon/service_thread.h"
 #include "daemon/webhook.h"
+#include "daemon/webhook_targets.h"
 #include "store/model/fault_points.h"
 #include "store/store.h"
 
@@ -32,7 +32,7 @@ constexpr milliseconds unhealthy_sleep{100};
 constexpr milliseconds store_retry{1'000};
 // After a sweep that found no room for all, or could not read on.
 constexpr milliseconds cut_short_pause{100};
-// What an operator put back into the outbox, or another daemon left, is found within this time.
+// What an operator put back into the outbox is found within this time.
 constexpr milliseconds sweep_interval{10'000};
 constexpr std::size_t sessions_a_page = 256;
 constexpr std::size_t outputs_a_session = 16;
@@ -41,6 +41,7 @@ constexpr Timestamp end_of_time = model::from_unix_ms(std::numeric_limits<std::i
 struct Offer {
   model::SessionKey key;
   std::vector<model::Output> outputs;  // empty: they are in the store
+  std::int64_t pending_up_to = 0;
 };
 struct Completion {
   DeliveryQueue::Session* session;  // stays while it is in flight
@@ -56,22 +57,12 @@ struct Letters {
   std::vector<Begun> begun;
   std::vector<Completion> completions;
   std::optional<bool> barrier;  // passed, or the store stopped
+  bool ownership_changed = false;
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
-    return offers.empty() && completions.empty() && begun.empty() && !barrier && !wake && !stop;
-  }
-};
-
-// Where an Endpoint's outputs go.
-struct Target {
-  std::string url;               // empty: nowhere
-  std::vector<WebhookKey> keys;  // none, one, or with its predecessor
-  Timestamp previous_until{};    // from then on the first one signs alone
-
-  [[nodiscard]] std::span<const WebhookKey> keys_at(Timestamp now) const {
-    return std::span(keys).first(now < previous_until ? keys.size()
-                                                      : std::min<std::size_t>(keys.size(), 1));
+    return offers.empty() && completions.empty() && begun.empty() && !barrier &&
+           !ownership_changed && !wake && !stop;
   }
 };
 
@@ -99,16 +90,19 @@ std::string reason_of(const HttpOutcome& outcome) {
 class Deliverer::Engine {
  public:
   Engine(DelivererSettings settings, store::Store& store, HttpClient& http,
-         const model::Clock& clock, Metrics& metrics)
+         const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
       : settings_(settings),
         store_(store),
         http_(http),
         clock_(clock),
         metrics_(metrics),
+        ownership_(ownership),
         queue_({.connections = std::max<std::size_t>(1, settings.connections),
                 .max_sessions = settings.max_sessions,
                 .max_outputs = settings.max_outputs,
-                .max_outputs_each = settings.max_outputs_each}) {}
+                .max_outputs_each = settings.max_outputs_each},
+               term_of(ownership)),
+        targets_(store.assets(), settings.secret_overlap) {}
   ~Engine() { stop(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -121,6 +115,12 @@ class Deliverer::Engine {
   [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
 
  private:
+  // None is asked where it is all ours.
+  static DeliveryQueue::TermOf term_of(const Ownership& ownership) {
+    if (!ownership.is_shared()) return {};
+    return [&ownership](const model::SessionKey& key) { return ownership.term_of(key); };
+  }
+
   enum class Sweep { none, first_barrier, reading, last_barrier };
 
   void run();
@@ -134,7 +134,6 @@ class Deliverer::Engine {
   void prepare(DeliveryQueue::Session& session, std::vector<HttpClient::Exchange>& batch);
   void ask_to_begin(DeliveryQueue::Session& session);
   void begin(const Begun& begun, std::vector<HttpClient::Exchange>& batch);
-  [[nodiscard]] model::Result<const Target*> target_of(const std::string& endpoint_id);
   void sweep_on();
   void plan_sweep(SteadyClock::time_point now);
   void put_barrier();
@@ -146,11 +145,14 @@ class Deliverer::Engine {
   HttpClient& http_;
   const model::Clock& clock_;
   Metrics& metrics_;
+  const Ownership& ownership_;
+  const store::Outbox::Wanted wanted_ = [this](const model::SessionKey& key) {
+    return ownership_.owns(key);
+  };
 
   // The thread's own.
   DeliveryQueue queue_;
-  std::unordered_map<std::string, Target> targets_;
-  std::uint64_t targets_generation_ = 0;
+  WebhookTargets targets_;
   std::mt19937_64 random_{std::random_device{}()};
   Sweep sweep_ = Sweep::none;
   bool sweep_all_ = false;
@@ -206,11 +208,12 @@ SteadyClock::time_point Deliverer::Engine::next_look() const {
 void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
   auto letters = thread_.take(until);
   stop_ = stop_ || letters.stop;
+  if (letters.ownership_changed) queue_.terms_changed();
   for (auto& offer : letters.offers) {
     if (offer.outputs.empty()) {
       queue_.offer_from_store(offer.key);
     } else {
-      queue_.offer(offer.key, std::move(offer.outputs));
+      queue_.offer(offer.key, std::move(offer.outputs), offer.pending_up_to);
     }
   }
   for (auto& completion : letters.completions) finish(*completion.session, completion.outcome);
@@ -307,7 +310,7 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
                                 std::vector<HttpClient::Exchange>& batch) {
   const auto& output = session.outputs.front();
   if (output.withdrawable) return ask_to_begin(session);
-  const auto target = target_of(session.key.endpoint_id);
+  const auto target = targets_.of(session.key.endpoint_id);
   if (!target) {
     queue_.retry(session, clock_.now() + store_retry);
     return;
@@ -361,34 +364,6 @@ void Deliverer::Engine::begin(const Begun& begun, std::vector<HttpClient::Exchan
   prepare(session, batch);
 }
 
-model::Result<const Target*> Deliverer::Engine::target_of(const std::string& endpoint_id) {
-  const auto generation = store_.assets().generation();
-  if (generation != targets_generation_) {
-    targets_.clear();
-    targets_generation_ = generation;
-  }
-  const auto known = targets_.find(endpoint_id);
-  if (known != targets_.end()) return &known->second;
-  auto endpoint = store_.assets().endpoint(endpoint_id);
-  if (!endpoint) return model::fail(endpoint.error());
-  Target target;
-  if (*endpoint && !(*endpoint)->webhook_url.empty()) {
-    auto secrets = store_.assets().webhook_secrets(endpoint_id);
-    if (!secrets) {
-      log::error("webhook secret can't be read",
-                 {{"endpointId", endpoint_id}, {"error", secrets.error().message}});
-      return model::fail(secrets.error());
-    }
-    target.url = (*endpoint)->webhook_url;
-    if (secrets->current) target.keys.emplace_back(*secrets->current);
-    if (secrets->current && secrets->previous) {
-      target.keys.emplace_back(*secrets->previous);
-      target.previous_until = secrets->changed_at + settings_.secret_overlap;
-    }
-  }
-  return &targets_.emplace(endpoint_id, std::move(target)).first->second;
-}
-
 void Deliverer::Engine::sweep_on() {
   const auto now = SteadyClock::now();
   switch (sweep_) {
@@ -428,9 +403,10 @@ void Deliverer::Engine::sweep_on() {
 void Deliverer::Engine::plan_sweep(SteadyClock::time_point now) {
   earliest_sweep_ = sweep_complete_ ? now : now + cut_short_pause;
   const bool catch_up = queue_.backlog() && queue_.can_take_all();
-  next_sweep_ = !sweep_complete_ ? earliest_sweep_
-                : catch_up       ? now + store_retry
-                                 : now + sweep_interval;
+  next_sweep_ = !sweep_complete_         ? earliest_sweep_
+                : catch_up               ? now + store_retry
+                : ownership_.is_shared() ? now + settings_.look_interval
+                                         : now + sweep_interval;
 }
 
 void Deliverer::Engine::put_barrier() {
@@ -444,7 +420,8 @@ void Deliverer::Engine::put_barrier() {
 void Deliverer::Engine::read_page() {
   const Timestamp now = clock_.now();
   auto page = store_.outbox().due(sweep_all_ ? end_of_time : now, sessions_a_page,
-                                  outputs_a_session, page_end_ ? &*page_end_ : nullptr);
+                                  outputs_a_session, page_end_ ? &*page_end_ : nullptr,
+                                  ownership_.is_shared() ? wanted_ : store::Outbox::Wanted());
   bool more = page && !page->empty();
   if (page && page->empty()) sweep_complete_ = true;
   if (!page) log::warn("outbox can't be read", {{"error", page.error().message}});
@@ -461,8 +438,8 @@ void Deliverer::Engine::read_page() {
 }
 
 Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
-                     const model::Clock& clock, Metrics& metrics)
-    : engine_(std::make_unique<Engine>(settings, store, http, clock, metrics)) {}
+                     const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
+    : engine_(std::make_unique<Engine>(settings, store, http, clock, metrics, ownership)) {}
 
 Deliverer::~Deliverer() = default;
 
@@ -478,15 +455,20 @@ std::string_view Deliverer::name() const {
   return "deliverer";
 }
 
-void Deliverer::offer(const model::SessionKey& key, std::vector<model::Output> outputs) {
+void Deliverer::offer(const model::SessionKey& key, std::vector<model::Output> outputs,
+                      std::int64_t pending_up_to) {
   if (outputs.empty()) return;
   engine_->mailbox().put([&](Letters& letters) {
-    letters.offers.push_back({key, std::move(outputs)});
+    letters.offers.push_back({key, std::move(outputs), pending_up_to});
   });
 }
 
 void Deliverer::offer_from_store(const model::SessionKey& key) {
-  engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back({key, {}}); });
+  engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back({key, {}, 0}); });
+}
+
+void Deliverer::ownership_changed() {
+  engine_->mailbox().put([](Letters& letters) { letters.ownership_changed = true; });
 }
 
 void Deliverer::wake() {

@@ -20,6 +20,7 @@ class Store;
 namespace conversed::daemon {
 
 class Metrics;
+class Ownership;
 
 struct DelivererSettings {
   std::chrono::milliseconds timeout{10'000};           // of one POST
@@ -32,6 +33,8 @@ struct DelivererSettings {
   std::size_t max_sessions = 100'000;  // that are known at once; others wait in the store
   std::size_t max_outputs = 20'000;    // in memory; others wait in the store
   std::size_t max_outputs_each = 64;   // of one session in memory
+  // Where other daemons may be at it, what they left is found within this time.
+  std::chrono::milliseconds look_interval{3'000};
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };
@@ -50,14 +53,17 @@ struct DelivererSettings {
 // are not read back; what finds no room, and what was pending at the start, is read in pages. While
 // the store fails, nothing is sent, since nothing could be marked.
 //
-// `offer`, `offer_from_store`, `wake`, `idle` are thread-safe and never block; they do nothing once
-// stopped. One thread of its own does all the work; it alone reads the store.
+// Of many daemons each sends what is its own (Ownership). What another one may have written of it
+// it finds in the store within a few seconds.
+//
+// `offer`, `offer_from_store`, `ownership_changed`, `wake`, `idle` are thread-safe and never block;
+// they do nothing once stopped. One thread of its own does all the work; it alone reads the store.
 class Deliverer final : public Service {
  public:
   // `http` is this Deliverer's own client, started before and stopped after it, with at least
   // `connections` in flight. All must outlive it.
   Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
-            const model::Clock& clock, Metrics& metrics);
+            const model::Clock& clock, Metrics& metrics, const Ownership& ownership);
   ~Deliverer() override;
 
   [[nodiscard]] model::Result<void> start() override;
@@ -70,10 +76,16 @@ class Deliverer final : public Service {
   // Outputs that have just been committed as pending, in order, as the session's newest. To be
   // called on the Committer's thread, from the callback of their commit: that order is what keeps
   // the store and the memory in step.
-  void offer(const model::SessionKey& key, std::vector<model::Output> outputs);
+  // `pending_up_to`: as in DeliveryQueue.
+  void offer(const model::SessionKey& key, std::vector<model::Output> outputs,
+             std::int64_t pending_up_to = 0);
 
   // Some of the session's committed outputs became pending that only the store has.
   void offer_from_store(const model::SessionKey& key);
+
+  // Forgets what is not this daemon's any more, but for POSTs that are in flight, and reads what is
+  // its own from now on.
+  void ownership_changed();
 
   // Looks at the clock again: it jumped.
   void wake();

@@ -18,6 +18,7 @@ DeliveryQueue::Session* DeliveryQueue::add(std::string encoded, const SessionKey
   if (sessions_.size() >= limits_.max_sessions && !evict()) return nullptr;
   Session& session = sessions_[std::move(encoded)];
   session.key = key;
+  session.term = term_of(key);
   session.lane = &lanes_[key.endpoint_id];
   return &session;
 }
@@ -33,10 +34,14 @@ bool DeliveryQueue::evict() {
   return true;
 }
 
-void DeliveryQueue::offer(const SessionKey& key, std::vector<Output> outputs) {
-  if (outputs.empty()) return;
+void DeliveryQueue::offer(const SessionKey& key, std::vector<Output> outputs,
+                          std::int64_t pending_up_to) {
+  const auto term = term_of(key);
+  if (outputs.empty() || term == 0) return;
   std::string encoded = key.encode();
   if (Session* session = find(encoded)) {
+    if (session->term != term) return;  // what has come since is read once that is known here
+    if (pending_up_to > session->last_seq) return offer_from_store(key);
     std::erase_if(outputs, [&](const Output& output) { return output.seq <= session->last_seq; });
     if (outputs.empty() || session->more || session->state == State::wanting) return;
     take(*session, std::move(outputs));
@@ -44,16 +49,18 @@ void DeliveryQueue::offer(const SessionKey& key, std::vector<Output> outputs) {
     session->outputs.empty() ? make_wanting(*session) : make_ready(*session);
     return;
   }
+  const bool is_oldest = !backlog_ && pending_up_to <= delivered_.find(encoded).value_or(0);
   Session* session = add(std::move(encoded), key);
   if (session == nullptr) {
     backlog_ = missed_offer_ = true;
     return;
   }
-  if (!backlog_) take(*session, std::move(outputs));
+  if (is_oldest) take(*session, std::move(outputs));
   session->outputs.empty() ? make_wanting(*session) : make_ready(*session);
 }
 
 void DeliveryQueue::offer_from_store(const SessionKey& key) {
+  if (term_of(key) == 0) return;
   std::string encoded = key.encode();
   Session* session = find(encoded);
   if (session == nullptr) {
@@ -92,6 +99,41 @@ void DeliveryQueue::offer_from_store(const SessionKey& key) {
       }
       break;
   }
+}
+
+void DeliveryQueue::terms_changed() {
+  for (auto& [key, session] : sessions_) {
+    if (session.term == term_of(session.key)) continue;
+    if (session.state == State::in_flight) {
+      outputs_ -= session.outputs.size() - 1;
+      session.outputs.erase(session.outputs.begin() + 1, session.outputs.end());
+      session.more = true;
+      continue;
+    }
+    if (session.state == State::waiting) waiting_.erase({session.due, &session});
+    drop_outputs(session);
+    session.term = 0;
+  }
+  const auto is_lost = [](const Session* session) { return session->term == 0; };
+  for (auto& [endpoint, lane] : lanes_) ready_ -= std::erase_if(lane.ready, is_lost);
+  std::erase_if(wanting_, is_lost);
+  std::erase_if(sweeping_, is_lost);
+  std::erase_if(sessions_, [&](const auto& entry) { return is_lost(&entry.second); });
+  backlog_ = missed_offer_ = true;
+}
+
+// For one that is in flight no more. True: its term is over, and it has been dealt with.
+bool DeliveryQueue::settle_lost(Session& session) {
+  const auto term = term_of(session.key);
+  if (session.term == term) return false;
+  drop_outputs(session);
+  if (term == 0) {
+    sessions_.erase(session.key.encode());
+  } else {
+    session.term = term;
+    make_wanting(session);
+  }
+  return true;
 }
 
 // Appends as many as there is room for, and remembers whether that were all.
@@ -170,12 +212,14 @@ void DeliveryQueue::done(Session& session) {
   session.outputs.pop_front();
   --outputs_;
   session.attempts = 0;
+  if (settle_lost(session)) return;
   go_on(session);
 }
 
 void DeliveryQueue::retry(Session& session, Timestamp due) {
   --session.lane->in_flight;
   --in_flight_;
+  if (settle_lost(session)) return;
   if (outputs_ > limits_.max_outputs / 2) {
     // Memory is for those that can be sent.
     drop_outputs(session);
@@ -193,8 +237,15 @@ void DeliveryQueue::go_on(Session& session) {
     session.state = State::idle;
     idle_.push_back(session.key.encode());
   } else {
-    forget(session);
+    forget_delivered(session);
   }
+}
+
+// The marks of its deliveries may not be in the store yet: they are not to be taken for outputs
+// that somebody else has left there.
+void DeliveryQueue::forget_delivered(Session& session) {
+  if (term_of_) delivered_.note(session.key.encode(), session.last_seq);
+  forget(session);
 }
 
 void DeliveryQueue::forget(Session& session) {
@@ -228,6 +279,7 @@ void DeliveryQueue::begin_sweep() {
 }
 
 bool DeliveryQueue::load(store::DueDelivery due, std::size_t outputs_each, Timestamp now) {
+  if (due.outputs.empty() || term_of(due.key) == 0) return true;
   std::string encoded = due.key.encode();
   Session* session = find(encoded);
   if (session == nullptr) {
@@ -292,7 +344,7 @@ void DeliveryQueue::end_sweep(bool complete, bool all) {
   }
   for (const auto& key : std::exchange(idle_, {})) {
     Session* session = find(key);
-    if (session != nullptr && session->state == State::idle) forget(*session);
+    if (session != nullptr && session->state == State::idle) forget_delivered(*session);
   }
   if (complete && all && !missed_offer_) backlog_ = false;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/recent.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/outbox.h"
@@ -21,6 +23,8 @@ struct DeliveryQueueLimits {
   std::size_t max_sessions = 100'000;
   std::size_t max_outputs = 20'000;
   std::size_t max_outputs_each = 64;
+  // Where there are others: of so many sessions it is known up to which number all is delivered.
+  std::size_t max_delivered = 65'536;
 };
 
 // What the Deliverer knows of the store's outbox, and whose turn it is. Does no I/O. One thread.
@@ -40,6 +44,10 @@ struct DeliveryQueueLimits {
 //
 // `backlog` says that the store may have pending outputs of sessions without an entry. Offers for
 // unknown sessions are then not trusted to be the oldest: their sessions become `wanting`.
+//
+// Where sessions come from, and go to, other daemons, each entry is of one *term*, in which the
+// session was this one's all the time. What is of a term that is over is forgotten; what is in
+// flight ends first.
 class DeliveryQueue {
  public:
   enum class State : std::uint8_t { idle, ready, in_flight, waiting, wanting };
@@ -53,7 +61,8 @@ class DeliveryQueue {
     bool more = false;      // the store has further ones, behind those in `outputs`
     bool loadable = false;  // `wanting` since before the sweep that goes on
     bool seen = false;      // by this sweep
-    int attempts = 0;       // failed tries of the first output
+    std::uint64_t term = 1;
+    int attempts = 0;  // failed tries of the first output
     model::Timestamp due{};
     std::int64_t last_seq = 0;  // the highest that was ever in `outputs`
   };
@@ -65,13 +74,21 @@ class DeliveryQueue {
     bool listed = false;   // in `turns_`
   };
 
-  explicit DeliveryQueue(DeliveryQueueLimits limits) : limits_(limits) {}
+  // The term of a session now; 0: it is another daemon's. Empty: all are ours for ever.
+  using TermOf = std::function<std::uint64_t(const model::SessionKey&)>;
+  explicit DeliveryQueue(DeliveryQueueLimits limits, TermOf term_of = {})
+      : limits_(limits), term_of_(std::move(term_of)), delivered_(limits.max_delivered) {}
   DeliveryQueue(const DeliveryQueue&) = delete;
   DeliveryQueue& operator=(const DeliveryQueue&) = delete;
 
   // --- What has been committed -------------------------------------------------------------------
-  void offer(const model::SessionKey& key, std::vector<model::Output> outputs);
+  // `pending_up_to`: the highest number that waited in the store before these. If it is not known
+  // here, another daemon wrote it, and the store is read.
+  void offer(const model::SessionKey& key, std::vector<model::Output> outputs,
+             std::int64_t pending_up_to = 0);
   void offer_from_store(const model::SessionKey& key);
+  // Sessions have gone, or have come: the store may have anything of those.
+  void terms_changed();
 
   // --- Sending -----------------------------------------------------------------------------------
   // The session whose first output is to be sent next, now `in_flight`; none if there is none or
@@ -106,6 +123,9 @@ class DeliveryQueue {
   [[nodiscard]] bool quiet() const;  // nothing in flight, ready or wanting
 
  private:
+  [[nodiscard]] std::uint64_t term_of(const model::SessionKey& key) const {
+    return term_of_ ? term_of_(key) : 1;
+  }
   Session* find(const std::string& key);
   Session* add(std::string encoded, const model::SessionKey& key);  // null: no room
   void take(Session& session, std::vector<model::Output> outputs);
@@ -114,12 +134,15 @@ class DeliveryQueue {
   void make_waiting(Session& session, model::Timestamp due);
   void go_on(Session& session);  // after its first output has been dealt with
   void forget(Session& session);
+  void forget_delivered(Session& session);
+  bool settle_lost(Session& session);
   void drop_outputs(Session& session);
   [[nodiscard]] std::size_t lane_limit(const Lane& lane) const;
   bool evict();
   bool displace();
 
   const DeliveryQueueLimits limits_;
+  const TermOf term_of_;
   std::unordered_map<std::string, Session> sessions_;
   std::unordered_map<std::string, Lane> lanes_;  // by Endpoint
   std::deque<Lane*> turns_;                      // lanes with ready sessions
@@ -127,6 +150,8 @@ class DeliveryQueue {
   std::vector<Session*> wanting_;   // since the last `begin_sweep`
   std::vector<Session*> sweeping_;  // those before it
   std::vector<std::string> idle_;   // to be forgotten at the end of the sweep
+  // Sessions without an entry whose outputs up to a number are delivered. Only with `term_of_`.
+  Recent delivered_;
   std::size_t in_flight_ = 0;
   std::size_t ready_ = 0;
   std::size_t outputs_ = 0;

@@ -97,6 +97,11 @@ HttpClientSettings client_settings(std::string name, std::size_t connections,
   return settings;
 }
 
+bool is_shared(const config::Settings& settings) {
+  return settings.queue.driver == config::QueueDriver::kafka &&
+         settings.store.driver == config::StoreDriver::postgres;
+}
+
 queue::LanesSettings lanes_settings(const config::Settings& settings, const Recovery& recovery,
                                     model::Heartbeats& heartbeats) {
   queue::LanesSettings lanes;

@@ -37,6 +37,8 @@ class Recovery;
                                         const config::CallSettings& calls);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections,
                                                  model::Heartbeats& heartbeats);
+// Whether there may be other daemons on the same log and store.
+[[nodiscard]] bool is_shared(const config::Settings& settings);
 // `recovery` has begun.
 [[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
                                                   const Recovery& recovery,

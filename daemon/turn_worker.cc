@@ -246,7 +246,7 @@ void TurnWorker::let_out(Task& task) {
   if (chain.outputs_released) {
     ports_.deliver_from_store(key);  // earlier ones go first, and only the store has them
   } else if (!chain.unit.outputs.empty()) {
-    ports_.deliver(key, std::move(chain.unit.outputs));
+    ports_.deliver(key, std::move(chain.unit.outputs), chain.pending_up_to);
   }
 }
 

@@ -28,8 +28,8 @@ namespace conversed::daemon {
 
 // Where the effects of a committed chain go. Called on the Committer's thread, so none may block.
 struct TurnPorts {
-  std::function<void(const model::SessionKey&, std::vector<model::Output>)>
-      deliver;  // pending ones, in order
+  // Pending ones, in order; and up to which number others may wait in the store before them.
+  std::function<void(const model::SessionKey&, std::vector<model::Output>, std::int64_t)> deliver;
   std::function<void(const model::SessionKey&)>
       deliver_from_store;                          // some are due that only the store has
   std::function<void(model::PendingCall)> call;    // an HTTP call to be made

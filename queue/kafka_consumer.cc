@@ -17,6 +17,12 @@ constexpr std::chrono::milliseconds serve_interval = 300ms;
 // Of a key that makes a dead letter too large.
 constexpr std::size_t cut_key_bytes = 256;
 
+Error gone_back(const std::string& how) {
+  return {Errc::conflict, "The log has gone back: " + how +
+                              ". Were records deleted, or the topic " +
+                              "made again? See `conversed new-epoch`."};
+}
+
 std::string place(const rd_kafka_message_t& message) {
   return "partition " + std::to_string(message.partition) + ", offset " +
          std::to_string(message.offset);
@@ -106,7 +112,10 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
   for (;;) {
     if (broken_) return model::fail(*broken_);
     if (assigned_by_group_) {
-      if (auto begun = begin_assignment(); !begun) return model::fail(begun.error());
+      if (auto begun = begin_assignment(); !begun) {
+        serve_group();
+        return model::fail(begun.error());
+      }
     }
     if (unburied_) {
       auto again = take(std::move(unburied_));
@@ -133,6 +142,12 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
   }
 }
 
+// The others of the group don't wait for what keeps this one from beginning.
+void KafkaConsumer::serve_group() {
+  KafkaMessage message(rd_kafka_consumer_poll(client_.get(), 0));
+  if (message && message->err != RD_KAFKA_RESP_ERR_NO_ERROR) (void)take(std::move(message));
+}
+
 // None for what is no record to hand out.
 Result<std::optional<LogRecord>> KafkaConsumer::take(KafkaMessage message) {
   if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -150,10 +165,8 @@ Result<std::optional<LogRecord>> KafkaConsumer::take(KafkaMessage message) {
   const auto partition = partitions_.find(message->partition);
   if (partition == partitions_.end()) return std::nullopt;
   if (message->offset < partition->second.next) {
-    broken_ = {Errc::conflict, "The log has gone back: " + place(*message) + " came after offset " +
-                                   std::to_string(partition->second.next - 1) +
-                                   ". Were records deleted, or the topic made again? See " +
-                                   "`conversed new-epoch`."};
+    broken_ = gone_back(place(*message) + " came after offset " +
+                        std::to_string(partition->second.next - 1));
     return model::fail(*broken_);
   }
   auto record = read(*message);
@@ -253,7 +266,6 @@ void KafkaConsumer::commit_passed() {
       offsets[number] = partition.next;
     }
   }
-  if (offsets.empty()) return;
   if (auto done = commit_offsets(offsets); !done) {
     report(done.error().message);
     commit_passed_at_ = SteadyClock::now() + context_.settings.request_timeout;
@@ -307,9 +319,7 @@ Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
   if (now - *ends_below_since_ < context_.settings.request_timeout) {
     return model::fail(Errc::unavailable, read.ends_below + ". It is looked at again.");
   }
-  broken_ = {Errc::conflict, "The log has gone back: " + read.ends_below +
-                                 ". Were records deleted, or the topic made again? See " +
-                                 "`conversed new-epoch`."};
+  broken_ = gone_back(read.ends_below);
   return model::fail(*broken_);
 }
 
@@ -337,8 +347,11 @@ Result<void> KafkaConsumer::begin_assignment() {
     rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), range.partition)
         ->offset = range.committed;
   }
+  if (auto told = listener_.on_assigned(ranges); !told) {
+    partitions_.clear();
+    return told;
+  }
   assigned_by_group_.reset();
-  listener_.on_assigned(ranges);
   if (const auto error = rd_kafka_assign(client_.get(), list.get());
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return model::fail(kafka_error(error, "The partitions can't be read"));
@@ -372,12 +385,17 @@ Result<void> KafkaConsumer::commit(std::span<const Position> finished) {
     offsets[position.partition] =
         behind == partition.finished_behind.end() ? position.offset + 1 : behind->second;
   }
-  if (offsets.empty()) return {};
   return commit_offsets(offsets);
 }
 
 Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int64_t>& offsets) {
+  if (offsets.empty()) return {};
   constexpr const char* doing = "The finished positions can't be committed";
+  // Whoever has them now commits for them; without a generation, an empty group would take it.
+  if (rd_kafka_assignment_lost(client_.get()) != 0) {
+    return model::fail(Errc::unavailable,
+                       std::string(doing) + ": the partitions have gone to another member.");
+  }
   const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
   for (const auto& [number, offset] : offsets) {
     auto* each =
@@ -458,11 +476,7 @@ void KafkaConsumer::pause_all(bool paused) {
   for (const auto& [number, partition] : partitions_) {
     rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number);
   }
-  if (paused) {
-    rd_kafka_pause_partitions(client_.get(), list.get());
-  } else {
-    rd_kafka_resume_partitions(client_.get(), list.get());
-  }
+  (paused ? rd_kafka_pause_partitions : rd_kafka_resume_partitions)(client_.get(), list.get());
 }
 
 void KafkaConsumer::wake() {

@@ -70,6 +70,7 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   [[nodiscard]] Result<void> begin_assignment();
   [[nodiscard]] Result<void> check_ends(const KafkaRanges& read);
   void give_up(rd_kafka_topic_partition_list_t& list);
+  void serve_group();
   [[nodiscard]] Result<void> poll_none();
   void take_held_back(std::vector<LogRecord>& records, std::size_t max);
   void pause_all(bool paused);

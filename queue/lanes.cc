@@ -11,6 +11,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "queue/lane.h"
+#include "queue/one_by_one.h"
 #include "queue/progress.h"
 #include "store/model/fault_points.h"
 
@@ -21,23 +23,6 @@ namespace {
 // no run waits long behind others while a worker is idle.
 constexpr std::size_t max_taken = 8;
 
-// What of a run its Finish has to account for.
-struct InHand {
-  std::int32_t partition;
-  std::uint64_t generation;
-  std::int64_t offset;
-};
-
-struct Lane {
-  enum class State : std::uint8_t { idle, ready, in_hand };
-  State state = State::idle;
-  bool touched = false;            // a run is due even without records
-  bool unsettled = false;          // recovery waits for a run that says Next::idle
-  std::vector<LogRecord> waiting;  // in order
-  std::vector<InHand> in_hand;
-};
-using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address is the lane's name
-
 // Set on a worker while it is in its last run: what becomes ready now, it takes itself next.
 thread_local const void* finishing_worker_of = nullptr;
 
@@ -46,8 +31,10 @@ thread_local const void* finishing_worker_of = nullptr;
 class Lanes::Impl {
  public:
   Impl(Lanes& self, LanesSettings settings, Handler handler)
-      : self_(self), settings_(std::move(settings)), handler_(std::move(handler)) {
-    recovering_ = !settings_.one_by_one_below.empty();
+      : self_(self),
+        settings_(std::move(settings)),
+        handler_(std::move(handler)),
+        recovery_(settings_.one_by_one_below) {
     const std::size_t threads = std::max<std::size_t>(settings_.workers, 1);
     for (std::size_t at = 0; at < threads; ++at) {
       workers_.emplace_back([this, at] {
@@ -78,18 +65,13 @@ class Lanes::Impl {
       lane.second.waiting.push_back(std::move(record));
       make_ready(lane);
     }
-    if (recovering_) update_recovering();
+    if (recovery_.goes_on()) recovery_.update(progress_);
     wake_workers();
   }
 
   void touch(std::string key) {
     const std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    LaneNode& lane = *lanes_.try_emplace(std::move(key)).first;
-    lane.second.touched = true;
-    if (recovering_) set_unsettled(lane.second, true);
-    if (recovering_ && lane.second.state == Lane::State::ready) make_owed(lane);
-    make_ready(lane);
+    mark_touched(std::move(key));
     wake_workers();
   }
 
@@ -105,7 +87,7 @@ class Lanes::Impl {
 
   bool recovering() const {
     const std::lock_guard lock(mutex_);
-    return recovering_;
+    return recovery_.goes_on();
   }
 
   bool wait_for_room(std::chrono::milliseconds at_most) {
@@ -123,20 +105,22 @@ class Lanes::Impl {
     room_.notify_all();
   }
 
-  void assign(std::span<const PartitionRange> partitions) {
+  void assign(std::span<const PartitionRange> partitions, Assignment with) {
     const std::lock_guard lock(mutex_);
     for (const auto& range : partitions) {
       progress_.erase(range.partition);
       progress_.try_emplace(range.partition, range.committed, ++generation_);
     }
-    assigned_once_ = true;
-    update_recovering();
+    recovery_.assigned();
+    recovery_.begin(with.one_by_one_below);
+    for (auto& key : with.touched) mark_touched(std::move(key));
+    recovery_.update(progress_);
     wake_workers();
   }
 
-  std::vector<Position> revoke(std::span<const std::int32_t> partitions,
-                               std::chrono::milliseconds at_most) {
+  Revoked revoke(std::span<const std::int32_t> partitions, std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
+    leaving_ = partitions;
     const auto lost = [&](std::int32_t partition) {
       return std::ranges::find(partitions, partition) != partitions.end();
     };
@@ -144,25 +128,32 @@ class Lanes::Impl {
     for (auto& [key, lane] : lanes_) {
       dropped += std::erase_if(
           lane.waiting, [&](const LogRecord& record) { return lost(record.position.partition); });
+      if (!is_lost(key)) continue;
+      lane.touched = false;
+      if (lane.state != Lane::State::in_hand) recovery_.set_unsettled(lane.unsettled, false);
     }
     in_flight_ -= dropped;
-    quiet_.wait_for(lock, at_most, [&] {
+    Revoked revoked;
+    revoked.complete = quiet_.wait_for(lock, at_most, [&] {
       return std::ranges::none_of(lanes_, [&](const LaneNode& lane) {
-        return std::ranges::any_of(lane.second.in_hand,
-                                   [&](const InHand& record) { return lost(record.partition); });
+        return lane.second.state == Lane::State::in_hand &&
+               (is_lost(lane.first) ||
+                std::ranges::any_of(lane.second.in_hand,
+                                    [&](const InHand& record) { return lost(record.partition); }));
       });
     });
-    std::vector<Position> positions;
     for (const auto partition : partitions) {
       const auto progress = progress_.find(partition);
       if (progress == progress_.end()) continue;
-      if (const auto moved = progress->second.moved()) positions.push_back(*moved);
+      if (const auto moved = progress->second.moved()) revoked.finished.push_back(*moved);
       progress_.erase(progress);
     }
-    update_recovering();
+    leaving_ = {};
+    recovery_.forget(partitions);
+    recovery_.update(progress_);
     wake_workers();
     wake_room();
-    return positions;
+    return revoked;
   }
 
   std::vector<Position> finished() {
@@ -190,7 +181,12 @@ class Lanes::Impl {
       quiet_.notify_all();
       return;
     }
-    if (recovering_) settle(lane, next);
+    if (is_lost(node.first)) {
+      // What is left of it is for whoever has its partition next.
+      lane.touched = false;
+      next = Next::idle;
+    }
+    if (recovery_.goes_on()) settle(lane, next);
     for (const auto& record : lane.in_hand) {
       const auto progress = progress_.find(record.partition);
       if (progress != progress_.end() && progress->second.generation() == record.generation) {
@@ -203,11 +199,11 @@ class Lanes::Impl {
     --runs_in_hand_;
     if (next == Next::again) lane.touched = true;
     if (stopping_ || (lane.waiting.empty() && !lane.touched)) {
-      lanes_.erase(lanes_.find(node.first));
+      erase(node);
     } else {
       make_ready(node);
     }
-    if (recovering_) update_recovering();
+    if (recovery_.goes_on()) recovery_.update(progress_);
     if (finishing_worker_of == this) {
       finishing_worker_of = nullptr;
       if (ready_lanes() > 1) wake_workers();
@@ -238,10 +234,31 @@ class Lanes::Impl {
     room_.notify_all();
   }
 
+  void mark_touched(std::string key) {
+    if (stopping_ || is_lost(key)) return;
+    LaneNode& lane = *lanes_.try_emplace(std::move(key)).first;
+    lane.second.touched = true;
+    if (recovery_.goes_on()) {
+      recovery_.set_unsettled(lane.second.unsettled, true);
+      if (lane.second.state == Lane::State::ready) make_owed(lane);
+    }
+    make_ready(lane);
+  }
+
+  // Whether the key's partition is known not to be read here, or about to be given up.
+  [[nodiscard]] bool is_lost(std::string_view key) const {
+    if (settings_.partitions == 0) return false;
+    const auto partition = partition_of(key, settings_.partitions);
+    return !progress_.contains(partition) ||
+           std::ranges::find(leaving_, partition) != leaving_.end();
+  }
+
+  void erase(const LaneNode& node) { lanes_.erase(lanes_.find(node.first)); }
+
   void make_ready(LaneNode& node) {
     if (node.second.state != Lane::State::idle) return;
     node.second.state = Lane::State::ready;
-    (recovering_ && owes(node.second) ? owed_ : ready_).push_back(&node);
+    (recovery_.goes_on() && owes(node.second) ? owed_ : ready_).push_back(&node);
   }
 
   // For a lane that was ready before the recovery had to wait for it.
@@ -252,13 +269,9 @@ class Lanes::Impl {
   // Whether the next run of the lane is one that the recovery waits for.
   [[nodiscard]] bool owes(const Lane& lane) const {
     if (lane.unsettled) return true;
-    return !lane.waiting.empty() &&
-           is_below(lane.waiting.front().position.partition, lane.waiting.front().position.offset);
-  }
-
-  [[nodiscard]] bool is_below(std::int32_t partition, std::int64_t offset) const {
-    const auto limit = settings_.one_by_one_below.find(partition);
-    return limit != settings_.one_by_one_below.end() && offset < limit->second;
+    if (lane.waiting.empty()) return false;
+    const Position& next = lane.waiting.front().position;
+    return recovery_.is_below(next.partition, next.offset);
   }
 
   [[nodiscard]] std::size_t ready_lanes() const { return owed_.size() + ready_.size(); }
@@ -271,12 +284,12 @@ class Lanes::Impl {
   }
 
   [[nodiscard]] bool may_run() const {
-    return ready_lanes() > 0 && (!recovering_ || runs_in_hand_ == 0);
+    return ready_lanes() > 0 && (!recovery_.goes_on() || runs_in_hand_ == 0);
   }
 
   void wake_workers() {
     if (idle_workers_ == 0 || !may_run()) return;
-    if (recovering_ || ready_lanes() == 1) {
+    if (recovery_.goes_on() || ready_lanes() == 1) {
       work_.notify_one();
     } else {
       work_.notify_all();
@@ -292,32 +305,14 @@ class Lanes::Impl {
     if (waiting_for_room_ && roomy()) room_.notify_all();
   }
 
-  void update_recovering() {
-    if (recovered_) return;
-    const auto& limits = settings_.one_by_one_below;
-    recovering_ = unsettled_ > 0 ||
-                  (!limits.empty() &&
-                   (!assigned_once_ || std::ranges::any_of(limits, [this](const auto& limit) {
-                     const auto progress = progress_.find(limit.first);
-                     return progress != progress_.end() &&
-                            progress->second.lowest_unfinished() < limit.second;
-                   })));
-  }
-
-  void set_unsettled(Lane& lane, bool unsettled) {
-    if (lane.unsettled == unsettled) return;
-    lane.unsettled = unsettled;
-    unsettled ? ++unsettled_ : --unsettled_;
-  }
-
   // Whether recovery waits for the lane behind the run that has just ended. What goes on behind a
   // newer record is not waited for: under load there would be no end to it.
   void settle(Lane& lane, Next next) {
     const bool old =
         lane.unsettled || std::ranges::any_of(lane.in_hand, [this](const InHand& record) {
-          return is_below(record.partition, record.offset);
+          return recovery_.is_below(record.partition, record.offset);
         });
-    set_unsettled(lane, lane.touched || (next == Next::again && old));
+    recovery_.set_unsettled(lane.unsettled, lane.touched || (next == Next::again && old));
   }
 
   struct Taken {
@@ -351,14 +346,13 @@ class Lanes::Impl {
       }
       if (ended_) return false;
       const std::size_t share = (ready_lanes() + workers_share() - 1) / workers_share();
-      const std::size_t count = recovering_ ? 1 : std::min(share, max_taken);
+      const std::size_t count = recovery_.goes_on() ? 1 : std::min(share, max_taken);
       while (taken.size() < count && ready_lanes() > 0) {
         LaneNode& node = pop_ready();
         if (auto run = next_run(node)) taken.push_back({std::move(*run), &node});
       }
     }
-    // Others may be in hand with these: nothing that comes from here on can be told to run alone.
-    recovered_ = !recovering_;
+    recovery_.hand_out();
     return true;
   }
 
@@ -370,13 +364,13 @@ class Lanes::Impl {
   std::optional<Run> next_run(LaneNode& node) {
     Lane& lane = node.second;
     if (lane.waiting.empty() && !lane.touched) {
-      lanes_.erase(lanes_.find(node.first));
+      erase(node);
       return std::nullopt;
     }
     Run run;
     run.key = node.first;
-    std::size_t count = recovering_ ? 1 : settings_.max_run;
-    if (!recovering_ && lane.waiting.size() > settings_.lane_limit) {
+    std::size_t count = recovery_.goes_on() ? 1 : settings_.max_run;
+    if (!recovery_.goes_on() && lane.waiting.size() > settings_.lane_limit) {
       run.spill = true;
       count = settings_.spill_limit;
     }
@@ -419,10 +413,8 @@ class Lanes::Impl {
   std::size_t in_flight_ = 0;
   std::size_t runs_in_hand_ = 0;
   std::size_t idle_workers_ = 0;
-  std::size_t unsettled_ = 0;  // lanes
-  bool recovering_ = false;
-  bool recovered_ = false;  // it was over when a run was handed out, and stays so
-  bool assigned_once_ = false;
+  OneByOne recovery_;
+  std::span<const std::int32_t> leaving_;  // of the `revoke` that goes on
   bool waiting_for_room_ = false;
   bool interrupted_ = false;
   bool stopping_ = false;
@@ -474,11 +466,10 @@ bool Lanes::wait_for_room(std::chrono::milliseconds at_most) {
 void Lanes::interrupt() {
   impl_->interrupt();
 }
-void Lanes::assign(std::span<const PartitionRange> partitions) {
-  impl_->assign(partitions);
+void Lanes::assign(std::span<const PartitionRange> partitions, Assignment with) {
+  impl_->assign(partitions, std::move(with));
 }
-std::vector<Position> Lanes::revoke(std::span<const std::int32_t> partitions,
-                                    std::chrono::milliseconds at_most) {
+Revoked Lanes::revoke(std::span<const std::int32_t> partitions, std::chrono::milliseconds at_most) {
   return impl_->revoke(partitions, at_most);
 }
 std::vector<Position> Lanes::finished() {

@@ -33,6 +33,20 @@ enum class Next : std::uint8_t {
   abandoned,
 };
 
+// What comes along with partitions that are assigned.
+struct Assignment {
+  // Those that a crash has left behind, as LanesSettings has it for a start: a recovery begins
+  // again, or is about these as well, once the runs in hand are finished.
+  std::map<std::int32_t, std::int64_t> one_by_one_below;
+  std::vector<std::string> touched;  // keys, as by `touch`
+};
+
+// How partitions were given up.
+struct Revoked {
+  std::vector<Position> finished;  // what to commit, as Lanes::finished has it
+  bool complete = false;           // none of their runs is in hand any more
+};
+
 class Lanes;
 
 // Says that a run is finished: its records need not be delivered again. To be called exactly once,
@@ -73,8 +87,12 @@ struct LanesSettings {
   // go on one by one. A key that is touched meanwhile, or whose record from below says Next::again,
   // belongs to that: until a run of it says Next::idle, its runs have no records (so it comes to an
   // end). A partition that is not assigned is not waited for, and one that comes when all is over
-  // is like any other. Empty: none of this.
+  // is like any other, but for what an Assignment says. Empty: none of this.
   std::map<std::int32_t, std::int64_t> one_by_one_below;
+  // How many partitions the log has, where others read some of them: keys of partitions that are
+  // not assigned are then not run for `touch` and Next::again, and `revoke` waits for such runs,
+  // too. 0: all are read here.
+  std::int32_t partitions = 0;
   // Where each worker has a heartbeat; must outlive the lanes. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };
@@ -103,7 +121,8 @@ class Lanes {
   [[nodiscard]] std::size_t room() const;
   // Records taken in and not finished.
   [[nodiscard]] std::size_t in_flight() const;
-  // True until all that `one_by_one_below` asks for is finished. Does not change during a run.
+  // True until all that `one_by_one_below` asks for is finished. Does not become false during a run
+  // that was handed out in a recovery, unless a partition is given up.
   [[nodiscard]] bool recovering() const;
 
   // Waits until a quarter of the limit is free (so that a full house does not cause a wake-up a
@@ -113,11 +132,11 @@ class Lanes {
   void interrupt();
 
   // Starts to track partitions, each from its `committed`.
-  void assign(std::span<const PartitionRange> partitions);
-  // Drops the waiting records of these partitions, waits up to `at_most` for those in hand, and
-  // returns what to commit, as `finished` does. From then on the partitions are not tracked.
-  [[nodiscard]] std::vector<Position> revoke(std::span<const std::int32_t> partitions,
-                                             std::chrono::milliseconds at_most);
+  void assign(std::span<const PartitionRange> partitions, Assignment with = {});
+  // Drops the waiting records of these partitions and waits up to `at_most` for those in hand. From
+  // then on the partitions are not tracked.
+  [[nodiscard]] Revoked revoke(std::span<const std::int32_t> partitions,
+                               std::chrono::milliseconds at_most);
 
   // For each partition whose lowest unfinished position has moved since the last call, the last
   // position before it: what to commit.

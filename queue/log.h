@@ -74,10 +74,11 @@ class Listener {
  public:
   virtual ~Listener() = default;
   // The consumer reads these from now on, each from `committed`. Called before their first record.
-  virtual void on_assigned(std::span<const PartitionRange> partitions) = 0;
+  // An error: nothing of them is read yet, `poll` returns it, and a later one tells this again.
+  [[nodiscard]] virtual Result<void> on_assigned(std::span<const PartitionRange> partitions) = 0;
   // The consumer is about to lose these; `commit` for them still counts inside this call and fails
   // after it. What was polled and not committed goes to whoever reads them next. Not called when
-  // the Consumer is destroyed by its owner.
+  // the Consumer is destroyed by its owner, nor for what `on_assigned` has refused.
   virtual void on_revoked(std::span<const std::int32_t> partitions) = 0;
   // A call of the Consumer waits for a disk or a broker: told once a second meanwhile, on the
   // thread of that call.

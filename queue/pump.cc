@@ -55,15 +55,27 @@ class Pump::Impl final : public Listener {
   }
 
  private:
-  void on_assigned(std::span<const PartitionRange> partitions) override {
-    lanes_.assign(partitions);
+  Result<void> on_assigned(std::span<const PartitionRange> partitions) override {
+    Assignment with;
+    if (settings_.owner != nullptr) {
+      auto taken = settings_.owner->take_up(partitions);
+      if (!taken) return model::fail(taken.error());
+      with = std::move(*taken);
+    }
+    lanes_.assign(partitions, std::move(with));
+    if (settings_.owner != nullptr) settings_.owner->taken_up();
+    return {};
   }
 
   void on_revoked(std::span<const std::int32_t> partitions) override {
-    const auto finished = lanes_.revoke(partitions, settings_.revoke_wait);
-    if (finished.empty()) return;
-    // If it fails, the next owner gets these again; each session's own position drops them.
-    if (auto committed = consumer_->commit(finished); !committed) report(committed.error());
+    if (settings_.owner != nullptr) settings_.owner->giving_up(partitions);
+    const auto revoked = lanes_.revoke(partitions, settings_.revoke_wait);
+    if (!revoked.finished.empty()) {
+      // If it fails, the next owner gets these again; each session's own position drops them.
+      auto committed = consumer_->commit(revoked.finished);
+      if (!committed) report(committed.error());
+    }
+    if (settings_.owner != nullptr) settings_.owner->given_up(partitions, revoked.complete);
   }
 
   void on_waiting() override { heartbeat_.beat(); }

@@ -2,14 +2,32 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "queue/lanes.h"
 #include "queue/log.h"
 #include "store/model/heartbeat.h"
 
 namespace conversed::queue {
+
+// Who has to know which partitions are read here, since more hangs on them than their records.
+// Called on the pump's thread (or on the one that stops it).
+class PartitionOwner {
+ public:
+  virtual ~PartitionOwner() = default;
+  // Before the lanes have these: what comes along. An error: nothing of them runs, and they are
+  // taken up again a little later, unless they are lost before.
+  [[nodiscard]] virtual Result<Assignment> take_up(std::span<const PartitionRange> partitions) = 0;
+  // The lanes have them now.
+  virtual void taken_up() = 0;
+  // They are about to be lost. The lanes have them still; they finish what is in hand after this.
+  virtual void giving_up(std::span<const std::int32_t> partitions) = 0;
+  // The lanes have them no more, and what they finished is committed. `complete` as in Revoked.
+  virtual void given_up(std::span<const std::int32_t> partitions, bool complete) = 0;
+};
 
 struct PumpSettings {
   std::size_t max_poll = 1'024;                    // records taken from the log at once
@@ -21,6 +39,7 @@ struct PumpSettings {
   // Told, as well, of an error after which nothing can be read any more (`conflict`): somebody else
   // has taken the consumer's place, or the log has gone back.
   std::function<void(const Error&)> broken = {};
+  PartitionOwner* owner = nullptr;  // must outlive the pump; null: nobody minds
   // Where the pump's thread has a heartbeat; must outlive the pump. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };

@@ -21,8 +21,8 @@ SqliteConsumer::~SqliteConsumer() {
 Result<std::vector<LogRecord>> SqliteConsumer::poll(std::size_t max,
                                                     std::chrono::milliseconds wait) {
   if (!assigned_) {
+    if (auto told = listener_.on_assigned(state_.ranges()); !told) return model::fail(told.error());
     assigned_ = true;
-    listener_.on_assigned(state_.ranges());
   }
   auto take = state_.take(max, wait);
   if (!take.file) return std::move(take.records);

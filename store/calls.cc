@@ -52,14 +52,18 @@ Result<bool> Calls::waits(const std::string& id) const {
   });
 }
 
-Result<std::vector<PendingCall>> Calls::unfinished(const std::string& after_id,
-                                                   std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<PendingCall>> {
-    return load_calls(connection,
-                      "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
-                      " FROM pending_calls c JOIN sessions s ON s.id = c.session"
-                      " WHERE c.id > :a AND c.request IS NOT NULL ORDER BY c.id LIMIT :l",
-                      after_id, limit);
+Result<std::vector<Calls::Unfinished>> Calls::unfinished(const std::string& after_id,
+                                                         std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Unfinished>> {
+    std::vector<Unfinished> calls;
+    connection.rows<std::string, std::string>(
+        [&](std::string id, const std::string& key) {
+          calls.push_back({std::move(id), stored_or_throw(model::SessionKey::decode(key))});
+        },
+        "SELECT c.id, s.key FROM pending_calls c JOIN sessions s ON s.id = c.session"
+        " WHERE c.id > :a AND c.request IS NOT NULL ORDER BY c.id LIMIT :l",
+        after_id, limit);
+    return calls;
   });
 }
 

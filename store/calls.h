@@ -23,9 +23,14 @@ class Calls {
   // Whether its result is still waited for; cheap.
   [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
 
-  // Calls and searches without a result, by id, past `after_id`: what a start goes on with.
-  [[nodiscard]] model::Result<std::vector<model::PendingCall>> unfinished(
-      const std::string& after_id, std::size_t limit) const;
+  // Calls and searches without a result, by id, past `after_id`: what a start, and whoever takes up
+  // partitions, goes on with. `find` has the rest of them.
+  struct Unfinished {
+    std::string id;
+    model::SessionKey session;
+  };
+  [[nodiscard]] model::Result<std::vector<Unfinished>> unfinished(const std::string& after_id,
+                                                                  std::size_t limit) const;
 
   // Calls and timers without a result; for operators.
   [[nodiscard]] model::Result<std::int64_t> pending() const;

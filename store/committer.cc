@@ -445,9 +445,9 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
   units.flush();
   totals.flush(connection, now);
   connection.run(
-      "INSERT INTO writers (id, batch) VALUES (:i, :b)"
-      " ON CONFLICT (id) DO UPDATE SET batch = excluded.batch",
-      writer_id, batch_number);
+      "INSERT INTO writers (id, batch, written_at) VALUES (:i, :b, :w)"
+      " ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at",
+      writer_id, batch_number, model::to_unix_ms(now));
 }
 
 // False if there is to be no further try.

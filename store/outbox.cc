@@ -67,8 +67,8 @@ Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& ke
 }
 
 Result<std::vector<DueDelivery>> Outbox::due(model::Timestamp now, std::size_t sessions,
-                                             std::size_t outputs_each,
-                                             const DueDelivery* after) const {
+                                             std::size_t outputs_each, const DueDelivery* after,
+                                             const Wanted& wanted) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<DueDelivery>> {
     std::int64_t after_due = -1;
     std::int64_t after_session = 0;
@@ -95,11 +95,10 @@ Result<std::vector<DueDelivery>> Outbox::due(model::Timestamp now, std::size_t s
         " ORDER BY b.due_at, b.session LIMIT :l",
         model::to_unix_ms(now), after_due, after_session, sessions);
     for (std::size_t i = 0; i < found.size(); ++i) {
+      if (wanted && !wanted(found[i].key)) continue;
       found[i].outputs =
           load_outputs(connection, output_columns_of_deliveries, rows[i], outputs_each);
     }
-    // Delivered between the two statements.
-    std::erase_if(found, [](const DueDelivery& delivery) { return delivery.outputs.empty(); });
     return found;
   });
 }

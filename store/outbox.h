@@ -17,7 +17,7 @@ struct DueDelivery {
   model::SessionKey key;
   model::Timestamp due_at{};
   int attempts = 0;                    // of the first output
-  std::vector<model::Output> outputs;  // never empty
+  std::vector<model::Output> outputs;  // empty: delivered meanwhile, or nobody wants them
 };
 
 // Outputs and their delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
@@ -36,11 +36,15 @@ class Outbox {
       const model::SessionKey& key, const std::string& input_id) const;
 
   // Sessions that are due at `now`, the longest due first: at most `sessions`, each with at most
-  // `outputs_each`. Goes on behind a page by its last entry's `due_at` and key: pass that entry as
-  // `after`. What is on its way already is the caller's to know.
-  [[nodiscard]] model::Result<std::vector<DueDelivery>> due(
-      model::Timestamp now, std::size_t sessions, std::size_t outputs_each,
-      const DueDelivery* after = nullptr) const;
+  // `outputs_each`, or with none if `wanted` refuses it (empty: all are wanted). Goes on behind a
+  // page by its last entry's `due_at` and key: pass that entry as `after`. What is on its way
+  // already is the caller's to know.
+  using Wanted = std::function<bool(const model::SessionKey&)>;
+  [[nodiscard]] model::Result<std::vector<DueDelivery>> due(model::Timestamp now,
+                                                            std::size_t sessions,
+                                                            std::size_t outputs_each,
+                                                            const DueDelivery* after = nullptr,
+                                                            const Wanted& wanted = {}) const;
 
   // When the next session falls due; none if nothing waits.
   [[nodiscard]] model::Result<std::optional<model::Timestamp>> next_due() const;

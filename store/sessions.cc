@@ -24,20 +24,28 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
+constexpr std::string_view session_by_key =
+    "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+    " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, 0"
+    " FROM sessions WHERE key = :k";
+// Where another daemon may have written what waits for its delivery.
+constexpr std::string_view shared_session_by_key =
+    "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+    " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size,"
+    " COALESCE((SELECT MAX(d.seq) FROM deliveries d WHERE d.session = sessions.id), 0)"
+    " FROM sessions WHERE key = :k";
+
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
                                            std::string* damage = nullptr,
-                                           bool* execution_lost = nullptr) {
-  auto row =
-      connection
-          .row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t, std::int64_t,
-               std::string, std::string, std::optional<std::string>, std::int64_t, std::int64_t>(
-              "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-              " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
-              " FROM sessions WHERE key = :k",
-              key.encode());
+                                           Sessions::Loaded* loaded = nullptr) {
+  const bool shared = loaded != nullptr && connection.dialect() == Dialect::postgres;
+  auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::string, std::string, std::optional<std::string>,
+                            std::int64_t, std::int64_t, std::int64_t>(
+      shared ? shared_session_by_key : session_by_key, key.encode());
   if (!row) return std::nullopt;
   auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
-         inbox_size] = *row;
+         inbox_size, pending_up_to] = *row;
   model::Session session;
   session.key = key;
   session.version = version;
@@ -50,8 +58,9 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     read_part(damage, [&, &text = *execution] {
       session.execution = stored_or_throw(model::execution_from(stored_json(text)));
     });
-    if (execution_lost != nullptr) *execution_lost = !session.execution;
+    if (loaded != nullptr) loaded->execution_lost = !session.execution;
   }
+  if (loaded != nullptr) loaded->pending_up_to = pending_up_to;
   session.last_output_seq = seq;
   session.inbox_size = inbox_size;
   return session;
@@ -90,7 +99,7 @@ Result<model::Profile> Sessions::profile(const std::string& project_id,
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<Loaded> {
     Loaded loaded;
-    loaded.session = load_session(connection, key, &loaded.damage, &loaded.execution_lost);
+    loaded.session = load_session(connection, key, &loaded.damage, &loaded);
     loaded.profile = load_profile(connection, key.project_id, key.user_id, &loaded.damage);
     return loaded;
   });
@@ -168,31 +177,48 @@ Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project
   });
 }
 
-Result<std::vector<Sessions::InboxSize>> Sessions::inbox_sizes(std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<InboxSize>> {
-    std::vector<InboxSize> sizes;
-    connection.rows<std::string, std::int64_t>(
-        [&](const std::string& key, std::int64_t size) {
-          sizes.push_back({stored_or_throw(model::SessionKey::decode(key)), size});
+namespace {
+
+// `sql` asks for key, inbox size and row.
+Result<std::vector<Sessions::Inbox>> read_inboxes(Database& database, std::string_view sql,
+                                                  std::int64_t after_row, std::size_t limit) {
+  return read(database, [&](Connection& connection) -> Result<std::vector<Sessions::Inbox>> {
+    std::vector<Sessions::Inbox> inboxes;
+    connection.rows<std::string, std::int64_t, std::int64_t>(
+        [&](const std::string& key, std::int64_t size, std::int64_t row) {
+          inboxes.push_back({stored_or_throw(model::SessionKey::decode(key)), size, row});
         },
-        "SELECT key, inbox_size FROM sessions WHERE inbox_size > 0 ORDER BY id LIMIT :l", limit);
-    return sizes;
+        sql, after_row, limit);
+    return inboxes;
   });
 }
 
-Result<std::vector<model::SessionKey>> Sessions::to_drain(std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<model::SessionKey>> {
-    std::vector<model::SessionKey> keys;
-    connection.rows<std::string>(
-        [&](const std::string& key) {
-          keys.push_back(stored_or_throw(model::SessionKey::decode(key)));
-        },
-        "SELECT key FROM sessions WHERE id IN"
-        " (SELECT id FROM sessions WHERE inbox_size > 0 AND execution IS NULL"
-        " UNION SELECT session FROM outputs WHERE delivery = 1) ORDER BY id LIMIT :l",
-        limit);
-    return keys;
-  });
+}  // namespace
+
+Result<std::vector<Sessions::Inbox>> Sessions::inboxes(std::int64_t after_row,
+                                                       std::size_t limit) const {
+  return read_inboxes(database_,
+                      "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0 AND id > :a"
+                      " ORDER BY id LIMIT :l",
+                      after_row, limit);
+}
+
+Result<std::vector<Sessions::Inbox>> Sessions::drainable(std::int64_t after_row,
+                                                         std::size_t limit) const {
+  return read_inboxes(database_,
+                      "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0"
+                      " AND execution IS NULL AND id > :a ORDER BY id LIMIT :l",
+                      after_row, limit);
+}
+
+Result<std::vector<Sessions::Inbox>> Sessions::to_drain(std::int64_t after_row,
+                                                        std::size_t limit) const {
+  return read_inboxes(
+      database_,
+      "SELECT key, 0, id FROM sessions WHERE id IN"
+      " (SELECT id FROM sessions WHERE inbox_size > 0 AND execution IS NULL"
+      " UNION SELECT session FROM outputs WHERE delivery = 1) AND id > :a ORDER BY id LIMIT :l",
+      after_row, limit);
 }
 
 Result<void> Sessions::reset(const model::SessionKey& key,

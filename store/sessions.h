@@ -45,6 +45,8 @@ class Sessions {
     model::Profile profile;
     std::string damage;
     bool execution_lost = false;  // the session has one, which can't be read
+    // Where others may have written outputs of it: the highest number that waits for its delivery.
+    std::int64_t pending_up_to = 0;
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
 
@@ -70,16 +72,23 @@ class Sessions {
                                                          std::int64_t before_row,
                                                          std::size_t limit) const;
 
-  // The sizes of all inboxes that are not empty, at most `limit` of them.
-  struct InboxSize {
+  // Inboxes that are not empty, by row: at most `limit` of those behind `after_row` (0 begins).
+  struct Inbox {
     model::SessionKey key;
     std::int64_t size = 0;
+    std::int64_t row = 0;  // for the next page
   };
-  [[nodiscard]] model::Result<std::vector<InboxSize>> inbox_sizes(std::size_t limit) const;
+  [[nodiscard]] model::Result<std::vector<Inbox>> inboxes(std::int64_t after_row,
+                                                          std::size_t limit) const;
+  // Likewise those of sessions that are not busy, whose events can run.
+  [[nodiscard]] model::Result<std::vector<Inbox>> drainable(std::int64_t after_row,
+                                                            std::size_t limit) const;
 
-  // Sessions that have something to do when the daemon starts, which comes with no event: a
-  // non-empty inbox while they are not busy, or outputs held for a client that can't be there now.
-  [[nodiscard]] model::Result<std::vector<model::SessionKey>> to_drain(std::size_t limit) const;
+  // Sessions that have something to do when somebody takes them up, which comes with no event:
+  // those that are `drainable`, and those with outputs held for a client. By row, as above; the
+  // size is 0.
+  [[nodiscard]] model::Result<std::vector<Inbox>> to_drain(std::int64_t after_row,
+                                                           std::size_t limit) const;
 
   // What a reset leaves to be told.
   struct WasReset {

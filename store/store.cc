@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -247,6 +248,15 @@ Result<void> Store::mark_running() {
     return {};
   };
   return impl_->committer.write_and_wait(work, Committer::Patience::until_it_works);
+}
+
+Result<void> Store::join_others() {
+  return impl_->committer.write_and_wait([](Writer& writer) -> Result<void> {
+    // A younger one may be asked for yet, by a daemon that does not know what became of its COMMIT.
+    writer.connection().run("DELETE FROM writers WHERE written_at < :t",
+                            model::to_unix_ms(writer.now() - std::chrono::weeks(1)));
+    return {};
+  });
 }
 
 Result<void> Store::mark_clean_stop() {

@@ -71,6 +71,10 @@ class Store {
   // Begins a run: until `mark_clean_stop` the store counts as uncleanly stopped.
   [[nodiscard]] model::Result<void> mark_running();
 
+  // Instead of both, where other daemons may run on the store: what is kept of the writes of those
+  // that have been gone for a week is forgotten. No patience.
+  [[nodiscard]] model::Result<void> join_others();
+
   // The last write of a clean stop: commits what waits, stops the Committer, and marks.
   [[nodiscard]] model::Result<void> mark_clean_stop();
 

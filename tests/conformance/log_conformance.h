@@ -63,8 +63,9 @@ class Outcomes {
 // Remembers what it is told.
 class RecordingListener final : public queue::Listener {
  public:
-  void on_assigned(std::span<const queue::PartitionRange> ranges) override {
+  queue::Result<void> on_assigned(std::span<const queue::PartitionRange> ranges) override {
     for (const auto& range : ranges) assigned[range.partition] = range;
+    return {};
   }
   void on_revoked(std::span<const std::int32_t> lost) override {
     for (const auto partition : lost) assigned.erase(partition);

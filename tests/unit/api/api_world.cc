@@ -68,7 +68,7 @@ model::Bundle bundle(const std::string& project, const std::vector<char>& endpoi
 
 class World::Everything final : public queue::Listener {
  public:
-  void on_assigned(std::span<const queue::PartitionRange>) override {}
+  queue::Result<void> on_assigned(std::span<const queue::PartitionRange>) override { return {}; }
   void on_revoked(std::span<const std::int32_t>) override {}
 };
 

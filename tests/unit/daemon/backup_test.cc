@@ -86,7 +86,10 @@ class BackupTest : public testing::Test {
 
   void commit_log(OpenedLog& log, std::int64_t offset) {
     struct Ignoring final : queue::Listener {
-      void on_assigned(std::span<const queue::PartitionRange> /*partitions*/) override {}
+      queue::Result<void> on_assigned(
+          std::span<const queue::PartitionRange> /*partitions*/) override {
+        return {};
+      }
       void on_revoked(std::span<const std::int32_t> /*partitions*/) override {}
     } listener;
     auto consumer = log.log->subscribe(listener);

@@ -10,6 +10,7 @@
 #include "daemon/caller.h"
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
+#include "daemon/ownership.h"
 #include "tests/support/http_receiver.h"
 #include "tests/unit/daemon/world.h"
 
@@ -65,7 +66,8 @@ class CallerTest : public World {
   void start(CallerSettings settings = {}) {
     http_ = std::make_unique<HttpClient>(HttpClientSettings{}, loopback_egress());
     ASSERT_TRUE(http_->start());
-    caller_ = std::make_unique<Caller>(settings, *store_, *http_, sink_.append(), clock_, metrics_);
+    caller_ = std::make_unique<Caller>(settings, *store_, *http_, sink_.append(), clock_, metrics_,
+                                       ownership_ ? *ownership_ : alone_);
     ASSERT_TRUE(caller_->start());
   }
   void stop() {
@@ -140,6 +142,8 @@ class CallerTest : public World {
 
   tests::HttpReceiver receiver_;
   Metrics metrics_;
+  const Ownership alone_{Ownership::Of::everything};
+  const Ownership* ownership_ = nullptr;  // of one among others
   EventSink sink_;
   std::unique_ptr<HttpClient> http_;
   std::unique_ptr<Caller> caller_;

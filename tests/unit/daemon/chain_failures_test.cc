@@ -76,7 +76,7 @@ TEST_F(ChainTest, AfterAnUncleanStopOneEventIsStartedAtATime) {
 }
 
 TEST_F(ChainTest, WhatBringsTheDaemonDownThreeTimesIsADeadLetter) {
-  ASSERT_TRUE(store_->attempts().mark({.since = clock_.now(), .below = {}}));
+  ASSERT_TRUE(store_->attempts().mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
   const std::vector records{record(event("a"))};
   for (int crash = 0; crash < 3; ++crash) {
     EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);  // and the daemon goes down
@@ -87,7 +87,7 @@ TEST_F(ChainTest, WhatBringsTheDaemonDownThreeTimesIsADeadLetter) {
 }
 
 TEST_F(ChainTest, AStopOfWhichThereIsNoRecordCountsToo) {
-  ASSERT_TRUE(store_->attempts().mark({.since = clock_.now(), .below = {}}));
+  ASSERT_TRUE(store_->attempts().mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
   const std::vector records{record(event("a"))};  // in hand when the daemon went down
   clock_.advance(std::chrono::seconds(1));
   suspect_before_ = clock_.now();
@@ -100,7 +100,7 @@ TEST_F(ChainTest, AStopOfWhichThereIsNoRecordCountsToo) {
 }
 
 TEST_F(ChainTest, WhatCameAfterTheStopIsNotSuspectedOfIt) {
-  ASSERT_TRUE(store_->attempts().mark({.since = clock_.now(), .below = {}}));
+  ASSERT_TRUE(store_->attempts().mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
   suspect_before_ = clock_.now();
   const std::vector records{record(event("a"))};
   for (int crash = 0; crash < 3; ++crash) {

@@ -126,7 +126,7 @@ class ChainTest : public testing::Test {
             .exchange = exchange_,
             .timer_clock = timer_clock_,
             .limits = {},
-            .suspect_before = suspect_before_};
+            .suspect_before = [this](std::int32_t) { return suspect_before_; }};
   }
 
   Event event(const std::string& text, EventType type = EventType::inject) {

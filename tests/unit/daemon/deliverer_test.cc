@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/metrics.h"
+#include "daemon/ownership.h"
 #include "daemon/webhook.h"
 #include "tests/support/http_receiver.h"
 #include "tests/unit/daemon/world.h"
@@ -32,7 +33,7 @@ class DelivererTest : public World {
   void start(DelivererSettings settings = {}) {
     http_ = std::make_unique<HttpClient>(HttpClientSettings{}, loopback_egress());
     ASSERT_TRUE(http_->start());
-    deliverer_ = std::make_unique<Deliverer>(settings, *store_, *http_, clock_, metrics_);
+    deliverer_ = std::make_unique<Deliverer>(settings, *store_, *http_, clock_, metrics_, alone_);
     ASSERT_TRUE(deliverer_->start());
     ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));
   }
@@ -85,6 +86,7 @@ class DelivererTest : public World {
   HttpReceiver receiver_;
   Metrics metrics_;
   std::unique_ptr<HttpClient> http_;
+  const Ownership alone_{Ownership::Of::everything};
   std::unique_ptr<Deliverer> deliverer_;
 };
 

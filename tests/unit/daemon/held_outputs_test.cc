@@ -82,12 +82,12 @@ TEST_F(HeldOutputsTest, OnceTheClientIsGoneNoFurtherEventIsNeeded) {
 
 TEST_F(HeldOutputsTest, WhatIsHeldIsFoundWhenTheDaemonStarts) {
   begin("tell");
-  const auto held = store_->sessions().to_drain(10);
+  const auto held = store_->sessions().to_drain(0, 10);
   ASSERT_EQ(held->size(), 1U);
-  EXPECT_EQ(held->front(), key_);
+  EXPECT_EQ(held->front().key, key_);
   give_up_waiting();
   run({});
-  EXPECT_TRUE(store_->sessions().to_drain(10)->empty());
+  EXPECT_TRUE(store_->sessions().to_drain(0, 10)->empty());
 }
 
 TEST_F(HeldOutputsTest, HeldInTheSameChainItGoesWithTheRest) {

@@ -35,7 +35,7 @@ class RecoveryTest : public ChainTest {
     Recovery recovery(*store_, clock_);
     const std::vector ranges{range()};
     EXPECT_TRUE(recovery.begin(ranges, in_flight));
-    suspected_ = recovery.suspect_before();
+    suspected_ = recovery.suspect_before(0);
     EXPECT_EQ(recovery.going_on(), !store_->was_clean());
     return recovery.one_by_one_below();
   }
@@ -47,9 +47,16 @@ class RecoveryTest : public ChainTest {
   End run_daemon(const std::set<std::string>& deadly, std::size_t kill_at = 1'000) {
     Recovery recovery(*store_, clock_);
     const std::vector ranges{range()};
-    EXPECT_TRUE(recovery.begin(ranges, in_flight));
-    suspect_before_ = recovery.suspect_before();
-    EXPECT_TRUE(store_->mark_running());
+    queue::Assignment with;
+    if (run_.empty()) {
+      EXPECT_TRUE(recovery.begin(ranges, in_flight));
+      EXPECT_TRUE(store_->mark_running());
+    } else {
+      recovery.begin_run(run_);
+      with.one_by_one_below = recovery.take_up(ranges, in_flight).value();
+      recovers_ = !with.one_by_one_below.empty();
+    }
+    suspect_before_ = recovery.suspect_before(0);
     begun_.clear();
     went_down_ = false;
     std::set<std::string> handled;
@@ -65,7 +72,8 @@ class RecoveryTest : public ChainTest {
     settings.max_run = 1;
     settings.one_by_one_below = recovery.one_by_one_below();
     lanes = std::make_unique<queue::Lanes>(settings, handler);
-    lanes->assign(ranges);
+    lanes->assign(ranges, with);
+    recovery.taken_up();
     lanes->offer({log_.begin() + committed_, log_.end()});
     {
       std::unique_lock lock(mutex_);
@@ -76,6 +84,11 @@ class RecoveryTest : public ChainTest {
     if (!finished.empty()) committed_ = finished.front().offset + 1;
     recovered_ = recovery.done(*lanes);
     lanes.reset();
+    if (!run_.empty() && !went_down_) {
+      const std::vector<std::int32_t> lost{0};
+      recovery.giving_up(lost);
+      EXPECT_TRUE(recovery.given_up(lost));
+    }
     return went_down_ ? End::went_down : End::worked_off;
   }
 
@@ -96,6 +109,8 @@ class RecoveryTest : public ChainTest {
   std::int64_t epoch_ = 1;
   std::optional<model::Timestamp> suspected_;
   bool recovered_ = false;
+  std::string run_;        // of a daemon among others; empty: of one that is alone
+  bool recovers_ = false;  // it has found something to recover
 
  private:
   Next handle(queue::Run run, Care care, const std::set<std::string>& deadly, std::size_t kill_at) {
@@ -161,7 +176,7 @@ TEST_F(RecoveryTest, ItsEndClearsCountsAndLimits) {
   ASSERT_EQ(run_daemon({}), End::worked_off);
   EXPECT_EQ(begun(), (Texts{"a", "b", "c", "d", "e", "f"}));
   EXPECT_TRUE(recovered_);
-  EXPECT_FALSE(store_->attempts().recorded()->marks);
+  EXPECT_TRUE(store_->attempts().recorded()->marks.empty());
   EXPECT_FALSE(store_->attempts().recorded()->counts);
   // A stop behind it is one that nothing is known of.
   append("g", "g");
@@ -176,11 +191,11 @@ TEST_F(RecoveryTest, WhatEndedWithNothingLeftToRunIsClearedByTheNextStart) {
   restart();
   ASSERT_EQ(run_daemon({}), End::worked_off);
   EXPECT_TRUE(recovered_);
-  EXPECT_TRUE(store_->attempts().recorded()->marks);
+  EXPECT_FALSE(store_->attempts().recorded()->marks.empty());
   ASSERT_TRUE(store_->mark_clean_stop());
   restart();
   EXPECT_TRUE(found().empty());
-  EXPECT_FALSE(store_->attempts().recorded()->marks);
+  EXPECT_TRUE(store_->attempts().recorded()->marks.empty());
   EXPECT_FALSE(store_->attempts().recorded()->counts);
 }
 
@@ -259,6 +274,64 @@ TEST_F(RecoveryTest, WhatIsBegunBeyondTheLimitsBelongsToTheRecoveryFromThereOn) 
   }
   EXPECT_EQ(run_daemon({"boom"}), End::worked_off);
   ASSERT_EQ(letters().size(), 1U);
+}
+
+// --- One daemon after the other takes the partition up -------------------------------------------
+
+TEST_F(RecoveryTest, WhatADaemonHasGivenUpTheNextOneNeedNotRecover) {
+  append("a", "a");
+  run_ = "first";
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_FALSE(recovers_);
+  append("b", "b");
+  run_ = "second";
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_FALSE(recovers_);
+  EXPECT_EQ(begun(), (Texts{"b"}));
+}
+
+TEST_F(RecoveryTest, WhatBringsDownThreeDaemonsInTurnIsADeadLetter) {
+  for (const auto* name : {"a", "b", "boom", "c", "d"}) append(name, name);
+  for (const auto* run : {"first", "second", "third"}) {
+    run_ = run;
+    ASSERT_EQ(run_daemon({"boom"}), End::went_down) << run;
+    EXPECT_EQ(recovers_, run_ != "first");
+    append("later than " + run_, "x");
+    restart();
+  }
+  run_ = "fourth";
+  ASSERT_EQ(run_daemon({"boom"}), End::worked_off);
+  EXPECT_TRUE(recovered_);
+  ASSERT_EQ(letters().size(), 1U);
+  EXPECT_EQ(letters()[0].key.session_id, "boom");
+  for (const auto* name : {"a", "b", "c", "d", "later than first", "later than third"}) {
+    key_ = session("plain", name);
+    EXPECT_EQ(texts().size(), 1U) << name;
+  }
+  // And with that it is over.
+  append("e", "e");
+  run_ = "fifth";
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_FALSE(recovers_);
+}
+
+TEST_F(RecoveryTest, ARunThatBeginsNothingElseClearsWhatItHasRecovered) {
+  for (const auto* name : {"a", "b"}) append(name, name);
+  run_ = "first";
+  ASSERT_EQ(run_daemon({"a"}), End::went_down);
+  run_ = "second";
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_TRUE(recovers_);
+  // Its marks are there yet, since no run came behind the recovery: the next one goes through it
+  // with nothing left below them, and ends it.
+  for (const auto* run : {"third", "fourth"}) {
+    append(run, run);
+    run_ = run;
+    ASSERT_EQ(run_daemon({}), End::worked_off);
+  }
+  EXPECT_FALSE(recovers_);
+  EXPECT_FALSE(store_->attempts().recorded()->counts);
+  EXPECT_TRUE(store_->attempts().recorded()->marks.empty());
 }
 
 }  // namespace

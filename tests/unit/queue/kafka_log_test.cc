@@ -29,7 +29,10 @@ Record record(const std::string& key, const std::string& id) {
 
 class Ignoring final : public Listener {
  public:
-  void on_assigned(std::span<const PartitionRange> ranges) override { assigned = ranges.size(); }
+  Result<void> on_assigned(std::span<const PartitionRange> ranges) override {
+    assigned = ranges.size();
+    return {};
+  }
   void on_revoked(std::span<const std::int32_t> /*lost*/) override {}
   std::size_t assigned = 0;
 };

@@ -154,7 +154,7 @@ TEST(Lanes, ARevokedPartitionLosesWhatWaitsAndKeepsWhatIsFinished) {
   offer(lanes, record(2, "a", 0));
   offer(lanes, record(0, "b", 1));
   const std::vector<std::int32_t> lost{0};
-  const auto finished = lanes.revoke(lost, 0ms);
+  const auto finished = lanes.revoke(lost, 0ms).finished;
   ASSERT_EQ(finished.size(), 1U);
   EXPECT_EQ(finished[0].offset, 0);
   EXPECT_EQ(lanes.in_flight(), 2U);

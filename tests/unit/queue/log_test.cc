@@ -10,7 +10,7 @@ namespace {
 
 class Ender final : public Listener {
  public:
-  void on_assigned(std::span<const PartitionRange>) override {}
+  Result<void> on_assigned(std::span<const PartitionRange>) override { return {}; }
   void on_revoked(std::span<const std::int32_t>) override {}
   void on_waiting() override { outcome_.set_value(7); }
 

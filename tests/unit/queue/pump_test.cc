@@ -109,5 +109,56 @@ TEST_F(PumpTest, AHeldPumpHandsOutNothingUntilReleased) {
   EXPECT_TRUE(wait_for(50));
 }
 
+// Notes what it is told; refuses to take anything up at first.
+class NotingOwner final : public PartitionOwner {
+ public:
+  explicit NotingOwner(int refusals) : refusals_(refusals) {}
+  Result<Assignment> take_up(std::span<const PartitionRange> partitions) override {
+    partitions_ = partitions.size();
+    if (refusals_-- > 0) return model::fail(Errc::unavailable, "told to");
+    return Assignment{.one_by_one_below = {}, .touched = {"touched"}};
+  }
+  void taken_up() override { ++taken_up_; }
+  void giving_up(std::span<const std::int32_t>) override {}
+  void given_up(std::span<const std::int32_t>, bool) override {}
+
+  std::size_t partitions_ = 0;
+  int taken_up_ = 0;
+  int refusals_;
+};
+
+TEST_F(PumpTest, NothingRunsBeforeItsOwnerHasTakenItUp) {
+  append(0, 1);
+  NotingOwner owner(3);
+  std::vector<int> refusals;  // left, at each run
+  std::vector<std::string> keys;
+  Lanes lanes({}, [&](queue::Run&& run, Finish finish) {
+    {
+      const std::lock_guard lock(mutex_);
+      refusals.push_back(owner.refusals_);
+      keys.push_back(run.key);
+    }
+    finish(Next::idle);
+    changed_.notify_all();
+  });
+  std::vector<std::string> errors;
+  PumpSettings settings;
+  settings.retry_interval = 1ms;
+  settings.owner = &owner;
+  settings.report = [&](const Error& error) { errors.push_back(error.message); };
+  auto pump = Pump::start(settings, *log_, lanes);
+  ASSERT_TRUE(pump);
+  {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, 1min, [&] { return keys.size() == 2; }));
+  }
+  EXPECT_TRUE((*pump)->stop(1min));
+  EXPECT_EQ(refusals, (std::vector<int>{-1, -1}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"touched", "key0"}));
+  EXPECT_EQ(errors, (std::vector<std::string>(3, "told to")));
+  EXPECT_EQ(owner.partitions_, 3U);
+  EXPECT_EQ(owner.taken_up_, 1);
+}
+
 }  // namespace
 }  // namespace conversed::queue

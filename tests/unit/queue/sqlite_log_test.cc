@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 class IgnoringListener final : public Listener {
  public:
-  void on_assigned(std::span<const PartitionRange> /*partitions*/) override {}
+  Result<void> on_assigned(std::span<const PartitionRange> /*partitions*/) override { return {}; }
   void on_revoked(std::span<const std::int32_t> /*partitions*/) override {}
 };
 

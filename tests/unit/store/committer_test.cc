@@ -147,7 +147,7 @@ TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
   EXPECT_EQ(inbox->at(0).event_id, "c");
   EXPECT_EQ(inbox->at(1).event_id, "d");
   EXPECT_EQ(load(key_of("ann")).inbox_size, 2);
-  EXPECT_EQ(store_->sessions().to_drain(10)->size(), 1U);
+  EXPECT_EQ(store_->sessions().to_drain(0, 10)->size(), 1U);
 
   auto too_many = turn(key_of("ann"), 2, 3);
   too_many.inbox_removed = 3;

@@ -223,20 +223,20 @@ TEST_F(FailureTest, AnAttemptWaitsForNoStoreThatFailsAndIsCountedOnce) {
   });
   committer_->start();
   Attempts attempts(*database_, *committer_);
-  ASSERT_TRUE(attempts.mark({.since = clock_.now(), .below = {}}));
+  ASSERT_TRUE(attempts.mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
   auto other = place_.another_writer();
   other->begin();
   other->settle();
-  ASSERT_EQ(attempts.begin("e", 1, std::nullopt).error().code, model::Errc::unavailable);
+  ASSERT_EQ(attempts.begin("e", 1, 0, std::nullopt).error().code, model::Errc::unavailable);
   // As if it had become durable although its COMMIT reported an error.
   other->run("INSERT INTO attempts (event_id, count) VALUES ('e', 2)");
   other->commit();
   healed.wait();
-  EXPECT_EQ(attempts.begin("e", 1, std::nullopt), 2);
-  EXPECT_EQ(attempts.begin("e", 1, std::nullopt), 3);
+  EXPECT_EQ(attempts.begin("e", 1, 0, std::nullopt), 2);
+  EXPECT_EQ(attempts.begin("e", 1, 0, std::nullopt), 3);
   EXPECT_TRUE(attempts.clear(Committer::Patience::none));
   // One that was under way when the recovery ended leaves nothing behind.
-  EXPECT_TRUE(attempts.begin("e", 1, std::nullopt));
+  EXPECT_TRUE(attempts.begin("e", 1, 0, std::nullopt));
   EXPECT_FALSE(attempts.recorded()->counts);
 }
 

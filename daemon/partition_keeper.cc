@@ -1,0 +1,156 @@
+#include "daemon/partition_keeper.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/busy_sessions.h"
+#include "daemon/logging.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::fail;
+using model::Result;
+using model::SessionKey;
+using store::Sessions;
+
+constexpr std::size_t page_size = 1'024;
+
+// Calls `each` with every inbox of the pages that `read` gives.
+template <typename Read, typename Each>
+Result<void> for_all(const Read& read, const Each& each) {
+  std::int64_t after = 0;
+  for (;;) {
+    const Result<std::vector<Sessions::Inbox>> page = read(after);
+    if (!page) return fail(page.error());
+    for (const auto& inbox : *page) each(inbox);
+    if (page->size() < page_size) return {};
+    after = page->back().row;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> waiting_sessions(
+    store::Store& store, api::BusySessions& busy,
+    const std::function<bool(const SessionKey&)>& wanted) {
+  const auto& sessions = store.sessions();
+  auto sized = for_all([&](std::int64_t after) { return sessions.inboxes(after, page_size); },
+                       [&](const Sessions::Inbox& inbox) {
+                         if (wanted(inbox.key)) busy.set(inbox.key, inbox.size);
+                       });
+  if (!sized) return fail(sized.error());
+  std::vector<std::string> keys;
+  auto read = for_all([&](std::int64_t after) { return sessions.to_drain(after, page_size); },
+                      [&](const Sessions::Inbox& inbox) {
+                        if (wanted(inbox.key)) keys.push_back(inbox.key.encode());
+                      });
+  if (!read) return fail(read.error());
+  return keys;
+}
+
+PartitionKeeper::PartitionKeeper(PartitionKeeperSettings settings, store::Store& store,
+                                 Ownership& ownership, Recovery& recovery, api::BusySessions& busy,
+                                 PartitionKeeperPorts ports)
+    : settings_(settings),
+      store_(store),
+      ownership_(ownership),
+      recovery_(recovery),
+      busy_(busy),
+      ports_(std::move(ports)) {}
+
+PartitionKeeper::~PartitionKeeper() {
+  stop();
+}
+
+Result<void> PartitionKeeper::start() {
+  return thread_.start("partitions", settings_.heartbeats, [this] { run(); });
+}
+
+void PartitionKeeper::stop() {
+  thread_.stop();
+}
+
+std::string_view PartitionKeeper::name() const {
+  return "partitions";
+}
+
+// What the sessions have left is read once this run is known to have taken them up: whoever had
+// them before can't begin anything more that a recovery would have to know of.
+Result<queue::Assignment> PartitionKeeper::take_up(
+    std::span<const queue::PartitionRange> partitions) {
+  queue::Assignment assignment;
+  if (partitions.empty()) return assignment;
+  auto limits = recovery_.take_up(partitions, settings_.in_flight);
+  if (!limits) return fail(limits.error());
+  assignment.one_by_one_below = std::move(*limits);
+  std::vector<std::int32_t> numbers;
+  for (const auto& range : partitions) numbers.push_back(range.partition);
+  ownership_.take(numbers);
+  // Of an earlier time that they were here.
+  busy_.forget([this](const std::string& encoded) {
+    const auto key = SessionKey::decode(encoded);
+    return key && ownership_.owns(*key);
+  });
+  auto keys = waiting_sessions(store_, busy_,
+                               [this](const SessionKey& key) { return ownership_.owns(key); });
+  if (!keys) {
+    ownership_.give_up(numbers);
+    return fail(keys.error());
+  }
+  assignment.touched = std::move(*keys);
+  // Before the Lanes have them: what is offered from there on is known to follow what the store
+  // has.
+  ports_.ownership_changed();
+  return assignment;
+}
+
+void PartitionKeeper::taken_up() {
+  recovery_.taken_up();
+  log::info("partitions taken up", {{"owned", ownership_.partitions().size()}});
+}
+
+void PartitionKeeper::giving_up(std::span<const std::int32_t> partitions) {
+  recovery_.giving_up(partitions);
+}
+
+void PartitionKeeper::given_up(std::span<const std::int32_t> partitions, bool complete) {
+  ownership_.give_up(partitions);
+  ports_.ownership_changed();
+  log::info("partitions given up",
+            {{"count", partitions.size()}, {"owned", ownership_.partitions().size()}});
+  if (!complete) {
+    log::warn("partitions were lost with Turns in hand: whoever has them next recovers them");
+    return;
+  }
+  if (auto told = recovery_.given_up(partitions); !told) {
+    log::warn("partitions can't be given up in the store: whoever has them next recovers them",
+              {{"error", told.error().message}});
+  }
+}
+
+void PartitionKeeper::run() {
+  using Clock = std::chrono::steady_clock;
+  auto next = Clock::now() + settings_.look_interval;
+  for (;;) {
+    if (thread_.take(next).stop) return;
+    if (Clock::now() < next) continue;
+    look();
+    next = Clock::now() + settings_.look_interval;
+  }
+}
+
+// A store that fails is asked again with the next look.
+void PartitionKeeper::look() {
+  const auto& sessions = store_.sessions();
+  if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
+  (void)for_all([&](std::int64_t after) { return sessions.drainable(after, page_size); },
+                [&](const Sessions::Inbox& inbox) {
+                  if (ownership_.owns(inbox.key)) ports_.touch(inbox.key);
+                });
+}
+
+}  // namespace conversed::daemon

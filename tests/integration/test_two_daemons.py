@@ -1,0 +1,139 @@
+"""Two daemons on one log and one store: sessions go from one to the other, whoever joins, leaves, dies or comes back."""
+
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import unittest
+
+from case import BIN, SECRET, DaemonCase, cluster
+from daemon_process import Daemon
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - {name: Echo, nodes: [{say: "{{input.text}}"}]}
+  - name: Lookup
+    nodes:
+      - httpRequest: {method: POST, url: "UPSTREAM/orders", body: {id: "{{input.text}}"}, storeIn: context.order,
+                      timeout: 60s}
+      - say: "{{input.text}}: {{context.order.state}}"
+endpoints:
+  - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+  - {name: lookup, flow: Lookup, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+"""
+
+
+class TwoDaemons(DaemonCase):
+    bundle = BUNDLE
+
+    def setUp(self):
+        self.accepted = {}
+        self.sessions = [f"{self.id()} {number}" for number in range(24)]
+
+    def join(self, name):
+        """Another daemon on the same log and store, with the same master key."""
+        folder = pathlib.Path(self.folder.name) / name
+        environment = {key: value for key, value in self.daemon.environment.items() if key.startswith("CONVERSED_")}
+        other = Daemon(BIN, folder, environment={"HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, **environment})
+        (folder / "data").mkdir()
+        shutil.copy(self.daemon.folder / "data" / "master.key", folder / "data" / "master.key")
+        self.addCleanup(other.kill)
+        self.assertTrue(other.start())
+        return other
+
+    def owned(self, daemon):
+        """How many partitions it had when it last said so."""
+        lines = [line for line in daemon.log_path.read_text().splitlines() if '"owned":' in line]
+        return int(lines[-1].split('"owned":')[1].split("}")[0].split(",")[0]) if lines else 0
+
+    def wait_owned(self, daemon, wanted):
+        while not wanted(self.owned(daemon)):
+            self.assertFalse(daemon.wait_end(0.1), "the daemon ended")
+
+    def feed(self, endpoint, step, by=None):
+        """One more to each session; all are accepted."""
+        for session in self.sessions:
+            text = f"{step}"
+            message = {"URLToken": self.tokens[endpoint], "userId": f"user of {session}", "sessionId": session,
+                       "text": text}
+            status, answer, _ = (by or self.daemon).request("POST", "/v2.0/endpoint/inject", message,
+                                                            {"X-API-Key": self.key})
+            self.assertEqual(status, 200, answer)
+            self.accepted.setdefault(session, []).append(text)
+
+    def assert_all_once_and_in_order(self, endpoint, form="{}"):
+        """In the store, and at the webhook by the first arrival of each."""
+        wanted = {session: [form.format(text) for text in texts] for session, texts in self.accepted.items()}
+        self.assertTrue(self.receiver.wait_for(lambda all: len(self.arrivals(all)[1]) >= sum(
+            len(texts) for texts in wanted.values()), 120))
+        for session, texts in wanted.items():
+            self.assertEqual(self.texts(endpoint, session), texts, session)
+        self.assertEqual(self.arrivals(self.receiver.deliveries)[0], wanted)
+
+    def arrivals(self, deliveries):
+        texts, seen = {}, set()
+        for webhook_id, _, body in deliveries:
+            if body["sessionId"] in self.accepted and webhook_id not in seen:
+                seen.add(webhook_id)
+                texts.setdefault(body["sessionId"], []).append(body["output"]["text"])
+        return texts, seen
+
+
+class Moves(TwoDaemons):
+    def test_partitions_are_shared_and_come_back(self):
+        self.feed("echo", "alone")
+        other = self.join("joins")
+        self.wait_owned(other, lambda count: count > 0)
+        self.wait_owned(self.daemon, lambda count: count < 8)
+        self.feed("echo", "two")
+        self.feed("echo", "by the other", other)
+        self.assert_all_once_and_in_order("echo")
+        # A clean stop: what it had is nothing that would need a recovery.
+        self.assertEqual(other.terminate(), 0)
+        self.feed("echo", "while one has left")
+        self.wait_owned(self.daemon, lambda count: count == 8)
+        self.assert_all_once_and_in_order("echo")
+        self.assertNotIn("left behind by a crash", self.daemon.log_path.read_text())
+
+    def test_what_a_killed_daemon_had_in_hand_goes_on(self):
+        other = self.join("is killed")
+        self.wait_owned(other, lambda count: count > 0)
+        self.upstream.open.clear()
+        self.addCleanup(self.upstream.open.set)
+        self.feed("lookup", "a")
+        self.feed("lookup", "b", other)  # which wait in the inboxes
+        other.kill()
+        self.wait_owned(self.daemon, lambda count: count == 8)
+        self.upstream.open.set()
+        self.assert_all_once_and_in_order("lookup", "{}: shipped")
+        self.assertIn("left behind by a crash", self.daemon.log_path.read_text())
+
+
+class Zombies(TwoDaemons):
+    def test_one_that_was_stopped_for_a_while_has_no_second_effect_and_joins_again(self):
+        other = self.join("is stopped")
+        for round in range(2):
+            self.wait_owned(other, lambda count: 0 < count < 8)
+            self.wait_owned(self.daemon, lambda count: 0 < count < 8)
+            self.feed("echo", f"{round}: before")
+            other.process.send_signal(signal.SIGSTOP)
+            self.feed("echo", f"{round}: while it is stopped")
+            self.wait_owned(self.daemon, lambda count: count == 8)
+            other.process.send_signal(signal.SIGCONT)
+            self.feed("echo", f"{round}: after", other)
+            self.wait_owned(self.daemon, lambda count: count < 8)
+            self.feed("echo", f"{round}: at last")
+            self.assert_all_once_and_in_order("echo")
+
+
+def main():
+    if "CONVERSED_TEST_KAFKA" not in os.environ:
+        return cluster.main([sys.executable, "-B", *sys.argv])
+    unittest.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

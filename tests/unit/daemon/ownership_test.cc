@@ -1,0 +1,235 @@
+// Whose sessions are whose, and what the Caller and the Deliverer make of it.
+#include "daemon/ownership.h"
+
+#include "daemon/deliverer.h"
+#include "queue/log.h"
+#include "tests/unit/daemon/caller_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using tests::HttpReceiver;
+
+constexpr std::int32_t partitions = 8;
+
+std::int32_t partition_of(const model::SessionKey& key) {
+  return queue::partition_of(key.encode(), partitions);
+}
+
+TEST(Ownership, OfEverythingItNeedsNoPartitions) {
+  const Ownership ownership(Ownership::Of::everything);
+  EXPECT_FALSE(ownership.is_shared());
+  EXPECT_TRUE(ownership.owns({"project", "web", "ann", "s"}));
+  EXPECT_TRUE(ownership.partitions().empty());
+}
+
+TEST(Ownership, OfPartitionsEachTimeIsATermOfItsOwn) {
+  const model::SessionKey ann{"project", "web", "ann", "s"};
+  const std::vector<std::int32_t> hers{partition_of(ann)};
+  const std::vector<std::int32_t> other{(hers[0] + 1) % partitions};
+  Ownership ownership(Ownership::Of::partitions);
+  EXPECT_TRUE(ownership.is_shared());
+  EXPECT_FALSE(ownership.owns(ann)) << "nothing is known yet";
+  ownership.begin(partitions);
+  EXPECT_FALSE(ownership.owns(ann));
+  ownership.take(hers);
+  const auto term = ownership.term_of(ann);
+  EXPECT_NE(term, 0U);
+  ownership.take(other);
+  EXPECT_EQ(ownership.term_of(ann), term);
+  ownership.give_up(hers);
+  EXPECT_EQ(ownership.term_of(ann), 0U);
+  EXPECT_EQ(ownership.partitions(), other);
+  ownership.take(hers);
+  EXPECT_NE(ownership.term_of(ann), 0U);
+  EXPECT_NE(ownership.term_of(ann), term);
+  const std::vector<std::int32_t> unknown{partitions, -1};
+  ownership.take(unknown);
+  EXPECT_EQ(ownership.partitions().size(), 2U);
+}
+
+// Two sessions of different partitions, by the part of a name that makes the difference.
+class TwoOwners {
+ public:
+  TwoOwners() { ownership.begin(partitions); }
+  void take(const model::SessionKey& key) {
+    const std::vector<std::int32_t> its{partition_of(key)};
+    ownership.take(its);
+  }
+  void give_up(const model::SessionKey& key) {
+    const std::vector<std::int32_t> its{partition_of(key)};
+    ownership.give_up(its);
+  }
+  Ownership ownership{Ownership::Of::partitions};
+};
+
+class CallerOfSome : public CallerTest {
+ protected:
+  void start_among_others(std::chrono::milliseconds look_interval = 1h) {
+    stop();
+    ownership_ = &owners_.ownership;
+    CallerSettings settings;
+    settings.look_interval = look_interval;
+    start(settings);
+    for (int n = 0; partition_of(key("user-" + other_)) == partition_of(key("user-mine")); ++n) {
+      other_ = "other" + std::to_string(n);
+    }
+  }
+  std::size_t requests_of(const std::string& id) {
+    std::size_t count = 0;
+    for (const auto& request : receiver_.requests()) {
+      if (request.headers.at("idempotency-key") == "idem-" + id) ++count;
+    }
+    return count;
+  }
+
+  TwoOwners owners_;
+  std::string other_ = "other";
+};
+
+TEST_F(CallerOfSome, CallsAreMadeByWhoseTheyAre) {
+  start_among_others();
+  commit_call(call(other_));
+  commit_call(call("mine"));
+  caller_->offer(call(other_));
+  owners_.take(key("user-mine"));
+  caller_->ownership_changed();
+  ASSERT_TRUE(sink_.wait_for(1));
+  ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
+  EXPECT_EQ(requests_of("mine"), 1U);
+  EXPECT_EQ(requests_of(other_), 0U);
+  owners_.take(key("user-" + other_));
+  caller_->ownership_changed();
+  ASSERT_TRUE(sink_.wait_for(2));
+  ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
+  EXPECT_EQ(requests_of("mine"), 1U);
+  EXPECT_EQ(requests_of(other_), 1U);
+}
+
+TEST_F(CallerOfSome, WhatHasGoneIsNotTriedAgain) {
+  start_among_others();
+  owners_.take(key("user-mine"));
+  owners_.take(key("user-" + other_));
+  receiver_.set_handler([](const auto& request) {
+    const bool mine = request.headers.at("idempotency-key") == "idem-mine";
+    return HttpReceiver::Answer{.status = mine ? 503 : 200};
+  });
+  auto mine = call("mine");
+  mine.http->retries = 5;
+  offer(mine);
+  ASSERT_TRUE(receiver_.wait_for(1));
+  owners_.give_up(key("user-mine"));
+  caller_->ownership_changed();
+  EXPECT_EQ(result_of(call(other_)).status, 200);
+  ASSERT_TRUE(eventually([&] {
+    clock_.advance(1s);
+    caller_->wake();
+    return caller_->idle();
+  }));
+  EXPECT_EQ(requests_of("mine"), 1U);
+}
+
+// By a daemon that did not know yet that the session had gone.
+TEST_F(CallerOfSome, WhatAnotherLeftIsFound) {
+  start_among_others(1ms);
+  owners_.take(key("user-mine"));
+  caller_->ownership_changed();
+  ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
+  commit_call(call("mine"));
+  ASSERT_TRUE(sink_.wait_for(1));
+  EXPECT_EQ(sink_.events().at(0).id, "mine-r");
+}
+
+class DelivererOfSome : public World {
+ protected:
+  void SetUp() override {
+    World::SetUp();
+    import({{ "web", receiver_.url("/hook") }});
+    ASSERT_TRUE(http_.start());
+    for (int n = 0; partition_of(key(other_)) == partition_of(key("mine")); ++n) {
+      other_ = "other" + std::to_string(n);
+    }
+  }
+  void TearDown() override {
+    if (deliverer_) deliverer_->stop();
+    http_.stop();
+  }
+  void start(std::chrono::milliseconds look_interval = 1h) {
+    DelivererSettings settings;
+    settings.look_interval = look_interval;
+    deliverer_ =
+        std::make_unique<Deliverer>(settings, *store_, http_, clock_, metrics_, owners_.ownership);
+    ASSERT_TRUE(deliverer_->start());
+    settle();
+  }
+  void settle() {
+    ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));
+  }
+  std::vector<std::string> received() {
+    std::vector<std::string> texts;
+    for (const auto& request : receiver_.requests()) {
+      texts.push_back(nlohmann::json::parse(request.body)["output"]["text"]);
+    }
+    return texts;
+  }
+
+  using Texts = std::vector<std::string>;
+  HttpReceiver receiver_;
+  Metrics metrics_;
+  HttpClient http_{HttpClientSettings{}, loopback_egress()};
+  TwoOwners owners_;
+  std::string other_ = "other";
+  std::unique_ptr<Deliverer> deliverer_;
+};
+
+TEST_F(DelivererOfSome, OutputsAreSentByWhoseTheyAre) {
+  commit(turn(key(other_), {"not yet"}));
+  commit(turn(key("mine"), {"at once"}));
+  start();
+  owners_.take(key("mine"));
+  deliverer_->ownership_changed();
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  EXPECT_EQ(received(), (Texts{"at once"}));
+  owners_.take(key(other_));
+  deliverer_->ownership_changed();
+  ASSERT_TRUE(receiver_.wait_for(2));
+  settle();
+  EXPECT_EQ(received(), (Texts{"at once", "not yet"}));
+}
+
+TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
+  start();
+  owners_.take(key("mine"));
+  owners_.take(key(other_));
+  deliverer_->ownership_changed();
+  settle();
+  owners_.give_up(key("mine"));
+  deliverer_->ownership_changed();
+  // From a Turn that was in hand.
+  auto unit = turn(key("mine"), {"for another"});
+  auto outputs = unit.outputs;
+  commit(std::move(unit), [&] { deliverer_->offer(key("mine"), std::move(outputs)); });
+  auto other = turn(key(other_), {"ours"});
+  outputs = other.outputs;
+  commit(std::move(other), [&] { deliverer_->offer(key(other_), std::move(outputs)); });
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  EXPECT_EQ(received(), (Texts{"ours"}));
+  flush();
+  EXPECT_EQ(store_->outbox().pending().value(), 1);
+}
+
+TEST_F(DelivererOfSome, WhatAnotherLeftIsFoundAndGoesFirst) {
+  start(1ms);
+  owners_.take(key("mine"));
+  deliverer_->ownership_changed();
+  settle();
+  commit(turn(key("mine"), {"left"}));
+  ASSERT_TRUE(receiver_.wait_for(1));
+  EXPECT_EQ(received(), (Texts{"left"}));
+}
+
+}  // namespace
+}  // namespace conversed::daemon
