@@ -118,7 +118,8 @@ Result<void> App::Parts::drain_inboxes() {
 }
 
 bool App::Parts::ready() {
-  return consuming.load() && store->committer().healthy() && log->health().has_value();
+  return consuming.load() && store->committer().healthy() && store->answers_reads() &&
+         log->health().has_value();
 }
 
 // Nothing here waits for the store, or for a loop that may stand still.
@@ -127,7 +128,7 @@ Progress App::Parts::progress() {
   now.appended = events.appended();
   now.delivered = metrics.deliveries(DeliveryOutcome::delivered).value();
   now.consuming = consuming.load();
-  now.store_healthy = store->committer().healthy();
+  now.store_healthy = store->committer().healthy() && store->answers_reads();
   now.log_healthy = log->health().has_value();
   // What `start_consuming` sets is there once it has set `consuming`.
   if (!now.consuming) return now;

@@ -10,6 +10,7 @@ Each session is sent to by one client, one number after the other. In the end
 A Flow says `NUMBER COUNT`, where COUNT is how many events of the session have had effects.
 """
 
+import contextlib
 import dataclasses
 import http.client
 import random
@@ -66,32 +67,29 @@ class Client(threading.Thread):
         self.wrong = []  # what no daemon may answer
 
     def run(self):
-        daemon, connection = self.random.choice(self.daemons), None
         while not self.halted.is_set():
-            session = self.random.choice(self.sessions)
-            sending = session.unresolved or self.next_sending(session)
-            status = None
+            daemon = self.random.choice(self.daemons)
             try:
-                if connection is None:
-                    connection = daemon.connect(timeout=self.habits.patience)
-                status = self.send(connection, daemon, session, sending)
-            except (OSError, KeyError, http.client.HTTPException) as error:  # KeyError: it has no port yet
-                self.too_late += isinstance(error, TimeoutError)
-                if connection is not None:
-                    connection.close()
-                    connection = None
-            except Failed as wrong:
-                self.wrong.append(str(wrong))
-            self.statuses[status] = self.statuses.get(status, 0) + 1
-            self.note(session, sending, status)
-            if status == 200:
-                continue
-            if len(self.daemons) > 1:
-                if connection is not None:
-                    connection.close()
-                daemon, connection = self.random.choice(self.daemons), None
-            if self.halted.wait(0.05):  # what failed is asked again a little later
-                return
+                with contextlib.closing(daemon.connect(timeout=self.habits.patience)) as connection:
+                    while self.take_turn(daemon, connection) == 200 and not self.halted.is_set():
+                        pass
+            except (OSError, KeyError):  # it does not listen, or has never done so
+                pass
+            self.halted.wait(0.05)  # what failed is asked again a little later
+
+    def take_turn(self, daemon, connection):
+        """Sends what is next; the answer's status, or None."""
+        session = self.random.choice(self.sessions)
+        sending, status = session.unresolved or self.next_sending(session), None
+        try:
+            status = self.send(connection, daemon, session, sending)
+        except (OSError, http.client.HTTPException) as error:
+            self.too_late += isinstance(error, TimeoutError)
+        except Failed as wrong:
+            self.wrong.append(str(wrong))
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.note(session, sending, status)
+        return status
 
     def next_sending(self, session):
         return Sending(session.next_n, self.random.random() < self.habits.keyed,
@@ -150,7 +148,9 @@ class Client(threading.Thread):
             raise Failed(f"{session.session_id}: {session.unresolved} was never taken")
 
 
-def violations_of(session, outputs):
+def violations_of(session, outputs, strict=True):
+    """Without `strict`, what was never answered may come late, behind what was sent after it: a daemon that stood still
+    goes on with the requests that it had been sent."""
     found = []
     numbers = [int(output["text"].split()[0]) for output in outputs]
     counts = [int(output["text"].split()[1]) for output in outputs]
@@ -163,8 +163,9 @@ def violations_of(session, outputs):
             found.append(f"{name}: {n}, of unknown outcome, has its effects {numbers.count(n)} times")
         if n not in session.accepted and n not in session.unknown:
             found.append(f"{name}: {n} was never sent")
-    if numbers != sorted(numbers):
-        found.append(f"{name}: out of order: {numbers}")
+    ordered = [n for n in numbers if strict or n in session.accepted]
+    if ordered != sorted(ordered):
+        found.append(f"{name}: out of order: {ordered}")
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"{name}: the state counted {counts}")
     return found
@@ -205,13 +206,13 @@ def all_outputs(daemon, url_token, session):
         after = page["items"][-1]["seq"]
 
 
-def check_effects(daemon, url_token, sessions, deliveries):
+def check_effects(daemon, url_token, sessions, deliveries, strict=True):
     """(violations, how many outputs there are)."""
     found, count = [], 0
     for session in sessions:
         outputs = all_outputs(daemon, url_token, session)
         count += len(outputs)
-        found += violations_of(session, outputs)
+        found += violations_of(session, outputs, strict)
         found += delivery_violations(session, outputs, deliveries)
     found += [f"dead letter: {letter['reason']}" for letter in daemon.ctl("deadletters", "list")["items"]]
     return found, count
