@@ -74,6 +74,11 @@ constexpr Key table[] = {
     url("store.postgres.url", CONVERSED_FIELD(store.postgres.url),
         "Required by the postgres driver, which needs queue.driver kafka; see store/README.md. It "
         "may hold a password, so prefer the environment variable; it is never printed."),
+    duration("store.postgres.timeout", CONVERSED_FIELD(store.postgres.timeout),
+             {second, 10 * minute},
+             "How long the server may take for a connection or a statement. Then it counts as "
+             "away: requests that need it are answered 503, or 504 where a change may have been "
+             "made."),
 
     base_path("api.base_path", CONVERSED_FIELD(api.base_path),
               "Every route is served under this path as well as without it."),

@@ -90,6 +90,7 @@ struct QueueSettings {
 
 struct PostgresSettings {
   Secret url;
+  Duration timeout = std::chrono::seconds(10);
   bool operator==(const PostgresSettings&) const = default;
 };
 

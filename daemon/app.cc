@@ -154,7 +154,8 @@ void App::Parts::give_up_log(bool finished, Consumed consumed) {
 }
 
 bool App::Parts::ready() {
-  return consuming.load() && store->committer().healthy() && log->health().has_value();
+  return consuming.load() && store->committer().healthy() && store->answers_reads() &&
+         log->health().has_value();
 }
 
 // Nothing here waits for the store, or for a loop that may stand still.
@@ -163,7 +164,7 @@ Progress App::Parts::progress() {
   now.appended = events.appended();
   now.delivered = metrics.deliveries(DeliveryOutcome::delivered).value();
   now.consuming = consuming.load();
-  now.store_healthy = store->committer().healthy();
+  now.store_healthy = store->committer().healthy() && store->answers_reads();
   now.log_healthy = log->health().has_value();
   // What `start_consuming` sets is there once it has set `consuming`.
   if (!now.consuming) return now;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/hex.h"
 #include "daemon/version.h"
 #include "queue/sqlite_copy.h"
 #include "store/database.h"
@@ -88,10 +89,7 @@ Result<BackupManifest::File> digest(
   }
   std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
   crypto_hash_sha256_final(&state, hash.data());
-  std::string hex(2 * hash.size() + 1, '\0');
-  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
-  hex.pop_back();
-  seen.sha256 = std::move(hex);
+  seen.sha256 = hex(hash);
   return seen;
 }
 

@@ -93,6 +93,14 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
 
 Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_far) {
   const queue::Record& record = logged.record;
+  if (!has_names(record)) {
+    bury_unreadable(parts_of(record), "its id, type or trace is no UTF-8, or longer than 64 bytes");
+    return {};
+  }
+  if (input_.key.endpoint_id.empty()) {
+    bury_unreadable(parts_of(record), "its key is no session's");
+    return {};
+  }
   auto event =
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
   if (!event) {

@@ -106,6 +106,12 @@ struct Chain {
   std::vector<std::string> log_lines;  // what Flows have to say to the operator
 };
 
+// The session of a lane. A record whose key is no session's, or one that the store can't keep, can
+// only come from a foreign producer. Its dead letter needs a session to keep the position, so it
+// gets one that no Endpoint can have; of each such key its own, as positions of different
+// partitions do not compare.
+[[nodiscard]] model::SessionKey session_of(const std::string& lane_key);
+
 // Takes records in order and decides for each: it has had its effects (dropped), its claim is gone
 // (dropped), the session is busy (inbox), it can't be processed (dead letter), or it runs as a Turn
 // on the state that the one before it left. An inbox that can be drained goes before new records.

@@ -90,6 +90,8 @@ class ChainBuilder {
                                    const std::string& reason);
   model::Result<void> bury_damaged(const model::Event& event, const store::InboxEvent& parts);
   void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
+  // Whether what names the record and its event can be stored as it is.
+  static bool has_names(const queue::Record& record);
   // Follow-ups: chain_follow_ups.cc.
   enum class FollowUp : std::uint8_t { runs, settled };
   model::Result<bool> follow_up_waits(const std::string& id) const;

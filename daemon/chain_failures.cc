@@ -1,11 +1,15 @@
 // What becomes of events that have no effects: dead letters, and whoever waits for them.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "api/auth/digest.h"
 #include "daemon/chain_builder.h"
+#include "daemon/hex.h"
 #include "store/answers.h"
 #include "store/model/ids.h"
+#include "store/text/utf8.h"
 
 namespace conversed::daemon {
 
@@ -15,6 +19,38 @@ using model::Event;
 using model::EventType;
 using model::fail;
 using model::Result;
+using model::SessionKey;
+
+namespace {
+
+constexpr std::size_t longest_name = 64;  // ids, types and traces of our own are below
+constexpr std::size_t longest_reason = 2'000;
+constexpr std::size_t longest_id = 512;  // of users and sessions, in bytes
+
+bool is_id(const std::string& text) {
+  return text.size() <= longest_id && text::is_utf8(text);
+}
+
+}  // namespace
+
+SessionKey session_of(const std::string& lane_key) {
+  auto key = SessionKey::decode(lane_key);
+  if (key && !key->endpoint_id.empty() && is_id(key->project_id) && is_id(key->endpoint_id) &&
+      is_id(key->user_id) && is_id(key->session_id)) {
+    return std::move(*key);
+  }
+  std::string shown(text::cut(text::well_formed(lane_key), longest_id));
+  std::ranges::replace_if(
+      shown, [](char c) { return c >= 0 && c < ' '; }, '_');
+  return {"", "", std::move(shown), hex(api::digest({lane_key}))};
+}
+
+bool ChainBuilder::has_names(const queue::Record& record) {
+  const auto is_name = [](const std::string& text) {
+    return text.size() <= longest_name && text::is_utf8(text);
+  };
+  return is_name(record.id) && is_name(record.type) && is_name(record.trace_id);
+}
 
 // The event becomes a dead letter. Its only other effects: the Endpoint's errorText, and that its
 // execution, if it was to go on, is over.
@@ -73,8 +109,16 @@ Result<void> ChainBuilder::bury_damaged(const Event& event, const store::InboxEv
   return bury(event, parts, "its session is damaged: " + damage_);
 }
 
+// What other programs write to a log in the network may be anything. What the store could not keep,
+// or find again, is kept as text that it can: else the record would be refused for ever.
 void ChainBuilder::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {
-  chain_.unit.dead_letters.push_back({model::new_id(), parts, reason});
+  const auto name = [](const std::string& text) {
+    return std::string(text::cut(text::well_formed(text), longest_name));
+  };
+  const store::InboxEvent kept{name(parts.event_id), name(parts.type), name(parts.trace_id),
+                               text::well_formed(parts.value)};
+  chain_.unit.dead_letters.push_back(
+      {model::new_id(), kept, std::string(text::cut(text::well_formed(reason), longest_reason))});
   chain_.changes = true;
 }
 

@@ -2,9 +2,8 @@
 
 #include <memory>
 #include <optional>
-#include <span>
-#include <string_view>
 
+#include "daemon/hex.h"
 #include "store/model/event.h"
 
 namespace conversed::daemon {
@@ -14,16 +13,6 @@ using model::fail;
 using model::Result;
 
 namespace {
-
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
-  return text;
-}
 
 tl::unexpected<model::Error> other_body() {
   return fail(Errc::conflict, "The key was used with another body.");
@@ -52,7 +41,12 @@ void StoredKeyedAppend::begin(Use use) {
   if (auto well = log_.health(); !well) return finish(use, fail(well.error()));
   auto shared = std::make_shared<Use>(std::move(use));
   keys_.reserve(shared->row, [this, shared](Result<store::AppendKeys::Reserved> found) {
-    if (!found) return finish(*shared, fail(found.error()));
+    if (!found) {
+      // Whether the row is there or not, the log has no record.
+      const auto& error = found.error();
+      const bool unknown = error.code == Errc::timed_out;
+      return finish(*shared, fail(unknown ? Errc::unavailable : error.code, error.message));
+    }
     reserved(std::move(*shared), *found);
   });
 }
@@ -68,27 +62,23 @@ void StoredKeyedAppend::reserved(Use use, const store::AppendKeys::Reserved& res
   queue::Record record = std::move(use.record);
   auto shared = std::make_shared<Use>(std::move(use));
   log_.append(std::move(record),
-              [this, shared, fresh = reserved.fresh](Result<queue::Appended> outcome) {
-                appended(std::move(*shared), fresh, std::move(outcome));
+              [this, shared, fresh = reserved.fresh](const Result<queue::Appended>& outcome) {
+                appended(*shared, fresh, outcome);
               });
 }
 
-void StoredKeyedAppend::appended(Use use, bool fresh, Result<queue::Appended> outcome) {
-  auto shared = std::make_shared<Use>(std::move(use));
+void StoredKeyedAppend::appended(const Use& use, bool fresh,
+                                 const Result<queue::Appended>& outcome) {
   if (outcome) {
     const model::Position position = outcome->position;
-    // Should this write fail, the record is there all the same: a later use appends it again under
-    // this id, and its claim lets one have effects.
-    return keys_.settle(shared->row, position, [this, shared, position](const Result<void>&) {
-      finish(*shared, queue::KeyedAppended{shared->row.event_id, position, false});
-    });
+    // The record is durable: its client does not wait for this write as well. Should it fail, a
+    // later use appends again under this id, and the claim lets one have effects.
+    keys_.settle(use.row, position);
+    return finish(use, queue::KeyedAppended{use.row.event_id, position, false});
   }
-  auto told = [this, shared, error = outcome.error()](const Result<void>&) {
-    finish(*shared, fail(error));
-  };
   // An earlier append under this row may have reached the log: only its own first one knows better.
-  if (!fresh || outcome.error().code == Errc::timed_out) return told({});
-  keys_.release(shared->row, std::move(told));
+  if (fresh && outcome.error().code != Errc::timed_out) keys_.release(use.row);
+  finish(use, fail(outcome.error()));
 }
 
 void StoredKeyedAppend::finish(const Use& use, Result<queue::KeyedAppended> outcome) {

@@ -17,8 +17,9 @@ namespace conversed::daemon {
 // Appends under a key for a log that keeps no keys: they are rows of the store. The row comes
 // first, then the record, then the record's position in the row. What a crash leaves in between, or
 // an append whose outcome is unknown, is a row without a position: the next use of the key appends
-// again under the id in the row. So a record may be in the log twice, and has to carry a claim.
-// Thread-safe. Uses of one key by this process run one after the other.
+// again under the id in the row. A client waits for the row and for the record, each within its
+// own time limit, and for nothing else. So a record may be in the log twice, and has to carry a
+// claim. Thread-safe. Uses of one key by this process run one after the other.
 class StoredKeyedAppend final : public queue::KeyedAppend {
  public:
   // Makes `record` one of the event `id`, with all in it that names its event.
@@ -42,7 +43,7 @@ class StoredKeyedAppend final : public queue::KeyedAppend {
 
   void begin(Use use);
   void reserved(Use use, const store::AppendKeys::Reserved& reserved);
-  void appended(Use use, bool fresh, model::Result<queue::Appended> outcome);
+  void appended(const Use& use, bool fresh, const model::Result<queue::Appended>& outcome);
   void finish(const Use& use, model::Result<queue::KeyedAppended> outcome);
 
   queue::Log& log_;

@@ -163,8 +163,11 @@ store::StoreSettings store_settings(const config::Settings& settings) {
   store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 13);
   if (settings.store.driver == config::StoreDriver::postgres) {
     // Two daemons would make each other's calls and deliveries.
-    store.postgres =
-        store::PostgresSettings{.url = settings.store.postgres.url.reveal(), .alone = true};
+    store.postgres = store::PostgresSettings{.url = settings.store.postgres.url.reveal(),
+                                             .timeout = settings.store.postgres.timeout,
+                                             // Before the statement's own limit, which says less.
+                                             .turn_timeout = settings.store.postgres.timeout / 2,
+                                             .alone = true};
   }
   return store;
 }

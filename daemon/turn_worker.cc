@@ -26,13 +26,6 @@ constexpr std::chrono::milliseconds store_retry_delay{50};
 constexpr std::chrono::milliseconds planted_delay{150};
 constexpr const char* store_refuses = "the store refuses its effects";
 
-// A record whose key is no session key can only come from a foreign producer. Its dead letter needs
-// a session to keep the position, so it gets one that no Endpoint can have.
-model::SessionKey session_of(const std::string& lane_key) {
-  auto key = model::SessionKey::decode(lane_key);
-  return key ? std::move(*key) : model::SessionKey{"", "", lane_key, ""};
-}
-
 }  // namespace
 
 // One run from the Lanes, through as many attempts as it takes.

@@ -55,14 +55,17 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
     *reserved = {{use.body_hash, use.event_id, std::nullopt}, true};
     return {};
   };
-  write(std::move(work), [reserved, done = std::move(done)](const Result<void>& written) {
-    if (!written) return done(fail(written.error()));
-    done(std::move(*reserved));
-  });
+  if (!committer_.healthy()) return done(fail(Errc::unavailable, "the store fails"));
+  committer_.write(
+      std::move(work),
+      [reserved, done = std::move(done)](const Result<void>& written) {
+        if (!written) return done(fail(written.error()));
+        done(std::move(*reserved));
+      },
+      Committer::Patience::none);
 }
 
-void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position,
-                        std::function<void(Result<void>)> done) {
+void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position) {
   auto work = [use, position](Writer& writer) -> Result<void> {
     writer.connection().run(
         "UPDATE append_keys SET epoch = :p, log_partition = :q, log_offset = :o, created_at = :c"
@@ -71,10 +74,10 @@ void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position
         use.scope, use.key, use.event_id);
     return {};
   };
-  write(std::move(work), std::move(done));
+  write_unheard(std::move(work));
 }
 
-void AppendKeys::release(const AppendKeyUse& use, std::function<void(Result<void>)> done) {
+void AppendKeys::release(const AppendKeyUse& use) {
   auto work = [use](Writer& writer) -> Result<void> {
     writer.connection().run(
         "DELETE FROM append_keys WHERE scope = :s AND idempotency_key = :k AND event_id = :e"
@@ -82,7 +85,7 @@ void AppendKeys::release(const AppendKeyUse& use, std::function<void(Result<void
         use.scope, use.key, use.event_id);
     return {};
   };
-  write(std::move(work), std::move(done));
+  write_unheard(std::move(work));
 }
 
 Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
@@ -93,10 +96,11 @@ Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
   });
 }
 
-// A client that waits for a store to come back would wait for ever.
-void AppendKeys::write(Committer::Work work, std::function<void(Result<void>)> done) {
-  if (!committer_.healthy()) return done(fail(Errc::unavailable, "the store fails"));
-  committer_.write(std::move(work), std::move(done));
+// A store that fails must not gather them: the row as it is says enough for the key's next use.
+void AppendKeys::write_unheard(Committer::Work work) {
+  if (!committer_.healthy()) return;
+  committer_.write(
+      std::move(work), [](const Result<void>&) {}, Committer::Patience::none);
 }
 
 }  // namespace conversed::store

@@ -42,14 +42,15 @@ class AppendKeys {
     AppendKeyRow row;
     bool fresh = false;
   };
+  // `unavailable` and `timed_out` as soon as the store begins to fail; the row may be there then.
   void reserve(AppendKeyUse use, std::function<void(model::Result<Reserved>)> done);
 
-  // The log has the record of this use's event; the lifetime begins again.
-  void settle(const AppendKeyUse& use, const model::Position& position,
-              std::function<void(model::Result<void>)> done);
+  // The log has the record of this use's event; the lifetime begins again. Nobody is told: a later
+  // `reserve` sees it, unless the store failed or the daemon ended before.
+  void settle(const AppendKeyUse& use, const model::Position& position);
 
-  // The log certainly has no record of this use's event: the key is free.
-  void release(const AppendKeyUse& use, std::function<void(model::Result<void>)> done);
+  // The log certainly has no record of this use's event: the key is free, for a later `reserve`.
+  void release(const AppendKeyUse& use);
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.
   [[nodiscard]] model::Result<std::optional<AppendKeyRow>> find(const std::string& scope,
@@ -57,7 +58,7 @@ class AppendKeys {
                                                                 model::Timestamp now) const;
 
  private:
-  void write(Committer::Work work, std::function<void(model::Result<void>)> done);
+  void write_unheard(Committer::Work work);
 
   Database& database_;
   Committer& committer_;

@@ -66,9 +66,8 @@ WriteItem* to_run_alone(Item& item) {
 
 WriteItem* impatient(Item& item) {
   auto* write = std::get_if<WriteItem>(&item);
-  const bool is_one =
-      write != nullptr && write->done && write->patience == Committer::Patience::none;
-  return is_one ? write : nullptr;
+  if (write == nullptr || write->patience != Committer::Patience::none) return nullptr;
+  return write->done ? write : nullptr;
 }
 
 void end(WriteItem& write, Result<void> result) {
@@ -100,7 +99,7 @@ void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
     result = write.work(writer);
     if (result) connection.release_savepoint();
   } catch (const SqlError& error) {
-    if (error.kind() == SqlError::Kind::failed) throw;
+    if (error.kind() != SqlError::Kind::refused) throw;
     result = fail(to_error(error));
   } catch (const std::exception&) {
     result = fail(Errc::internal, "a write could not be made");
@@ -138,8 +137,9 @@ struct Committer::Impl {
 
   enum class Attempt : std::uint8_t {
     committed,
-    refused,  // a value in the batch; rolled back
-    failed,   // the store; rolled back, unless the COMMIT itself failed
+    refused,   // a value in the batch; rolled back
+    too_long,  // for the server's time limit; rolled back
+    failed,    // the store; rolled back, unless the COMMIT itself failed
   };
 
   void push(Item item);
@@ -152,7 +152,7 @@ struct Committer::Impl {
   void dismiss_impatient(std::span<Item> tried);
   bool back_off(std::chrono::milliseconds delay);
   void finish(std::span<Item> batch);
-  static void refuse(Item& item);
+  static void refuse(Item& item, Attempt tried);
   static void give_up(std::span<Item> batch);
   void report(bool healthy);
 
@@ -227,15 +227,15 @@ void Committer::submit(Unit unit, Done done) {
   impl_->push(UnitItem{encode(std::move(unit)), std::move(done)});
 }
 
-void Committer::write(Work work, WriteDone done) {
-  impl_->push(WriteItem{std::move(work), std::move(done), Patience::until_it_works, {}, {}, false});
+void Committer::write(Work work, WriteDone done, Patience patience) {
+  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}, false});
 }
 
 Result<void> Committer::write_and_wait(Work work, Patience patience) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
   WriteDone done = [&](Result<void> written) { promise.set_value(std::move(written)); };
-  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}, false});
+  write(std::move(work), std::move(done), patience);
   return result.get();
 }
 
@@ -323,14 +323,18 @@ void Committer::Impl::loop() {
 void Committer::Impl::commit(std::span<Item> batch) {
   auto delay = settings.min_backoff;
   for (;;) {
-    switch (attempt(batch)) {
+    const Attempt tried = attempt(batch);
+    switch (tried) {
       case Attempt::committed:
         report(true);
         return finish(batch);
       case Attempt::refused:
-        report(true);  // the database works: it has judged the values
+      case Attempt::too_long:
+        // A database that judges values works. Where each half takes its time, whoever does not
+        // wait is told before.
+        tried == Attempt::refused ? report(true) : dismiss_impatient(batch);
         if (batch.size() == 1) {
-          refuse(batch.front());
+          refuse(batch.front(), tried);
           return finish(batch);
         }
         commit(batch.first(batch.size() / 2));
@@ -369,8 +373,12 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
       outcome_unknown = false;  // a refused COMMIT is a sure no
       return Attempt::refused;
     }
-    if (!outcome_unknown) return Attempt::failed;
-    const Attempt found = look_up();
+    // A Unit that is alone is tried again, whatever it takes: it is owed.
+    const bool too_long = error.kind() == SqlError::Kind::too_long &&
+                          (batch.size() > 1 || std::holds_alternative<WriteItem>(batch.front()));
+    if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
+    // To ask a silent server would take as long again, and somebody waits: the next try does it.
+    const Attempt found = error.silent() ? Attempt::failed : look_up();
     outcome_uncertain = outcome_unknown || error.uncertain();
     return found;
   }
@@ -409,11 +417,8 @@ void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
     const std::lock_guard lock(mutex);
     std::deque<Item> patient;
     for (Item& item : waiting) {
-      if (impatient(item) != nullptr) {
-        dismissed.push_back(std::move(item));
-      } else {
-        patient.push_back(std::move(item));
-      }
+      const bool waits = impatient(item) == nullptr;
+      waits ? patient.push_back(std::move(item)) : dismissed.push_back(std::move(item));
     }
     waiting.swap(patient);
   }
@@ -471,11 +476,13 @@ void Committer::Impl::finish(std::span<Item> batch) {
   owner.transactions_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Committer::Impl::refuse(Item& item) {
+void Committer::Impl::refuse(Item& item, Attempt tried) {
   if (auto* unit = std::get_if<UnitItem>(&item)) {
     unit->outcome = Outcome::poison;
   } else if (auto* write = std::get_if<WriteItem>(&item)) {
-    write->result = fail(Errc::conflict, "the store refuses these values");
+    write->result = tried == Attempt::refused
+                        ? fail(Errc::conflict, "the store refuses these values")
+                        : fail(Errc::timed_out, "the store takes too long for this");
     write->on_commit.clear();
   }
 }

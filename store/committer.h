@@ -181,8 +181,9 @@ struct CommitterSettings {
 // Failures of the store (disk full, locked, I/O error) are nobody's fault: the batch is rolled
 // back, `healthy()` turns false, and the same batch is tried again until it works or the Committer
 // stops. A value that the database refuses is found by bisection, and only its Unit is `poison`.
-// Whether a COMMIT that reported an error took effect is read from a marker that every transaction
-// writes, so nothing runs twice.
+// So is a write by `work` that takes longer than the server allows: it gets `timed_out`. Whether a
+// COMMIT that reported an error took effect is read from a marker that every transaction writes, so
+// nothing runs twice.
 //
 // Thread-safe but for `start` and `stop`. Callbacks run on the Committer's thread: they must
 // neither block nor call `write_and_wait`.
@@ -191,6 +192,9 @@ class Committer {
   using Done = std::function<void(Outcome)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;
+  // How long a caller waits while the store fails: not at all, or until it works or the Committer
+  // stops or ends its retries.
+  enum class Patience : std::uint8_t { none, until_it_works };
 
   // Both must outlive the Committer.
   Committer(Database& database, const model::Clock& clock, CommitterSettings settings = {});
@@ -213,15 +217,12 @@ class Committer {
   // Runs `work` inside the next transaction, under a savepoint: if it returns an error, its own
   // changes alone are undone and the error goes to `done`. `work` may run more than once (a batch
   // is tried again) and must have no effects but through the Writer and by assignment.
-  void write(Work work, WriteDone done);
+  // Without patience, when the store begins to fail and as long as it does: `unavailable`, nothing
+  // was done and nothing will be; `timed_out`, its COMMIT failed in a way that does not tell
+  // whether it was done.
+  void write(Work work, WriteDone done, Patience patience = Patience::until_it_works);
 
-  // How long a caller waits while the store fails: not at all, or until it works or the Committer
-  // stops or ends its retries.
-  enum class Patience : std::uint8_t { none, until_it_works };
-
-  // The same for callers that may block; never from a callback. Without patience, when the store
-  // begins to fail and as long as it does: `unavailable`, nothing was done and nothing will be;
-  // `timed_out`, its COMMIT failed in a way that does not tell whether it was done.
+  // The same for callers that may block; never from a callback.
   [[nodiscard]] model::Result<void> write_and_wait(Work work, Patience patience = Patience::none);
 
   // Runs `work` between two transactions, with none open, and waits: for what SQLite does outside

@@ -119,8 +119,9 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
   if (!settings.postgres && !make_private(settings.file)) {
     return fail(Errc::unavailable, name + " can't be opened");
   }
-  const auto connect = [&settings](Connection::Role role) {
-    return settings.postgres ? open_postgres(*settings.postgres, role)
+  const auto pulse = settings.pulse ? settings.pulse : std::make_shared<PostgresPulse>();
+  const auto connect = [&](Connection::Role role) {
+    return settings.postgres ? open_postgres(*settings.postgres, role, pulse)
                              : open_sqlite(settings.file, role, settings.busy_timeout);
   };
   try {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "store/model/result.h"
+#include "store/postgres_pulse.h"
 #include "store/postgres_settings.h"
 
 namespace conversed::store {
@@ -17,8 +18,10 @@ class Connection;
 enum class Dialect : std::uint8_t;
 
 struct DatabaseSettings {
-  std::filesystem::path file{};                 // of SQLite's
-  std::optional<PostgresSettings> postgres{};   // instead of the file
+  std::filesystem::path file{};                // of SQLite's
+  std::optional<PostgresSettings> postgres{};  // instead of the file
+  // What all who ask that server share; null: the connections of this Database alone.
+  std::shared_ptr<PostgresPulse> pulse{};
   std::size_t readers = 4;                      // 1 to 64 connections for reading
   std::chrono::milliseconds busy_timeout{250};  // how long one statement waits for a foreign lock
   std::function<bool()> go_on{};                // as in StoreSettings

@@ -98,7 +98,8 @@ class PostgresStatement;
 
 class PostgresDriver final : public Driver {
  public:
-  PostgresDriver(PostgresSettings settings, Connection::Role role);
+  PostgresDriver(PostgresSettings settings, Connection::Role role,
+                 std::shared_ptr<PostgresPulse> pulse);
 
   std::unique_ptr<Statement> prepare(std::string_view sql, std::span<const SqlType> parameters,
                                      std::span<const SqlType> columns, Use use) override;
@@ -139,6 +140,7 @@ class PostgresDriver final : public Driver {
 
   const PostgresSettings settings_;
   const Connection::Role role_;
+  const std::shared_ptr<PostgresPulse> pulse_;
   std::optional<PostgresSession> session_;
   std::uint64_t session_number_ = 0;  // statements are prepared anew in each
   std::uint64_t next_name_ = 0;
@@ -258,8 +260,9 @@ bool PostgresStatement::send_execute(PGconn* connection) {
                              lengths.data(), formats.data(), 0) != 0;
 }
 
-PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role)
-    : settings_(std::move(settings)), role_(role) {
+PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role,
+                               std::shared_ptr<PostgresPulse> pulse)
+    : settings_(std::move(settings)), role_(role), pulse_(std::move(pulse)) {
   const auto own = [this](std::string name, std::string_view sql) {
     return std::make_unique<PostgresStatement>(
         *this, std::move(name), sql, std::span<const SqlType>(), std::span<const SqlType>());
@@ -284,10 +287,17 @@ std::unique_ptr<Statement> PostgresDriver::prepare(std::string_view sql,
 }
 
 void PostgresDriver::need_session() {
+  const bool has_to_wait = role_ == Connection::Role::reader && !pulse_->answers();
+  if (has_to_wait && sent_.empty()) throw server_silent();
   if (session_) return;
   // A transaction that lost its session is over; only `rollback` ends it here.
   if (in_transaction_) throw connection_lost();
-  session_.emplace(settings_, role_);
+  try {
+    session_.emplace(settings_, role_);
+  } catch (const SqlError& error) {
+    if (error.silent()) pulse_->lost();
+    throw;
+  }
   session_->ask_meanwhile(go_on_);
   ++session_number_;
   if (PQenterPipelineMode(session_->handle()) == 0) {
@@ -325,7 +335,8 @@ void PostgresDriver::settle() {
   if (sent_.empty()) return;
   try {
     collect();
-  } catch (const SqlError&) {
+  } catch (const SqlError& error) {
+    if (error.silent()) pulse_->lost();
     // The error of a statement leaves the session usable; all results have been taken.
     if (!sent_.empty()) drop_session();
     throw;
@@ -432,8 +443,10 @@ void PostgresDriver::rollback() noexcept {
 
 }  // namespace
 
-std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings, Connection::Role role) {
-  return std::make_unique<Connection>(std::make_unique<PostgresDriver>(settings, role));
+std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings, Connection::Role role,
+                                          std::shared_ptr<PostgresPulse> pulse) {
+  return std::make_unique<Connection>(
+      std::make_unique<PostgresDriver>(settings, role, std::move(pulse)));
 }
 
 }  // namespace conversed::store

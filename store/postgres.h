@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "store/postgres_pulse.h"
 #include "store/postgres_settings.h"
 #include "store/sql.h"
 
@@ -12,9 +13,12 @@
 // \x01\x02, which keeps the order of texts. The schema compares by code points.
 namespace conversed::store {
 
-// Opens a connection, which makes a new session by itself where the old one broke outside a
-// transaction. Writers of one schema take turns, in however many processes. Throws SqlError.
+// Opens a connection. `pulse` learns from it of a server that is silent, and a reader does not ask
+// one: somebody else has to find it again. The connection makes a new session by itself where the
+// old one broke outside a transaction. Writers of one schema take turns, in however many processes.
+// Throws SqlError.
 [[nodiscard]] std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings,
-                                                        Connection::Role role);
+                                                        Connection::Role role,
+                                                        std::shared_ptr<PostgresPulse> pulse);
 
 }  // namespace conversed::store

@@ -41,6 +41,18 @@ void check_url(const std::string& url) {
   PQconninfoFree(options);
 }
 
+// An "@", "/" or ":" in a password that is not quoted makes a part of it the host, the port or the
+// name of the database, which libpq's messages name.
+bool is_well_quoted(const PGconn* connection) {
+  const auto tells = [](const char* part, std::string_view never) {
+    return part != nullptr && std::string_view(part).find_first_of(never) != std::string_view::npos;
+  };
+  const char* port = PQport(connection);
+  const bool numbers = port == nullptr || std::string_view(port).find_first_not_of("0123456789,") ==
+                                              std::string_view::npos;
+  return numbers && !tells(PQhost(connection), "@") && !tells(PQdb(connection), "@/?");
+}
+
 std::string settings_of_session(const PostgresSettings& settings, Connection::Role role) {
   const auto limit = std::to_string(settings.timeout.count());
   // A daemon that hangs inside a transaction keeps all others waiting: the server ends it.
@@ -66,10 +78,18 @@ SqlError connection_lost() {
   return {SqlError::Kind::failed, "(the connection is lost)", SqlError::Effect::uncertain};
 }
 
+SqlError server_silent() {
+  return {SqlError::Kind::failed, "(the server does not answer)", SqlError::Effect::silent};
+}
+
 SqlError postgres_error(const PGresult* result) {
   const char* found = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   if (found == nullptr) return connection_lost();
   const std::string_view state(found);
+  constexpr std::string_view query_canceled = "57014";
+  if (state == query_canceled) {
+    return {SqlError::Kind::too_long, std::string(state), SqlError::Effect::none};
+  }
   // A shutdown, and "statement completion unknown".
   const bool uncertain = state.starts_with("08") || state.starts_with("57P") || state == "40003";
   return {blames_values(state) ? SqlError::Kind::refused : SqlError::Kind::failed,
@@ -91,10 +111,16 @@ PostgresSession::PostgresSession(const PostgresSettings& settings, Connection::R
   const std::array<const char*, 10> values{
       "conversed", limit_s.c_str(),      "read-write", limit_ms.c_str(), "5", "2",
       "3",         settings.url.c_str(), "UTF8",       nullptr};
+  const auto begun = Clock::now();
   connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
   if (PQstatus(handle()) != CONNECTION_OK) {
-    throw SqlError(SqlError::Kind::failed, '(' + one_line(PQerrorMessage(handle())) + ')',
-                   SqlError::Effect::none);
+    if (Clock::now() - begun >= settings.timeout) throw server_silent();
+    const std::string why =
+        is_well_quoted(handle())
+            ? one_line(PQerrorMessage(handle()))
+            : "there is no connection; is store.postgres.url right? In its user and password write"
+              " : / ? # [ ] @ % as %XX";
+    throw SqlError(SqlError::Kind::failed, '(' + why + ')', SqlError::Effect::none);
   }
   const char* encoding = PQparameterStatus(handle(), "server_encoding");
   if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
@@ -141,7 +167,7 @@ PostgresResult PostgresSession::next(Clock::time_point deadline) {
       return result;
     }
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) throw connection_lost();
+    if (left.count() <= 0) throw server_silent();
     if (go_on_ != nullptr) {
       if (!(*go_on_)()) throw connection_lost();
       left = std::min(left, between_questions);

@@ -54,4 +54,7 @@ class PostgresSession {
 // Of a session that broke: whatever was sent last may have worked.
 [[nodiscard]] SqlError connection_lost();
 
+// Of a server from which nothing came within the time-out.
+[[nodiscard]] SqlError server_silent();
+
 }  // namespace conversed::store

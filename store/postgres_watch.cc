@@ -15,6 +15,7 @@ namespace conversed::store {
 namespace {
 
 constexpr int retry_ms = 250;
+constexpr int between_questions_ms = 1'000;
 
 struct FreeNotification {
   void operator()(PGnotify* notification) const { PQfreemem(notification); }
@@ -22,8 +23,8 @@ struct FreeNotification {
 
 }  // namespace
 
-PostgresWatch::PostgresWatch(PostgresSettings settings, Changed changed)
-    : settings_(std::move(settings)), changed_(std::move(changed)) {}
+PostgresWatch::PostgresWatch(PostgresSettings settings, Changed changed, PostgresPulse& pulse)
+    : settings_(std::move(settings)), changed_(std::move(changed)), pulse_(pulse) {}
 
 PostgresWatch::~PostgresWatch() {
   stop();
@@ -58,8 +59,9 @@ void PostgresWatch::loop() {
     try {
       listen();
       return;
-    } catch (
-        const SqlError&) {  // tried again: whoever writes or reads reports that the store fails
+    } catch (const SqlError& error) {
+      // Tried again: whoever writes or reads reports that the store fails. An error is an answer.
+      error.silent() ? pulse_.lost() : pulse_.found();
     }
     if (stopped_within(retry_ms)) return;
   }
@@ -68,18 +70,26 @@ void PostgresWatch::loop() {
 // Until the stop.
 void PostgresWatch::listen() {
   PostgresSession session(settings_, Connection::Role::reader);
+  const std::function<bool()> go_on = [this] { return !stopped_within(0); };
+  session.ask_meanwhile(&go_on);
   session.script("LISTEN conversed", session.deadline());
   changed_({});  // whatever was committed before
   for (;;) {
+    pulse_.found();
     while (const std::unique_ptr<PGnotify, FreeNotification> heard{PQnotifies(session.handle())}) {
       changed_(heard->extra);
     }
     std::array<pollfd, 2> wanted{
         pollfd{.fd = PQsocket(session.handle()), .events = POLLIN, .revents = 0},
         pollfd{.fd = stop_event_, .events = POLLIN, .revents = 0}};
-    if (::poll(wanted.data(), wanted.size(), -1) < 0) continue;
+    const int ready = ::poll(wanted.data(), wanted.size(), between_questions_ms);
+    if (ready < 0) continue;
     if (wanted[1].revents != 0) return;
-    if (PQconsumeInput(session.handle()) == 0) throw connection_lost();
+    if (ready == 0) {
+      session.script("SELECT 1", session.deadline());
+    } else if (PQconsumeInput(session.handle()) == 0) {
+      throw connection_lost();
+    }
   }
 }
 

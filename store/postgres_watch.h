@@ -5,13 +5,15 @@
 #include <thread>
 
 #include "store/model/result.h"
+#include "store/postgres_pulse.h"
 #include "store/postgres_settings.h"
 
 namespace conversed::store {
 
 // Hears of what other daemons commit: triggers of the schema notify, this listens. So a cache is
 // stale for as long as a notification travels, well below a second; while the connection is down it
-// may be stale for longer, but then the store mostly is, too.
+// may be stale for longer, but then the store mostly is, too. Once a second it asks the server, and
+// tells the pulse whether it answers.
 //
 // One thread of its own. `start` and `stop` belong to one thread; `stop` tolerates double stop and
 // stop without start.
@@ -21,7 +23,8 @@ class PostgresWatch {
   // may have been any. Called on the watch's thread.
   using Changed = std::function<void(std::string_view topic)>;
 
-  PostgresWatch(PostgresSettings settings, Changed changed);
+  // `pulse` must outlive it.
+  PostgresWatch(PostgresSettings settings, Changed changed, PostgresPulse& pulse);
   ~PostgresWatch();
   PostgresWatch(const PostgresWatch&) = delete;
   PostgresWatch& operator=(const PostgresWatch&) = delete;
@@ -38,6 +41,7 @@ class PostgresWatch {
 
   const PostgresSettings settings_;
   const Changed changed_;
+  PostgresPulse& pulse_;
   int stop_event_ = -1;
   std::thread thread_;
 };

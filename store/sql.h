@@ -32,17 +32,20 @@ namespace conversed::store {
 class SqlError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
-    refused,  // these values can't be stored: a constraint, too large
-    failed,   // full, locked, I/O error, damaged, connection lost: try again later
+    refused,   // these values can't be stored: a constraint, too large
+    failed,    // full, locked, I/O error, damaged, connection lost: try again later
+    too_long,  // ended by the server's time limit, undone: try less at a time
   };
-  // Of a COMMIT that can't be found to have worked: whether it may show after all.
-  enum class Effect : std::uint8_t { none, uncertain };
+  // Of a COMMIT that can't be found to have worked: whether it may show after all. A server that
+  // was `silent` until the deadline may be at it still.
+  enum class Effect : std::uint8_t { none, uncertain, silent };
 
   // `code`: the database's own, which holds neither SQL nor values.
   SqlError(Kind kind, const std::string& code, Effect effect)
       : std::runtime_error("database error " + code), kind_(kind), effect_(effect) {}
   [[nodiscard]] Kind kind() const { return kind_; }
-  [[nodiscard]] bool uncertain() const { return effect_ == Effect::uncertain; }
+  [[nodiscard]] bool uncertain() const { return effect_ != Effect::none; }
+  [[nodiscard]] bool silent() const { return effect_ == Effect::silent; }
 
  private:
   Kind kind_;

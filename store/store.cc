@@ -59,6 +59,7 @@ Result<Sealer> open_sealer(const StoreSettings& settings, bool key_was_used) {
 struct Opened {
   std::unique_ptr<Database> database;
   Sealer sealer;
+  std::shared_ptr<PostgresPulse> pulse{};  // of a server
 };
 
 Result<Opened> open_in_file(const StoreSettings& settings) {
@@ -75,8 +76,11 @@ Result<Opened> open_in_file(const StoreSettings& settings) {
 }
 
 Result<Opened> open_in_postgres(const StoreSettings& settings) {
-  auto database = Database::open(
-      {.postgres = settings.postgres, .readers = settings.readers, .go_on = settings.go_on});
+  auto pulse = std::make_shared<PostgresPulse>();
+  auto database = Database::open({.postgres = settings.postgres,
+                                  .pulse = pulse,
+                                  .readers = settings.readers,
+                                  .go_on = settings.go_on});
   if (!database) return fail(database.error());
   Connection& connection = (*database)->writer();
   auto used = with_errors(connection, [](Connection& writer) -> Result<bool> {
@@ -88,7 +92,7 @@ Result<Opened> open_in_postgres(const StoreSettings& settings) {
   auto checked = with_errors(
       connection, [&](Connection& writer) -> Result<void> { return check_key(writer, *sealer); });
   if (!checked) return fail(checked.error());
-  return Opened{*std::move(database), *std::move(sealer)};
+  return Opened{*std::move(database), *std::move(sealer), std::move(pulse)};
 }
 
 }  // namespace
@@ -97,6 +101,7 @@ struct Store::Impl {
   Impl(Opened opened, const StoreSettings& settings, const model::Clock& clock)
       : sealer(std::move(opened.sealer)),
         database(std::move(opened.database)),
+        pulse(std::move(opened.pulse)),
         committer(*database, clock, settings.committer),
         sessions(*database, committer),
         outbox(*database, committer),
@@ -119,10 +124,13 @@ struct Store::Impl {
         key_rotation(*database, committer, sealer),
         user_data(*database, committer) {
     if (settings.postgres) {
-      watch.emplace(*settings.postgres, [this](std::string_view heard) {
-        note_change(heard);
-        news.tell(heard);
-      });
+      watch.emplace(
+          *settings.postgres,
+          [this](std::string_view heard) {
+            note_change(heard);
+            news.tell(heard);
+          },
+          *pulse);
     }
   }
 
@@ -138,6 +146,7 @@ struct Store::Impl {
 
   Sealer sealer;
   std::unique_ptr<Database> database;
+  std::shared_ptr<PostgresPulse> pulse;  // null: there is no server
   Committer committer;
   Sessions sessions;
   Outbox outbox;
@@ -269,6 +278,10 @@ Result<void> Store::mark_clean_stop() {
     mark(connection, 1);
     return {};
   });
+}
+
+bool Store::answers_reads() const {
+  return !impl_->pulse || impl_->pulse->answers();
 }
 
 Committer& Store::committer() {

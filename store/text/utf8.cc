@@ -1,5 +1,7 @@
 #include "store/text/utf8.h"
 
+#include <algorithm>
+
 namespace conversed::text {
 namespace {
 
@@ -50,6 +52,21 @@ bool is_utf8(std::string_view text) {
     at += length;
   }
   return true;
+}
+
+std::string well_formed(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sequence_length(text, at);
+    if (length == 0) {
+      append_code(out, replacement);
+    } else {
+      out.append(text, at, length);
+    }
+    at += std::max<std::size_t>(1, length);
+  }
+  return out;
 }
 
 void append_code(std::string& out, char32_t code) {

@@ -23,6 +23,9 @@ struct CodePoint {
 // Whether all of it is such characters.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
+// The text with U+FFFD for each byte that belongs to no such character.
+[[nodiscard]] std::string well_formed(std::string_view text);
+
 void append_code(std::string& out, char32_t code);
 
 // The text, or as much of its beginning as fits `bytes` without cutting a character.

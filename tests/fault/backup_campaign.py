@@ -19,8 +19,9 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from campaign import Client, Sending, Session, all_outputs, violations_of  # noqa: E402
 from daemon_process import Daemon, Failed  # noqa: E402
-from kill_campaign import BUNDLE, CLIENTS, SESSIONS, Client, Session, all_outputs, violations_of  # noqa: E402
+from kill_campaign import BUNDLE, CLIENTS, SESSIONS  # noqa: E402
 from webhook_receiver import Receiver  # noqa: E402
 
 
@@ -64,7 +65,7 @@ class BackupCampaign:
 
     def back_up_under_load(self):
         """[(what was sent before, the backup's folder)]; the daemon is down afterwards."""
-        clients = [Client(self.daemon, self.sessions[i::CLIENTS], self.url_token, self.key, self.random.random())
+        clients = [Client([self.daemon], self.sessions[i::CLIENTS], self.url_token, self.key, self.random.random())
                    for i in range(CLIENTS)]
         for client in clients:
             client.start()
@@ -111,7 +112,8 @@ class BackupCampaign:
         accepted = sum(len(session.accepted) for session in before)
         print(f"{backup.name}: {accepted} have to be there, {len(found)} violations", flush=True)
         # It goes on as any other.
-        status = Client(daemon, [], self.url_token, self.key, 0).send(None, Session(SESSIONS + number), 1, False)
+        status = Client([daemon], [], self.url_token, self.key, 0).send(None, daemon, Session(SESSIONS + number),
+                                                                         Sending(1, False))
         if status != 200:
             found.append(f"{backup.name}: an inject after the restore got {status}")
         if daemon.terminate() != 0:

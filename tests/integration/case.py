@@ -11,9 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 import cluster  # noqa: E402
 import daemon_process  # noqa: E402
 from daemon_process import Daemon  # noqa: E402
-from webhook_receiver import Receiver  # noqa: E402
-
 from upstream import Upstream  # noqa: E402
+from webhook_receiver import Receiver  # noqa: E402
 
 BIN = os.environ["CONVERSED_TEST_BIN"]
 SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="

@@ -1,4 +1,4 @@
-"""Runs tests of daemons on Kafka and PostgreSQL instead of their own files.
+"""Runs daemons on Kafka and PostgreSQL instead of their own files: one or several on one broker and one server.
 
 As a program: cluster.py COMMAND... runs the command with CONVERSED_TEST_KAFKA=ADDRESS and CONVERSED_TEST_POSTGRES=URL of
 servers of its own, and ends with the command's exit code; 77 where these can't be had. DaemonCase takes them, if they
@@ -6,14 +6,27 @@ are there: each of its daemons gets topics and a schema to itself.
 """
 
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import uuid
 
 import kafka
 import postgres
+from daemon_process import Daemon, Failed, wait_idle
 
 SKIPPED = 77
+ALL_ROLES = ("api", "worker", "scheduler")
+Unavailable = (kafka.Unavailable, postgres.Unavailable)
+# The shortest that a broker allows: how soon the others take up what a silent daemon had.
+SESSION_TIMEOUT_S = 6
+
+
+def check_available():
+    """Unavailable where this machine lacks what the servers need."""
+    kafka.Broker().close()
+    postgres.Server().close()
 
 
 def environment():
@@ -28,10 +41,81 @@ def environment():
             "CONVERSED_STORE_POSTGRES_URL": f"{url}&options=-csearch_path%3D{name}"}
 
 
+class Cluster:
+    """A broker, a PostgreSQL server and daemons that share them. `roles`: of each daemon, in order; its length is their
+    number. Unavailable where this machine lacks what the servers need. One thread, but for the daemons' requests."""
+
+    def __init__(self, binaries, folder, roles, settings="", environment=None, partitions=12):
+        self.folder = pathlib.Path(folder)
+        self.broker = kafka.Broker()
+        self.daemons = []
+        try:
+            self.server = postgres.Server()
+        except BaseException:
+            self.broker.close()
+            raise
+        shared = (
+            f"queue: {{driver: kafka, partitions: {partitions}, kafka: {{bootstrap_servers: [{self.broker.address}], "
+            f"delivery_timeout: 5s, properties: [session.timeout.ms={SESSION_TIMEOUT_S * 1000}]}}}}\n"
+            f"store: {{driver: postgres, postgres: {{url: '{self.server.url}'}}}}\n" + settings)
+        for number, own in enumerate(roles, start=1):
+            name = f"daemon-{number}"
+            self.daemons.append(Daemon(
+                binaries, self.folder / name,
+                f"{shared}cluster: {{name: {name}}}\nroles: [{', '.join(own)}]\n", environment))
+            self.daemons[-1].name = name
+
+    def prepare(self):
+        """Starts the servers, and makes the first organisation: the daemons can be started."""
+        self.broker.start()
+        self.server.start()
+        first, *others = self.daemons
+        first.init()
+        for other in others:
+            (other.folder / "data").mkdir(mode=0o700)
+            shutil.copy(first.folder / "data" / "master.key", other.folder / "data" / "master.key")
+
+    def set_up(self, bundle):
+        """Starts everything and imports the project; the import's report. `key` is an API key then."""
+        self.prepare()
+        for daemon in self.daemons:
+            if not daemon.start():
+                raise Failed(f"{daemon.name} ended at its first start; see {daemon.log_path}")
+        path = self.folder / "bundle.yaml"
+        path.write_text(bundle)
+        entrance = self.entrance()
+        report = entrance.ctl("import", str(path))
+        self.key = entrance.ctl("apikey", "create", "--name", "cluster")["key"]
+        return report
+
+    def entrance(self):
+        """One that answers requests."""
+        for daemon in self.daemons:
+            if daemon.is_running() and daemon.ports.get("api"):
+                return daemon
+        raise Failed("no daemon takes requests")
+
+    def partitions(self, witness):
+        """Each partition's owner by name, as the daemon `witness` sees it; None where nobody has it."""
+        return {each["number"]: each["owner"] for each in witness.full_status()["partitions"]}
+
+    def lag(self):
+        return self.entrance().full_status()["queue"]["lag"]
+
+    def wait_idle(self, timeout=120):
+        wait_idle([daemon for daemon in self.daemons if daemon.is_running() and daemon.ports.get("api")], timeout)
+
+    def close(self):
+        for daemon in self.daemons:
+            daemon.kill()
+        self.server.close()
+        self.broker.close()
+
+
 def main(arguments):
     try:
         broker, server = kafka.Broker(), postgres.Server()
-    except (kafka.Unavailable, postgres.Unavailable) as missing:
+    except Unavailable as missing:
         print(f"SKIPPED: no Kafka and PostgreSQL to test against: {missing}", file=sys.stderr)
         return SKIPPED
     try:

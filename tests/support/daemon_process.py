@@ -84,6 +84,12 @@ class Daemon:
             self.process.wait()
         return bool(ready)
 
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
     def kill(self):
         if self.process and self.process.poll() is None:
             self.process.kill()
@@ -138,25 +144,37 @@ class Daemon:
             raise Failed(f"conversectl {' '.join(map(str, arguments))}: {done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else None
 
-    def status(self):
-        """What is left to do, by name; how much was done so far."""
+    def full_status(self):
+        """As `conversectl status` has it."""
         status, body, _ = self.request("GET", "/management/status", basic=True)
         if status != 200:
             raise Failed(f"status: {status} {body}")
+        return body
+
+    def status(self):
+        """What is left to do, by name; how much was done so far."""
+        body = self.full_status()
         counts = body["counts"]
         left = {"lag": body["queue"]["lag"]} | {
             name: counts[name] for name in ("pendingDeliveries", "pendingCalls", "inInboxes")}
         return {name: count for name, count in left.items() if count}, (counts["appended"], counts["committedUnits"])
 
     def wait_idle(self, timeout=120):
-        """Waits until it is idle twice with nothing done in between: the figures are not read at one instant."""
-        deadline = time.monotonic() + timeout
-        before = None
-        while time.monotonic() < deadline:
-            left, done = self.status()
-            if not left and done == before:
-                return
-            before = None if left else done
-            if self.wait_end(0.05):
-                raise Failed("the daemon ended while it was waited for")
-        raise Failed(f"not idle within {timeout} s: {left}")
+        """Waits until nothing is left to do."""
+        wait_idle([self], timeout)
+
+
+def wait_idle(daemons, timeout=120):
+    """Waits until daemons that share a log and a store are idle twice with nothing done by any in between: the figures
+    are not read at one instant."""
+    deadline = time.monotonic() + timeout
+    before = None
+    while time.monotonic() < deadline:
+        statuses = [daemon.status() for daemon in daemons]
+        left, done = [left for left, _ in statuses if left], [done for _, done in statuses]
+        if not left and done == before:
+            return
+        before = None if left else done
+        if any(daemon.wait_end(0.05) for daemon in daemons):
+            raise Failed("a daemon ended while it was waited for")
+    raise Failed(f"not idle within {timeout} s: {left}")

@@ -75,6 +75,12 @@ class Broker:
             self.close()
             raise
 
+    def advertise(self, address):
+        """Clients are sent there from the next start on: to a proxy in front of this broker."""
+        config = self.config.read_text()
+        self.config.write_text(config.replace(f"advertised.listeners=PLAINTEXT://{self.address}",
+                                              f"advertised.listeners=PLAINTEXT://{address}"))
+
     def secure(self, users, controller):
         """Makes the certificate; the properties of the second listener."""
         port = free_port()

@@ -77,6 +77,7 @@ class Server:
         if done.returncode != 0:
             self.close()
             raise Failed(done.stdout + done.stderr)
+        self.socket = str(self.folder / ".s.PGSQL.5432")
         self.url = f"postgresql://{SUPERUSER}@/postgres?host={urllib.parse.quote(str(self.folder), safe='')}"
 
     def identity(self):

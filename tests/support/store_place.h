@@ -23,7 +23,8 @@ class StorePlace {
     const char* server = std::getenv("CONVERSED_TEST_POSTGRES");
     if (server == nullptr) return;
     const std::string schema = "test_" + model::new_id();
-    store::open_postgres({.url = server}, store::Connection::Role::writer)
+    store::open_postgres({.url = server}, store::Connection::Role::writer,
+                         std::make_shared<store::PostgresPulse>())
         ->script("CREATE SCHEMA " + schema);
     postgres_ = {.url = std::string(server) + "&options=-csearch_path%3D" + schema};
   }
@@ -47,7 +48,8 @@ class StorePlace {
   }
   // Another writer, who has nothing to do with the store's own.
   [[nodiscard]] std::unique_ptr<store::Connection> another_writer() const {
-    return postgres_ ? store::open_postgres(*postgres_, store::Connection::Role::writer)
+    return postgres_ ? store::open_postgres(*postgres_, store::Connection::Role::writer,
+                                            std::make_shared<store::PostgresPulse>())
                      : store::open_sqlite(folder_ / "store.db", store::Connection::Role::writer,
                                           std::chrono::milliseconds(1));
   }

@@ -1,4 +1,7 @@
 // Events that fail, are refused or bring the daemon down, and sessions that can't be read.
+#include <set>
+
+#include "store/text/utf8.h"
 #include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {
@@ -24,6 +27,55 @@ TEST_F(ChainTest, ARecordThatCannotBeReadIsADeadLetter) {
   EXPECT_EQ(commit(build({bad, record(event("b"))})), Outcome::committed);
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
   EXPECT_EQ(letters().size(), 1u);
+}
+
+TEST_F(ChainTest, WhatNoStoreCouldKeepIsADeadLetterOfText) {
+  auto names = record(event("a"));
+  names.record.id = "\xff" + std::string(500, 'i');
+  names.record.trace_id = "\xc0\x80";
+  auto value = record(event("b"));
+  value.record.value = "{\"v\":1,\"text\":\"\xed\xa0\x80\"}";
+  auto type = record(event("c"));
+  type.record.type = "\xfe";
+  EXPECT_EQ(commit(build({names, value, type, record(event("d"))})), Outcome::committed);
+  EXPECT_EQ(texts(), (Texts{"one d 1"}));
+  const auto all = letters();
+  ASSERT_EQ(all.size(), 3u);
+  for (const auto& letter : all) {
+    for (const auto& text : {letter.event.event_id, letter.event.type, letter.event.trace_id,
+                             letter.event.value, letter.reason}) {
+      EXPECT_TRUE(text::is_utf8(text)) << letter.reason;
+    }
+    EXPECT_LE(letter.event.event_id.size(), 64u);
+    EXPECT_LE(letter.event.trace_id.size(), 64u);
+  }
+}
+
+TEST(SessionOf, AKeyThatNoStoreCouldKeepHasASessionOfItsOwn) {
+  const model::SessionKey good{"project", "endpoint", "user", "session"};
+  EXPECT_EQ(session_of(good.encode()), good);
+  std::set<std::string> sessions;
+  const std::vector<std::string> bad{"no session",
+                                     std::string(4'000, 'k'),
+                                     std::string(4'001, 'k'),
+                                     "p\x1f"
+                                     "e\x1f\xff\x1fs",
+                                     "p\x1f"
+                                     "e\x1f\xfe\x1fs",
+                                     "\x1f\x1fuser\x1fs",
+                                     "p\x1f"
+                                     "e\x1fu\x1f" +
+                                         std::string(513, 's')};
+  for (const auto& key : bad) {
+    const auto session = session_of(key);
+    EXPECT_EQ(session.endpoint_id, "");
+    const auto stored = session.encode();
+    EXPECT_TRUE(text::is_utf8(stored));
+    EXPECT_LT(stored.size(), 1'000u) << "an index takes 2,704 bytes";
+    EXPECT_EQ(model::SessionKey::decode(stored), session);
+    sessions.insert(stored);
+  }
+  EXPECT_EQ(sessions.size(), bad.size());
 }
 
 TEST_F(ChainTest, ARecordFromTheFutureIsADeadLetterAndReadable) {

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <future>
 #include <map>
 #include <mutex>
 
 #include "store/model/ids.h"
+#include "store/sqlite.h"
 #include "tests/unit/store/fixture.h"
 
 // What a use of a key leaves behind when the append under it fails. What every driver does alike is
@@ -32,6 +34,7 @@ class FailingLog final : public queue::Log {
     if (failure) failures.pop_front();
     const model::Position position{1, 0, static_cast<std::int64_t>(records.size())};
     if (!failure || failure->stored) records.push_back(std::move(record));
+    if (stored) stored();
     if (failure) return done(fail(failure->code, "as told"));
     done(queue::Appended{position});
   }
@@ -46,6 +49,7 @@ class FailingLog final : public queue::Log {
   void stop() override {}
 
   std::deque<Failure> failures;
+  std::function<void()> stored;  // called before the answer
   std::vector<queue::Record> records;
 
  private:
@@ -134,6 +138,29 @@ TEST_F(KeyedAppendTest, ARefusalAfterAnUnknownOutcomeDoesNotFreeTheKey) {
   EXPECT_EQ(append(first, 1).error().code, Errc::timed_out);
   EXPECT_EQ(append(event(), 1).error().code, Errc::unavailable);
   EXPECT_EQ(append(event(), 1)->id, first.id);
+}
+
+TEST_F(KeyedAppendTest, AStoreThatFailsKeepsNobodyWaiting) {
+  auto other = store::open_sqlite(folder_ / "store.db", store::Connection::Role::writer,
+                                  std::chrono::milliseconds(1));
+  other->begin();
+  EXPECT_EQ(append(event(), 1).error().code, Errc::unavailable);
+  EXPECT_TRUE(log_.records.empty());
+  other->rollback();
+}
+
+TEST_F(KeyedAppendTest, WhatTheLogHasIsAnsweredWhetherOrNotTheStoreHearsOfIt) {
+  auto other = store::open_sqlite(folder_ / "store.db", store::Connection::Role::writer,
+                                  std::chrono::seconds(10));
+  log_.stored = [&] { other->begin(); };
+  const model::Event first = event();
+  EXPECT_TRUE(append(first, 1));
+  log_.stored = nullptr;
+  other->rollback();
+  auto again = append(event(), 1);
+  while (!again && again.error().code == Errc::unavailable) again = append(event(), 1);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->id, first.id) << "with or without a second record";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "store/postgres.h"
 
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -223,7 +224,15 @@ TEST_F(PostgresTest, AnotherMasterKeyIsRefused) {
 }
 
 TEST_F(PostgresTest, ErrorsDoNotTellTheUrl) {
-  for (const char* url : {"postgresql://user:hunter2@localhost:1/none", "postgresql://[hunter2"}) {
+  for (const char* url :
+       {"postgresql://user:hunter2@localhost:1/none", "postgresql://[hunter2",
+        "postgresql://user:p@hunter2@localhost:1/none",
+        "postgresql://user:hunter2/p@localhost:1/none",
+        "postgresql://user:1/hunter2@localhost:1/none",
+        "postgresql://user:p?hunter2@localhost/none",
+        "postgresql://user:p@x/hunter2@localhost:1/none",
+        "host=localhost port=1 password=p hunter2", "host=localhost port=1 password='p hunter2=1",
+        "host=localhost port=hunter2"}) {
     const auto refused = Database::open({.postgres = PostgresSettings{.url = url}});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, model::Errc::unavailable);
@@ -232,16 +241,64 @@ TEST_F(PostgresTest, ErrorsDoNotTellTheUrl) {
   }
 }
 
+TEST_F(PostgresTest, WhatTakesTooLongHoldsUpNobodyElse) {
+  auto settings = place_.database();
+  settings.postgres->timeout = std::chrono::milliseconds(100);
+  auto database = Database::open(settings);
+  ASSERT_TRUE(database) << database.error().message;
+  Committer committer(**database, clock_);
+  // All in one batch, whoever is patient.
+  std::promise<Outcome> before;
+  std::promise<Outcome> after;
+  std::promise<model::Result<void>> slow;
+  committer.submit(turn(key_of("ann"), 0, 1), [&](Outcome outcome) { before.set_value(outcome); });
+  committer.write(
+      [](Writer& writer) -> model::Result<void> {
+        writer.connection().run("SELECT pg_sleep(3600)");
+        return {};
+      },
+      [&](model::Result<void> written) { slow.set_value(std::move(written)); });
+  committer.submit(turn(key_of("bob"), 0, 1), [&](Outcome outcome) { after.set_value(outcome); });
+  committer.start();
+  EXPECT_EQ(before.get_future().get(), Outcome::committed);
+  EXPECT_EQ(slow.get_future().get().error().code, model::Errc::timed_out);
+  EXPECT_EQ(after.get_future().get(), Outcome::committed);
+}
+
+TEST_F(PostgresTest, OfASilentServerNothingIsRead) {
+  auto settings = place_.database();
+  settings.pulse = std::make_shared<PostgresPulse>();
+  auto database = Database::open(settings);
+  ASSERT_TRUE(database) << database.error().message;
+  const auto ask = [&] { return (*database)->reader()->value<std::int64_t>("SELECT 1"); };
+  EXPECT_EQ(ask(), 1);
+  settings.pulse->lost();
+  EXPECT_THROW(ask(), SqlError);
+  EXPECT_EQ((*database)->writer().value<std::int64_t>("SELECT 1"), 1) << "writers find out";
+  settings.pulse->found();
+  EXPECT_EQ(ask(), 1);
+  // Somebody has to find it again.
+  settings.pulse->lost();
+  PostgresWatch watch(
+      *place_.postgres(), [](std::string_view) {}, *settings.pulse);
+  ASSERT_TRUE(watch.start());
+  while (!settings.pulse->answers()) std::this_thread::yield();
+}
+
 TEST_F(PostgresTest, WatchHearsOfChangesAlsoAfterItsSessionBroke) {
   auto store = open(place_.store());
   std::mutex mutex;
   std::condition_variable changed;
   std::multiset<std::string> heard;
-  PostgresWatch watch(*place_.postgres(), [&](std::string_view topic) {
-    const std::lock_guard lock(mutex);
-    heard.emplace(topic);
-    changed.notify_all();
-  });
+  PostgresPulse pulse;
+  PostgresWatch watch(
+      *place_.postgres(),
+      [&](std::string_view topic) {
+        const std::lock_guard lock(mutex);
+        heard.emplace(topic);
+        changed.notify_all();
+      },
+      pulse);
   ASSERT_TRUE(watch.start());
   const auto wait_for = [&](const std::string& topic, std::size_t times) {
     std::unique_lock lock(mutex);

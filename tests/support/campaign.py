@@ -1,0 +1,218 @@
+"""The load of the campaigns and what they count: numbered injects and messages into sessions, and their effects.
+
+Each session is sent to by one client, one number after the other. In the end
+  - every 2xx has its effects exactly once, and so has all that was repeated under its key until its 2xx,
+  - an unknown outcome (5xx, broken connection) that was not repeated has them at most once,
+  - the order within each session is the order of sending,
+  - the session's state was counted up once for each effect,
+  - each output reached the webhook under one constant id, first arrivals in order; but not those that answered a
+    message at once.
+A Flow says `NUMBER COUNT`, where COUNT is how many events of the session have had effects.
+"""
+
+import contextlib
+import dataclasses
+import http.client
+import random
+import threading
+
+from daemon_process import Failed
+
+
+class Session:
+    """What a client knows of one session it sends to. One thread at a time."""
+
+    def __init__(self, number):
+        self.user_id = f"user-{number}"
+        self.session_id = f"session-{number}"
+        self.next_n = 1
+        self.unresolved = None  # the keyed Sending that is to be repeated until its outcome is known
+        self.accepted = set()
+        self.unknown = set()
+        self.asked = set()  # those that went as a user's message, whose answer may have the output
+        self.answered = set()  # of these, those whose first sending was answered
+
+
+@dataclasses.dataclass(frozen=True)
+class Sending:
+    n: int
+    keyed: bool
+    message: bool = False  # a user's own, answered with what the Flow says; else an inject
+
+
+@dataclasses.dataclass
+class Habits:
+    """What share of the sendings is under a key, and of a user's own."""
+
+    keyed: float = 0.5
+    messages: float = 0.0
+    patience: float = 20  # seconds that an answer may take
+
+
+class Client(threading.Thread):
+    """Sends to its own sessions until told to stop, to any of the daemons; to another one when one fails it."""
+
+    def __init__(self, daemons, sessions, url_token, key, seed, habits=None):
+        super().__init__(daemon=True)
+        self.daemons = list(daemons)
+        self.sessions = sessions
+        self.url_token = url_token
+        self.key = key
+        self.random = random.Random(seed)
+        self.habits = habits or Habits()
+        self.halted = threading.Event()
+        self.requests = 0
+        self.statuses = {}  # how often each was answered; None: no answer
+        self.too_late = 0  # no answer within the patience
+        self.wrong = []  # what no daemon may answer
+
+    def run(self):
+        while not self.halted.is_set():
+            daemon = self.random.choice(self.daemons)
+            try:
+                with contextlib.closing(daemon.connect(timeout=self.habits.patience)) as connection:
+                    while self.take_turn(daemon, connection) == 200 and not self.halted.is_set():
+                        pass
+            except (OSError, KeyError):  # it does not listen, or has never done so
+                pass
+            self.halted.wait(0.05)  # what failed is asked again a little later
+
+    def take_turn(self, daemon, connection):
+        """Sends what is next; the answer's status, or None."""
+        session = self.random.choice(self.sessions)
+        sending, status = session.unresolved or self.next_sending(session), None
+        try:
+            status = self.send(connection, daemon, session, sending)
+        except (OSError, http.client.HTTPException) as error:
+            self.too_late += isinstance(error, TimeoutError)
+        except Failed as wrong:
+            self.wrong.append(str(wrong))
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.note(session, sending, status)
+        return status
+
+    def next_sending(self, session):
+        return Sending(session.next_n, self.random.random() < self.habits.keyed,
+                       self.random.random() < self.habits.messages)
+
+    def send(self, connection, daemon, session, sending):
+        """The answer's status. `Failed` if it is one that nobody may give."""
+        headers = {"X-API-Key": self.key}
+        if sending.keyed:
+            headers["Idempotency-Key"] = f"{session.session_id}-{sending.n}"
+        self.requests += 1
+        body = {"userId": session.user_id, "sessionId": session.session_id, "data": {"n": sending.n}}
+        if sending.message:
+            status, answer, _ = daemon.request("POST", f"/{self.url_token}", body, headers, connection)
+        else:
+            status, answer, _ = daemon.request("POST", "/v2.0/endpoint/inject", {"URLToken": self.url_token, **body},
+                                               headers, connection)
+        if 400 <= status < 500:
+            raise Failed(f"refused: {status} {answer}")
+        if status == 200 and sending.message and answer["text"].split()[:1] != [str(sending.n)]:
+            raise Failed(f"{session.session_id}: {sending.n} was answered with {answer['text']!r}")
+        return status
+
+    def note(self, session, sending, status):
+        n = sending.n
+        first = n == session.next_n
+        if first:
+            session.next_n += 1
+        if sending.message:
+            session.asked.add(n)
+        if status == 200:
+            if sending.message and first:
+                session.answered.add(n)
+            session.accepted.add(n)
+            session.unknown.discard(n)
+            session.unresolved = None
+            return
+        session.unknown.add(n)
+        session.unresolved = sending if sending.keyed else None
+
+    def resolve(self, session, attempts=200):
+        """Repeats what is unresolved in the session until its outcome is known."""
+        for _ in range(attempts):
+            if session.unresolved is None:
+                return
+            sending, status = session.unresolved, None
+            daemon = self.random.choice(self.daemons)
+            try:
+                status = self.send(None, daemon, session, sending)
+            except (OSError, KeyError, http.client.HTTPException):
+                pass
+            self.note(session, sending, status)
+            if status != 200:
+                self.halted.wait(0.05)
+        if session.unresolved is not None:
+            raise Failed(f"{session.session_id}: {session.unresolved} was never taken")
+
+
+def violations_of(session, outputs, strict=True):
+    """Without `strict`, what was never answered may come late, behind what was sent after it: a daemon that stood still
+    goes on with the requests that it had been sent."""
+    found = []
+    numbers = [int(output["text"].split()[0]) for output in outputs]
+    counts = [int(output["text"].split()[1]) for output in outputs]
+    name = session.session_id
+    for n in sorted(session.accepted):
+        if numbers.count(n) != 1:
+            found.append(f"{name}: accepted {n} has its effects {numbers.count(n)} times")
+    for n in sorted(set(numbers)):
+        if numbers.count(n) > 1 and n not in session.accepted:
+            found.append(f"{name}: {n}, of unknown outcome, has its effects {numbers.count(n)} times")
+        if n not in session.accepted and n not in session.unknown:
+            found.append(f"{name}: {n} was never sent")
+    ordered = [n for n in numbers if strict or n in session.accepted]
+    if ordered != sorted(ordered):
+        found.append(f"{name}: out of order: {ordered}")
+    if counts != list(range(1, len(counts) + 1)):
+        found.append(f"{name}: the state counted {counts}")
+    return found
+
+
+def delivery_violations(session, outputs, deliveries):
+    """Of those that are for the session; `deliveries` as Receiver has them."""
+    found = []
+    first_arrivals = {}  # webhook-id: (sequence, number)
+    for id_, sequence, body in deliveries:
+        if body["sessionId"] == session.session_id:
+            first_arrivals.setdefault(id_, (sequence, int(body["output"]["text"].split()[0])))
+    delivered = [n for _, n in first_arrivals.values()]
+    for n in (int(output["text"].split()[0]) for output in outputs):
+        count = delivered.count(n)
+        if n in session.answered and count > 0:
+            found.append(f"{session.session_id}: {n} was answered and delivered as well")
+        elif count > 1 or (count == 0 and n not in session.asked):
+            found.append(f"{session.session_id}: {n} was delivered {count} times")
+    if strangers := set(delivered) - {int(output["text"].split()[0]) for output in outputs}:
+        found.append(f"{session.session_id}: {sorted(strangers)} were delivered, and are no outputs")
+    sequence = [seq for seq, _ in first_arrivals.values()]
+    if sequence != sorted(sequence):
+        found.append(f"{session.session_id}: deliveries out of order: {sequence}")
+    return found
+
+
+def all_outputs(daemon, url_token, session):
+    items, after = [], 0
+    while True:
+        status, page, _ = daemon.request(
+            "GET", f"/{url_token}/outputs?userId={session.user_id}&sessionId={session.session_id}&after={after}")
+        if status != 200:
+            raise Failed(f"outputs: {status} {page}")
+        if not page["items"]:
+            return items
+        items += page["items"]
+        after = page["items"][-1]["seq"]
+
+
+def check_effects(daemon, url_token, sessions, deliveries, strict=True):
+    """(violations, how many outputs there are)."""
+    found, count = [], 0
+    for session in sessions:
+        outputs = all_outputs(daemon, url_token, session)
+        count += len(outputs)
+        found += violations_of(session, outputs, strict)
+        found += delivery_violations(session, outputs, deliveries)
+    found += [f"dead letter: {letter['reason']}" for letter in daemon.ctl("deadletters", "list")["items"]]
+    return found, count
