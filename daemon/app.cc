@@ -53,16 +53,15 @@ Result<void> App::Parts::start() {
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
   if (!ranges) events.hold();
+  // Before it can be heard of by anybody: the name may be another one's.
+  if (auto joined = join_peers(); !joined) return fail(joined.error());
   if (auto listening = start_listening(); !listening) return fail(listening.error());
-  for (Service* service : std::initializer_list<Service*>{
-           &webhooks, &upstreams, &deliverer, &caller, &scheduler, &job_worker, &housekeeper}) {
-    if (auto started = service->start(); !started) return fail(started.error());
-  }
-  if (ranges) return start_consuming(*ranges);
+  if (auto started = start_services(); !started) return fail(started.error());
+  if (ranges) return begin(*ranges);
   log::warn("the log is not there; trying again until it is", {{"error", ranges.error().message}});
   late_log.start([this] { return checked_ranges(*log, *store); },
                  [this](const Result<LogRanges>& found) {
-                   auto begun = found ? start_consuming(*found) : Result<void>(fail(found.error()));
+                   auto begun = found ? begin(*found) : Result<void>(fail(found.error()));
                    if (!begun) die(begun.error());
                  });
   return {};
@@ -96,11 +95,15 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   consuming = true;
   log::info("ready", {{"dataDir", settings.data_dir.string()}, {"workers", settings.workers}});
   supervisor.consuming();
+  warn_without_organisation();
+  return {};
+}
+
+void App::Parts::warn_without_organisation() {
   auto organisations = store->accounts().organisations();
   if (organisations && organisations->empty()) {
     log::warn("there is no organisation yet: stop the daemon and run `conversed init`");
   }
-  return {};
 }
 
 // Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
@@ -130,7 +133,7 @@ Progress App::Parts::progress() {
   now.store_healthy = store->committer().healthy();
   now.log_healthy = log->health().has_value();
   // What `start_consuming` sets is there once it has set `consuming`.
-  if (!now.consuming) return now;
+  if (!now.consuming || !worker) return now;
   now.recovering = !recovery.done(*lanes);
   now.turns = worker->counts().turns.load();
   now.in_flight = lanes->in_flight();
@@ -166,6 +169,7 @@ void App::Parts::stop(milliseconds limit) {
     answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
   }
   scheduler.stop();
+  if (peers) peers->retire();
   caller.stop();
   const bool finished = pump ? pump->stop(left(limit / 5)) : !lanes || lanes->stop(left(limit / 5));
   // While the store fails, whoever waits for a write would wait for ever: runs in hand, operators'
@@ -189,6 +193,7 @@ void App::Parts::stop(milliseconds limit) {
   upstreams.stop();
   webhooks.stop();
   log->stop();
+  if (peers) peers->stop();
   // Runs that could not be committed stay unfinished in the log; the next start is careful with
   // them.
   if (finished && left_nothing(consumed)) {
@@ -242,7 +247,7 @@ Result<void> App::open_and_start() {
   if (!egress) return fail(egress.error());
   auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
-  auto store = open_store(settings_, clock_, go_on);
+  auto store = open_store(settings_, clock_, store::PostgresSettings::Place::shared, go_on);
   if (!store) return fail(store.error());
   auto log = open_log(settings_, **store, clock_);
   if (!log) return fail(log.error());

@@ -30,9 +30,11 @@
 #include "daemon/job_worker.h"
 #include "daemon/late_log.h"
 #include "daemon/metrics.h"
+#include "daemon/peers.h"
 #include "daemon/proactive_setup.h"
 #include "daemon/recovery.h"
 #include "daemon/scheduler.h"
+#include "daemon/shared_limits.h"
 #include "daemon/supervisor.h"
 #include "daemon/timer_clock.h"
 #include "daemon/turn_worker.h"
@@ -58,7 +60,12 @@ struct App::Parts {
   void stop(std::chrono::milliseconds limit);
 
   model::Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
+  model::Result<void> join_peers();
+  model::Result<void> start_services();
+  model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
+  void warn_without_organisation();
   model::Result<void> start_listening();
+  model::Result<void> open_api();
   void write_ports();
   model::Result<void> drain_inboxes();
   TurnPorts ports();
@@ -69,6 +76,12 @@ struct App::Parts {
   void die(const model::Error& error);
   void update_metrics();
   [[nodiscard]] bool ready();
+  [[nodiscard]] bool has(config::Role role) const;
+  [[nodiscard]] std::unique_ptr<SharedLimits> make_shared_limits();
+  [[nodiscard]] std::unique_ptr<Peers> make_peers();
+  [[nodiscard]] SchedulerSettings scheduler_settings();
+  [[nodiscard]] HousekeeperSettings tidying();
+  [[nodiscard]] std::vector<api::MemberView> members() const;
   [[nodiscard]] Progress progress();
   enum class Consumed : std::uint8_t { yes, nothing };
   [[nodiscard]] bool left_nothing(Consumed consumed) const;
@@ -103,14 +116,16 @@ struct App::Parts {
   Deliverer deliverer;
   Caller caller;
   TimerClock timer_clock;
+  std::unique_ptr<SharedLimits> shared_limits;  // these two where there may be other daemons
+  std::unique_ptr<Peers> peers;
   Scheduler scheduler;
   ProactiveSetup setup;
   JobWorker job_worker;
   Housekeeper housekeeper;
 
   Recovery recovery;
-  bool recovery_begun = false;  // from then on the store says that a daemon runs
-  std::atomic<bool> consuming{false};
+  bool recovery_begun = false;         // from then on the store says that a daemon runs
+  std::atomic<bool> consuming{false};  // without the role of a worker: it might
   std::atomic<bool> failed{false};
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
   std::optional<TurnWorker> worker;
@@ -122,7 +137,7 @@ struct App::Parts {
   std::optional<api::Router> router;
   std::unique_ptr<api::HttpServer> server;
   std::unique_ptr<api::HttpServer> admin;
-  bool ports_written = false;  // the housekeeper's, once that runs
+  bool ports_written = false;  // the peers' or the housekeeper's, once that runs
   LateLog late_log;
 };
 

@@ -45,7 +45,8 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
       authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center),
                     log_lockout),
       rate_limiter(rate_limits(all.limits)),
-      quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
+      quota({.injects_per_month = all.quota.injects_per_month, .shared = in_cluster(all)},
+            store->usage(), time),
       pool(management_threads, management_queue),
       sign_ins(sign_in_threads, sign_in_queue),
       webhooks(client_settings("webhooks", all.delivery.connections, heartbeats), policy),
@@ -53,14 +54,13 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
       deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics),
       caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics),
       timer_clock(time),
-      scheduler({.backlog = [this] { return records_in_flight(); },
-                 .timer_clock = &timer_clock,
-                 .heartbeats = &heartbeats},
-                *store, append_event(), time, metrics),
+      shared_limits(make_shared_limits()),
+      peers(make_peers()),
+      scheduler(scheduler_settings(), *store, append_event(), time, metrics),
       setup(proactive_setup_settings(all), *store, upstreams),
-      job_worker(job_worker_settings(all.jobs), store->jobs(), setup, time,
-                 JobWorker::Others::none),
-      housekeeper(housekeeper_settings(all, [this] { write_ports(); }), *store, time),
+      job_worker(job_worker_settings(all), store->jobs(), setup, time,
+                 in_cluster(all) ? &store->news() : nullptr),
+      housekeeper(tidying(), *store, time),
       recovery(*store, time) {
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id) {
@@ -143,12 +143,37 @@ Result<void> App::Parts::start_listening() {
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
       .back_up =
           [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
+      .members = [this] { return members(); },
       .on_inject_answered =
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);
           }});
   router.emplace(api::all_operations(), *services);
 
+  if (has(config::Role::api)) {
+    if (auto opened = open_api(); !opened) return opened;
+  }
+  auto opened_admin = open_admin_server(
+      settings.admin,
+      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
+      heartbeats);
+  if (!opened_admin) return fail(opened_admin.error());
+  admin = std::move(*opened_admin);
+  if (auto started = admin->start(); !started) return fail(started.error());
+  if (server) {
+    if (auto started = server->start(); !started) return fail(started.error());
+    log::info("listening", {{"address", settings.listen.address},
+                            {"port", server->port()},
+                            {"adminPort", admin->port()},
+                            {"version", version}});
+  } else {
+    log::info("listening, without the API", {{"adminPort", admin->port()}, {"version", version}});
+  }
+  write_ports();
+  return {};
+}
+
+Result<void> App::Parts::open_api() {
   api::HttpSettings http = http_settings(settings);
   http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
   http.clock = &clock;
@@ -161,26 +186,14 @@ Result<void> App::Parts::start_listening() {
       });
   if (!opened) return fail(opened.error());
   server = std::move(*opened);
-  auto opened_admin = open_admin_server(
-      settings.admin,
-      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
-      heartbeats);
-  if (!opened_admin) return fail(opened_admin.error());
-  admin = std::move(*opened_admin);
-  if (auto started = admin->start(); !started) return fail(started.error());
-  if (auto started = server->start(); !started) return fail(started.error());
-  log::info("listening", {{"address", settings.listen.address},
-                          {"port", server->port()},
-                          {"adminPort", admin->port()},
-                          {"version", version}});
-  write_ports();
   return {};
 }
 
 // For scripts and tests. On a full disk the daemon goes on without it: the housekeeper tries again.
 void App::Parts::write_ports() {
   if (ports_written) return;
-  auto written = folder.write_ports(server->port(), admin->port());
+  const auto api_port = server ? std::optional(server->port()) : std::nullopt;
+  auto written = folder.write_ports(api_port, admin->port());
   ports_written = written.has_value();
   if (!written) {
     log::warn("run/ports.json can't be written; trying again",
@@ -189,11 +202,13 @@ void App::Parts::write_ports() {
 }
 
 void App::Parts::update_metrics() {
-  for (const auto& [status, count] : server->answer_counts()) {
-    metrics.requests(status).raise_to(count);
+  if (server) {
+    for (const auto& [status, count] : server->answer_counts()) {
+      metrics.requests(status).raise_to(count);
+    }
   }
   metrics.events_appended.raise_to(events.appended());
-  if (consuming.load()) {  // before, there is no worker
+  if (consuming.load() && worker) {  // before, there is none, or never
     const auto& counts = worker->counts();
     metrics.turns.raise_to(counts.turns.load());
     metrics.turn_conflicts.raise_to(counts.conflicts.load());

@@ -48,7 +48,8 @@ class AppendKeys {
   void settle(const AppendKeyUse& use, const model::Position& position,
               std::function<void(model::Result<void>)> done);
 
-  // The log certainly has no record of this use's event: the key is free.
+  // This use has appended no record: the key is free, unless another use, of another daemon, has
+  // met its row since and may have appended one under it.
   void release(const AppendKeyUse& use, std::function<void(model::Result<void>)> done);
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.

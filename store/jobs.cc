@@ -116,6 +116,10 @@ void Jobs::tell(Writer& writer, const std::string& id) const {
   if (listener_) writer.on_commit([this, id] { listener_(id); });
 }
 
+void Jobs::wake_workers(Writer& writer, const std::string& id) {
+  writer.announce(std::string(wake_topic) + ' ' + id);
+}
+
 Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
   std::optional<KeptAnswer> kept;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
@@ -143,6 +147,7 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
         model::to_unix_ms(job.created_at), model::to_unix_ms(job.created_at));
     if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
     tell(writer, job.id);
+    wake_workers(writer, job.id);
     return {};
   });
   if (!written) return fail(written.error());
@@ -316,6 +321,7 @@ Result<Job> Jobs::cancel(const std::string& id) {
     if (!moved) return moved;
     job = find(writer.connection(), id);
     tell(writer, id);
+    wake_workers(writer, id);
     return {};
   });
   if (!written) return fail(written.error());

@@ -64,7 +64,7 @@ TEST_F(Load, TheFileChangesTheDefaults) {
   const auto loaded = load_text(R"(
 data_dir: /srv/conversed
 workers: 2
-roles: [deliverer, api]
+roles: [scheduler, worker, api]
 listen: {address: "::", port: 0}
 api:
   base_path: ""
@@ -80,7 +80,7 @@ log: {format: text, level: debug}
   ASSERT_TRUE(loaded) << format_problems(loaded.error());
   EXPECT_EQ(loaded->data_dir, "/srv/conversed");
   EXPECT_EQ(loaded->workers, 2U);
-  EXPECT_EQ(loaded->roles, (std::vector{Role::api, Role::deliverer}));
+  EXPECT_EQ(loaded->roles, (std::vector{Role::api, Role::worker, Role::scheduler}));
   EXPECT_EQ(loaded->listen.address, "::");
   EXPECT_EQ(loaded->listen.port, 0U);
   EXPECT_EQ(loaded->api.base_path, "");
@@ -170,10 +170,22 @@ TEST_F(Load, ListsAreCheckedItemByItem) {
       "names, such as [10.0.0.0/8, crm.example.com], got \"10.0.0.0/8, 10.0.0.1/8\" (item 2 is "
       "wrong)\n");
   EXPECT_EQ(problems_of("roles: [api, api]\n"),
-            "conversed.yaml:1: roles: expected a list of api, worker, scheduler, deliverer, got "
+            "conversed.yaml:1: roles: expected a list of api, worker, scheduler, got "
             "\"api, api\" (item 2 is given twice)\n");
   EXPECT_NE(problems_of("roles: []\n"), "");
   EXPECT_NE(problems_of("roles: [[api]]\n"), "");
+}
+
+TEST_F(Load, OneDaemonOfSeveralAloneMayLeaveRolesOut) {
+  EXPECT_EQ(problems_of("roles: [api]\n"),
+            "conversed.yaml:1: roles: has to name all of them: outside a cluster (store.driver "
+            "postgres) one daemon does it all\n");
+  const Drivers all{.kafka = true, .postgres = true};
+  EXPECT_EQ(problems_of("roles: [worker]\n"
+                        "queue: {driver: kafka, kafka: {bootstrap_servers: [a:1]}}\n"
+                        "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n",
+                        {}, all),
+            "");
 }
 
 TEST_F(Load, AKeyWithoutAValueIsNoDefault) {
