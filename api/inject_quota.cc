@@ -17,7 +17,10 @@ constexpr std::chrono::seconds max_age{1};
 }  // namespace
 
 InjectQuota::InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock)
-    : injects_per_month_(limits.injects_per_month), usage_(usage), clock_(clock) {}
+    : injects_per_month_(limits.injects_per_month),
+      shared_(limits.shared),
+      usage_(usage),
+      clock_(clock) {}
 
 void InjectQuota::set_limits(const QuotaLimits& limits) {
   if (injects_per_month_.exchange(limits.injects_per_month) == limits.injects_per_month) return;
@@ -60,7 +63,7 @@ void InjectQuota::give_back(const std::string& organisation_id) {
 }
 
 void InjectQuota::committed(const std::string& organisation_id, std::int64_t injects) {
-  if (injects_per_month_.load() == 0) return;
+  if (injects_per_month_.load() == 0 || shared_) return;
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
     // Below zero it would be: these were accepted before a restart.
@@ -81,6 +84,11 @@ Result<void> InjectQuota::refresh(const std::string& organisation_id, const std:
   }
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
+    if (shared_ && (!count.known || now - count.read_at >= max_age)) {
+      // What was in flight at the last reading is in this one.
+      count.in_flight = std::max<std::int64_t>(0, count.in_flight - count.in_flight_before);
+      count.in_flight_before = count.in_flight;
+    }
     count.stored = *used;
     count.committed_before = committed_before;
     count.month = month;

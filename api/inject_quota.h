@@ -20,11 +20,14 @@ namespace conversed::api {
 
 struct QuotaLimits {
   std::uint64_t injects_per_month = 0;  // of an organisation, by UTC months; 0: no quota
+  // Whether what is accepted here may be committed by another daemon, of which nobody tells.
+  bool shared = false;
 };
 
 // The quota of injects: what the commits have counted in the store, and what was accepted here and
-// is not committed yet. Exact in one daemon; several that share a store may together exceed a quota
-// by what they accept within a second. Thread-safe.
+// is not committed yet. Exact in one daemon. Where several share the store, what was accepted here
+// is taken for committed a second or two later: together they may exceed a quota by what they
+// accept within a second, and by what waits in the log for longer than that. Thread-safe.
 class InjectQuota {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -32,7 +35,8 @@ class InjectQuota {
   // Both must outlive this.
   InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock);
 
-  // From now on this quota holds. What is in flight at this moment is counted once it is committed.
+  // From now on this quota holds; `shared` stays. What is in flight at this moment is counted once
+  // it is committed.
   void set_limits(const QuotaLimits& limits);
 
   // Takes one inject, which is in flight from now on. `quota_exhausted` when there is none left.
@@ -53,6 +57,7 @@ class InjectQuota {
     std::int64_t committed = 0;         // here, in all
     std::int64_t committed_before = 0;  // of these, when it was read: they are in `stored`
     std::int64_t in_flight = 0;         // accepted here, not committed yet
+    std::int64_t in_flight_before = 0;  // of these, when it was read; if shared
     TimePoint read_at{};
     bool known = false;
   };
@@ -61,6 +66,7 @@ class InjectQuota {
                                             const std::string& month, TimePoint now);
 
   std::atomic<std::uint64_t> injects_per_month_;
+  const bool shared_;
   store::Usage& usage_;
   const model::Clock& clock_;
   model::Guarded<std::map<std::string, Count, std::less<>>> counts_;

@@ -13,12 +13,45 @@ std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name
     bucket = {tokens_at(bucket, now), std::max(bucket.at, now)};
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1;
+      if (shares_.load(std::memory_order_relaxed)) note_spent(shard, name);
       return std::nullopt;
     }
     // It may have become unlimited meanwhile.
     const double rate = std::max<std::uint32_t>(1, requests_per_second_.load());
     const double seconds = (1 - bucket.tokens) / rate;
     return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
+  });
+}
+
+// Told soon, so that it does not grow; a full one leaves names out.
+void RateLimiter::note_spent(Shard& shard, std::string_view name) const {
+  if (const auto known = shard.spent.find(name); known != shard.spent.end()) {
+    ++known->second;
+  } else if (shard.spent.size() < max_names_ / shard_count) {
+    shard.spent.emplace(std::string(name), 1);
+  }
+}
+
+std::vector<RateLimiter::Spent> RateLimiter::take_spent(std::size_t at_most) {
+  shares_ = true;
+  std::vector<Spent> all;
+  for (auto& guarded : shards_) {
+    guarded.with([&](Shard& shard) {
+      while (!shard.spent.empty() && all.size() < at_most) {
+        auto node = shard.spent.extract(shard.spent.begin());
+        all.push_back({std::move(node.key()), node.mapped()});
+      }
+    });
+  }
+  return all;
+}
+
+void RateLimiter::spent_elsewhere(const Spent& spent, TimePoint now) {
+  if (!active()) return;
+  const std::size_t index = std::hash<std::string_view>{}(spent.name) % shard_count;
+  shards_[index].with([&](Shard& shard) {
+    Bucket& bucket = bucket_of(shard, spent.name, now);
+    bucket = {std::max(tokens_at(bucket, now) - spent.tokens, -burst()), std::max(bucket.at, now)};
   });
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "store/model/guarded.h"
 
@@ -39,6 +40,17 @@ class RateLimiter {
   // Takes one token. Without one: how long it takes until there is one, above zero.
   [[nodiscard]] std::optional<std::chrono::milliseconds> take(std::string_view name, TimePoint now);
 
+  // What was taken here by name since the last call, at most `at_most` names at a time; the others
+  // come next. For other daemons, which count it as if it had been taken there. The first call
+  // begins it. Names beyond `max_names` are not told.
+  struct Spent {
+    std::string name;
+    std::uint32_t tokens = 0;
+  };
+  [[nodiscard]] std::vector<Spent> take_spent(std::size_t at_most);
+  // What was taken at another daemon. A bucket does not fall further below zero than it is deep.
+  void spent_elsewhere(const Spent& spent, TimePoint now);
+
   // Whether there is any limit; callers need not make a name up otherwise.
   [[nodiscard]] bool active() const { return requests_per_second_.load() > 0; }
 
@@ -52,6 +64,7 @@ class RateLimiter {
   };
   struct Shard {
     std::unordered_map<std::string, Bucket, Hash, std::equal_to<>> buckets;
+    std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> spent;
     std::optional<Bucket> newcomers;
     TimePoint swept_at{};
   };
@@ -59,12 +72,14 @@ class RateLimiter {
 
   [[nodiscard]] double tokens_at(const Bucket& bucket, TimePoint now) const;
   void sweep(Shard& shard, TimePoint now) const;
+  void note_spent(Shard& shard, std::string_view name) const;
   Bucket& bucket_of(Shard& shard, std::string_view name, TimePoint now) const;
   [[nodiscard]] double burst() const;
 
   const std::size_t max_names_;
   std::atomic<std::uint32_t> requests_per_second_;
   std::atomic<std::uint32_t> burst_;
+  std::atomic<bool> shares_{false};
   std::array<model::Guarded<Shard>, shard_count> shards_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "api/http.h"
 #include "config/settings.h"
@@ -40,7 +41,8 @@ struct ApiOptions {
   model::Live<config::QuotaSettings> quota;
   config::ProactiveSettings proactive;
   config::OauthSettings oauth;
-  std::string version;  // of the program, as `status` shows it
+  std::string version;      // of the program, as `status` shows it
+  std::string member_name;  // this daemon's
   model::Timestamp started_at{};
   // The tests' seam for time that only moves forward; limits and time-outs count by it.
   std::function<std::chrono::steady_clock::time_point()> steady_now = [] {
@@ -54,6 +56,15 @@ struct BackUpAnswer {
   std::string path;  // on the daemon's machine
   std::int64_t bytes = 0;
   model::Timestamp created_at{};
+};
+
+// A daemon that shares the store and the log, as `status` shows it.
+struct MemberView {
+  std::string name;
+  std::vector<std::string> roles;
+  std::string version;
+  std::vector<std::int32_t> partitions;  // of the log, that it has now
+  model::Timestamp seen_at{};            // when it last said that it is there
 };
 
 // What the operations work with. The daemon's App owns all of it; everything must outlive the last
@@ -107,6 +118,9 @@ struct Services {
   // Makes a backup of log and store under the name, or one of its own choice if that is empty
   // (daemon/backup.h). Takes as long as the disk does. Empty where there is nothing to back up.
   std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};
+
+  // The daemons that are there, this one included; at least that one. Empty: there is one.
+  std::function<std::vector<MemberView>()> members = {};
 
   // For metrics: told of the answer of each inject that had a route, refused ones included.
   AnswerObserver on_inject_answered = {};

@@ -40,6 +40,11 @@ bool is_base_path(std::string_view text) {
   return true;
 }
 
+// Of a topic, or of a member of a group: 249 characters; our own endings need room.
+bool is_name_for_kafka(std::string_view text) {
+  return text.size() <= 200 && consists_of(text, "._-") && text != "." && text != "..";
+}
+
 // Of one item; the forms that are no text have parsers of their own.
 bool is_of_form(const Key& key, std::string_view text) {
   switch (key.form) {
@@ -55,9 +60,10 @@ bool is_of_form(const Key& key, std::string_view text) {
       return text.empty() || (text.size() >= 32 && text.size() <= 4000 && !has_control(text));
     case Form::base_path:
       return is_base_path(text);
-    case Form::topic:  // Kafka takes 249 characters; our own endings need room
-      return !text.empty() && text.size() <= 200 && consists_of(text, "._-") && text != "." &&
-             text != "..";
+    case Form::topic:
+      return !text.empty() && is_name_for_kafka(text);
+    case Form::name:
+      return text.empty() || is_name_for_kafka(text);
     case Form::servers:
       return is_host_and_port(text);
     case Form::pairs:
@@ -182,6 +188,8 @@ std::string Key::expected() const {
       return "a path such as /new, without a slash at its end, or nothing";
     case Form::topic:
       return "1 to 200 letters, digits, dots, hyphens and underscores";
+    case Form::name:
+      return "at most 200 letters, digits, dots, hyphens and underscores, or nothing";
     case Form::servers:
       return "a list of host:port, such as [kafka-1:9092, kafka-2:9092]";
     case Form::pairs:

@@ -15,7 +15,6 @@ inline constexpr std::string_view queue_driver_words[] = {"sqlite", "kafka"};
 inline constexpr std::string_view store_driver_words[] = {"sqlite", "postgres"};
 inline constexpr std::string_view log_level_words[] = {"debug", "info", "warn", "error"};
 inline constexpr std::string_view log_format_words[] = {"json", "text"};
-inline constexpr std::string_view role_words[] = {"api", "worker", "scheduler"};
 
 // Inclusive, in the form's smallest unit.
 struct Range {
@@ -208,6 +207,10 @@ constexpr Key host(std::string_view name, Field, std::string_view doc) {
 template <typename Field>
 constexpr Key topic(std::string_view name, Field, std::string_view doc) {
   return text_key<Field>(name, Form::topic, doc);
+}
+template <typename Field>
+constexpr Key name(std::string_view path, Field, std::string_view doc) {
+  return text_key<Field>(path, Form::name, doc);
 }
 template <typename Field>
 constexpr Key base_path(std::string_view name, Field, std::string_view doc) {

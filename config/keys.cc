@@ -60,7 +60,7 @@ constexpr Key table[] = {
           "Kafka."),
     text("queue.kafka.instance_id", CONVERSED_FIELD(queue.kafka.instance_id),
          "This daemon's name among those that share the topics (group.instance.id): each has one, "
-         "and keeps it. Empty: made of the host's name and data_dir."),
+         "and keeps it. Empty: cluster.name."),
     pairs("queue.kafka.properties", CONVERSED_FIELD(queue.kafka.properties),
           "Properties of librdkafka, for TLS, SASL and tuning; see queue/README.md. Their values "
           "are never printed. A value that holds a comma has to stand in a YAML list."),
@@ -79,6 +79,10 @@ constexpr Key table[] = {
              "How long the server may take for a connection or a statement. Then it counts as "
              "away: requests that need it are answered 503, or 504 where a change may have been "
              "made."),
+
+    name("cluster.name", CONVERSED_FIELD(cluster.name),
+         "This daemon's name among those that share the store: each has one, and keeps it. "
+         "Letters, digits, '.', '_' and '-'. Empty: made of the host's name and data_dir."),
 
     base_path("api.base_path", CONVERSED_FIELD(api.base_path),
               "Every route is served under this path as well as without it."),

@@ -27,6 +27,7 @@ enum class Form : std::uint8_t {
   path,       // a folder; empty: the default place
   base_path,  // the beginning of a URL's path, or empty
   topic,      // what Kafka takes in a topic's name
+  name,       // the same, or empty
   servers,    // a list of host:port
   pairs,      // a list of name=value; secret
   networks,   // a list of CIDR ranges, IP addresses and host names

@@ -354,6 +354,9 @@ void Loader::check_together() {
   require(!postgres || kafka || bad_.contains("queue.driver"), "store.driver",
           "postgres needs queue.driver kafka: the embedded log is one daemon's own, the store is "
           "not");
+  require(postgres || s.roles.size() == Settings().roles.size(), "roles",
+          "has to name all of them: outside a cluster (store.driver postgres) one daemon does it "
+          "all");
   const std::string& provisioning = s.proactive.provisioning.url;
   require(provisioning.empty() || provisioning.starts_with("http://") ||
               provisioning.starts_with("https://"),

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,7 @@ enum class Role : std::uint8_t {
   worker,     // runs Turns and jobs, makes their calls, sends outputs to webhooks
   scheduler,  // appends what fell due, tidies up
 };
+inline constexpr std::string_view role_words[] = {"api", "worker", "scheduler"};
 
 struct ListenSettings {
   std::string address = "127.0.0.1";
@@ -98,6 +100,12 @@ struct StoreSettings {
   StoreDriver driver = StoreDriver::sqlite;
   PostgresSettings postgres;
   bool operator==(const StoreSettings&) const = default;
+};
+
+// Of several daemons on one store and log.
+struct ClusterSettings {
+  std::string name;  // of this daemon; empty: made of the host's name and data_dir
+  bool operator==(const ClusterSettings&) const = default;
 };
 
 struct ApiSettings {
@@ -229,6 +237,7 @@ struct Settings {
   AdminSettings admin;
   QueueSettings queue;
   StoreSettings store;
+  ClusterSettings cluster;
   ApiSettings api;
   LimitSettings limits;
   QuotaSettings quota;

@@ -55,16 +55,15 @@ Result<void> App::Parts::start() {
   store->committer().start();
   if (!ranges) events.hold();
   if (exchange) exchange->start();
+  // Before it can be heard of by anybody: the name may be another one's.
+  if (auto joined = join_peers(); !joined) return fail(joined.error());
   if (auto listening = start_listening(); !listening) return fail(listening.error());
-  for (Service* service : std::initializer_list<Service*>{
-           &webhooks, &upstreams, &deliverer, &caller, &scheduler, &job_worker, &housekeeper}) {
-    if (auto started = service->start(); !started) return fail(started.error());
-  }
-  if (ranges) return start_consuming(*ranges);
+  if (auto started = start_services(); !started) return fail(started.error());
+  if (ranges) return begin(*ranges);
   log::warn("the log is not there; trying again until it is", {{"error", ranges.error().message}});
   late_log.start([this] { return checked_ranges(*log, *store); },
                  [this](const Result<LogRanges>& found) {
-                   auto begun = found ? start_consuming(*found) : Result<void>(fail(found.error()));
+                   auto begun = found ? begin(*found) : Result<void>(fail(found.error()));
                    if (!begun) die(begun.error());
                  });
   return {};
@@ -103,11 +102,15 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   consuming = true;
   log::info("ready", {{"dataDir", settings.data_dir.string()}, {"workers", settings.workers}});
   supervisor.consuming();
+  warn_without_organisation();
+  return {};
+}
+
+void App::Parts::warn_without_organisation() {
   auto organisations = store->accounts().organisations();
   if (organisations && organisations->empty()) {
     log::warn("there is no organisation yet: stop the daemon and run `conversed init`");
   }
-  return {};
 }
 
 // Of a daemon that reads the whole log.
@@ -167,7 +170,7 @@ Progress App::Parts::progress() {
   now.store_healthy = store->committer().healthy() && store->answers_reads();
   now.log_healthy = log->health().has_value();
   // What `start_consuming` sets is there once it has set `consuming`.
-  if (!now.consuming) return now;
+  if (!now.consuming || !worker) return now;
   now.recovering = !recovery.done(*lanes);
   now.turns = worker->counts().turns.load();
   now.in_flight = lanes->in_flight();
@@ -203,6 +206,7 @@ void App::Parts::stop(milliseconds limit) {
     answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
   }
   scheduler.stop();
+  if (peers) peers->retire();
   caller.stop();
   partitions.stop();
   const bool finished = pump ? pump->stop(left(limit / 5)) : !lanes || lanes->stop(left(limit / 5));
@@ -229,6 +233,7 @@ void App::Parts::stop(milliseconds limit) {
   webhooks.stop();
   log->stop();
   give_up_log(finished, consumed);
+  if (peers) peers->stop();
   // Before anything goes that its callbacks refer to.
   store->committer().stop();
   if (admin) admin->stop();
@@ -275,7 +280,7 @@ Result<void> App::open_and_start() {
   if (!egress) return fail(egress.error());
   auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
-  auto store = open_store(settings_, clock_, go_on);
+  auto store = open_store(settings_, clock_, store::PostgresSettings::Place::shared, go_on);
   if (!store) return fail(store.error());
   auto log = open_log(settings_, **store, clock_);
   if (!log) return fail(log.error());

@@ -8,15 +8,16 @@
 namespace conversed::daemon {
 
 // Without lanes: all that waits is drained when there are some.
+// All daemons hear of it; the session is one's.
 void App::Parts::touch_lane(const model::SessionKey& key) {
+  if (!ownership.owns(key)) return;
   if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
 }
 
 void App::Parts::exchange_answers() {
-  std::string name = name_in_cluster(settings);
-  if (name.empty()) return;
+  if (!in_cluster(settings)) return;
   AnswerExchangeSettings own;
-  own.daemon = std::move(name);
+  own.daemon = member_name(settings);
   exchange.emplace(
       std::move(own), *store, waiters, clock,
       AnswerExchangePorts{

@@ -33,9 +33,11 @@
 #include "daemon/metrics.h"
 #include "daemon/ownership.h"
 #include "daemon/partition_keeper.h"
+#include "daemon/peers.h"
 #include "daemon/proactive_setup.h"
 #include "daemon/recovery.h"
 #include "daemon/scheduler.h"
+#include "daemon/shared_limits.h"
 #include "daemon/supervisor.h"
 #include "daemon/timer_clock.h"
 #include "daemon/turn_worker.h"
@@ -61,7 +63,12 @@ struct App::Parts {
   void stop(std::chrono::milliseconds limit);
 
   model::Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
+  model::Result<void> join_peers();
+  model::Result<void> start_services();
+  model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
+  void warn_without_organisation();
   model::Result<void> start_listening();
+  model::Result<void> open_api();
   void write_ports();
   model::Result<void> take_up_log(std::span<const queue::PartitionRange> ranges);
   model::Result<void> share_log(std::span<const queue::PartitionRange> ranges);
@@ -78,6 +85,12 @@ struct App::Parts {
   void die(const model::Error& error);
   void update_metrics();
   [[nodiscard]] bool ready();
+  [[nodiscard]] bool has(config::Role role) const;
+  [[nodiscard]] std::unique_ptr<SharedLimits> make_shared_limits();
+  [[nodiscard]] std::unique_ptr<Peers> make_peers();
+  [[nodiscard]] SchedulerSettings scheduler_settings();
+  [[nodiscard]] HousekeeperSettings tidying();
+  [[nodiscard]] std::vector<api::MemberView> members() const;
   [[nodiscard]] Progress progress();
   enum class Consumed : std::uint8_t { yes, nothing };
   [[nodiscard]] bool left_nothing(Consumed consumed) const;
@@ -117,6 +130,8 @@ struct App::Parts {
   store::News::Subscription heard_jobs;
   Caller caller;
   TimerClock timer_clock;
+  std::unique_ptr<SharedLimits> shared_limits;  // these two where there may be other daemons
+  std::unique_ptr<Peers> peers;
   Scheduler scheduler;
   ProactiveSetup setup;
   JobWorker job_worker;
@@ -124,8 +139,8 @@ struct App::Parts {
 
   Recovery recovery;
   PartitionKeeper partitions;
-  bool recovery_begun = false;  // from then on the store says that a daemon runs
-  std::atomic<bool> consuming{false};
+  bool recovery_begun = false;         // from then on the store says that a daemon runs
+  std::atomic<bool> consuming{false};  // without the role of a worker: it might
   std::atomic<bool> failed{false};
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
   std::optional<TurnWorker> worker;
@@ -137,7 +152,7 @@ struct App::Parts {
   std::optional<api::Router> router;
   std::unique_ptr<api::HttpServer> server;
   std::unique_ptr<api::HttpServer> admin;
-  bool ports_written = false;  // the housekeeper's, once that runs
+  bool ports_written = false;  // the peers' or the housekeeper's, once that runs
   LateLog late_log;
 };
 

@@ -46,10 +46,11 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
       authenticator(*store, time, lockout_limits(all.sign_in), std::move(contact_center),
                     log_lockout),
       rate_limiter(rate_limits(all.limits)),
-      quota({.injects_per_month = all.quota.injects_per_month}, store->usage(), time),
+      quota({.injects_per_month = all.quota.injects_per_month, .shared = in_cluster(all)},
+            store->usage(), time),
       pool(management_threads, management_queue),
       sign_ins(sign_in_threads, sign_in_queue),
-      ownership(is_shared(all) ? Ownership::Of::partitions : Ownership::Of::everything),
+      ownership(in_cluster(all) ? Ownership::Of::partitions : Ownership::Of::everything),
       webhooks(client_settings("webhooks", all.delivery.connections, heartbeats), policy),
       upstreams(client_settings("upstreams", all.calls.connections, heartbeats), std::move(policy)),
       deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics,
@@ -57,14 +58,13 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
       caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics,
              ownership),
       timer_clock(time),
-      scheduler({.backlog = [this] { return records_in_flight(); },
-                 .timer_clock = &timer_clock,
-                 .heartbeats = &heartbeats},
-                *store, append_event(), time, metrics),
+      shared_limits(make_shared_limits()),
+      peers(make_peers()),
+      scheduler(scheduler_settings(), *store, append_event(), time, metrics),
       setup(proactive_setup_settings(all), *store, upstreams),
-      job_worker(job_worker_settings(all.jobs, [this](const std::string& id) { wake_job(id); }),
-                 store->jobs(), setup, time, JobWorker::Others::none),
-      housekeeper(housekeeper_settings(all, [this] { write_ports(); }), *store, time),
+      job_worker(job_worker_settings(all, [this](const std::string& id) { wake_job(id); }),
+                 store->jobs(), setup, time, in_cluster(all) ? &store->news() : nullptr),
+      housekeeper(tidying(), *store, time),
       recovery(*store, time),
       partitions({.in_flight = all.limits.in_flight, .heartbeats = &heartbeats}, *store, ownership,
                  recovery, busy,
@@ -73,10 +73,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
                         deliverer.ownership_changed();
                         caller.ownership_changed();
                       },
-                  .touch =
-                      [this](const model::SessionKey& key) {
-                        if (auto* all_lanes = lanes_to_touch.load()) all_lanes->touch(key.encode());
-                      }}) {
+                  .touch = [this](const model::SessionKey& key) { touch_lane(key); }}) {
   exchange_answers();
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
@@ -165,6 +162,7 @@ Result<void> App::Parts::start_listening() {
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
       .back_up =
           [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
+      .members = [this] { return members(); },
       .on_inject_answered =
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);
@@ -172,6 +170,30 @@ Result<void> App::Parts::start_listening() {
   tell_of_answers(*services);
   router.emplace(api::all_operations(), *services);
 
+  if (has(config::Role::api)) {
+    if (auto opened = open_api(); !opened) return opened;
+  }
+  auto opened_admin = open_admin_server(
+      settings.admin,
+      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
+      heartbeats);
+  if (!opened_admin) return fail(opened_admin.error());
+  admin = std::move(*opened_admin);
+  if (auto started = admin->start(); !started) return fail(started.error());
+  if (server) {
+    if (auto started = server->start(); !started) return fail(started.error());
+    log::info("listening", {{"address", settings.listen.address},
+                            {"port", server->port()},
+                            {"adminPort", admin->port()},
+                            {"version", version}});
+  } else {
+    log::info("listening, without the API", {{"adminPort", admin->port()}, {"version", version}});
+  }
+  write_ports();
+  return {};
+}
+
+Result<void> App::Parts::open_api() {
   api::HttpSettings http = http_settings(settings);
   http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
   http.clock = &clock;
@@ -184,26 +206,14 @@ Result<void> App::Parts::start_listening() {
       });
   if (!opened) return fail(opened.error());
   server = std::move(*opened);
-  auto opened_admin = open_admin_server(
-      settings.admin,
-      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
-      heartbeats);
-  if (!opened_admin) return fail(opened_admin.error());
-  admin = std::move(*opened_admin);
-  if (auto started = admin->start(); !started) return fail(started.error());
-  if (auto started = server->start(); !started) return fail(started.error());
-  log::info("listening", {{"address", settings.listen.address},
-                          {"port", server->port()},
-                          {"adminPort", admin->port()},
-                          {"version", version}});
-  write_ports();
   return {};
 }
 
 // For scripts and tests. On a full disk the daemon goes on without it: the housekeeper tries again.
 void App::Parts::write_ports() {
   if (ports_written) return;
-  auto written = folder.write_ports(server->port(), admin->port());
+  const auto api_port = server ? std::optional(server->port()) : std::nullopt;
+  auto written = folder.write_ports(api_port, admin->port());
   ports_written = written.has_value();
   if (!written) {
     log::warn("run/ports.json can't be written; trying again",
@@ -212,11 +222,13 @@ void App::Parts::write_ports() {
 }
 
 void App::Parts::update_metrics() {
-  for (const auto& [status, count] : server->answer_counts()) {
-    metrics.requests(status).raise_to(count);
+  if (server) {
+    for (const auto& [status, count] : server->answer_counts()) {
+      metrics.requests(status).raise_to(count);
+    }
   }
   metrics.events_appended.raise_to(events.appended());
-  if (consuming.load()) {  // before, there is no worker
+  if (consuming.load() && worker) {  // before, there is none, or never
     const auto& counts = worker->counts();
     metrics.turns.raise_to(counts.turns.load());
     metrics.turn_conflicts.raise_to(counts.conflicts.load());

@@ -83,20 +83,41 @@ DataFolder::~DataFolder() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-Result<void> DataFolder::write_ports(std::uint16_t api, std::uint16_t admin) const {
+namespace {
+
+// In one step: a reader sees the old file or the new one.
+Result<void> write_file(const fs::path& file, const std::string& text) {
   std::error_code error;
-  fs::create_directories(path_ / "run", error);
-  const fs::path file = path_ / "run" / "ports.json";
-  const fs::path fresh = path_ / "run" / "ports.json.new";
+  fs::create_directories(file.parent_path(), error);
+  const fs::path fresh = file.string() + ".new";
   {
     std::ofstream out(fresh, std::ios::trunc);
-    out << "{\"api\":" << api << ",\"admin\":" << admin << "}\n";
+    out << text;
     if (!out.flush()) return fail(Errc::unavailable, fresh.string() + " can't be written");
   }
   fs::rename(fresh, file, error);
   if (error)
     return fail(Errc::unavailable, file.string() + " can't be written: " + error.message());
   return {};
+}
+
+}  // namespace
+
+Result<void> DataFolder::write_ports(std::optional<std::uint16_t> api, std::uint16_t admin) const {
+  const auto api_port = api ? "\"api\":" + std::to_string(*api) + "," : std::string();
+  return write_file(path_ / "run" / "ports.json",
+                    "{" + api_port + "\"admin\":" + std::to_string(admin) + "}\n");
+}
+
+std::string DataFolder::last_run() const {
+  std::ifstream in(path_ / "run" / "member");
+  std::string run;
+  std::getline(in, run);
+  return run;
+}
+
+Result<void> DataFolder::write_run(const std::string& run) const {
+  return write_file(path_ / "run" / "member", run + "\n");
 }
 
 void DataFolder::remove_ports() const {

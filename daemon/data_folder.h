@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "store/model/result.h"
 
@@ -26,9 +28,15 @@ class DataFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   // Writes `run/ports.json`, {"api":N,"admin":N}, in one step: a reader sees the old file or the
-  // new one.
-  [[nodiscard]] model::Result<void> write_ports(std::uint16_t api, std::uint16_t admin) const;
+  // new one. Without a listener of the API, without its port.
+  [[nodiscard]] model::Result<void> write_ports(std::optional<std::uint16_t> api,
+                                                std::uint16_t admin) const;
   void remove_ports() const;
+
+  // The run that was here last, as that one wrote it (store::ClusterMember::run); nothing if there
+  // was none. Since the folder is locked, that one has ended.
+  [[nodiscard]] std::string last_run() const;
+  [[nodiscard]] model::Result<void> write_run(const std::string& run) const;
 
   // Between the two, durably, nobody but a restore takes the folder.
   [[nodiscard]] bool is_being_restored() const;

@@ -70,11 +70,12 @@ Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store
 
 model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
                                                         const model::Clock& clock,
+                                                        store::PostgresSettings::Place place,
                                                         std::function<bool()> go_on) {
   if (auto safe = back_up_before_migration(settings, clock, go_on); !safe) {
     return fail(safe.error());
   }
-  auto opening = store_settings(settings);
+  auto opening = store_settings(settings, place);
   opening.go_on = std::move(go_on);
   auto store = store::Store::open(opening, clock);
   if (store && (*store)->unreadable_secrets() > 0) {

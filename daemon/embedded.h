@@ -36,7 +36,10 @@ struct OpenedLog {
 // before that a file is backed up, with its log: without that nothing is changed. Both take time in
 // proportion to its size; `go_on`, unless it is empty, is asked again and again meanwhile, on the
 // calling thread, and false ends it with `unavailable`.
+// `place`: who else may have PostgreSQL's open meanwhile; who may not is named by the error.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
-    const config::Settings& settings, const model::Clock& clock, std::function<bool()> go_on = {});
+    const config::Settings& settings, const model::Clock& clock,
+    store::PostgresSettings::Place place = store::PostgresSettings::Place::shared,
+    std::function<bool()> go_on = {});
 
 }  // namespace conversed::daemon

@@ -127,7 +127,7 @@ void Housekeeper::finish_key_rotation() {
 
 void Housekeeper::make_round() {
   if (settings_.also) settings_.also();
-  if (!store_.committer().healthy()) return;
+  if (!store_.committer().healthy() || (settings_.mine && !settings_.mine())) return;
   auto report = tidy(store_, settings_, clock_.now(), [this] { return stopping_.load(); });
   if (!report) {
     log::warn("what is old could not be removed", {{"error", report.error().message}});

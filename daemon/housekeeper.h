@@ -25,6 +25,8 @@ struct HousekeeperSettings {
   std::size_t batch = 500;                     // rows a transaction
   std::chrono::milliseconds interval{60'000};  // between two rounds
   std::function<void()> also{};  // in each round, whatever the store does; may be empty
+  // Whether this daemon makes the round, where several share the store. Empty: it does.
+  std::function<bool()> mine{};
 };
 
 // What one round removed.

@@ -14,7 +14,7 @@ model::Result<std::string> init(const config::Settings& settings,
   auto folder = DataFolder::open(settings.data_dir);
   if (!folder) return fail(folder.error());
 
-  auto store = open_store(settings, clock);
+  auto store = open_store(settings, clock, store::PostgresSettings::Place::none);
   if (!store) return fail(store.error());
   (*store)->committer().start();
   auto made = (*store)->accounts().create_first_organisation(

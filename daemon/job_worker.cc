@@ -77,7 +77,7 @@ class JobWorker::Hold final : public JobHold {
 };
 
 JobWorker::JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
-                     const model::Clock& clock, Others others)
+                     const model::Clock& clock, store::News* others)
     : settings_(settings), jobs_(jobs), steps_(steps), clock_(clock), others_(others) {}
 
 JobWorker::~JobWorker() {
@@ -88,8 +88,11 @@ Result<void> JobWorker::start() {
   if (!threads_.empty() || stopping_) {
     return model::fail(Errc::conflict, "the job worker runs already");
   }
-  if (others_ == Others::none) {
+  if (others_ == nullptr) {
     if (auto ended = jobs_.end_leases(); !ended) return ended;
+  } else {
+    heard_ = others_->subscribe(std::string(store::Jobs::wake_topic),
+                                [this](std::string_view job_id) { hear(job_id); });
   }
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i) {
     threads_.emplace_back([this] { run(); });
@@ -98,6 +101,7 @@ Result<void> JobWorker::start() {
 }
 
 void JobWorker::stop() {
+  heard_ = {};
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -111,6 +115,16 @@ void JobWorker::stop() {
 
 std::string_view JobWorker::name() const {
   return "job worker";
+}
+
+// Whatever was missed, the rescuer finds.
+void JobWorker::hear(std::string_view job_id) {
+  if (!job_id.empty()) return offer(std::string(job_id));
+  {
+    const std::lock_guard lock(mutex_);
+    next_rescue_ = {};
+  }
+  wake_.notify_one();
 }
 
 void JobWorker::offer(const std::string& job_id) {

@@ -9,12 +9,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "daemon/service.h"
 #include "store/model/clock.h"
 #include "store/model/job.h"
+#include "store/news.h"
 
 namespace conversed::store {
 class Jobs;
@@ -75,11 +77,10 @@ struct JobWorkerSettings {
 // `offer` is thread-safe and never blocks.
 class JobWorker final : public Service {
  public:
-  // `others`: whether other daemons have the same store; if not, leases of an earlier run end at
-  // the start. All must outlive it.
-  enum class Others : std::uint8_t { none, maybe };
+  // `others`: the news of the store, if other daemons have the same; they wake this one by it. Null
+  // if there are none: then leases of an earlier run end at the start. All must outlive it.
   JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
-            const model::Clock& clock, Others others);
+            const model::Clock& clock, store::News* others = nullptr);
   ~JobWorker() override;
 
   [[nodiscard]] model::Result<void> start() override;
@@ -95,6 +96,7 @@ class JobWorker final : public Service {
   class Hold;
   void run();
   [[nodiscard]] std::optional<std::string> next();
+  void hear(std::string_view job_id);
   void rescue();
   [[nodiscard]] bool knows(const std::string& job_id);
   void work(const std::string& job_id);
@@ -103,7 +105,7 @@ class JobWorker final : public Service {
   store::Jobs& jobs_;
   JobSteps& steps_;
   const model::Clock& clock_;
-  const Others others_;
+  store::News* const others_;
 
   std::mutex mutex_;
   std::condition_variable wake_;  // a thread without a job
@@ -113,6 +115,7 @@ class JobWorker final : public Service {
   std::chrono::steady_clock::time_point next_rescue_{};
   std::chrono::steady_clock::time_point next_prune_{};
   bool stopping_ = false;
+  store::News::Subscription heard_;
   std::vector<std::thread> threads_;  // the last member: they use all others
 };
 

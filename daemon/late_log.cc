@@ -30,10 +30,11 @@ bool wait_a_while(const std::stop_token& stopping) {
 }  // namespace
 
 Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store) {
-  auto ranges = log.ranges();
-  if (!ranges) return ranges;
+  // In this order: where other daemons are at work the log only ever goes further meanwhile.
   auto seen = store.sessions().highest_positions();
   if (!seen) return fail(seen.error());
+  auto ranges = log.ranges();
+  if (!ranges) return ranges;
   if (auto whole = check_log_against_store(*ranges, *seen); !whole) return fail(whole.error());
   return ranges;
 }

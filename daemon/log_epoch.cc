@@ -36,7 +36,7 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
                                            const model::Clock& clock) {
   auto folder = DataFolder::open(settings.data_dir);
   if (!folder) return fail(folder.error());
-  auto store = open_store(settings, clock);
+  auto store = open_store(settings, clock, store::PostgresSettings::Place::alone);
   if (!store) return fail(store.error());
   auto log = open_log(settings, **store, clock);
   if (!log) return fail(log.error());

@@ -18,7 +18,7 @@ namespace conversed::daemon {
     std::span<const queue::PartitionRange> log, std::span<const model::Position> store);
 
 // `conversed new-epoch`: what is appended from now on counts as new whatever the store has seen.
-// The daemon has to be stopped. Returns the new epoch.
+// Every daemon has to be stopped: the error names those that run. Returns the new epoch.
 [[nodiscard]] model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
                                                          const model::Clock& clock);
 

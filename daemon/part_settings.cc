@@ -17,18 +17,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The same from start to start, and another one for each daemon of a host: its data folder is
-// locked.
-std::string instance_of(const std::filesystem::path& data_dir) {
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  std::error_code failed;
-  const auto path = std::filesystem::weakly_canonical(data_dir, failed);
-  const auto number = queue::partition_of((failed ? data_dir : path).string(),
-                                          std::numeric_limits<std::int32_t>::max());
-  return std::string(host.data()) + "-" + std::to_string(number);
-}
-
 std::vector<std::pair<std::string, std::string>> properties_of(const config::KafkaSettings& kafka) {
   std::vector<std::pair<std::string, std::string>> properties;
   for (const auto& [name, value] : kafka.properties) properties.emplace_back(name, value.reveal());
@@ -36,6 +24,38 @@ std::vector<std::pair<std::string, std::string>> properties_of(const config::Kaf
 }
 
 }  // namespace
+
+// The default is the same from start to start, and another one for each daemon of a host: its data
+// folder is locked.
+std::string member_name(const config::Settings& settings) {
+  if (!settings.cluster.name.empty()) return settings.cluster.name;
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  std::error_code failed;
+  const auto path = std::filesystem::weakly_canonical(settings.data_dir, failed);
+  const auto number = queue::partition_of((failed ? settings.data_dir : path).string(),
+                                          std::numeric_limits<std::int32_t>::max());
+  return std::string(host.data()) + "-" + std::to_string(number);
+}
+
+bool in_cluster(const config::Settings& settings) {
+  return settings.store.driver == config::StoreDriver::postgres;
+}
+
+bool has_role(const config::Settings& settings, config::Role role) {
+  return std::ranges::find(settings.roles, role) != settings.roles.end();
+}
+
+PeersSettings peers_settings(const config::Settings& settings, std::string previous_run) {
+  PeersSettings peers;
+  peers.name = member_name(settings);
+  for (const auto role : settings.roles) {
+    peers.roles.emplace_back(config::role_words[static_cast<std::size_t>(role)]);
+  }
+  peers.version = version;
+  peers.previous_run = std::move(previous_run);
+  return peers;
+}
 
 api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
   api::ApiOptions options;
@@ -45,6 +65,7 @@ api::ApiOptions api_options(const config::Settings& settings, model::Timestamp s
   options.proactive = settings.proactive;
   options.oauth = settings.oauth;
   options.version = version;
+  options.member_name = member_name(settings);
   options.started_at = started_at;
   return options;
 }
@@ -97,11 +118,6 @@ HttpClientSettings client_settings(std::string name, std::size_t connections,
   return settings;
 }
 
-bool is_shared(const config::Settings& settings) {
-  return settings.queue.driver == config::QueueDriver::kafka &&
-         settings.store.driver == config::StoreDriver::postgres;
-}
-
 queue::LanesSettings lanes_settings(const config::Settings& settings, const Recovery& recovery,
                                     model::Heartbeats& heartbeats) {
   queue::LanesSettings lanes;
@@ -138,7 +154,7 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   queue::KafkaLogSettings log;
   log.bootstrap_servers = kafka.bootstrap_servers;
   log.topic_prefix = kafka.topic_prefix;
-  log.instance_id = kafka.instance_id.empty() ? instance_of(settings.data_dir) : kafka.instance_id;
+  log.instance_id = kafka.instance_id.empty() ? member_name(settings) : kafka.instance_id;
   log.properties = properties_of(kafka);
   log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
   log.delivery_timeout = kafka.delivery_timeout;
@@ -146,15 +162,8 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
-std::string name_in_cluster(const config::Settings& settings) {
-  if (settings.queue.driver != config::QueueDriver::kafka ||
-      settings.store.driver != config::StoreDriver::postgres) {
-    return {};
-  }
-  return kafka_log_settings(settings).instance_id;
-}
-
-store::StoreSettings store_settings(const config::Settings& settings) {
+store::StoreSettings store_settings(const config::Settings& settings,
+                                    store::PostgresSettings::Place place) {
   store::StoreSettings store;
   store.data_dir = settings.data_dir;
   store.master_key = settings.master_key;
@@ -162,12 +171,11 @@ store::StoreSettings store_settings(const config::Settings& settings) {
   // the services, so that none waits.
   store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 13);
   if (settings.store.driver == config::StoreDriver::postgres) {
-    // Two daemons would make each other's calls and deliveries.
     store.postgres = store::PostgresSettings{.url = settings.store.postgres.url.reveal(),
                                              .timeout = settings.store.postgres.timeout,
                                              // Before the statement's own limit, which says less.
                                              .turn_timeout = settings.store.postgres.timeout / 2,
-                                             .alone = true};
+                                             .place = place};
   }
   return store;
 }
@@ -207,11 +215,13 @@ ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings
   return setup;
 }
 
-JobWorkerSettings job_worker_settings(const config::JobSettings& settings,
+JobWorkerSettings job_worker_settings(const config::Settings& settings,
                                       std::function<void(const std::string&)> wake) {
   JobWorkerSettings worker;
   worker.wake = std::move(wake);
-  worker.retention = settings.retention;
+  worker.retention = settings.jobs.retention;
+  // Where nobody ends the leases of a daemon that crashed, its jobs wait for their end.
+  if (in_cluster(settings)) worker.lease = milliseconds(15'000);
   return worker;
 }
 

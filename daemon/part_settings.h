@@ -15,6 +15,7 @@
 #include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
 #include "daemon/job_worker.h"
+#include "daemon/peers.h"
 #include "daemon/proactive_setup.h"
 #include "flows/turn.h"
 #include "queue/kafka_log.h"
@@ -28,6 +29,13 @@ namespace conversed::daemon {
 
 class Recovery;
 
+// What this daemon is called by those that share its store and log.
+[[nodiscard]] std::string member_name(const config::Settings& settings);
+// Whether others may share its store and log.
+[[nodiscard]] bool in_cluster(const config::Settings& settings);
+[[nodiscard]] bool has_role(const config::Settings& settings, config::Role role);
+[[nodiscard]] PeersSettings peers_settings(const config::Settings& settings,
+                                           std::string previous_run);
 [[nodiscard]] api::ApiOptions api_options(const config::Settings& settings,
                                           model::Timestamp started_at);
 // Of the API's listener; what calls back is left to the caller.
@@ -37,8 +45,6 @@ class Recovery;
                                         const config::CallSettings& calls);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections,
                                                  model::Heartbeats& heartbeats);
-// Whether there may be other daemons on the same log and store.
-[[nodiscard]] bool is_shared(const config::Settings& settings);
 // `recovery` has begun.
 [[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
                                                   const Recovery& recovery,
@@ -48,15 +54,15 @@ class Recovery;
                                                    model::Heartbeats& heartbeats);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
-// This daemon's name among those that share its store; empty: there can be no others.
-[[nodiscard]] std::string name_in_cluster(const config::Settings& settings);
-[[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings);
+// `place` is for a store that several may open.
+[[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings,
+                                                  store::PostgresSettings::Place place);
 // What is wrong with the properties for Kafka's client; names no value.
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::Settings& all,
                                              model::Heartbeats& heartbeats);
 [[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);
-[[nodiscard]] JobWorkerSettings job_worker_settings(const config::JobSettings& settings,
+[[nodiscard]] JobWorkerSettings job_worker_settings(const config::Settings& settings,
                                                     std::function<void(const std::string&)> wake);
 [[nodiscard]] HousekeeperSettings housekeeper_settings(const config::Settings& settings,
                                                        std::function<void()> also);

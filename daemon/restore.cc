@@ -114,7 +114,8 @@ Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
 // it is no unclean stop.
 Result<void> settle(const config::Settings& settings, const BackupManifest& manifest,
                     const model::Clock& clock) {
-  auto store = store::Store::open(store_settings(settings), clock);
+  auto store =
+      store::Store::open(store_settings(settings, store::PostgresSettings::Place::alone), clock);
   if (!store) return fail(store.error());
   if (const auto unreadable = (*store)->unreadable_secrets(); unreadable > 0) {
     return fail(Errc::conflict,

@@ -100,8 +100,11 @@ struct Letters {
   std::vector<Due> offers;
   std::vector<AppendEnd> appends;
   bool wake = false;
+  bool look_again = false;
   bool stop = false;
-  [[nodiscard]] bool empty() const { return offers.empty() && appends.empty() && !wake && !stop; }
+  [[nodiscard]] bool empty() const {
+    return offers.empty() && appends.empty() && !wake && !look_again && !stop;
+  }
 };
 
 }  // namespace
@@ -120,20 +123,28 @@ class Scheduler::Engine {
   Engine& operator=(const Engine&) = delete;
 
   model::Result<void> start() {
-    if (settings_.timer_clock != nullptr) {
-      auto kept = store_.timers().offset();
-      if (!kept) return model::fail(kept.error());
-      settings_.timer_clock->set_offset(*kept);
-      offset_ = kept_offset_ = *kept;
+    if (auto set = set_clock(); !set) return set;
+    // Before anything is read: what is committed later is heard of.
+    if (settings_.mine) {
+      heard_ = store_.news().subscribe(std::string(store::Timers::topic),
+                                       [this](std::string_view payload) { hear(payload); });
     }
     return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
   }
-  void stop() { thread_.stop(); }
+  void stop() {
+    heard_ = {};
+    thread_.stop();
+  }
 
+  // What others may take as well has been announced to all: that way it comes here, too, once.
   void offer(Timestamp due_at, Claim claim) {
+    if (settings_.mine) return;
     thread_.mailbox()->put([&](Letters& letters) {
       letters.offers.push_back({due_at, std::move(claim)});
     });
+  }
+  void look_again() {
+    thread_.mailbox()->put([](Letters& letters) { letters.look_again = true; });
   }
   void wake() {
     thread_.mailbox()->put([](Letters& letters) { letters.wake = true; });
@@ -141,7 +152,10 @@ class Scheduler::Engine {
   [[nodiscard]] std::size_t waiting() const { return count_.load(std::memory_order_relaxed); }
 
  private:
+  [[nodiscard]] model::Result<void> set_clock();
+  void hear(std::string_view payload);
   void run();
+  void forget_all();
   void look_at_clocks();
   void read_letters();
   // By the clock of timers.
@@ -180,8 +194,30 @@ class Scheduler::Engine {
   bool failing_ = false;
   SteadyClock::time_point not_before_{};
   bool stop_ = false;
+  store::News::Subscription heard_;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
+
+model::Result<void> Scheduler::Engine::set_clock() {
+  if (settings_.timer_clock == nullptr) return {};
+  if (settings_.mine) {
+    offset_ = settings_.timer_clock->offset();
+    return {};
+  }
+  auto kept = store_.timers().offset();
+  if (!kept) return model::fail(kept.error());
+  settings_.timer_clock->set_offset(*kept);
+  offset_ = kept_offset_ = *kept;
+  return {};
+}
+
+// On the watch's thread.
+void Scheduler::Engine::hear(std::string_view payload) {
+  auto timers = store::Timers::announced(payload);
+  if (!timers) return look_again();
+  thread_.mailbox()->put(
+      [&](Letters& letters) { std::ranges::move(*timers, std::back_inserter(letters.offers)); });
+}
 
 void Scheduler::Engine::run() {
   while (!stop_) {
@@ -192,6 +228,14 @@ void Scheduler::Engine::run() {
     count_.store(timers_.size() + appending_.size(), std::memory_order_relaxed);
     read_letters();
   }
+}
+
+// They are read from the store again.
+void Scheduler::Engine::forget_all() {
+  timers_.clear();
+  known_ = {begin_of_time, {}};
+  all_known_ = false;
+  next_load_ = {};
 }
 
 // After a jump of the wall clock schedules have other places among the timers, which have their
@@ -211,12 +255,9 @@ void Scheduler::Engine::look_at_clocks() {
     log::warn("the clock was set: what waits for a while goes on as if it had not been",
               {{"byMs", (offset_ - offset).count()}});
     offset_ = offset;
-    timers_.clear();
-    known_ = {begin_of_time, {}};
-    all_known_ = false;
-    next_load_ = {};
+    forget_all();
   }
-  if (kept_offset_ == offset_) return;
+  if (kept_offset_ == offset_ || settings_.mine) return;
   // Else a restart would take the wall clock's word for what waits now; tried at each look.
   if (store_.timers().keep_offset(offset_)) kept_offset_ = offset_;
 }
@@ -240,6 +281,7 @@ void Scheduler::Engine::read_letters() {
   stop_ = letters.stop;
   if (stop_) return;
   if (letters.wake) not_before_ = {};
+  if (letters.look_again) forget_all();
   for (const auto& append : letters.appends) appended(append);
   for (auto& offer : letters.offers) {
     if (offer.claim.kind == Claim::Kind::schedule) offer.at += offset_;
@@ -264,6 +306,7 @@ void Scheduler::Engine::load() {
 }
 
 void Scheduler::Engine::take(Waiting timer) {
+  if (settings_.mine && !settings_.mine(timer.place.id)) return;
   if (!all_known_ && known_ < timer.place) return;  // read when its time comes nearer
   if (appending_.contains(timer.place.id)) return;
   timers_.try_emplace(std::move(timer.place), timer.kind);
@@ -360,6 +403,10 @@ void Scheduler::offer(const FollowUp& follow_up) {
 
 void Scheduler::offer(const Schedule& schedule) {
   engine_->offer(schedule.due_at, {Claim::Kind::schedule, schedule.claim()});
+}
+
+void Scheduler::look_again() {
+  engine_->look_again();
 }
 
 void Scheduler::wake() {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "daemon/append_event.h"
 #include "daemon/service.h"
@@ -37,6 +38,11 @@ struct SchedulerSettings {
   // What timers and follow-ups are due by; schedules go by the wall clock. Its offset is taken from
   // the store at the start, and kept there. Must outlive it. Null: all go by the wall clock.
   TimerClock* timer_clock = nullptr;
+  // Where several daemons share the store: whether a timer, by its claim's id, is this one's to
+  // append. The others' are left to them; all hear of new ones by the store's news, and whatever
+  // `offer` is told of has been announced there. The clock then is somebody else's to keep. Empty:
+  // all are. Called on the scheduler's thread.
+  std::function<bool(std::string_view id)> mine{};
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };
@@ -44,14 +50,15 @@ struct SchedulerSettings {
 // Appends an Event for each timer that falls due, `timer` for one of an execution, `follow_up` for
 // a follow-up, `inject` for a schedule: id "<claim's id>-t", accepted at the time of firing, in the
 // order of due times. The claim is consumed by the Turn that takes the Event, so a crash, or an
-// append of unknown outcome, may append it twice: the second one has no claim and no effect. What
+// append of unknown outcome, may append it twice, and so may two daemons that both take it for
+// theirs: the second one has no claim and no effect. What
 // was cancelled meanwhile is not appended; nor is what can't be read, which the log tells.
 //
 // The store is the truth; memory has when the timers that come first fall due, and nothing of what
 // they say. Sleeps until the next one: nothing is polled but the clock.
 //
-// `offer`, `wake` and `waiting` are thread-safe and never block. One thread of its own does the
-// work; it alone reads the store.
+// `offer`, `wake`, `look_again` and `waiting` are thread-safe and never block. One thread of its
+// own does the work; it alone reads the store.
 class Scheduler final : public Service {
  public:
   // All must outlive it.
@@ -70,6 +77,9 @@ class Scheduler final : public Service {
 
   // Looks at the clock, and at the backlog, again.
   void wake();
+
+  // Others are `mine` than before: all timers are read again.
+  void look_again();
 
   // Timers in memory; for tests and metrics.
   [[nodiscard]] std::size_t waiting() const;

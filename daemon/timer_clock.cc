@@ -10,6 +10,8 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds least_jump{2'000};
+// Each change has the Scheduler read its timers anew.
+constexpr milliseconds least_difference{200};
 
 }  // namespace
 
@@ -27,6 +29,14 @@ TimerClock::TimerClock(const model::Clock& wall, Steady steady)
 void TimerClock::set_offset(milliseconds offset) {
   const std::lock_guard lock(mutex_);
   offset_ = offset;
+}
+
+void TimerClock::follow(model::Timestamp theirs, milliseconds at, milliseconds within) {
+  const std::lock_guard lock(mutex_);
+  last_wall_ = wall_.now();
+  last_steady_ = steady_();
+  const milliseconds ahead = theirs + (last_steady_ - at) - last_wall_;
+  if (std::chrono::abs(ahead - offset_) > least_difference + within) offset_ = ahead;
 }
 
 milliseconds TimerClock::offset() {

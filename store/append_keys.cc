@@ -43,6 +43,12 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
     connection.run("DELETE FROM append_keys WHERE created_at <= :c", oldest);
     if (auto row = find_row(connection, use.scope, use.key, oldest);
         row && (use.supersedes.empty() || use.supersedes != row->event_id)) {
+      // This use appends, too: whoever was first does not know any more what became of the event.
+      if (!row->position && row->body_hash == use.body_hash) {
+        connection.run(
+            "UPDATE append_keys SET uses = uses + 1 WHERE scope = :s AND idempotency_key = :k",
+            use.scope, use.key);
+      }
       *reserved = {std::move(*row), false};
       return {};
     }
@@ -50,7 +56,7 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
         "INSERT INTO append_keys (scope, idempotency_key, body_hash, event_id, created_at)"
         " VALUES (:s, :k, :h, :e, :c) ON CONFLICT (scope, idempotency_key) DO UPDATE SET"
         " body_hash = excluded.body_hash, event_id = excluded.event_id, epoch = NULL,"
-        " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at",
+        " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at, uses = 1",
         use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.now()));
     *reserved = {{use.body_hash, use.event_id, std::nullopt}, true};
     return {};
@@ -81,7 +87,7 @@ void AppendKeys::release(const AppendKeyUse& use) {
   auto work = [use](Writer& writer) -> Result<void> {
     writer.connection().run(
         "DELETE FROM append_keys WHERE scope = :s AND idempotency_key = :k AND event_id = :e"
-        " AND log_offset IS NULL",
+        " AND log_offset IS NULL AND uses = 1",
         use.scope, use.key, use.event_id);
     return {};
   };

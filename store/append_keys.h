@@ -49,7 +49,8 @@ class AppendKeys {
   // `reserve` sees it, unless the store failed or the daemon ended before.
   void settle(const AppendKeyUse& use, const model::Position& position);
 
-  // The log certainly has no record of this use's event: the key is free, for a later `reserve`.
+  // This use has appended no record: the key is free, unless another use, of another daemon, has
+  // met its row since and may have appended one under it.
   void release(const AppendKeyUse& use);
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.

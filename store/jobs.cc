@@ -118,6 +118,10 @@ void Jobs::tell(Writer& writer, const std::string& id, Change change) const {
   writer.announce(std::string(jobs_topic) + ' ' + id);
 }
 
+void Jobs::wake_workers(Writer& writer, const std::string& id) {
+  writer.announce(std::string(wake_topic) + ' ' + id);
+}
+
 Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
   std::optional<KeptAnswer> kept;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
@@ -318,6 +322,7 @@ Result<Job> Jobs::cancel(const std::string& id) {
     if (!moved) return moved;
     job = find(writer.connection(), id);
     tell(writer, id);
+    wake_workers(writer, id);
     return {};
   });
   if (!written) return fail(written.error());

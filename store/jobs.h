@@ -99,6 +99,10 @@ class Jobs {
   // otherwise is `conflict`.
   [[nodiscard]] model::Result<model::Job> cancel(const std::string& id);
 
+  // What other daemons' workers are told (store/news.h): the id of a job that waits to be taken up,
+  // or of one whose worker has to look at it.
+  static constexpr std::string_view wake_topic = "wake-job";
+
   // Called with a job's id once a change of it is durable, on the Committer's thread; to be set
   // before there are any.
   enum class Change : std::uint8_t { created, changed };
@@ -107,6 +111,7 @@ class Jobs {
 
  private:
   void tell(Writer& writer, const std::string& id, Change change = Change::changed) const;
+  static void wake_workers(Writer& writer, const std::string& id);
 
   Database& database_;
   Committer& committer_;

@@ -132,16 +132,18 @@ PostgresSession::PostgresSession(const PostgresSettings& settings, Connection::R
       handle(), [](void*, const PGresult*) {}, nullptr);
   if (PQsetnonblocking(handle(), 1) != 0) throw connection_lost();
   script(settings_of_session(settings, role), deadline());
-  if (settings.alone && role == Connection::Role::writer) take_place();
+  if (role == Connection::Role::writer) take_place(settings.place);
 }
 
 // Held until the session ends, however it does. Waits a while for it (lock_timeout): the server
 // takes its time to learn that a process is gone.
-void PostgresSession::take_place() {
-  const char* sql =
-      "SELECT pg_advisory_lock(hashtext('conversed daemon'), hashtext(current_schema()))";
+void PostgresSession::take_place(PostgresSettings::Place place) {
+  if (place == PostgresSettings::Place::none) return;
+  const bool shared = place == PostgresSettings::Place::shared;
+  const std::string sql = std::string("SELECT pg_advisory_lock") + (shared ? "_shared" : "") +
+                          "(hashtext('conversed daemon'), hashtext(current_schema()))";
   constexpr std::string_view lock_not_available = "55P03";
-  if (PQsendQuery(handle(), sql) == 0) throw connection_lost();
+  if (PQsendQuery(handle(), sql.c_str()) == 0) throw connection_lost();
   PostgresResult failed;
   while (auto result = next(deadline())) {
     if (PQresultStatus(result.get()) != PGRES_TUPLES_OK && !failed) failed = std::move(result);
@@ -149,7 +151,25 @@ void PostgresSession::take_place() {
   if (!failed) return;
   const char* state = PQresultErrorField(failed.get(), PG_DIAG_SQLSTATE);
   if (state == nullptr || state != lock_not_available) throw postgres_error(failed.get());
-  throw SqlError(SqlError::Kind::failed, "(another daemon uses the store)", SqlError::Effect::none);
+  throw SqlError(SqlError::Kind::failed,
+                 shared ? "(a command that needs all daemons stopped is at work on the store)"
+                        : "(daemons use the store; stop them first: " + living_daemons() + ")",
+                 SqlError::Effect::none);
+}
+
+// For people. A store that an older program made, or that nobody has said a word to lately, names
+// none.
+std::string PostgresSession::living_daemons() {
+  const char* sql =
+      "SELECT string_agg(id, ', ' ORDER BY id) FROM daemons"
+      " WHERE seen_at > extract(epoch FROM clock_timestamp()) * 1000 - 10000";
+  if (PQsendQuery(handle(), sql) == 0) throw connection_lost();
+  std::string names;
+  while (auto result = next(deadline())) {
+    if (PQresultStatus(result.get()) != PGRES_TUPLES_OK || PQntuples(result.get()) == 0) continue;
+    names = one_line(PQgetvalue(result.get(), 0, 0));
+  }
+  return names.empty() ? "they gave no names" : names;
 }
 
 Clock::time_point PostgresSession::deadline() const {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "store/postgres_settings.h"
@@ -23,8 +24,8 @@ using PostgresResult = std::unique_ptr<PGresult, ClearResult>;
 // One thread at a time. Throws SqlError.
 class PostgresSession {
  public:
-  // Connects. A reader's transactions can't write. An error says that somebody else is there, where
-  // a writer has to be alone.
+  // Connects. A reader's transactions can't write. An error says who is there, where a writer can't
+  // have its place.
   PostgresSession(const PostgresSettings& settings, Connection::Role role);
 
   [[nodiscard]] PGconn* handle() const { return connection_.get(); }
@@ -41,7 +42,8 @@ class PostgresSession {
   void script(std::string_view sql, std::chrono::steady_clock::time_point deadline);
 
  private:
-  void take_place();
+  void take_place(PostgresSettings::Place place);
+  [[nodiscard]] std::string living_daemons();
 
   struct Finish {
     void operator()(PGconn* connection) const { PQfinish(connection); }

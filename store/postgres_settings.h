@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace conversed::store {
@@ -13,9 +14,11 @@ struct PostgresSettings {
   std::chrono::milliseconds timeout{10'000};
   // How long a transaction that writes waits for those of other daemons.
   std::chrono::milliseconds turn_timeout{5'000};
-  // Whether, of all sessions that ask for this, one alone may write to the schema at a time; others
-  // can't connect. For a daemon whose deliveries, calls and timers nobody else may see to.
-  bool alone = false;
+  // What a session that writes to the schema has for as long as it is there: those of daemons share
+  // it, and a command that needs them all stopped has it alone. Whoever can't have it within
+  // `turn_timeout` is refused, with the names of those who have it.
+  enum class Place : std::uint8_t { none, shared, alone };
+  Place place = Place::none;
 };
 
 }  // namespace conversed::store

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/read.h"
+#include "store/timers.h"
 
 namespace conversed::store {
 
@@ -86,6 +87,7 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
         model::to_unix_ms(schedule.due_at), schedule.fired, model::to_unix_ms(schedule.created_at),
         schedule.created_by);
     if (keyed) keep_keyed_answer(writer, *keyed);
+    Timers::announce(writer, {{schedule.due_at, {model::Claim::Kind::schedule, schedule.claim()}}});
     return {};
   });
   if (!written) return fail(written.error());
@@ -135,6 +137,7 @@ Result<Schedule> Schedules::reschedule(const std::string& project_id, const std:
         " WHERE id = :i",
         moved->run, moved->claim(), cron_of(moved->cron), moved->timezone,
         model::to_unix_ms(moved->due_at), id);
+    Timers::announce(writer, {{moved->due_at, {model::Claim::Kind::schedule, moved->claim()}}});
     return {};
   });
   if (!written) return fail(written.error());

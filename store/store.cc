@@ -122,7 +122,8 @@ struct Store::Impl {
         oauth(*database, committer, sealer),
         usage(*database),
         key_rotation(*database, committer, sealer),
-        user_data(*database, committer) {
+        user_data(*database, committer),
+        members(*database, committer) {
     if (settings.postgres) {
       watch.emplace(
           *settings.postgres,
@@ -168,6 +169,7 @@ struct Store::Impl {
   Usage usage;
   KeyRotation key_rotation;
   UserData user_data;
+  Members members;
   News news;
   bool was_clean = true;
   std::optional<PostgresWatch> watch;
@@ -348,6 +350,9 @@ UserData& Store::user_data() {
   return impl_->user_data;
 }
 
+Members& Store::members() {
+  return impl_->members;
+}
 News& Store::news() {
   return impl_->news;
 }

@@ -18,6 +18,7 @@
 #include "store/jobs.h"
 #include "store/key_rotation.h"
 #include "store/knowledge.h"
+#include "store/members.h"
 #include "store/model/clock.h"
 #include "store/news.h"
 #include "store/oauth.h"
@@ -102,6 +103,7 @@ class Store {
   [[nodiscard]] Usage& usage();
   [[nodiscard]] KeyRotation& key_rotation();
   [[nodiscard]] UserData& user_data();
+  [[nodiscard]] Members& members();
   // What other daemons announce; silent where there is one at most.
   [[nodiscard]] News& news();
 

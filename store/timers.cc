@@ -1,5 +1,6 @@
 #include "store/timers.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "store/read.h"
@@ -8,6 +9,50 @@ namespace conversed::store {
 
 using model::Claim;
 using model::Result;
+
+namespace {
+
+// Of one announcement; PostgreSQL takes 7,999 bytes.
+constexpr std::size_t max_announcement = 7'000;
+
+}  // namespace
+
+void Timers::announce(Writer& writer, const std::vector<Due>& timers) {
+  if (writer.connection().dialect() != Dialect::postgres) return;
+  const std::string begin = std::string(topic) + " [";
+  std::string news = begin;
+  const auto tell = [&] {
+    if (news.size() > begin.size()) writer.announce(news + ']');
+    news = begin;
+  };
+  for (const Due& timer : timers) {
+    const nlohmann::json item{model::to_unix_ms(timer.at), static_cast<int>(timer.claim.kind),
+                              timer.claim.id};
+    const auto text = item.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    if (begin.size() + text.size() > max_announcement) {
+      writer.announce(topic);  // an id of that length is somebody's joke; the store has it
+      continue;
+    }
+    if (news.size() + text.size() > max_announcement) tell();
+    if (news.size() > begin.size()) news += ',';
+    news += text;
+  }
+  tell();
+}
+
+std::optional<std::vector<Timers::Due>> Timers::announced(std::string_view payload) {
+  const auto items = nlohmann::json::parse(payload, nullptr, false);
+  if (!items.is_array()) return std::nullopt;
+  std::vector<Due> timers;
+  for (const auto& item : items) {
+    const bool readable = item.is_array() && item.size() == 3 && item[0].is_number_integer() &&
+                          item[1].is_number_integer() && item[2].is_string();
+    if (!readable) return std::nullopt;
+    timers.push_back({model::from_unix_ms(item[0].get<std::int64_t>()),
+                      {static_cast<Claim::Kind>(item[1].get<int>()), item[2].get<std::string>()}});
+  }
+  return timers;
+}
 
 Result<std::vector<Timers::Due>> Timers::by_due(model::Timestamp after_due,
                                                 const std::string& after_id, std::size_t limit,

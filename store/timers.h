@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/committer.h"
@@ -32,6 +34,14 @@ class Timers {
                                                        const std::string& after_id,
                                                        std::size_t limit,
                                                        std::chrono::milliseconds offset) const;
+
+  // Tells all daemons, once the Writer's transaction is durable, that these fall due some time:
+  // schedules by the wall clock, the others by the clock of timers. Does nothing where there is one
+  // daemon at most.
+  static void announce(Writer& writer, const std::vector<Due>& timers);
+  static constexpr std::string_view topic = "timers";
+  // What one of those announcements says (store/news.h); nothing: the store has to be looked at.
+  [[nodiscard]] static std::optional<std::vector<Due>> announced(std::string_view payload);
 
   // How far the clock of timers is ahead of the wall clock; what was kept last, at first 0.
   [[nodiscard]] model::Result<std::chrono::milliseconds> offset() const;

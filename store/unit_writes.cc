@@ -1,6 +1,7 @@
 #include "store/unit_writes.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "store/news.h"
@@ -80,6 +81,14 @@ void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
       "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
       " fired = fired + 1 WHERE claim = :c",
       to_unix_ms(*fired.next), fired.claim);
+}
+
+// As move_schedule makes it.
+std::string next_claim(const std::string& claim) {
+  const auto dash = claim.rfind('-') + 1;  // an id holds some, a claim ends with its run
+  std::int64_t run = 0;
+  std::from_chars(claim.data() + dash, claim.data() + claim.size(), run);
+  return claim.substr(0, dash) + std::to_string(run + 1);
 }
 
 std::int64_t inbox_size_after(const Unit& unit, std::int64_t before) {
@@ -252,6 +261,20 @@ void add_totals(const Unit& unit, BatchTotals& totals) {
   }
 }
 
+void add_timers(const EncodedUnit& encoded, std::vector<Timers::Due>& timers) {
+  const Unit& unit = encoded.unit;
+  for (const auto& call : unit.calls_started) {
+    if (call.due_at) timers.push_back({*call.due_at, {Claim::Kind::timer, call.id}});
+  }
+  for (const auto& follow_up : unit.follow_ups) {
+    timers.push_back({follow_up.due_at, {Claim::Kind::follow_up, follow_up.id}});
+  }
+  for (const auto& fired : unit.schedules_fired) {
+    if (!fired.next) continue;
+    timers.push_back({*fired.next, {Claim::Kind::schedule, next_claim(fired.claim)}});
+  }
+}
+
 bool reads_profile(const Unit& unit) {
   return unit.profile_read_version.has_value() || unit.profile.has_value();
 }
@@ -416,8 +439,11 @@ void UnitGroup::flush() {
     if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
     write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
     add_totals(candidate.encoded->unit, totals_);
-    if (connection_.dialect() == Dialect::postgres && !candidate.encoded->unit.outputs.empty()) {
-      totals_.spoken.insert(short_name(candidate.encoded->key));
+    if (connection_.dialect() == Dialect::postgres) {
+      if (!candidate.encoded->unit.outputs.empty()) {
+        totals_.spoken.insert(short_name(candidate.encoded->key));
+      }
+      add_timers(*candidate.encoded, totals_.timers);
     }
   }
   candidates_.clear();
@@ -438,6 +464,8 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
     add_usage(connection, what.first, what.second, amount, now);
   }
   announce_spoken(connection, spoken, now);
+  Writer writer(connection, now);
+  Timers::announce(writer, timers);
 }
 
 }  // namespace conversed::store

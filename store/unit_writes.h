@@ -11,6 +11,7 @@
 
 #include "store/committer.h"
 #include "store/sql.h"
+#include "store/timers.h"
 
 // The SQL of one Unit. Used by the Committer inside its transaction;
 // throws SqlError.
@@ -36,6 +37,7 @@ struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
   std::set<std::string> spoken;  // short names of sessions with new outputs, where others may poll
+  std::vector<Timers::Due> timers;  // that other daemons have to be told of
 
   void flush(Connection& connection, model::Timestamp now) const;
 };

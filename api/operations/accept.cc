@@ -83,7 +83,7 @@ Event make_event(const Services& services, model::EventType type, const Endpoint
 
 Result<void> check_session(Services& services, const Endpoint& endpoint, const Event& event) {
   const auto bound = static_cast<std::int64_t>(services.options.limits.inbox);
-  if (services.busy.inbox_size(event.session.encode()) >= bound) {
+  if (services.busy.is_full(event.session.encode(), bound, services.options.steady_now())) {
     return model::fail(Errc::too_many, "too many messages wait for this session; try again later");
   }
   if (!endpoint.active_only || event.type != model::EventType::inject) return {};

@@ -1,7 +1,9 @@
 // POST /management/key/rotate: a new master key, and every sealed value sealed anew by it. Answers
 // when the old key is gone from the key file. Takes the role platformAdmin.
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/openapi/description.h"
 #include "api/operations.h"
@@ -14,10 +16,30 @@ namespace {
 
 using model::Errc;
 
+// For people; empty if this daemon is the only one.
+std::string other_members(Services& services) {
+  const auto members = services.members ? services.members() : std::vector<MemberView>();
+  if (members.size() < 2) return {};
+  std::string names;
+  for (const MemberView& member : members) {
+    if (member.name == services.options.member_name) continue;
+    names += (names.empty() ? "" : ", ") + member.name;
+  }
+  return names;
+}
+
 void rotate(Call call, Services& services, Reply reply) {
   if (!call.principal->has(Role::platform_admin)) {
     return send_error(reply, rotate_key_operation,
                       {Errc::permission_denied, "the role platformAdmin is needed"});
+  }
+  // They read the key file at their start alone, and each has a file of its own.
+  if (const auto others = other_members(services); !others.empty()) {
+    return send_error(reply, rotate_key_operation,
+                      {Errc::conflict,
+                       "the master key is in a file of each daemon, so that one daemon alone can "
+                       "rotate it; stop the others first (" +
+                           others + "), and then give them the new master.key"});
   }
   auto done = services.store.key_rotation().rotate();
   if (!done) return send_error(reply, rotate_key_operation, store_error(done.error()));
@@ -29,13 +51,14 @@ openapi::Description describe() {
   const auto answer =
       object({{"key", described("The number of the key that seals now.", integer(1))},
               {"resealed", described("Values that were sealed anew.", integer(0))}});
-  return {
-      .tag = "Management",
-      .summary = "Rotate the master key",
-      .details = "If it is interrupted, both keys stay, and the next start of the daemon goes on.",
-      .answers = {{.description = "The old key is gone from the key file.",
-                   .content = json_content(named("KeyRotation", answer))}},
-      .errors = {409, 501}};
+  return {.tag = "Management",
+          .summary = "Rotate the master key",
+          .details =
+              "If it is interrupted, both keys stay, and the next start of the daemon goes on. "
+              "Of several daemons all but one have to be stopped.",
+          .answers = {{.description = "The old key is gone from the key file.",
+                       .content = json_content(named("KeyRotation", answer))}},
+          .errors = {409, 501}};
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // GET /management/status: how the daemon is. Its figures are of all organisations, so it takes the
 // role platformAdmin.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "api/events.h"
 #include "api/openapi/description.h"
@@ -18,9 +20,29 @@ namespace {
 using model::Errc;
 using nlohmann::json;
 
+// The daemon that runs what the partition holds; null while none has it.
+json owner_of(std::int32_t partition, const std::vector<MemberView>& members) {
+  const auto owner = std::ranges::find_if(members, [&](const MemberView& member) {
+    return std::ranges::find(member.partitions, partition) != member.partitions.end();
+  });
+  return owner == members.end() ? json(nullptr) : json(owner->name);
+}
+
+json members_status(const std::vector<MemberView>& members) {
+  json list = json::array();
+  for (const MemberView& member : members) {
+    list.push_back({{"name", member.name},
+                    {"roles", member.roles},
+                    {"version", member.version},
+                    {"partitions", member.partitions},
+                    {"seenAt", unix_seconds(member.seen_at)}});
+  }
+  return list;
+}
+
 // A part that fails is told as not healthy, with null figures: a status has to answer then above
 // all.
-json queue_status(queue::Log& log) {
+json queue_status(queue::Log& log, const std::vector<MemberView>& members) {
   const auto ranges = log.ranges();
   json partitions = json::array();
   std::int64_t lag = 0;
@@ -32,7 +54,8 @@ json queue_status(queue::Log& log) {
                             {"first", range.first},
                             {"end", range.end},
                             {"committed", range.committed},
-                            {"lag", range.end - range.committed}});
+                            {"lag", range.end - range.committed},
+                            {"owner", owner_of(range.partition, members)}});
     }
   }
   return {{"healthy", ranges.has_value() && log.health().has_value()},
@@ -51,11 +74,13 @@ void show_status(Call call, Services& services, Reply reply) {
   }
   const auto uptime = services.clock.now() - services.options.started_at;
   auto& store = services.store;
+  const auto members = services.members ? services.members() : std::vector<MemberView>();
   send_json(reply, status::ok,
             {{"version", services.options.version},
              {"startedAt", unix_seconds(services.options.started_at)},
              {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
-             {"queue", queue_status(services.log)},
+             {"members", members_status(members)},
+             {"queue", queue_status(services.log, members)},
              {"store", {{"healthy", store.committer().healthy()}}},
              {"counts",
               {{"appended", services.events.appended()},
@@ -77,7 +102,16 @@ openapi::Description describe() {
                                  {"first", count},
                                  {"end", count},
                                  {"committed", count},
-                                 {"lag", count}});
+                                 {"lag", count},
+                                 {"owner", described("The member that runs what it holds; null "
+                                                     "while none has it.",
+                                                     nullable(text(1)))}});
+  const auto member =
+      object({{"name", text(1)},
+              {"roles", list_of(one_of({"api", "worker", "scheduler"}))},
+              {"version", text(1)},
+              {"partitions", described("Of the queue, that it has now.", list_of(count))},
+              {"seenAt", unix_time()}});
   const auto queue =
       object({{"healthy", boolean()}, {"lag", unknown}, {"partitions", list_of(partition)}});
   const auto counts = object({{"appended", count},
@@ -91,6 +125,9 @@ openapi::Description describe() {
   const auto body = object({{"version", text(1)},
                             {"startedAt", unix_time()},
                             {"uptime", described("In seconds.", count)},
+                            {"members", described("The daemons that share the store, as of a "
+                                                  "second ago.",
+                                                  list_of(member))},
                             {"queue", queue},
                             {"store", object({{"healthy", boolean()}})},
                             {"counts", counts}});

@@ -11,7 +11,7 @@ namespace {
 
 // The store, the log and what is between; ended in the order that they need.
 struct Opened {
-  std::unique_ptr<store::Store> store;
+  std::shared_ptr<store::Store> store;
   std::unique_ptr<queue::KafkaLog> log;
   std::unique_ptr<daemon::StoredKeyedAppend> keyed;
 
@@ -34,8 +34,20 @@ class KafkaKeyedFixture final : public KeyedFixture {
       ADD_FAILURE() << store.error().message;
       return {};
     }
-    opened->store = std::move(*store);
+    store_ = opened->store = std::move(*store);
     opened->store->committer().start();
+    return with_log(std::move(opened));
+  }
+  // The rows are what two daemons share; each has its own uses in hand, and its own producer.
+  KeyedLog open_at_another_daemon() override {
+    auto opened = std::make_shared<Opened>();
+    opened->store = store_.lock();
+    return with_log(std::move(opened));
+  }
+  void advance(std::chrono::milliseconds by) override { clock_.advance(by); }
+
+ private:
+  KeyedLog with_log(std::shared_ptr<Opened> opened) {
     opened->log = open_kafka_log(settings_);
     if (!opened->log) return {};
     opened->keyed = std::make_unique<daemon::StoredKeyedAppend>(
@@ -44,12 +56,11 @@ class KafkaKeyedFixture final : public KeyedFixture {
     return {std::shared_ptr<queue::Log>(opened, opened->log.get()),
             std::shared_ptr<queue::KeyedAppend>(opened, opened->keyed.get())};
   }
-  void advance(std::chrono::milliseconds by) override { clock_.advance(by); }
 
- private:
   const queue::KafkaLogSettings settings_;
   tests::TempFolder folder_;
   tests::ManualClock clock_;
+  std::weak_ptr<store::Store> store_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Kafka, KeyedAppendConformance,

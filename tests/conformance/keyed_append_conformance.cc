@@ -159,6 +159,31 @@ TEST_P(KeyedAppendConformance, WhatHasCalledBackIsFoundWhileOthersAppend) {
   EXPECT_EQ(found, threads * each_appends);
 }
 
+// There may be two records of the event in the log then; its claim lets one have effects.
+TEST_P(KeyedAppendConformance, DaemonsThatRaceForAKeyAgreeOnItsEvent) {
+  const KeyedLog other = fixture_->open_at_another_daemon();
+  if (!other.keyed) GTEST_SKIP() << "one daemon alone has this log";
+  for (int round = 0; round < 50; ++round) {
+    const std::string name = "k" + std::to_string(round);
+    queue::Result<queue::KeyedAppended> theirs;
+    {
+      const std::jthread elsewhere([&] { theirs = append_to(*other.keyed, "b", key(name, 1)); });
+      const auto ours = append("a", key(name, 1));
+      ASSERT_TRUE(ours.has_value()) << ours.error().message;
+      opened_.keyed->look_up(key(name, 1), [&](const Found& found) {
+        ASSERT_TRUE(found && *found) << "what was answered is not kept";
+        EXPECT_EQ((*found)->id, ours->id);
+      });
+    }
+    ASSERT_TRUE(theirs.has_value()) << theirs.error().message;
+    const auto again = append("c", key(name, 1));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_TRUE(again->repeated);
+    EXPECT_EQ(theirs->id, again->id);
+    EXPECT_EQ(append_to(*other.keyed, "d", key(name, 2)).error().code, Errc::conflict);
+  }
+}
+
 TEST_P(KeyedAppendConformance, AStoppedLogTellsOfNoKey) {
   ASSERT_TRUE(append("id1", key("k", 1)).has_value());
   opened_.log->stop();

@@ -28,6 +28,9 @@ class KeyedFixture {
   virtual ~KeyedFixture() = default;
   // As it was left. What was opened before is destroyed.
   [[nodiscard]] virtual KeyedLog open() = 0;
+  // The same once more, as another daemon has it, beside what is open; of a log that one daemon
+  // alone can have: nothing.
+  [[nodiscard]] virtual KeyedLog open_at_another_daemon() { return {}; }
   // Moves the Clock by which keys expire; it stands still meanwhile.
   virtual void advance(std::chrono::milliseconds by) = 0;
 };
@@ -58,9 +61,13 @@ class KeyedAppendConformance : public testing::TestWithParam<KeyedDriver> {
   }
 
   queue::Result<queue::KeyedAppended> append(std::string id, queue::AppendKey key) {
+    return append_to(*opened_.keyed, std::move(id), std::move(key));
+  }
+  static queue::Result<queue::KeyedAppended> append_to(queue::KeyedAppend& keyed, std::string id,
+                                                       queue::AppendKey key) {
     std::promise<queue::Result<queue::KeyedAppended>> done;
-    opened_.keyed->append({"session", std::move(id), "inject", "", "v"}, std::move(key),
-                          [&](auto outcome) { done.set_value(std::move(outcome)); });
+    keyed.append({"session", std::move(id), "inject", "", "v"}, std::move(key),
+                 [&](auto outcome) { done.set_value(std::move(outcome)); });
     return done.get_future().get();
   }
   Found look_up(const queue::AppendKey& key) {

@@ -2,16 +2,13 @@
 
 import concurrent.futures
 import pathlib
-import shutil
 import signal
 import threading
 
-from case import BIN, CONNECTION_TOKEN, SECRET
 from kafka_case import KafkaCase, main, skip
 from main_job import MainJob
 
 import postgres  # case.py says where
-from daemon_process import Daemon
 
 
 class PostgresCase(KafkaCase):
@@ -100,33 +97,6 @@ class Kills(PostgresCase):
                 self.server.signal_backend(pid, signal.SIGCONT)
         self.wait_ready(True)
         self.assert_once_and_in_order("hanging", ["before", "during"] if status == 200 else ["before"], ["during"])
-
-
-class Takeover(PostgresCase):
-    def test_another_daemon_waits_outside_until_the_first_is_gone(self):
-        folder = pathlib.Path(self.folder.name) / "second"
-        second = Daemon(BIN, folder, self.settings, environment={
-            "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
-        self.addCleanup(second.kill)
-        (folder / "data").mkdir()
-        shutil.copy(pathlib.Path(self.folder.name) / "data" / "master.key", folder / "data" / "master.key")
-        self.assertFalse(second.start(), "two at once")
-        self.assertIn("another daemon uses the store", second.log_path.read_text())
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            results, work = self.inject_in_background(pool, [f"taken {number}" for number in range(4)])
-            self.daemon.kill()
-            for each in work:
-                each.result()
-        first = self.daemon
-        try:
-            while not second.start():  # until the server knows that the first is gone
-                self.assertIn("another daemon uses the store", second.log_path.read_text())
-            type(self).daemon = second
-            for session, (accepted, maybe) in results.items():
-                self.assert_once_and_in_order(session, accepted, maybe)
-            self.assertEqual(self.say("echo", "taken 0", "still here")[1]["text"], "still here")
-        finally:
-            type(self).daemon = first
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 -- this server's, so that nobody's clock matters.
 CREATE TABLE daemons (
   id plain_text PRIMARY KEY,
-  name plain_text NOT NULL,
   run plain_text NOT NULL,
   roles plain_text NOT NULL,
   version plain_text NOT NULL,

@@ -3,7 +3,6 @@
 
 CREATE TABLE daemons (
   id TEXT PRIMARY KEY,
-  name TEXT NOT NULL,
   run TEXT NOT NULL,
   roles TEXT NOT NULL,
   version TEXT NOT NULL,

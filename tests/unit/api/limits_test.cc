@@ -93,6 +93,48 @@ TEST(BlockingPool, StopRunsWhatWaitsAndRefusesTheRest) {
   EXPECT_FALSE(pool.post([] {}));
 }
 
+TEST(RateLimiter, WhatWasSpentElsewhereIsSpentHere) {
+  RateLimiter here({.requests_per_second = 1, .burst = 2});
+  RateLimiter there({.requests_per_second = 1, .burst = 2});
+  EXPECT_TRUE(there.take_spent(10).empty());
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(there.take("a", start));
+  EXPECT_TRUE(there.take("a", start)) << "a refusal spends nothing";
+  const auto spent = there.take_spent(10);
+  ASSERT_EQ(spent.size(), 1U);
+  EXPECT_EQ(spent[0].tokens, 2U);
+  EXPECT_TRUE(there.take_spent(10).empty());
+  here.spent_elsewhere(spent[0], start);
+  EXPECT_EQ(here.take("a", start), milliseconds(1000));
+  // However much that was, it is over soon.
+  here.spent_elsewhere({"a", 1'000'000}, start);
+  EXPECT_EQ(here.take("a", start), milliseconds(3000));
+}
+
+TEST(RateLimiter, OfManySpendersAFewAreToldAtATime) {
+  RateLimiter limiter({.requests_per_second = 1, .burst = 2});
+  EXPECT_TRUE(limiter.take_spent(2).empty());
+  for (const auto* name : {"a", "b", "c"}) EXPECT_FALSE(limiter.take(name, start));
+  EXPECT_EQ(limiter.take_spent(2).size(), 2U);
+  EXPECT_EQ(limiter.take_spent(2).size(), 1U);
+}
+
+TEST(BusySessions, WhatAnotherDaemonSaidHoldsForAWhile) {
+  BusySessions here;
+  BusySessions there;
+  const model::SessionKey key{"project", "endpoint", "user", "s"};
+  there.set(key, 5);
+  EXPECT_TRUE(there.full(6, 10).empty());
+  const auto marks = there.full(5, 10);
+  ASSERT_EQ(marks.size(), 1U);
+  here.full_elsewhere("there", marks, start);
+  EXPECT_TRUE(here.is_full(key.encode(), 5, start + BusySessions::believed_for));
+  EXPECT_FALSE(here.is_full(key.encode(), 5, start + BusySessions::believed_for + seconds(1)));
+  here.full_elsewhere("a third one", {}, start);
+  EXPECT_TRUE(here.is_full(key.encode(), 5, start));
+  here.full_elsewhere("there", {}, start);
+  EXPECT_FALSE(here.is_full(key.encode(), 5, start));
+}
+
 TEST(BusySessions, KnowsTheSizesItWasToldAndForgetsEmptyOnes) {
   BusySessions busy;
   const model::SessionKey key{"p", "e", "u", "s"};

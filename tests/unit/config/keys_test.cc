@@ -78,6 +78,8 @@ std::vector<std::string> another(const Key& key) {
       return {"/other/path"};
     case Form::topic:
       return {"other.prefix"};
+    case Form::name:
+      return {"other-name"};
     case Form::servers:
       return {"a:1", "b:2"};
     case Form::pairs:

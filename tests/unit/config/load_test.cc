@@ -64,7 +64,7 @@ TEST_F(Load, TheFileChangesTheDefaults) {
   const auto loaded = load_text(R"(
 data_dir: /srv/conversed
 workers: 2
-roles: [scheduler, api]
+roles: [scheduler, worker, api]
 listen: {address: "::", port: 0}
 api:
   base_path: ""
@@ -80,7 +80,7 @@ log: {format: text, level: debug}
   ASSERT_TRUE(loaded) << format_problems(loaded.error());
   EXPECT_EQ(loaded->data_dir, "/srv/conversed");
   EXPECT_EQ(loaded->workers, 2U);
-  EXPECT_EQ(loaded->roles, (std::vector{Role::api, Role::scheduler}));
+  EXPECT_EQ(loaded->roles, (std::vector{Role::api, Role::worker, Role::scheduler}));
   EXPECT_EQ(loaded->listen.address, "::");
   EXPECT_EQ(loaded->listen.port, 0U);
   EXPECT_EQ(loaded->api.base_path, "");
@@ -174,6 +174,18 @@ TEST_F(Load, ListsAreCheckedItemByItem) {
             "\"api, api\" (item 2 is given twice)\n");
   EXPECT_NE(problems_of("roles: []\n"), "");
   EXPECT_NE(problems_of("roles: [[api]]\n"), "");
+}
+
+TEST_F(Load, OneDaemonOfSeveralAloneMayLeaveRolesOut) {
+  EXPECT_EQ(problems_of("roles: [api]\n"),
+            "conversed.yaml:1: roles: has to name all of them: outside a cluster (store.driver "
+            "postgres) one daemon does it all\n");
+  const Drivers all{.kafka = true, .postgres = true};
+  EXPECT_EQ(problems_of("roles: [worker]\n"
+                        "queue: {driver: kafka, kafka: {bootstrap_servers: [a:1]}}\n"
+                        "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n",
+                        {}, all),
+            "");
 }
 
 TEST_F(Load, AKeyWithoutAValueIsNoDefault) {

@@ -414,7 +414,8 @@ TEST_F(BackupTest, AStoreThatIsToBeMigratedIsLeftAloneWhenItsOpenerGivesUp) {
   const auto file = settings_.data_dir / "store.db";
   make_older(file);
   int asked = 0;
-  const auto store = open_store(settings_, clock_, [&] { return ++asked < 2; });
+  const auto store = open_store(settings_, clock_, store::PostgresSettings::Place::shared,
+                                [&] { return ++asked < 2; });
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, Errc::unavailable);
   EXPECT_EQ(asked, 2);

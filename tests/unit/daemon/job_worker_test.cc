@@ -62,7 +62,7 @@ class JobWorkerTest : public World {
     worker_.swap(worker);
   }
 
-  void start(JobWorker::Others others = JobWorker::Others::none) {
+  void start(store::News* others = nullptr) {
     replace_worker(nullptr);
     replace_worker(std::make_unique<JobWorker>(
         JobWorkerSettings{.rescue_interval = 10ms, .retention = 24h, .prune_interval = 10ms},
@@ -109,7 +109,7 @@ TEST_F(JobWorkerTest, CancelReachesAStepThatWaits) {
 TEST_F(JobWorkerTest, JobOfAWorkerThatVanishedGoesOnAfterItsLease) {
   const auto id = create();
   ASSERT_TRUE(store_->jobs().lease(id, clock_.now() + 1min));
-  start(JobWorker::Others::maybe);
+  start(&store_->news());
   EXPECT_EQ(state(id), JobState::active);
   clock_.advance(2min);
   EXPECT_TRUE(becomes(id, JobState::done));
@@ -187,8 +187,8 @@ TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
   HttpClient http({}, loopback_egress());
   ProactiveSetup setup({}, *store_, http);
   replace_worker(nullptr);
-  replace_worker(std::make_unique<JobWorker>(JobWorkerSettings{}, store_->jobs(), setup, clock_,
-                                             JobWorker::Others::none));
+  replace_worker(
+      std::make_unique<JobWorker>(JobWorkerSettings{}, store_->jobs(), setup, clock_, nullptr));
   ASSERT_TRUE(worker_->start());
   const auto id = create();
   ASSERT_TRUE(becomes(id, JobState::done));

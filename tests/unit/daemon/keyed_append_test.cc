@@ -30,6 +30,7 @@ class FailingLog final : public queue::Log {
   };
   void append(queue::Record record, queue::AppendCallback done) override {
     const std::lock_guard lock(mutex_);
+    if (before) std::exchange(before, nullptr)();
     const auto failure = failures.empty() ? std::nullopt : std::optional(failures.front());
     if (failure) failures.pop_front();
     const model::Position position{1, 0, static_cast<std::int64_t>(records.size())};
@@ -48,6 +49,7 @@ class FailingLog final : public queue::Log {
   Result<void> health() override { return {}; }
   void stop() override {}
 
+  std::function<void()> before;  // called once, by the next append
   std::deque<Failure> failures;
   std::function<void()> stored;  // called before the answer
   std::vector<queue::Record> records;
@@ -70,12 +72,17 @@ class KeyedAppendTest : public testing::Test {
   void TearDown() override { store_->committer().stop(); }
 
   Result<queue::KeyedAppended> append(const model::Event& event, std::uint8_t body) {
+    return begin(*keyed_, event, body).get();
+  }
+  static std::future<Result<queue::KeyedAppended>> begin(StoredKeyedAppend& keyed,
+                                                         const model::Event& event,
+                                                         std::uint8_t body) {
     queue::AppendKey key{"scope", "key", {}, ""};
     key.body_hash.fill(body);
-    std::promise<Result<queue::KeyedAppended>> done;
-    keyed_->append({event.session.encode(), event.id, "inject", "", model::encode_value(event)},
-                   std::move(key), [&](auto outcome) { done.set_value(std::move(outcome)); });
-    return done.get_future().get();
+    auto done = std::make_shared<std::promise<Result<queue::KeyedAppended>>>();
+    keyed.append({event.session.encode(), event.id, "inject", "", model::encode_value(event)},
+                 std::move(key), [done](auto outcome) { done->set_value(std::move(outcome)); });
+    return done->get_future();
   }
   static model::Event event() {
     model::Event made;
@@ -161,6 +168,26 @@ TEST_F(KeyedAppendTest, WhatTheLogHasIsAnsweredWhetherOrNotTheStoreHearsOfIt) {
   while (!again && again.error().code == Errc::unavailable) again = append(event(), 1);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->id, first.id) << "with or without a second record";
+}
+
+// Two daemons with one store, and a key that both are given.
+TEST_F(KeyedAppendTest, ARefusalDoesNotFreeAKeyThatAnotherDaemonHasUsedMeanwhile) {
+  FailingLog others_log;
+  StoredKeyedAppend other(others_log, store_->append_keys(), clock_, rename_event);
+  // The other's use finds the row while the first append is on its way, and that comes to nothing.
+  std::future<Result<queue::KeyedAppended>> others;
+  log_.before = [&] { others = begin(other, event(), 1); };
+  log_.failures.push_back({Errc::unavailable, false});
+  const model::Event first = event();
+  EXPECT_EQ(append(first, 1).error().code, Errc::unavailable);
+  const auto stored = others.get();
+  ASSERT_TRUE(stored.has_value()) << stored.error().message;
+  EXPECT_EQ(stored->id, first.id);
+  const auto again = append(event(), 1);
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_TRUE(again->repeated);
+  EXPECT_EQ(again->id, first.id);
+  EXPECT_TRUE(log_.records.empty()) << "one record in all";
 }
 
 }  // namespace

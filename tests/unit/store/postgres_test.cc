@@ -195,11 +195,13 @@ TEST_F(PostgresTest, DaemonsThatStartTogetherMakeOneSchema) {
 
 TEST_F(PostgresTest, WhoHasToBeAloneIsUntilItsSessionEnds) {
   auto settings = place_.store();
-  settings.postgres->alone = true;
+  settings.postgres->place = PostgresSettings::Place::alone;
+  settings.postgres->turn_timeout = std::chrono::milliseconds(500);
   auto first = open(settings);
   const auto refused = Store::open(settings, clock_);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("another daemon uses the store"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("daemons use the store; stop them first"),
+            std::string::npos)
       << refused.error().message;
   // Its place is its own again where its session broke.
   break_sessions();

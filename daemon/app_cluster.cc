@@ -1,0 +1,118 @@
+// What a daemon does of all there is to do: by its roles, and beside others on the same store.
+#include <initializer_list>
+#include <utility>
+
+#include "daemon/app_parts.h"
+#include "daemon/logging.h"
+#include "daemon/part_settings.h"
+
+namespace conversed::daemon {
+
+using config::Role;
+using model::fail;
+using model::Result;
+
+bool App::Parts::has(Role role) const {
+  return has_role(settings, role);
+}
+
+std::unique_ptr<SharedLimits> App::Parts::make_shared_limits() {
+  if (!in_cluster(settings)) return nullptr;
+  return std::make_unique<SharedLimits>(
+      SharedLimitsSettings{.daemon = member_name(settings),
+                           .inbox_limit = static_cast<std::int64_t>(settings.limits.inbox)},
+      *store, rate_limiter, busy);
+}
+
+std::unique_ptr<Peers> App::Parts::make_peers() {
+  if (!in_cluster(settings)) return nullptr;
+  auto with = peers_settings(settings, folder.last_run());
+  with.changed = [this] { scheduler.look_again(); };
+  with.also = [this] {
+    shared_limits->tell();
+    write_ports();
+  };
+  with.partitions = [this] { return ownership.partitions(); };
+  with.replaced = [this](const model::Error& error) { die(error); };
+  return std::make_unique<Peers>(std::move(with), *store, timer_clock);
+}
+
+SchedulerSettings App::Parts::scheduler_settings() {
+  SchedulerSettings scheduling;
+  scheduling.backlog = [this] { return records_in_flight(); };
+  scheduling.timer_clock = &timer_clock;
+  scheduling.heartbeats = &heartbeats;
+  if (peers) scheduling.mine = [this](std::string_view id) { return peers->mine(id); };
+  return scheduling;
+}
+
+HousekeeperSettings App::Parts::tidying() {
+  if (!peers) return housekeeper_settings(settings, [this] { write_ports(); });
+  auto tidying = housekeeper_settings(settings, {});
+  tidying.mine = [this] { return peers->mine("housekeeper"); };
+  return tidying;
+}
+
+Result<void> App::Parts::join_peers() {
+  if (!peers) return {};
+  if (auto joined = peers->start(); !joined) return joined;
+  // The next start waits a little without it.
+  if (auto noted = folder.write_run(peers->run()); !noted) {
+    log::warn("the next start can't know this run", {{"error", noted.error().message}});
+  }
+  return {};
+}
+
+Result<void> App::Parts::start_services() {
+  std::vector<Service*> services_of_roles;
+  if (has(Role::worker)) services_of_roles = {&webhooks, &upstreams, &deliverer, &caller};
+  if (has(Role::scheduler)) services_of_roles.push_back(&scheduler);
+  if (has(Role::worker)) services_of_roles.push_back(&job_worker);
+  if (has(Role::scheduler)) services_of_roles.push_back(&housekeeper);
+  for (Service* service : services_of_roles) {
+    if (auto started = service->start(); !started) return fail(started.error());
+  }
+  return {};
+}
+
+// The log is there, and is the store's.
+Result<void> App::Parts::begin(std::span<const queue::PartitionRange> ranges) {
+  if (has(Role::worker)) return start_consuming(ranges);
+  events.release();
+  consuming = true;
+  log::info("ready", {{"dataDir", settings.data_dir.string()}});
+  supervisor.consuming();
+  warn_without_organisation();
+  return {};
+}
+
+// Where there are no others it is this one alone.
+std::vector<api::MemberView> App::Parts::members() const {
+  std::vector<api::MemberView> views;
+  if (!peers) {
+    api::MemberView own{.name = member_name(settings),
+                        .roles = {},
+                        .version = options.version,
+                        .partitions = {},
+                        .seen_at = clock.now()};
+    for (const auto role : settings.roles) {
+      own.roles.emplace_back(config::role_words[static_cast<std::size_t>(role)]);
+    }
+    // All of them: nobody else reads this log.
+    if (const auto ranges = log->ranges(); ranges && consuming.load()) {
+      for (const auto& range : *ranges) own.partitions.push_back(range.partition);
+    }
+    views.push_back(std::move(own));
+    return views;
+  }
+  for (auto& member : peers->members()) {
+    views.push_back({.name = std::move(member.id),
+                     .roles = std::move(member.roles),
+                     .version = std::move(member.version),
+                     .partitions = std::move(member.partitions),
+                     .seen_at = member.seen_at});
+  }
+  return views;
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,121 @@
+"""Several daemons on one Kafka and one PostgreSQL: who is there, who does what, and what needs one alone."""
+
+import pathlib
+import shutil
+import subprocess
+
+from case import BIN, CONNECTION_TOKEN, SECRET
+from kafka_case import KafkaCase, main, skip
+
+import postgres  # case.py says where
+from daemon_process import Daemon
+
+BUNDLE = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - name: Echo
+    nodes:
+      - say: "{{input.text}}"
+  - name: Sleepy
+    nodes:
+      - say: "good night"
+      - sleep: 1s
+      - say: "good morning"
+endpoints:
+  - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+  - {name: sleepy, flow: Sleepy}
+"""
+
+
+class Members(KafkaCase):
+    """The class's own daemon has the role of the API alone; others are added by each test."""
+
+    bundle = BUNDLE
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+        cls.store_settings = (f"store: {{driver: postgres, postgres: {{url: '{cls.server.url}'}}}}\n"
+                              "cluster: {name: front}\nroles: [api]\n")
+        super().setUpClass()
+
+    def another(self, name, roles="worker, scheduler"):
+        """A daemon that has not been started."""
+        folder = pathlib.Path(self.folder.name) / f"of {name}"
+        settings = self.settings.replace("{name: front}", f"{{name: {name}}}").replace("[api]", f"[{roles}]")
+        daemon = Daemon(BIN, folder, settings, environment={
+            "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+        self.addCleanup(daemon.kill)
+        (folder / "data").mkdir(exist_ok=True)
+        shutil.copy(pathlib.Path(self.folder.name) / "data" / "master.key", folder / "data" / "master.key")
+        return daemon
+
+    def members(self):
+        status, body, _ = self.daemon.request("GET", "/management/status", basic=True)
+        self.assertEqual(status, 200, body)
+        return {member["name"]: member for member in body["members"]}
+
+    def wait_members(self, *names):
+        while set(self.members()) != set(names):
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+
+    def test_each_does_what_its_roles_say_and_status_tells_who_does_what(self):
+        worker = self.another("worker")
+        self.assertTrue(worker.start(), worker.log_path.read_text())
+        self.assertEqual(set(worker.ports), {"admin"})
+        self.wait_members("front", "worker")
+        members = self.members()
+        self.assertEqual(members["front"]["roles"], ["api"])
+        self.assertEqual(members["front"]["partitions"], [])
+        self.assertEqual(members["worker"]["roles"], ["worker", "scheduler"])
+        self.assertEqual(self.inject("echo", "shared", text="hello")[0], 200)
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == "hello" for _, _, body in all), 60))
+        self.assertEqual(self.inject("sleepy", "shared", text="go")[0], 200)
+        while "good morning" not in self.texts("sleepy", "shared"):
+            self.assertFalse(worker.wait_end(0.05), worker.log_path.read_text())
+        self.assertEqual(worker.terminate(), 0)
+        self.wait_members("front")
+
+    def test_a_crash_shows_and_the_same_daemon_is_back_at_once(self):
+        worker = self.another("crashing")
+        self.assertTrue(worker.start())
+        self.wait_members("front", "crashing")
+        worker.kill()
+        self.assertTrue(worker.start(), worker.log_path.read_text())
+        self.assertNotIn("ran lately", worker.log_path.read_text())
+        worker.kill()
+        self.wait_members("front")
+
+    def test_a_name_is_one_daemons(self):
+        twin = self.another("twin", "worker")
+        self.assertTrue(twin.start())
+        same = self.another("other", "worker")
+        same.config.write_text(same.config.read_text().replace("{name: other}", "{name: twin}"))
+        self.assertFalse(same.start())
+        self.assertIn("another daemon runs as twin on this store", same.log_path.read_text())
+        self.assertEqual(twin.terminate(), 0)
+
+    def test_what_needs_one_daemon_alone_says_who_runs(self):
+        worker = self.another("late", "worker")
+        self.assertTrue(worker.start())
+        self.wait_members("front", "late")
+        status, body, _ = self.daemon.request("POST", "/management/key/rotate", basic=True)
+        self.assertEqual(status, 409, body)
+        self.assertIn("stop the others first (late)", body["detail"])
+        self.assertEqual(worker.terminate(), 0)
+        refused = subprocess.run([worker.binaries / "conversed", "new-epoch", "--config", worker.config],
+                                 capture_output=True, text=True, env=worker.environment, timeout=120)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("stop them first: front", refused.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        postgres.Server().close()
+    except postgres.Unavailable as missing:
+        skip(f"no PostgreSQL to test against: {missing} (package postgresql)")
+    main()

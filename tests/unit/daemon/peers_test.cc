@@ -1,0 +1,317 @@
+#include "daemon/peers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+#include "api/busy_sessions.h"
+#include "api/rate_limiter.h"
+#include "daemon/metrics.h"
+#include "daemon/scheduler.h"
+#include "daemon/shared_limits.h"
+#include "daemon/timer_clock.h"
+#include "tests/support/store_place.h"
+#include "tests/unit/daemon/world.h"
+
+// Several daemons on one store: what they know of each other, and how they share what there is to
+// do.
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using model::Errc;
+
+TEST(TimerClock, FollowsAnotherClockWhateverTheWallClockDoes) {
+  tests::ManualClock wall;
+  std::chrono::milliseconds steady{1'000};
+  TimerClock clock(wall, [&] { return steady; });
+  const auto theirs = [&] { return model::from_unix_ms(1'900'000'000'000) + steady; };
+  clock.follow(theirs(), steady, 5ms);
+  EXPECT_EQ(wall.now() + clock.offset(), theirs());
+  steady += 10s;
+  wall.advance(10s - 1h);
+  EXPECT_EQ(wall.now() + clock.offset(), theirs());
+  // One that was measured a while ago, and after a jump that nobody has looked at.
+  const auto then = theirs();
+  const auto at = steady;
+  steady += 1s;
+  wall.advance(3h);
+  clock.follow(then, at, 5ms);
+  EXPECT_EQ(wall.now() + clock.offset(), theirs());
+}
+
+TEST(TimerClock, WhatAMeasurementCannotTellChangesNothing) {
+  tests::ManualClock wall;
+  std::chrono::milliseconds steady{0};
+  TimerClock clock(wall, [&] { return steady; });
+  clock.follow(wall.now() + 1h, steady, 0ms);
+  clock.follow(wall.now() + 1h + 250ms, steady, 100ms);
+  EXPECT_EQ(clock.offset(), 1h);
+  clock.follow(wall.now() + 1h + 350ms, steady, 100ms);
+  EXPECT_EQ(clock.offset(), 1h + 350ms);
+}
+
+// Two daemons' stores, of one database.
+class PeersTest : public testing::Test {
+ protected:
+  struct Daemon {
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<TimerClock> clock;
+    std::unique_ptr<Peers> peers;
+  };
+
+  void SetUp() override {
+    if (!place_.in_postgres()) GTEST_SKIP() << "a file has one daemon at most";
+    for (auto* daemon : {&a_, &b_}) {
+      auto opened = store::Store::open(place_.store(), clock_);
+      ASSERT_TRUE(opened) << opened.error().message;
+      daemon->store = *std::move(opened);
+      daemon->clock = std::make_unique<TimerClock>(clock_);
+    }
+  }
+  void TearDown() override {
+    for (auto* daemon : {&a_, &b_}) {
+      if (daemon->peers) daemon->peers->stop();
+    }
+  }
+
+  model::Result<void> join(Daemon& daemon, const std::string& name,
+                           std::function<void(PeersSettings&)> with = {}) {
+    PeersSettings settings;
+    settings.name = name;
+    settings.roles = {"api", "worker", "scheduler"};
+    settings.version = "1";
+    settings.interval = 10ms;
+    if (with) with(settings);
+    daemon.peers = std::make_unique<Peers>(std::move(settings), *daemon.store, *daemon.clock);
+    return daemon.peers->start();
+  }
+  [[nodiscard]] static bool sees(const Daemon& daemon, std::size_t members) {
+    return eventually([&] { return daemon.peers->members().size() == members; });
+  }
+  // From then on it hears all that is announced; before, only that it may have missed something.
+  void wait_until_b_listens() {
+    std::atomic<bool> heard{false};
+    const auto probe = b_.store->news().subscribe(
+        "probe", [&](std::string_view payload) { heard = heard || payload == "1"; });
+    EXPECT_TRUE(eventually([&] {
+      const auto work = [](store::Writer& writer) -> model::Result<void> {
+        writer.announce("probe 1");
+        return {};
+      };
+      return a_.store->committer().write_and_wait(work) && heard;
+    }));
+  }
+  // How many of a hundred things are this daemon's.
+  [[nodiscard]] static int share(const Daemon& daemon) {
+    int count = 0;
+    for (int i = 0; i < 100; ++i) count += daemon.peers->mine(std::to_string(i)) ? 1 : 0;
+    return count;
+  }
+
+  const tests::StorePlace place_;
+  tests::ManualClock clock_;
+  Daemon a_;
+  Daemon b_;
+};
+
+TEST_F(PeersTest, EachThingIsOnesOfThoseThatAreThere) {
+  ASSERT_TRUE(join(a_, "a"));
+  EXPECT_EQ(share(a_), 100);
+  ASSERT_TRUE(join(b_, "b"));
+  ASSERT_TRUE(sees(a_, 2) && sees(b_, 2));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_NE(a_.peers->mine(std::to_string(i)), b_.peers->mine(std::to_string(i))) << i;
+  }
+  EXPECT_GT(share(a_), 20);
+  EXPECT_GT(share(b_), 20);
+  b_.peers->stop();
+  ASSERT_TRUE(sees(a_, 1));
+  EXPECT_EQ(share(a_), 100);
+}
+
+TEST_F(PeersTest, OnlySchedulersShareAndOneThatEndsGivesAllAway) {
+  std::atomic<int> changes{0};
+  ASSERT_TRUE(join(a_, "a", [&](auto& with) { with.changed = [&] { ++changes; }; }));
+  ASSERT_TRUE(join(b_, "b", [](auto& with) { with.roles = {"api", "worker"}; }));
+  ASSERT_TRUE(sees(a_, 2));
+  EXPECT_EQ(share(a_), 100);
+  EXPECT_EQ(share(b_), 0);
+  EXPECT_EQ(changes, 1) << "its own coming alone";
+  a_.peers->retire();
+  EXPECT_EQ(share(a_), 0);
+  EXPECT_TRUE(eventually([&] { return changes == 2; }));
+}
+
+TEST_F(PeersTest, ANameThatALiveDaemonHasIsRefused) {
+  ASSERT_TRUE(join(a_, "a"));
+  const auto joined = join(b_, "a");
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code, Errc::conflict);
+  EXPECT_NE(joined.error().message.find("runs as a"), std::string::npos);
+}
+
+TEST_F(PeersTest, TheNameOfARunThatHasEndedIsTakenAtOnceAndItsEndIsSure) {
+  std::atomic<bool> replaced{false};
+  ASSERT_TRUE(join(
+      a_, "a", [&](auto& with) { with.replaced = [&](const model::Error&) { replaced = true; }; }));
+  ASSERT_TRUE(join(b_, "a", [&](auto& with) { with.previous_run = a_.peers->run(); }));
+  EXPECT_TRUE(eventually([&] { return replaced.load(); })) << "it was not dead after all";
+}
+
+// Two schedulers that share timers by what a test says.
+class SharedTimersTest : public PeersTest {
+ protected:
+  void SetUp() override {
+    PeersTest::SetUp();
+    if (IsSkipped()) return;
+    start(first_, a_, 0);
+    start(second_, b_, 1);
+  }
+  void TearDown() override {
+    for (auto* each : {&first_, &second_}) {
+      if (each->scheduler) each->scheduler->stop();
+    }
+    PeersTest::TearDown();
+  }
+
+  struct One {
+    EventSink sink;
+    Metrics metrics;
+    std::unique_ptr<Scheduler> scheduler;
+  };
+  // Names that begin with "a" are the first one's, all others the second one's.
+  void start(One& one, Daemon& daemon, int number) {
+    SchedulerSettings settings;
+    settings.mine = [this, number](std::string_view id) {
+      const int owner = id.starts_with('a') ? 0 : 1;
+      return (swapped_ ? 1 - owner : owner) == number;
+    };
+    one.scheduler = std::make_unique<Scheduler>(settings, *daemon.store, one.sink.append(), clock_,
+                                                one.metrics);
+    ASSERT_TRUE(one.scheduler->start());
+  }
+  // At the first daemon, whoever's they are.
+  void put(const std::vector<std::string>& ids, std::chrono::milliseconds in) {
+    for (const auto& id : ids) {
+      store::Unit unit;
+      unit.key = {"project", "endpoint", "user-" + id, "s"};
+      unit.after.key = unit.key;
+      model::PendingCall timer;
+      timer.id = id;
+      timer.session = unit.key;
+      timer.due_at = clock_.now() + in;
+      unit.calls_started.push_back(timer);
+      std::promise<store::Outcome> done;
+      a_.store->committer().submit(unit, [&](store::Outcome end) { done.set_value(end); });
+      ASSERT_EQ(done.get_future().get(), store::Outcome::committed);
+      first_.scheduler->offer(timer);
+    }
+  }
+  void advance(std::chrono::milliseconds by) {
+    clock_.advance(by);
+    first_.scheduler->wake();
+    second_.scheduler->wake();
+  }
+  [[nodiscard]] static std::set<std::string> fired(One& one) {
+    std::set<std::string> ids;
+    for (const auto& event : one.sink.events()) ids.insert(event.claim->id);
+    return ids;
+  }
+  [[nodiscard]] bool wait_for(std::size_t first, std::size_t second) {
+    return eventually([&] {
+      return first_.scheduler->waiting() == first && second_.scheduler->waiting() == second;
+    });
+  }
+
+  std::atomic<bool> swapped_{false};
+  One first_;
+  One second_;
+};
+
+TEST_F(SharedTimersTest, EachTakesItsOwnWhereverTheyAreMade) {
+  put({"a1", "a2", "b1"}, 10s);
+  ASSERT_TRUE(wait_for(2, 1));
+  advance(10s);
+  ASSERT_TRUE(first_.sink.wait_for(2));
+  ASSERT_TRUE(second_.sink.wait_for(1));
+  EXPECT_EQ(fired(first_), (std::set<std::string>{"a1", "a2"}));
+  EXPECT_EQ(fired(second_), std::set<std::string>{"b1"});
+}
+
+TEST_F(SharedTimersTest, WhenMembersChangeTimersChangeHands) {
+  put({"a1", "b1", "b2"}, 10s);
+  ASSERT_TRUE(wait_for(1, 2));
+  swapped_ = true;
+  first_.scheduler->look_again();
+  second_.scheduler->look_again();
+  ASSERT_TRUE(wait_for(2, 1));
+  // The second one is gone, and what fell due meanwhile is late.
+  second_.scheduler->stop();
+  clock_.advance(1h);
+  swapped_ = false;
+  first_.scheduler->look_again();
+  ASSERT_TRUE(eventually([&] { return fired(first_).contains("a1"); }));
+}
+
+TEST_F(SharedTimersTest, ASchedulesNextTimeIsHeardOf) {
+  const auto organisation =
+      a_.store->accounts().create_organisation("Acme", {.email = "a@example.com"});
+  ASSERT_TRUE(organisation);
+  model::Bundle bundle;
+  bundle.project_name = "Shop";
+  bundle.locales = {"en"};
+  const auto imported = a_.store->assets().import_bundle(organisation->id, bundle);
+  ASSERT_TRUE(imported) << imported.error().message;
+  model::Schedule schedule;
+  schedule.id = "b";
+  schedule.session = {(*imported)["project"]["_id"], "endpoint", "user", "s"};
+  schedule.text = "later";
+  schedule.timezone = "UTC";
+  schedule.due_at = clock_.now() + 10s;
+  const auto created = a_.store->schedules().create(schedule, std::nullopt);
+  ASSERT_TRUE(created) << created.error().message;
+  ASSERT_TRUE(wait_for(0, 1));
+  store::Unit unit;
+  unit.key = unit.after.key = schedule.session;
+  unit.claims.push_back({model::Claim::Kind::schedule, schedule.claim()});
+  unit.schedules_fired.push_back({schedule.claim(), clock_.now() + 1h});
+  std::promise<store::Outcome> done;
+  a_.store->committer().submit(unit, [&](store::Outcome end) { done.set_value(end); });
+  ASSERT_EQ(done.get_future().get(), store::Outcome::committed);
+  ++schedule.run;
+  advance(1h);
+  ASSERT_TRUE(eventually([&] { return fired(second_).contains(schedule.claim()); }));
+}
+
+TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
+  constexpr api::RateLimits limits{.requests_per_second = 1, .burst = 100};
+  const auto now = std::chrono::steady_clock::now();
+  api::RateLimiter limiter_a(limits);
+  api::RateLimiter limiter_b(limits);
+  api::BusySessions busy_a;
+  api::BusySessions busy_b;
+  SharedLimits limits_a({.daemon = "a", .inbox_limit = 3, .steady_now = [&] { return now; }},
+                        *a_.store, limiter_a, busy_a);
+  SharedLimits limits_b({.daemon = "b", .inbox_limit = 3, .steady_now = [&] { return now; }},
+                        *b_.store, limiter_b, busy_b);
+  wait_until_b_listens();
+  limits_a.tell();  // from now on what is spent is counted
+  const model::SessionKey full{"project", "endpoint", "full", "s"};
+  const model::SessionKey other{"project", "endpoint", "other", "s"};
+  busy_a.set(full, 3);
+  busy_a.set(other, 2);
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(limiter_a.take("key k", now));
+  limits_a.tell();
+  ASSERT_TRUE(eventually([&] { return busy_b.is_full(full.encode(), 3, now); }));
+  EXPECT_FALSE(busy_b.is_full(other.encode(), 3, now));
+  EXPECT_TRUE(limiter_b.take("key k", now)) << "all was spent elsewhere";
+  EXPECT_FALSE(limiter_b.take("key l", now));
+  EXPECT_FALSE(limiter_a.take("key l", now)) << "what it said itself is not heard by it";
+  busy_a.set(full, 0);
+  limits_a.tell();
+  EXPECT_TRUE(eventually([&] { return !busy_b.is_full(full.encode(), 3, now); }));
+}
+
+}  // namespace
+}  // namespace conversed::daemon

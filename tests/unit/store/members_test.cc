@@ -1,0 +1,117 @@
+#include "store/members.h"
+
+#include "store/postgres.h"
+#include "store/sql.h"
+#include "tests/unit/store/fixture.h"
+
+// Who shares a store, and whom it keeps out.
+namespace conversed::store {
+namespace {
+
+using model::Errc;
+using Place = PostgresSettings::Place;
+
+ClusterMember member(const std::string& id) {
+  return {.id = id,
+          .run = model::new_id(),
+          .roles = {"api", "scheduler"},
+          .version = "1.2.3",
+          .partitions = {0, 7}};
+}
+
+class MembersTest : public StoreTest {
+ protected:
+  std::vector<std::string> present() {
+    std::vector<std::string> ids;
+    const auto seen = store_->members().present();
+    for (const auto& each : seen->members) ids.push_back(each.id);
+    return ids;
+  }
+  // As if it had not said a word for so long.
+  void age(const std::string& id, std::chrono::milliseconds by) {
+    place_.another_writer()->script("UPDATE daemons SET seen_at = seen_at - " +
+                                    std::to_string(by.count()) + " WHERE id = '" + id + "'");
+  }
+};
+
+TEST_F(MembersTest, OneIsThereWithAllThatItSaidUntilItLeaves) {
+  auto a = member("a");
+  ASSERT_TRUE(store_->members().join(a, "")->run.empty());
+  ASSERT_TRUE(store_->members().join(member("b"), "")->run.empty());
+  a.partitions = {3};
+  ASSERT_TRUE(store_->members().beat(a));
+  const auto all = store_->members().present();
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->members.size(), 2U);
+  const ClusterMember& seen = all->members.front();
+  EXPECT_EQ(seen.id, "a");
+  EXPECT_EQ(seen.run, a.run);
+  EXPECT_EQ(seen.roles, a.roles);
+  EXPECT_EQ(seen.version, "1.2.3");
+  EXPECT_EQ(seen.partitions, std::vector<std::int32_t>{3});
+  EXPECT_LE(seen.started_at, seen.seen_at);
+  EXPECT_LE(seen.seen_at, all->now);
+  ASSERT_TRUE(store_->members().leave(a));
+  EXPECT_EQ(present(), std::vector<std::string>{"b"});
+}
+
+TEST_F(MembersTest, WhoSaysNothingIsGoneAndComesBackByAWord) {
+  const auto a = member("a");
+  ASSERT_TRUE(store_->members().join(a, "")->run.empty());
+  age("a", member_lifetime);
+  EXPECT_TRUE(present().empty());
+  ASSERT_TRUE(store_->members().beat(a));
+  EXPECT_EQ(present(), std::vector<std::string>{"a"});
+}
+
+TEST_F(MembersTest, ANameIsOneRunsAtATime) {
+  const auto first = member("a");
+  const auto second = member("a");
+  ASSERT_TRUE(store_->members().join(first, "")->run.empty());
+  EXPECT_EQ(store_->members().join(second, "another")->run, first.run);
+  EXPECT_TRUE(store_->members().beat(first)) << "nothing was done";
+  // That the first one has ended is known, or shows after a while.
+  ASSERT_TRUE(store_->members().join(second, first.run)->run.empty());
+  EXPECT_EQ(store_->members().beat(first).error().code, Errc::conflict);
+  ASSERT_TRUE(store_->members().leave(first)) << "of itself, which is not there";
+  EXPECT_EQ(present(), std::vector<std::string>{"a"});
+  age("a", member_lifetime);
+  EXPECT_TRUE(store_->members().join(first, "")->run.empty());
+}
+
+TEST_F(MembersTest, ACommandThatNeedsAllStoppedSaysWhoRuns) {
+  if (!place_.in_postgres()) GTEST_SKIP() << "a file has one daemon at most";
+  ASSERT_TRUE(store_->members().join(member("machine-1"), "")->run.empty());
+  const auto with = [&](Place place) {
+    auto settings = *place_.postgres();
+    settings.place = place;
+    settings.turn_timeout = std::chrono::milliseconds(50);
+    return settings;
+  };
+  auto first = open_postgres(with(Place::shared), Connection::Role::writer);
+  const auto second = open_postgres(with(Place::shared), Connection::Role::writer);
+  try {
+    (void)open_postgres(with(Place::alone), Connection::Role::writer);
+    ADD_FAILURE() << "beside two daemons";
+  } catch (const SqlError& error) {
+    EXPECT_NE(std::string(error.what()).find("stop them first: machine-1"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_NO_THROW((void)open_postgres(with(Place::none), Connection::Role::writer));
+}
+
+TEST_F(MembersTest, DaemonsWaitOutsideWhileACommandHasTheStoreAlone) {
+  if (!place_.in_postgres()) GTEST_SKIP() << "a file has one daemon at most";
+  auto settings = *place_.postgres();
+  settings.turn_timeout = std::chrono::milliseconds(50);
+  settings.place = Place::alone;
+  auto command = open_postgres(settings, Connection::Role::writer);
+  settings.place = Place::shared;
+  EXPECT_THROW((void)open_postgres(settings, Connection::Role::writer), SqlError);
+  command.reset();
+  settings.turn_timeout = std::chrono::milliseconds(5'000);
+  EXPECT_NO_THROW((void)open_postgres(settings, Connection::Role::writer));
+}
+
+}  // namespace
+}  // namespace conversed::store
