@@ -3,9 +3,10 @@
 import concurrent.futures
 import pathlib
 import shutil
+import threading
 
 from case import BIN, CONNECTION_TOKEN, SECRET
-from kafka_case import main, skip
+from kafka_case import NO_ANSWER, main, skip
 from test_postgres import PostgresCase
 
 import postgres  # case.py says where
@@ -110,6 +111,29 @@ class Answers(ClusterCase):
             self.assertEqual((status, body.get("text")), (200, "looking for once\nonce: shipped"), body)
         self.assertEqual([text for text in self.texts("lookup", session) if "once" in text],
                          ["looking for once", "once: shipped"])
+
+
+class Deaths(ClusterCase):
+    def test_what_a_client_of_a_dead_daemon_was_to_get_is_the_webhooks(self):
+        session, = self.sessions_elsewhere("lookup", "left", 1)
+        calls = len(self.upstream.requests)
+        self.upstream.open.clear()
+        seen = threading.Event()
+
+        def ask():
+            try:
+                self.say("lookup", session, "shoes")
+            except NO_ANSWER:
+                seen.set()
+
+        client = threading.Thread(target=ask)
+        client.start()
+        self.assertTrue(self.upstream.wait_for(calls + 1))
+        self.daemon.kill()
+        client.join()
+        self.assertTrue(seen.is_set(), "it was answered")
+        self.upstream.open.set()
+        self.assert_sent(session, ["looking for shoes", "shoes: shipped"])
 
 
 if __name__ == "__main__":
