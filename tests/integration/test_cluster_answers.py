@@ -101,12 +101,14 @@ class Answers(ClusterCase):
         calls = len(self.upstream.requests)
         self.upstream.open.clear()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            answers = [pool.submit(daemon.request, "POST", f"/{self.tokens['lookup']}", message, key)
-                       for daemon in (self.daemon, self.other, self.daemon, self.other)]
+            ask = [pool.submit(self.daemon.request, "POST", f"/{self.tokens['lookup']}", message, key)]
             self.assertTrue(self.upstream.wait_for(calls + 1))
+            ask += [pool.submit(daemon.request, "POST", f"/{self.tokens['lookup']}", message, key)
+                    for daemon in (self.other, self.daemon, self.other)]
             self.upstream.open.set()
-            bodies = {answer.result()[1]["text"] for answer in answers}
-        self.assertEqual(bodies, {"looking for once\nonce: shipped"})
+            answers = [each.result()[:2] for each in ask]
+        for status, body in answers:
+            self.assertEqual((status, body.get("text")), (200, "looking for once\nonce: shipped"), body)
         self.assertEqual([text for text in self.texts("lookup", session) if "once" in text],
                          ["looking for once", "once: shipped"])
 
