@@ -212,6 +212,27 @@ TEST_P(LogConformance, TheListenerLearnsAllPartitionsBeforeTheFirstRecord) {
   for (const auto& [partition, range] : listener.assigned) EXPECT_EQ(range.committed, 0);
 }
 
+TEST_P(LogConformance, WhatTheListenerRefusesIsToldAgainAndNothingIsReadBefore) {
+  append_and_wait(*log_, 0, 10);
+  RecordingListener listener;
+  listener.refusals = 2;
+  auto consumer = log_->subscribe(listener);
+  ASSERT_TRUE(consumer.has_value());
+  int refused = 0;
+  while (refused < 2) {
+    const auto records = (*consumer)->poll(100, 1s);
+    if (records) {
+      ASSERT_TRUE(records->empty());
+      continue;
+    }
+    EXPECT_EQ(records.error().code, Errc::unavailable);
+    ++refused;
+  }
+  EXPECT_TRUE(listener.assigned.empty());
+  EXPECT_EQ(poll_all(**consumer, 10).size(), 10U);
+  EXPECT_EQ(listener.refusals, 0);
+}
+
 TEST_P(LogConformance, EightThreadsLoseNothingAndKeepTheirOrder) {
   constexpr int threads = 8;
   constexpr int each_appends = 300;

@@ -60,10 +60,14 @@ class Outcomes {
   std::vector<std::pair<std::string, queue::Result<queue::Appended>>> arrived_;
 };
 
-// Remembers what it is told.
+// Remembers what it is told, but for what it refuses at first.
 class RecordingListener final : public queue::Listener {
  public:
   queue::Result<void> on_assigned(std::span<const queue::PartitionRange> ranges) override {
+    if (refusals > 0) {
+      --refusals;
+      return model::fail(queue::Errc::unavailable, "told to");
+    }
     for (const auto& range : ranges) assigned[range.partition] = range;
     return {};
   }
@@ -71,6 +75,7 @@ class RecordingListener final : public queue::Listener {
     for (const auto partition : lost) assigned.erase(partition);
   }
   std::map<std::int32_t, queue::PartitionRange> assigned;
+  int refusals = 0;  // that are left
 };
 
 }  // namespace conversed::test
