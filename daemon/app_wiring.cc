@@ -86,6 +86,7 @@ ChainContext App::Parts::chain_context() {
           .answers = store->answers(),
           .dead_letters = store->dead_letters(),
           .attempts = store->attempts(),
+          .calls = store->calls(),
           .follow_ups = store->follow_ups(),
           .schedules = store->schedules(),
           .usage = store->usage(),
@@ -141,6 +142,8 @@ Result<void> App::Parts::start_listening() {
           },
       .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
+      .timer = [this](const model::Claim& claim,
+                      model::Timestamp due) { scheduler.offer(claim, due); },
       .back_up =
           [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
       .on_inject_answered =

@@ -22,6 +22,7 @@ class AssetsCache;
 namespace conversed::store {
 class Answers;
 class Attempts;
+class Calls;
 class DeadLetters;
 class FollowUps;
 class Outbox;
@@ -41,6 +42,7 @@ struct ChainContext {
   store::Answers& answers;
   store::DeadLetters& dead_letters;
   store::Attempts& attempts;
+  store::Calls& calls;
   store::FollowUps& follow_ups;
   store::Schedules& schedules;
   store::Usage& usage;

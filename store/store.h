@@ -21,6 +21,7 @@
 #include "store/model/clock.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
+#include "store/pending_timers.h"
 #include "store/proactive.h"
 #include "store/schedules.h"
 #include "store/sealer.h"
@@ -79,6 +80,7 @@ class Store {
   [[nodiscard]] FollowUps& follow_ups();
   [[nodiscard]] Schedules& schedules();
   [[nodiscard]] Timers& timers();
+  [[nodiscard]] PendingTimers& pending_timers();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();

@@ -13,13 +13,14 @@ constexpr char separator = '\x1f';
 constexpr int value_version = 1;
 constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
-constexpr std::array<std::pair<EventType, std::string_view>, 6> event_types{{
+constexpr std::array<std::pair<EventType, std::string_view>, 7> event_types{{
     {EventType::user_message, "userMessage"},
     {EventType::inject, "inject"},
     {EventType::follow_up, "followUp"},
     {EventType::call_result, "callResult"},
     {EventType::timer, "timer"},
     {EventType::notify, "notify"},
+    {EventType::time_out, "timeOut"},
 }};
 
 constexpr std::array<std::pair<Claim::Kind, std::string_view>, 6> claim_kinds{{

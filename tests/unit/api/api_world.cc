@@ -106,7 +106,7 @@ World::World(const WorldSettings& settings) {
       waiters, watch, job_watch, pool, sign_ins,
       [this](const model::SessionKey& key) { touched.push_back(key); },
       [this](const model::SessionKey& key) { delivered.push_back(key); },
-      [](const model::Schedule&) {}, [this](const std::string& name) { return back_up(name); }});
+      [](const model::Schedule&) {}, {}, [this](const std::string& name) { return back_up(name); }});
   store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), *services);
   fill();
