@@ -230,6 +230,11 @@ constexpr Key table[] = {
          "The largest output, text and data together; beyond it the Turn fails."),
     size("flows.max_call", CONVERSED_FIELD(flows.max_call_bytes), {kib, 16 * mib},
          "The largest request of a Node: URL, headers and body; beyond it the Turn fails."),
+    whole("flows.max_slot_hits", CONVERSED_FIELD(flows.max_slot_hits), {1, 10'000},
+          "Hits of lexicons and patterns that all slots of one input may hold; what is beyond them "
+          "is left out, and the log says so."),
+    size("flows.max_slots", CONVERSED_FIELD(flows.max_slots_bytes), {kib, 16 * mib},
+         "The largest slots of one input, as JSON; likewise."),
 
     duration("retention.transcripts", CONVERSED_FIELD(retention.transcripts), {0, 3650 * day},
              "How long what was said is kept, and sessions in which nothing happens. What is still "

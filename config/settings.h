@@ -214,6 +214,8 @@ struct FlowSettings {
   std::uint64_t max_profile_bytes = 64 * 1024;
   std::uint64_t max_output_bytes = 64 * 1024;
   std::uint64_t max_call_bytes = 256 * 1024;
+  std::uint32_t max_slot_hits = 200;
+  std::uint64_t max_slots_bytes = 256 * 1024;
   bool operator==(const FlowSettings&) const = default;
 };
 

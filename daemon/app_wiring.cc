@@ -106,6 +106,7 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
           .answers = store->answers(),
           .dead_letters = store->dead_letters(),
           .attempts = store->attempts(),
+          .calls = store->calls(),
           .follow_ups = store->follow_ups(),
           .schedules = store->schedules(),
           .usage = store->usage(),
@@ -160,6 +161,8 @@ Result<void> App::Parts::start_listening() {
       .pool = pool,
       .sign_ins = sign_ins,
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
+      .timer = [this](const model::Claim& claim,
+                      model::Timestamp due) { scheduler.offer(claim, due); },
       .back_up =
           [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
       .members = [this] { return members(); },

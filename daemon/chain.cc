@@ -9,6 +9,7 @@
 
 #include "daemon/chain_builder.h"
 #include "daemon/project_library.h"
+#include "flows/time_outs.h"
 #include "store/answers.h"
 #include "store/attempts.h"
 #include "store/dead_letters.h"
@@ -58,6 +59,7 @@ Result<void> ChainBuilder::load() {
     session_.key = input_.key;
   }
   profile_ = std::move(loaded->profile);
+  time_outs_ = flows::time_outs_of(session_);
   damage_ = std::move(loaded->damage);
   execution_lost_ = loaded->execution_lost;
   chain_.pending_up_to = loaded->pending_up_to;
@@ -173,15 +175,18 @@ Result<void> ChainBuilder::drain() {
 
 // Consumes the event's claim if it has one. False: the claim is gone, the event has no effects.
 Result<bool> ChainBuilder::holds_claim(const Event& event) {
-  if (!event.claim) return !event.result && event.type != EventType::timer;
+  const bool is_timer = event.type == EventType::timer || event.type == EventType::time_out;
+  if (!event.claim) return !event.result && !is_timer;
   const Claim& claim = *event.claim;
   // An earlier event of this chain has it.
   if (std::ranges::find(chain_.unit.claims, claim) != chain_.unit.claims.end()) return false;
   switch (claim.kind) {
     case Claim::Kind::pending_call:
-    case Claim::Kind::timer:
-      if (!session_.execution || session_.execution->pending_call_id != claim.id) return false;
+    case Claim::Kind::timer: {
+      auto held = holds_timer(event);
+      if (!held || !*held) return held;
       break;
+    }
     case Claim::Kind::keyed_event: {
       auto taken = context_.answers.claimed(claim.id);
       if (!taken) return fail(taken.error());
@@ -243,9 +248,7 @@ Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint
     return context_.assets.newest_flow(event.follow_up->flow_id);
   }
   if (is_input(event.type)) {
-    const bool afresh = flows::starts_afresh(session_, endpoint, event.accepted_at);
-    const auto follow_up =
-        assets.flow_ids.find(afresh ? std::string() : flows::follow_up_flow_of(session_));
+    const auto follow_up = assets.flow_ids.find(waiting_follow_up_flow(event, endpoint));
     return context_.assets.newest_flow(follow_up != assets.flow_ids.end() ? follow_up->second
                                                                           : endpoint.flow_id);
   }
@@ -259,6 +262,8 @@ Result<void> ChainBuilder::run(const Event& event) {
     again_ = true;
     return {};
   };
+  // While it was in the inbox, something else may have come of its question.
+  if (event.type == EventType::time_out && !waits_for(event)) return {};
   auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
   if (!endpoint) {
     if (is_store_failure(endpoint.error())) return fail(endpoint.error());
@@ -361,6 +366,10 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
   }
   if (effects.call && effects.call->due_at) *effects.call->due_at += offset;
   if (effects.call) chain_.unit.calls_started.push_back(std::move(*effects.call));
+  if (effects.time_out) {
+    *effects.time_out->due_at += offset;
+    chain_.unit.calls_started.push_back(std::move(*effects.time_out));
+  }
   std::move(effects.log.begin(), effects.log.end(), std::back_inserter(chain_.log_lines));
   chain_.changes = true;
   return settle_outputs(execution, effects.execution_ended, resumed, std::move(effects.outputs),
@@ -388,6 +397,7 @@ void ChainBuilder::count_use(const Event& event) {
 void ChainBuilder::close() {
   // What can't be read is overwritten with a reason only: never for the sake of a position.
   if (!damage_.empty() && chain_.unit.dead_letters.empty()) chain_.changes = false;
+  settle_time_outs();
   chain_.unit.inbox_removed = static_cast<std::int64_t>(drained_);
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
   note_held();

@@ -23,6 +23,7 @@ class AssetsCache;
 namespace conversed::store {
 class Answers;
 class Attempts;
+class Calls;
 class DeadLetters;
 class FollowUps;
 class Outbox;
@@ -43,6 +44,7 @@ struct ChainContext {
   store::Answers& answers;
   store::DeadLetters& dead_letters;
   store::Attempts& attempts;
+  store::Calls& calls;
   store::FollowUps& follow_ups;
   store::Schedules& schedules;
   store::Usage& usage;

@@ -17,10 +17,7 @@ namespace conversed::daemon {
 using EndpointPtr = std::shared_ptr<const model::Endpoint>;
 using FlowPtr = std::shared_ptr<const api::CompiledFlow>;
 
-inline bool is_input(model::EventType type) {
-  return type == model::EventType::user_message || type == model::EventType::inject ||
-         type == model::EventType::follow_up;
-}
+using model::is_input;
 
 inline bool is_notify(model::EventType type) {
   return type == model::EventType::notify;
@@ -105,6 +102,13 @@ class ChainBuilder {
                            const api::CompiledFlow& flow) const;
   // How far the clock of what waits for a while is ahead of `now` of Turns.
   std::chrono::milliseconds timer_offset() const;
+  // Time-outs of questions: chain_time_outs.cc.
+  bool waits_for(const model::Event& event) const;
+  model::Result<bool> holds_timer(const model::Event& event) const;
+  bool begins_afresh(const model::Event& event, const model::Endpoint& endpoint) const;
+  std::string waiting_follow_up_flow(const model::Event& event,
+                                     const model::Endpoint& endpoint) const;
+  void settle_time_outs();
   // Scheduled injects: chain_schedules.cc.
   model::Result<bool> take_schedule(const model::Event& event);
   bool is_too_late(const model::Event& event);
@@ -135,6 +139,7 @@ class ChainBuilder {
   model::Session session_;
   model::Profile profile_;
   std::vector<store::InboxEvent> stored_inbox_;
+  std::vector<std::string> time_outs_;  // that the stored session waits for
   std::size_t drained_ = 0;
   model::Execution running_;     // the session's, as the Turn that runs found it
   std::string damage_;           // of what is stored; nothing runs on it

@@ -61,10 +61,9 @@ void ChainBuilder::abandon_follow_up() {
 bool ChainBuilder::runs_follow_up_flow(const Event& event, const model::Endpoint& endpoint,
                                        const api::CompiledFlow& flow) const {
   if (event.type == model::EventType::follow_up) return true;
-  if (is_input(event.type) && flows::starts_afresh(session_, endpoint, event.accepted_at)) {
-    return false;
-  }
-  return flows::follow_up_flow_of(session_) == flow.flow->name();
+  const auto waiting = is_input(event.type) ? waiting_follow_up_flow(event, endpoint)
+                                            : flows::follow_up_flow_of(session_);
+  return waiting == flow.flow->name();
 }
 
 std::chrono::milliseconds ChainBuilder::timer_offset() const {

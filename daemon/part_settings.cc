@@ -105,6 +105,8 @@ flows::Limits flow_limits(const config::FlowSettings& settings, const config::Ca
   limits.profile_bytes = settings.max_profile_bytes;
   limits.output_bytes = settings.max_output_bytes;
   limits.call_bytes = settings.max_call_bytes;
+  limits.slot_hits = settings.max_slot_hits;
+  limits.slot_bytes = settings.max_slots_bytes;
   limits.call_timeout = calls.timeout;
   return limits;
 }

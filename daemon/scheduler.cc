@@ -61,8 +61,8 @@ model::Event event_of(model::EventType type, Claim claim, model::SessionKey sess
 }
 
 model::Event event_of(PendingCall call) {
-  auto event =
-      event_of(model::EventType::timer, {Claim::Kind::timer, call.id}, std::move(call.session));
+  const auto type = call.is_time_out ? model::EventType::time_out : model::EventType::timer;
+  auto event = event_of(type, {Claim::Kind::timer, call.id}, std::move(call.session));
   event.trace_id = std::move(call.trace_id);
   return event;
 }
@@ -84,12 +84,30 @@ model::Event event_of(Schedule schedule) {
   return event;
 }
 
-// What is to be appended; nothing: it was cancelled. `internal`: its row can't be read.
-Result<std::optional<model::Event>> read_event(store::Store& store, const Claim& claim) {
-  const auto made = [](auto read) -> Result<std::optional<model::Event>> {
+// By the clock that its row goes by.
+Timestamp due_of(const PendingCall& call) {
+  return call.due_at.value_or(Timestamp{});
+}
+Timestamp due_of(const FollowUp& follow_up) {
+  return follow_up.due_at;
+}
+// Put off it has another claim, so that what this one was due for has come.
+Timestamp due_of(const Schedule&) {
+  return begin_of_time;
+}
+
+// What is to be appended, and when at the earliest.
+struct Found {
+  model::Event event;
+  Timestamp due{};
+};
+// Nothing: it was cancelled, or its session erased. `internal`: its row can't be read.
+Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim) {
+  const auto made = [](auto read) -> Result<std::optional<Found>> {
     if (!read) return model::fail(read.error());
     if (!*read) return std::nullopt;
-    return event_of(std::move(**read));
+    const auto due = due_of(**read);
+    return Found{event_of(std::move(**read)), due};
   };
   if (claim.kind == Claim::Kind::follow_up) return made(store.follow_ups().find(claim.id));
   if (claim.kind == Claim::Kind::schedule) return made(store.schedules().by_claim(claim.id));
@@ -340,21 +358,25 @@ void Scheduler::Engine::fire_due() {
 }
 
 void Scheduler::Engine::fire(Waiting timer) {
-  auto event = read_event(store_, {timer.kind, timer.place.id});
-  if (!event && event.error().code != Errc::internal) {
-    return failed(std::move(timer), event.error());
+  auto found = read_event(store_, {timer.kind, timer.place.id});
+  if (!found && found.error().code != Errc::internal) {
+    return failed(std::move(timer), found.error());
   }
-  if (!event) {  // it stays as it is, and holds nothing up
+  if (!found) {  // it stays as it is, and holds nothing up
     log::error("a timer can't be read and does not fire",
-               {{"id", timer.place.id}, {"error", event.error().message}});
+               {{"id", timer.place.id}, {"error", found.error().message}});
     return;
   }
-  if (!*event) return;  // spares the log an event without effect; the claim decides in any case
+  if (!*found) return;  // spares the log an event without effect; the claim decides in any case
+  if ((*found)->due > timer.place.due) {
+    timer.place.due = (*found)->due;
+    return take(std::move(timer));
+  }
   model::fault_point("timer.before_append");
-  (*event)->accepted_at = clock_.now();
+  (*found)->event.accepted_at = clock_.now();
   const std::string id = timer.place.id;
   appending_.insert_or_assign(id, std::move(timer));
-  append_(std::move(**event), letter_at_end(thread_.mailbox(), id));
+  append_(std::move((*found)->event), letter_at_end(thread_.mailbox(), id));
 }
 
 void Scheduler::Engine::appended(const AppendEnd& append) {
@@ -407,6 +429,10 @@ void Scheduler::offer(const Schedule& schedule) {
 
 void Scheduler::look_again() {
   engine_->look_again();
+}
+
+void Scheduler::offer(const Claim& claim, Timestamp due) {
+  engine_->offer(due, claim);
 }
 
 void Scheduler::wake() {

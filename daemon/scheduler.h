@@ -47,12 +47,13 @@ struct SchedulerSettings {
   model::Heartbeats* heartbeats = nullptr;
 };
 
-// Appends an Event for each timer that falls due, `timer` for one of an execution, `follow_up` for
-// a follow-up, `inject` for a schedule: id "<claim's id>-t", accepted at the time of firing, in the
-// order of due times. The claim is consumed by the Turn that takes the Event, so a crash, or an
-// append of unknown outcome, may append it twice, and so may two daemons that both take it for
-// theirs: the second one has no claim and no effect. What
-// was cancelled meanwhile is not appended; nor is what can't be read, which the log tells.
+// Appends an Event for each timer that falls due, `timer` for one of an execution, `time_out` for
+// one of a question, `follow_up` for a follow-up, `inject` for a schedule: id "<claim's id>-t",
+// accepted at the time of firing, in the order of due times. The claim is consumed by the Turn that
+// takes the Event, so a crash, or an append of unknown outcome, may append it twice, and so may two
+// daemons that both take it for theirs: the second one has no claim and no effect. What was
+// cancelled meanwhile, or went with its session, is not appended; nor is what can't be read, which
+// the log tells. What was put off meanwhile waits for its new time.
 //
 // The store is the truth; memory has when the timers that come first fall due, and nothing of what
 // they say. Sleeps until the next one: nothing is polled but the clock.
@@ -74,6 +75,8 @@ class Scheduler final : public Service {
   void offer(const model::PendingCall& timer);
   void offer(const model::FollowUp& follow_up);
   void offer(const model::Schedule& schedule);
+  // Put off or forward; `due` is by the clock of timers.
+  void offer(const model::Claim& claim, model::Timestamp due);
 
   // Looks at the clock, and at the backlog, again.
   void wake();

@@ -18,4 +18,8 @@ Result<Step> Node::on_timer(Turn& turn) const {
   return turn.failure(model::Errc::internal, "takes no timer");
 }
 
+Result<Step> Node::on_time_out(Turn& turn) const {
+  return turn.failure(model::Errc::internal, "takes no time-out");
+}
+
 }  // namespace conversed::flows

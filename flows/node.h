@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -25,7 +26,11 @@ struct Continue {};  // the Node that follows
 struct Jump {        // the Node at `to`; `end_of_flow` ends the execution
   NodeIndex to = end_of_flow;
 };
-struct Wait {};          // the execution ends; the next input goes to this Node's `on_input`
+struct Wait {  // the execution ends; the next input goes to this Node's `on_input`, or, if
+  // none comes in time, `on_time_out` runs. What is no message of the user (an inject) and leaves
+  // the Node waiting does not give it more time.
+  std::optional<std::chrono::milliseconds> time_out = std::nullopt;
+};
 struct Stop {};          // the execution ends; the next input starts the Flow at its beginning
 struct CallUpstream {    // the Turn ends; the answer goes to this Node's `on_call_result`. The Turn
   model::HttpCall http;  // sets `idempotency_key`.
@@ -64,8 +69,12 @@ class Node {
   // The time of `Sleep` is over.
   [[nodiscard]] virtual Result<Step> on_timer(Turn& turn) const;
 
-  // Which of the three this Node takes. An execution that stands at a Node that does not take what
-  // arrived is bad stored data.
+  // No answer has come in the time of `Wait`; asked of Nodes only that say they take it.
+  [[nodiscard]] virtual Result<Step> on_time_out(Turn& turn) const;
+  [[nodiscard]] virtual bool takes_time_out() const { return false; }
+
+  // Which of the first three this Node takes. An execution that stands at a Node that does not take
+  // what arrived is bad stored data.
   enum class Awaits : std::uint8_t { nothing, input, call_result, timer };
   [[nodiscard]] virtual Awaits awaits() const { return Awaits::nothing; }
 };

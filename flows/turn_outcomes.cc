@@ -4,16 +4,12 @@
 #include <utility>
 
 #include "flows/event_output.h"
+#include "flows/time_outs.h"
 #include "flows/turn_runner.h"
 
 namespace conversed::flows {
 
 using model::EventType;
-
-bool is_input(EventType type) {
-  return type == EventType::user_message || type == EventType::inject ||
-         type == EventType::follow_up;
-}
 
 void reset_session(model::Session& session, model::Timestamp now) {
   session.started_at = now;
@@ -36,8 +32,12 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   std::string input_id = event.id;
   std::string trace_id = event.trace_id;
   if (is_input(event.type)) {
-    if (event.type != EventType::follow_up && starts_afresh(session, endpoint, event.accepted_at)) {
+    const bool goes_on = event.type == EventType::follow_up || event.type == EventType::time_out;
+    if (!goes_on && starts_afresh(session, endpoint, event.accepted_at)) {
       reset_session(session, event.accepted_at);
+    }
+    if (event.type == EventType::time_out && event.claim) {
+      forget_time_out(session.flow_state, event.claim->id);
     }
     session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
     session.key = event.session;

@@ -19,14 +19,25 @@ Result<model::Effects> TurnRunner::run() {
 }
 
 Result<Step> TurnRunner::begin() {
-  // A follow-up belongs to the conversation that fell silent, however long ago.
-  const bool goes_on = event().type == EventType::follow_up && !session().busy();
+  // A follow-up belongs to the conversation that fell silent, however long ago; so does the end of
+  // a question's time.
+  const bool comes_of_silence =
+      event().type == EventType::follow_up || event().type == EventType::time_out;
+  const bool goes_on = comes_of_silence && !session().busy();
   if (!goes_on && starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
     reset_session(session(), event().accepted_at);
   } else if (session().busy()) {
     return model::fail(Errc::conflict, "the session has an execution that is not over");
   }
   if (auto good = restore_flow_state(); !good) return model::fail(good.error());
+  begin_execution();
+  if (event().type == EventType::time_out) return enter_time_out();
+  if (!waiting_.is_null()) return enter_waiting_node();
+  if (auto found = turn_.find_slots({&turn_.flow()}); !found) return model::fail(found.error());
+  return Jump{turn_.flow().start()};
+}
+
+void TurnRunner::begin_execution() {
   session().key = event().session;
   session().last_activity_at = std::max(session().last_activity_at, event().accepted_at);
   ++turn_.executions_;
@@ -40,9 +51,6 @@ Result<Step> TurnRunner::begin() {
   execution.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
   make_input_object();
   count_follow_up();
-  if (!waiting_.is_null()) return enter_waiting_node();
-  if (auto found = turn_.find_slots({&turn_.flow()}); !found) return model::fail(found.error());
-  return Jump{turn_.flow().start()};
 }
 
 // Back to the beginning of the Endpoint's Flow.
@@ -69,12 +77,22 @@ Result<Step> TurnRunner::enter_waiting_node() {
     return model::fail(found.error());
   }
   if (turn_.frame_.at == end_of_flow) return Jump{turn_.flow().start()};
+  recall(waiting);
+  // The user's own words give the question new time, whatever comes of them.
+  const auto timer = waiting.find("timer");
+  if (event().type != EventType::user_message && timer != waiting.end() && timer->is_string()) {
+    kept_time_out_ = timer->get<std::string>();
+  }
+  if (auto counted = count_visit(); !counted) return model::fail(counted.error());
+  return turn_.here().node->on_input(turn_);
+}
+
+// What the Node that waited knew.
+void TurnRunner::recall(const nlohmann::json& waiting) {
   if (const auto state = waiting.find("state"); state != waiting.end()) turn_.node_state_ = *state;
   if (const auto tool = waiting.find("tool"); tool != waiting.end()) {
     turn_.input_object_["tool"] = *tool;
   }
-  if (auto counted = count_visit(); !counted) return model::fail(counted.error());
-  return turn_.here().node->on_input(turn_);
 }
 
 Result<Step> TurnRunner::resume() {
@@ -154,11 +172,12 @@ Result<void> TurnRunner::advance(Step step) {
       pending.due_at = turn_.input_.now + sleep->duration;
       return suspend(std::move(pending));
     } else {  // Wait or Stop
-      turn_.waits_ = std::holds_alternative<Wait>(step);
+      if (const auto* wait = std::get_if<Wait>(&step)) wait_for_input(*wait);
       turn_.effects_.execution_ended = true;
       return {};
     }
     turn_.node_state_ = nullptr;
+    kept_time_out_.clear();
     auto goes_on = go_on(next);
     if (!goes_on) return model::fail(goes_on.error());
     if (!*goes_on) {

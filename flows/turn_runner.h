@@ -1,5 +1,5 @@
-// How a Turn is run (see turn.h): turn_runner.cc has the way through the Nodes, turn_state.cc what
-// is read from the stored session and written back.
+// How a Turn is run (see turn.h): turn_runner.cc has the way through the Nodes, time_outs.cc that
+// of unanswered questions, turn_state.cc what is read from the stored session and written back.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@
 
 namespace conversed::flows {
 
-// Whether an event of the type begins an execution.
-[[nodiscard]] bool is_input(model::EventType type);
+using model::is_input;
 
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
@@ -36,7 +35,9 @@ class TurnRunner {
   // turn_runner.cc
   Result<Step> begin();
   Result<Step> resume();
+  void begin_execution();
   Result<Step> enter_waiting_node();
+  void recall(const nlohmann::json& waiting);
   void start_over();
   Result<void> advance(Step step);
   // What comes after `at_`'s Node is `next`; comes back from Flows that end. False: all has ended.
@@ -50,6 +51,10 @@ class TurnRunner {
   Result<void> check_call(const model::HttpCall& call) const;
   void count_follow_up();
   void arm_journey();
+
+  // time_outs.cc
+  Result<Step> enter_time_out();
+  void wait_for_input(const Wait& wait);
 
   // turn_state.cc
   Result<void> restore_flow_state();
@@ -71,7 +76,12 @@ class TurnRunner {
   [[nodiscard]] model::Session& session() { return turn_.effects_.session; }
 
   Turn turn_;
-  nlohmann::json waiting_;  // as the flow state has it, until its Node is entered
+  // As the flow state has it, until its Node is entered; what is left is where the Flow waits on.
+  nlohmann::json waiting_;
+  // Of the question that waits from now on; empty: it waits as long as it takes.
+  std::string time_out_;
+  // Of the one that an inject came to: it stays, unless the Flow goes on.
+  std::string kept_time_out_;
   // Flows looked up by name and version: the same for a whole Turn, and alive as long as it.
   std::map<std::pair<std::string, std::int64_t>, Library::FoundFlow> held_;
   std::size_t nodes_run_ = 0;

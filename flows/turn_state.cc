@@ -19,6 +19,7 @@ constexpr int state_format = 1;
 
 std::string_view source_name(EventType type) {
   if (type == EventType::user_message) return "user";
+  if (type == EventType::time_out) return "timeOut";
   return type == EventType::follow_up ? "followUp" : "inject";
 }
 
@@ -297,7 +298,8 @@ void TurnRunner::save_flow_state() {
   if (turn_.follow_up_counts_.today > 0) {
     state["followUps"] = to_json(turn_.follow_up_counts_);
   }
-  if (turn_.input_.is_follow_up_flow && (turn_.waits_ || session().busy())) {
+  const bool waits = turn_.waits_ || !waiting_.is_null();
+  if (turn_.input_.is_follow_up_flow && (waits || session().busy())) {
     state["followUpFlow"] = turn_.input_.flow.name();
     if (!turn_.behind_.is_null()) state["behind"] = std::move(turn_.behind_);
   } else if (!turn_.behind_.is_null()) {
@@ -306,11 +308,14 @@ void TurnRunner::save_flow_state() {
   if (turn_.waits_) {
     json& waiting = state["waiting"];
     waiting = frames(false);
+    if (!time_out_.empty()) waiting["timer"] = std::move(time_out_);
     if (!turn_.node_state_.is_null()) waiting["state"] = std::move(turn_.node_state_);
     // The tool of an agent that waits for the user: its Nodes behind the question read what it was
     // asked to do.
     const auto tool = turn_.input_object_.find("tool");
     if (tool != turn_.input_object_.end()) waiting["tool"] = std::move(*tool);
+  } else if (!waiting_.is_null()) {
+    state["waiting"] = std::move(waiting_);
   }
   session().flow_state = std::move(state);
 }

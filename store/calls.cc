@@ -13,9 +13,10 @@ template <typename... In>
 std::vector<PendingCall> load_calls(Connection& connection, std::string_view sql, const In&... in) {
   std::vector<PendingCall> calls;
   connection.rows<std::string, std::string, std::string, std::optional<std::string>,
-                  std::optional<std::int64_t>>(
+                  std::optional<std::int64_t>, std::int64_t>(
       [&](std::string id, const std::string& key, std::string trace,
-          const std::optional<std::string>& request, std::optional<std::int64_t> due_at) {
+          const std::optional<std::string>& request, std::optional<std::int64_t> due_at,
+          std::int64_t time_out) {
         PendingCall call;
         call.id = std::move(id);
         call.session = stored_or_throw(model::SessionKey::decode(key));
@@ -25,6 +26,7 @@ std::vector<PendingCall> load_calls(Connection& connection, std::string_view sql
           if (!good) throw DamagedData(good.error().message);
         }
         if (due_at) call.due_at = model::from_unix_ms(*due_at);
+        call.is_time_out = time_out != 0;
         calls.push_back(std::move(call));
       },
       sql, in...);
@@ -36,7 +38,7 @@ std::vector<PendingCall> load_calls(Connection& connection, std::string_view sql
 Result<std::optional<PendingCall>> Calls::find(const std::string& id) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<PendingCall>> {
     auto found = load_calls(connection,
-                            "SELECT c.id, s.key, c.trace_id, c.request, c.due_at"
+                            "SELECT c.id, s.key, c.trace_id, c.request, c.due_at, c.time_out"
                             " FROM pending_calls c JOIN sessions s ON s.id = c.session"
                             " WHERE c.id = :i",
                             id);
@@ -69,7 +71,8 @@ Result<std::vector<Calls::Unfinished>> Calls::unfinished(const std::string& afte
 
 Result<std::int64_t> Calls::pending() const {
   return read(database_, [](Connection& connection) {
-    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM pending_calls"));
+    return number(
+        connection.value<std::int64_t>("SELECT COUNT(*) FROM pending_calls WHERE time_out = 0"));
   });
 }
 

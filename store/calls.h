@@ -11,8 +11,8 @@
 
 namespace conversed::store {
 
-// Calls that Nodes wait for, and timers. A row is the claim of the call's result: the Turn that
-// takes the result deletes it. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
+// Calls that Nodes wait for, and timers. A row is the claim of what comes of it: the Turn that
+// takes that deletes the row. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
 class Calls {
  public:
   // Must outlive it.
@@ -32,7 +32,7 @@ class Calls {
   [[nodiscard]] model::Result<std::vector<Unfinished>> unfinished(const std::string& after_id,
                                                                   std::size_t limit) const;
 
-  // Calls and timers without a result; for operators.
+  // Calls and timers that executions wait for; for operators.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 
  private:

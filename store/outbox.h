@@ -27,7 +27,9 @@ class Outbox {
   // Both must outlive it.
   Outbox(Database& database, Committer& committer) : database_(database), committer_(committer) {}
 
-  // Outputs past `after_seq`, in order, at most `limit`. Empty for an unknown session.
+  // Outputs past `after_seq`, in order, at most `limit`. Empty for an unknown session. A number
+  // that the session has not come to is of one that went by erasure or retention before: whoever
+  // names it has none of this one's outputs, and gets them from the first on.
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs(const model::SessionKey& key,
                                                                   std::int64_t after_seq,
                                                                   std::size_t limit) const;

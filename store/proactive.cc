@@ -2,6 +2,7 @@
 
 #include "store/journeys.h"
 #include "store/model/ids.h"
+#include "store/model/job.h"
 #include "store/read.h"
 #include "store/sealer.h"
 
@@ -17,6 +18,25 @@ constexpr std::size_t secret_bytes = 32;
 
 std::string secret_place(const std::string& tenant_id) {
   return "proactive_tenants/secret/" + tenant_id;
+}
+
+// A set-up that is done is never forgotten.
+FollowUpSwitch switch_of(Connection& connection, const std::string& project_id) {
+  const auto active = connection.value<std::int64_t>(
+      "SELECT j.active FROM journeys j WHERE j.project_id = :p AND EXISTS (SELECT 1 FROM jobs b"
+      " WHERE b.project_id = j.project_id AND b.type = :t AND b.state = 'done')",
+      project_id, model::proactive_setup);
+  if (!active) return FollowUpSwitch::not_set_up;
+  return *active != 0 ? FollowUpSwitch::on : FollowUpSwitch::off;
+}
+
+bool is_being_set_up(Connection& connection, const std::string& project_id) {
+  return connection
+      .value<std::int64_t>(
+          "SELECT 1 FROM jobs WHERE project_id = :p AND type = :t"
+          " AND state IN ('queued', 'active', 'cancelling')",
+          project_id, model::proactive_setup)
+      .has_value();
 }
 
 }  // namespace
@@ -90,6 +110,35 @@ void Proactive::activate(Writer& writer, const std::string& journey_id) {
   writer.connection().run("UPDATE journeys SET active = 1 WHERE id = :i", journey_id);
 }
 
+Result<FollowUpSwitch> Proactive::follow_up_switch(const std::string& project_id) const {
+  return read(database_, [&](Connection& connection) -> Result<FollowUpSwitch> {
+    return switch_of(connection, project_id);
+  });
+}
+
+Result<std::int64_t> Proactive::switch_off(Writer& writer, const std::string& project_id) {
+  Connection& connection = writer.connection();
+  if (switch_of(connection, project_id) == FollowUpSwitch::not_set_up) {
+    if (!is_being_set_up(connection, project_id)) return 0;
+    return fail(Errc::conflict, "proactive follow-up is being set up; cancel that job instead");
+  }
+  connection.run("UPDATE journeys SET active = 0 WHERE project_id = :p", project_id);
+  return connection.run_counted(
+      "DELETE FROM follow_ups WHERE of_journey = 1"
+      " AND session IN (SELECT id FROM sessions WHERE project_id = :p)",
+      project_id);
+}
+
+Result<void> Proactive::switch_on(Writer& writer, const std::string& project_id) {
+  Connection& connection = writer.connection();
+  if (switch_of(connection, project_id) == FollowUpSwitch::not_set_up) {
+    return fail(Errc::conflict,
+                "proactive follow-up is not set up in the project; set it up first");
+  }
+  connection.run("UPDATE journeys SET active = 1 WHERE project_id = :p", project_id);
+  return {};
+}
+
 Result<void> Proactive::attach(Writer& writer, const std::string& project_id,
                                const std::string& flow_id, const std::string& endpoint_name) {
   Connection& connection = writer.connection();
@@ -143,8 +192,9 @@ void Proactive::remove_generated_flow(Writer& writer, const std::string& flow_id
 Result<void> replace_journey(Writer& writer, const std::string& project_id,
                              const nlohmann::json& definition) {
   const auto replaced = writer.connection().run_counted(
-      "UPDATE journeys SET definition = :d WHERE project_id = :p AND active = 1", definition.dump(),
-      project_id);
+      "UPDATE journeys SET definition = :d WHERE project_id = :p AND (active = 1 OR EXISTS"
+      " (SELECT 1 FROM jobs WHERE project_id = :q AND type = :t AND state = 'done'))",
+      definition.dump(), project_id, project_id, model::proactive_setup);
   if (replaced == 0 || !definition.contains("flow")) return {};
   auto flow = Proactive::flow_named(writer, project_id, definition.at("flow").get<std::string>());
   if (!flow) return fail(flow.error());

@@ -20,7 +20,15 @@ struct Tenant {
   std::string external_id{};              // at the provisioning service; empty: none
 };
 
-// What the set-up of proactive follow-up makes and undoes, one function a step. Each runs inside a
+// Whether a project's silent users are followed up.
+enum class FollowUpSwitch : std::uint8_t {
+  not_set_up,  // nothing to switch: it was never set up, a set-up runs, or was undone
+  off,
+  on,
+};
+
+// What the set-up of proactive follow-up makes and undoes, one function a step; and the switch of
+// what it has made. Each runs inside a
 // transaction of its caller, who commits the job's progress with it; what it did shows to
 // conversations once the caller lets Assets::grow. Undoing what is not there is no error.
 // Thread-safe. Errors: `unavailable`, `internal`, and those named.
@@ -48,6 +56,17 @@ class Proactive {
                                                        const nlohmann::json& definition);
   static void remove_journey(Writer& writer, const std::string& journey_id);
   static void activate(Writer& writer, const std::string& journey_id);
+
+  [[nodiscard]] model::Result<FollowUpSwitch> follow_up_switch(const std::string& project_id) const;
+  // Follows nobody up any more, and takes back what waits of the journey; what Nodes have asked for
+  // stays, as it does in a project that was never set up. Tenant, journey and Flow stay, too.
+  // Returns how many were taken back; in a project that is not set up nothing is to be done.
+  // `conflict` while a set-up runs, which would switch it on.
+  [[nodiscard]] static model::Result<std::int64_t> switch_off(Writer& writer,
+                                                              const std::string& project_id);
+  // By the journey as it is now, from each user's next message on. `conflict` unless the project is
+  // set up.
+  [[nodiscard]] static model::Result<void> switch_on(Writer& writer, const std::string& project_id);
 
   // Attaches the Flow to the project's Endpoints: to all, or to the one of this name. `not_found`
   // if the project has no such Endpoint, or no Flow of this id.

@@ -109,6 +109,7 @@ struct Store::Impl {
         follow_ups(*database, committer),
         schedules(*database, committer),
         timers(*database, committer),
+        pending_timers(*database, committer),
         dead_letters(*database, committer),
         append_keys(*database, committer),
         attempts(*database, committer),
@@ -155,6 +156,7 @@ struct Store::Impl {
   FollowUps follow_ups;
   Schedules schedules;
   Timers timers;
+  PendingTimers pending_timers;
   DeadLetters dead_letters;
   AppendKeys append_keys;
   Attempts attempts;
@@ -306,6 +308,10 @@ Schedules& Store::schedules() {
 }
 Timers& Store::timers() {
   return impl_->timers;
+}
+
+PendingTimers& Store::pending_timers() {
+  return impl_->pending_timers;
 }
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;

@@ -23,6 +23,7 @@
 #include "store/news.h"
 #include "store/oauth.h"
 #include "store/outbox.h"
+#include "store/pending_timers.h"
 #include "store/proactive.h"
 #include "store/replies.h"
 #include "store/schedules.h"
@@ -89,6 +90,7 @@ class Store {
   [[nodiscard]] FollowUps& follow_ups();
   [[nodiscard]] Schedules& schedules();
   [[nodiscard]] Timers& timers();
+  [[nodiscard]] PendingTimers& pending_timers();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();

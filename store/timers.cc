@@ -82,10 +82,14 @@ Result<std::vector<Timers::Due>> Timers::by_due(model::Timestamp after_due,
 
 Result<std::chrono::milliseconds> Timers::offset() const {
   return read(database_, [](Connection& connection) -> Result<std::chrono::milliseconds> {
-    return std::chrono::milliseconds(
-        connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'timer_offset'")
-            .value_or(0));
+    return timer_offset(connection);
   });
+}
+
+std::chrono::milliseconds timer_offset(Connection& connection) {
+  return std::chrono::milliseconds(
+      connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'timer_offset'")
+          .value_or(0));
 }
 
 Result<void> Timers::keep_offset(std::chrono::milliseconds offset) {

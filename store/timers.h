@@ -52,4 +52,7 @@ class Timers {
   Committer& committer_;
 };
 
+// The same as `Timers::offset`, where a connection is at hand; throws SqlError.
+[[nodiscard]] std::chrono::milliseconds timer_offset(Connection& connection);
+
 }  // namespace conversed::store

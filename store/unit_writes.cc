@@ -213,9 +213,9 @@ void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_
     std::optional<std::int64_t> due_at;
     if (call.due_at) due_at = to_unix_ms(*call.due_at);
     connection.run(
-        "INSERT INTO pending_calls (id, session, trace_id, request, due_at)"
-        " VALUES (:i, :s, :t, :r, :d)",
-        call.id, session, call.trace_id, encoded.call_requests[i], due_at);
+        "INSERT INTO pending_calls (id, session, trace_id, request, due_at, time_out)"
+        " VALUES (:i, :s, :t, :r, :d, :o)",
+        call.id, session, call.trace_id, encoded.call_requests[i], due_at, call.is_time_out);
   }
   for (const auto& id : encoded.unit.calls_cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
@@ -241,9 +241,10 @@ void write_follow_ups(Connection& connection, const EncodedUnit& encoded, std::i
   for (std::size_t i = 0; i < encoded.unit.follow_ups.size(); ++i) {
     const auto& follow_up = encoded.unit.follow_ups[i];
     connection.run(
-        "INSERT INTO follow_ups (id, session, trace_id, due_at, value) VALUES (:i, :s, :t, :d, :v)",
+        "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
+        " VALUES (:i, :s, :t, :d, :v, :j)",
         follow_up.id, session, follow_up.trace_id, to_unix_ms(follow_up.due_at),
-        encoded.follow_ups[i]);
+        encoded.follow_ups[i], follow_up.plan.of_journey);
   }
 }
 

@@ -272,6 +272,25 @@ async function schedules() {
   ], 'None.', (after) => ask('schedules', { ...project(), after }));
 }
 
+async function timers() {
+  const kinds = {
+    journey: 'Follow-up of the journey', followUp: 'Follow-up of a Node', sleep: 'Sleep', question: 'Question', schedule: 'Schedule',
+  };
+  const cancel = (item) => button('Cancel', async () => {
+    const question = item.kind === 'question' ? 'Let this question wait for as long as it takes?' : 'Cancel this timer?';
+    if (!await confirmed(question, 'Cancel it')) return;
+    await ask('timers/' + encodeURIComponent(item._id), {}, { method: 'DELETE' });
+    await show();
+  }, 'danger');
+  await list('Timers', [
+    ['Due', (item) => time(item.dueAt)],
+    ['Kind', (item) => kinds[item.kind] ?? item.kind],
+    ['User', (item) => item.userId],
+    ['Session', (item) => item.sessionId],
+    ['', (item) => (item.kind === 'sleep' ? '' : cancel(item)), 'actions'],
+  ], 'None.', (after) => ask('timers', { ...project(), after }));
+}
+
 async function flows() {
   const page = await ask('flows', project());
   view.replaceChildren(el('h2', {}, 'Flows'), table([
@@ -345,6 +364,7 @@ const views = {
   deadletter: { run: deadLetter, parent: 'deadletters' },
   jobs: { run: jobs, title: 'Jobs', every: 1000 },
   schedules: { run: schedules, title: 'Schedules' },
+  timers: { run: timers, title: 'Timers' },
   flows: { run: flows, title: 'Flows' },
   flow: { run: flow, parent: 'flows' },
   connections: { run: connections, title: 'Connections' },

@@ -81,19 +81,13 @@ class Search {
     return {};
   }
 
-  // The Nodes of the newest versions.
+  // The Nodes of the newest versions, and of the older ones in which a session was found that will
+  // meet them.
   [[nodiscard]] json using_flows() const {
     json list = json::array();
     for (const auto& [name, known] : known_) {
-      json nodes = json::array();
-      for (const auto* slot : flows::tools::nodes_using(*known.flow, connection_.name)) {
-        nodes.push_back({{"node", slot->address}, {"type", slot->type->name}});
-      }
-      if (nodes.empty()) continue;
-      list.push_back({{"_id", known.info.id},
-                      {"name", name},
-                      {"version", known.info.version},
-                      {"nodes", std::move(nodes)}});
+      add_uses(list, known.info, known.info.version, *known.flow);
+      for (const auto& [version, flow] : known.pinned) add_uses(list, known.info, version, *flow);
     }
     return list;
   }
@@ -141,7 +135,19 @@ class Search {
   struct Known {
     store::FlowInfo info;
     FlowPtr flow;
+    std::map<std::int64_t, FlowPtr> pinned{};  // older versions whose Nodes sessions will meet
   };
+
+  void add_uses(json& list, const store::FlowInfo& info, std::int64_t version,
+                const flows::Flow& flow) const {
+    json nodes = json::array();
+    for (const auto* slot : flows::tools::nodes_using(flow, connection_.name)) {
+      nodes.push_back({{"node", slot->address}, {"type", slot->type->name}});
+    }
+    if (nodes.empty()) return;
+    list.push_back(
+        {{"_id", info.id}, {"name", info.name}, {"version", version}, {"nodes", std::move(nodes)}});
+  }
 
   // Null: there is no such version, or it can't be run.
   Result<FlowPtr> compiled(const std::string& id, std::int64_t version) {
@@ -182,6 +188,7 @@ class Search {
   }
 
   Result<bool> leads_from(const std::vector<flows::Standing>& standings) {
+    bool leads = false;
     for (std::size_t i = 0; i < standings.size(); ++i) {
       const auto known = known_.find(standings[i].flow);
       if (known == known_.end()) continue;
@@ -190,9 +197,14 @@ class Search {
       if (!*flow) continue;
       const auto at = (*flow)->find(standings[i].at);
       const bool is_innermost = i + 1 == standings.size();
-      if (is_innermost ? ways_->from(*flow, at) : ways_->after(*flow, at)) return true;
+      if (!(is_innermost ? ways_->from(*flow, at) : ways_->after(*flow, at))) continue;
+      const auto version = standings[i].version;
+      if (version != 0 && version != known->second.info.version) {
+        known->second.pinned.emplace(version, *flow);
+      }
+      leads = true;
     }
-    return false;
+    return leads;
   }
 
   static json item(const store::Sessions::Place& place, Meets meets) {
@@ -291,9 +303,10 @@ openapi::Description describe_usages() {
   return {.tag = "Management",
           .summary = "Say what a Connection's deletion would hit",
           .details =
-              "The Nodes of the Flows' newest versions that name it, and the sessions from "
-              "whose place some way leads to such a Node. Those that have expired are not "
-              "counted.",
+              "The Nodes of the Flows' newest versions that name it, and of older ones to which "
+              "a session is pinned that will meet them there, as far as this page has looked; and "
+              "the sessions from whose place some way leads to such a Node. Those that have "
+              "expired are not counted.",
           .parameters = std::move(parameters),
           .answers = {{.description = "Its uses.",
                        .content = json_content(named("ConnectionUsages", body))}},

@@ -111,8 +111,9 @@ Result<model::Event> replayed(const store::DeadLetter& letter, Services& service
   if (!event) {
     return model::fail(Errc::conflict, "the event can't be read; it can only be discarded");
   }
-  if (event->type == model::EventType::call_result || event->type == model::EventType::timer) {
-    return model::fail(Errc::conflict, "its execution is over; it can only be discarded");
+  if (event->type == model::EventType::call_result || event->type == model::EventType::timer ||
+      event->type == model::EventType::time_out) {
+    return model::fail(Errc::conflict, "what waited for it is over; it can only be discarded");
   }
   event->id = model::new_id();
   event->accepted_at = services.clock.now();

@@ -10,6 +10,7 @@
 #include "api/operations/accept.h"
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
+#include "api/operations/schedules.h"
 #include "flows/schedule_times.h"
 #include "store/model/ids.h"
 #include "store/store.h"
@@ -46,22 +47,6 @@ json with_preview(const Schedule& schedule) {
   return body;
 }
 
-Result<flows::ScheduleWish> read_wish(const Request& request) {
-  auto body = read_object(request);
-  if (!body) return model::fail(body.error());
-  flows::ScheduleWish wish;
-  for (const auto& [name, into] :
-       {std::pair{"at", &wish.at}, std::pair{"in", &wish.in}, std::pair{"cron", &wish.cron}}) {
-    auto text = text_member(*body, name);
-    if (!text) return model::fail(text.error());
-    *into = *std::move(text);
-  }
-  auto zone = text_member(*body, "timezone");
-  if (!zone) return model::fail(zone.error());
-  if (!zone->empty()) wish.timezone = *std::move(zone);
-  return wish;
-}
-
 // What was asked for, unless something speaks against it.
 struct Wanted {
   Schedule schedule;
@@ -75,7 +60,7 @@ Result<Wanted> read_wanted(const Call& call, Services& services) {
   wanted.dry_run = *dry_run;
   auto body = parse_message(call.request.body, UrlTokenIn::body);
   if (!body) return model::fail(body.error());
-  auto wish = read_wish(call.request);
+  auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
   auto endpoint = find_endpoint_for(services, *call.principal, body->url_token);
   if (!endpoint) return model::fail(endpoint.error());
@@ -162,17 +147,9 @@ void cancel(Call call, Services& services, Reply reply) {
 Result<Schedule> put_off(const Call& call, Services& services, bool dry_run) {
   auto schedule = find(call, services);
   if (!schedule) return schedule;
-  auto wish = read_wish(call.request);
+  auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
-  auto timed = flows::set_times(*schedule, *wish, services.clock.now());
-  if (!timed) return model::fail(timed.error());
-  if (dry_run) return schedule;
-  auto moved = services.store.schedules().reschedule(
-      schedule->session.project_id, schedule->id,
-      {.cron = schedule->cron, .timezone = schedule->timezone, .due_at = schedule->due_at});
-  if (!moved) return model::fail(store_error(moved.error()));
-  if (services.schedule) services.schedule(*moved);
-  return moved;
+  return move_schedule(services, *std::move(schedule), *wish, dry_run ? DryRun::yes : DryRun::no);
 }
 
 void reschedule(Call call, Services& services, Reply reply) {
@@ -308,18 +285,51 @@ openapi::Description describe_cancel() {
 
 openapi::Description describe_reschedule() {
   using namespace openapi;
-  const Value example{{"in", "20m"}};
-  return {
-      .tag = "Management",
-      .summary = "Have a scheduled message come at another time",
-      .parameters = {schedule_parameter(), dry_run_parameter()},
-      .body = json_content(named("ScheduleTimes", with_example(example, with_times(object({}))))),
-      .answers = {{.description = "The schedule, with its next times.",
-                   .content = json_content(previewed_schema())}},
-      .errors = {404}};
+  return {.tag = "Management",
+          .summary = "Have a scheduled message come at another time",
+          .parameters = {schedule_parameter(), dry_run_parameter()},
+          .body = json_content(schedule_times_schema()),
+          .answers = {{.description = "The schedule, with its next times.",
+                       .content = json_content(previewed_schema())}},
+          .errors = {404}};
 }
 
 }  // namespace
+
+Result<flows::ScheduleWish> read_times(const Request& request) {
+  auto body = read_object(request);
+  if (!body) return model::fail(body.error());
+  flows::ScheduleWish wish;
+  for (const auto& [name, into] :
+       {std::pair{"at", &wish.at}, std::pair{"in", &wish.in}, std::pair{"cron", &wish.cron}}) {
+    auto text = text_member(*body, name);
+    if (!text) return model::fail(text.error());
+    *into = *std::move(text);
+  }
+  auto zone = text_member(*body, "timezone");
+  if (!zone) return model::fail(zone.error());
+  if (!zone->empty()) wish.timezone = *std::move(zone);
+  return wish;
+}
+
+Result<Schedule> move_schedule(Services& services, Schedule schedule,
+                               const flows::ScheduleWish& wish, DryRun dry_run) {
+  auto timed = flows::set_times(schedule, wish, services.clock.now());
+  if (!timed) return model::fail(timed.error());
+  if (dry_run == DryRun::yes) return schedule;
+  auto moved = services.store.schedules().reschedule(
+      schedule.session.project_id, schedule.id,
+      {.cron = schedule.cron, .timezone = schedule.timezone, .due_at = schedule.due_at});
+  if (!moved) return model::fail(store_error(moved.error()));
+  if (services.schedule) services.schedule(*moved);
+  return moved;
+}
+
+openapi::Schema schedule_times_schema() {
+  using namespace openapi;
+  const Value example{{"in", "20m"}};
+  return named("ScheduleTimes", with_example(example, with_times(object({}))));
+}
 
 constinit const Operation create_schedule_operation{.id = "createSchedule",
                                                     .method = Method::post,

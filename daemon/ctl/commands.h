@@ -26,6 +26,7 @@ void add_version_commands(CLI::App& flow, Action& action);      // flow versions
 void add_connection_commands(CLI::App& app, Action& action);    // connections
 void add_job_commands(CLI::App& app, Action& action);           // jobs
 void add_schedule_commands(CLI::App& app, Action& action);      // schedules
+void add_timer_commands(CLI::App& app, Action& action);         // timers, proactive
 void add_status_command(CLI::App& app, Action& action);         // status
 
 // When something is to be injected that is not to come at once.
@@ -37,8 +38,11 @@ struct Times {
   bool preview = false;
   [[nodiscard]] bool later() const { return !at.empty() || !in.empty() || !cron.empty(); }
 };
-// `times` must outlive the parse.
+// `times` must outlive the parse. The first adds no `--preview`.
+void add_when_options(CLI::App& command, Times& times);
 void add_time_options(CLI::App& command, Times& times);
+// As the routes take it.
+[[nodiscard]] nlohmann::json times_body(const Times& times);
 int inject_later(Client& client, const nlohmann::json& message, const Times& times);
 
 // `conversectl chat`: a conversation in the terminal. Everything the Flow says is shown as it

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   add_connection_commands(app, action);
   add_job_commands(app, action);
   add_schedule_commands(app, action);
+  add_timer_commands(app, action);
   add_status_command(app, action);
   try {
     app.parse(argc, argv);

@@ -36,13 +36,6 @@ std::string utc_time(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%FT%TZ", &parts)};
 }
 
-void put_times(json& body, const Times& times) {
-  if (!times.at.empty()) body["at"] = times.at;
-  if (!times.in.empty()) body["in"] = times.in;
-  if (!times.cron.empty()) body["cron"] = times.cron;
-  if (!times.timezone.empty()) body["timezone"] = times.timezone;
-}
-
 void print_next(const json& schedule) {
   for (const auto& time : schedule.at("next")) {
     std::cout << "  " << utc_time(time.get<std::int64_t>()) << "\n";
@@ -51,7 +44,7 @@ void print_next(const json& schedule) {
 
 // Sends what makes or moves a schedule, and shows when it comes.
 int send(Client& client, const std::string& path, json body, const Times& times) {
-  put_times(body, times);
+  body.update(times_body(times));
   auto schedule = client.manage("POST", path + (times.preview ? "?dryRun=true" : ""), body);
   if (!schedule) return failed(schedule.error());
   if (client.options().json) {
@@ -120,13 +113,26 @@ int reschedule(Client& client, const Arguments& args) {
 
 }  // namespace
 
-void add_time_options(CLI::App& command, Times& times) {
+json times_body(const Times& times) {
+  json body = json::object();
+  if (!times.at.empty()) body["at"] = times.at;
+  if (!times.in.empty()) body["in"] = times.in;
+  if (!times.cron.empty()) body["cron"] = times.cron;
+  if (!times.timezone.empty()) body["timezone"] = times.timezone;
+  return body;
+}
+
+void add_when_options(CLI::App& command, Times& times) {
   auto* when = command.add_option_group("when");
   when->add_option("--at", times.at, "At a time, such as 2027-03-28T14:30, by --timezone");
   when->add_option("--in", times.in, "After a while, such as 20m");
   when->add_option("--cron", times.cron, "Again and again, such as \"0 9 * * mon-fri\"");
   when->require_option(0, 1);
   command.add_option("--timezone", times.timezone, "Of --at and --cron; default UTC");
+}
+
+void add_time_options(CLI::App& command, Times& times) {
+  add_when_options(command, times);
   command.add_flag("--preview", times.preview, "Only show the next ten times");
 }
 

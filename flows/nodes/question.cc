@@ -15,6 +15,8 @@ namespace conversed::flows {
 namespace {
 
 constexpr int default_attempts = 3;
+constexpr std::chrono::milliseconds shortest_time = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds longest_time = std::chrono::hours(24 * 30);
 
 constexpr std::array<std::string_view, 12> types{"any",       "date",   "email", "integer",
                                                  "keyphrase", "number", "phone", "regex",
@@ -43,6 +45,8 @@ struct Asking {
   std::vector<std::string> escape;
   std::optional<expression::Expression> escape_if;
   NodeIndex on_escape = end_of_flow;
+  std::optional<std::chrono::milliseconds> time_out;  // nothing: it waits as long as it takes
+  std::optional<NodeIndex> on_time_out;
 };
 
 bool is_among(const std::vector<std::string>& phrases, std::string_view text) {
@@ -65,6 +69,20 @@ class QuestionNode final : public Node {
       if (auto done = store(turn, std::move(*answer)); !done) return model::fail(done.error());
       return Continue{};
     }
+    return count_attempt(turn);
+  }
+
+  Result<Step> on_time_out(Turn& turn) const override {
+    if (asking_.on_time_out) return Jump{*asking_.on_time_out};
+    return count_attempt(turn);
+  }
+  bool takes_time_out() const override { return asking_.time_out.has_value(); }
+
+  Awaits awaits() const override { return Awaits::input; }
+
+ private:
+  // There was no answer: asks again, or gives up.
+  Result<Step> count_attempt(Turn& turn) const {
     const auto& state = turn.node_state();
     const auto attempts = state.is_object() ? state.find("attempts") : state.end();
     if (!state.is_object() || attempts == state.end() || !attempts->is_number_integer() ||
@@ -82,15 +100,12 @@ class QuestionNode final : public Node {
     return ask(turn, again[std::min(static_cast<std::size_t>(made), again.size()) - 1]);
   }
 
-  Awaits awaits() const override { return Awaits::input; }
-
- private:
   Result<Step> ask(Turn& turn, const expression::Template& text) const {
     auto data = asking_.data ? asking_.data->value(turn.scope()) : nlohmann::json();
     if (auto said = turn.output(text.render(turn.scope()), std::move(data)); !said) {
       return model::fail(said.error());
     }
-    return Wait{};
+    return Wait{asking_.time_out};
   }
 
   bool escapes(Turn& turn) const {
@@ -213,6 +228,15 @@ void read_escape(NodeConfig& config, Asking& asking) {
   asking.on_escape = config.has("onEscape") ? config.branch("onEscape") : config.next();
 }
 
+void read_time_out(NodeConfig& config, Asking& asking) {
+  if (config.has("timeout")) {
+    asking.time_out = config.duration("timeout", std::nullopt, shortest_time, longest_time);
+  } else if (config.has("onTimeout")) {
+    config.problem("onTimeout", "is never run without 'timeout'");
+  }
+  if (config.has("onTimeout")) asking.on_time_out = config.branch("onTimeout");
+}
+
 std::unique_ptr<const Node> create(NodeConfig& config) {
   Asking asking{.text = config.text_template("text"),
                 .reprompts = {},
@@ -228,7 +252,9 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                 .max_attempts = config.integer("maxAttempts", default_attempts, 1, 100),
                 .on_no_answer = config.branch("onNoAnswer"),
                 .escape = {},
-                .escape_if = std::nullopt};
+                .escape_if = std::nullopt,
+                .time_out = std::nullopt,
+                .on_time_out = std::nullopt};
   if (config.has("reprompt")) asking.reprompts = config.alternatives("reprompt");
   if (config.has("validIf")) asking.valid = config.condition("validIf");
   if (config.choice("dateOrder", date_orders, "dayFirst") == "monthFirst") {
@@ -243,6 +269,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
     }
   }
   read_escape(config, asking);
+  read_time_out(config, asking);
   check_type_fields(config, asking);
   return std::make_unique<const QuestionNode>(std::move(asking));
 }
@@ -265,6 +292,13 @@ constexpr NodeField fields[]{
      "Words to get away with, such as `cancel`; case, accents and punctuation don't matter."},
     {"escapeIf", "expression", "Likewise, asked of each input, such as `input.data.back`."},
     {"onEscape", "nodes", "Run then, with nothing stored; then the Flow goes on."},
+    {"timeout", "duration",
+     "How long it waits for an answer, 1s to 30d. A message of the user that is none gives it that "
+     "time again; what is no message of the user, such as an inject, does not. Default: as long as "
+     "it takes."},
+    {"onTimeout", "nodes",
+     "Run when that time is over, with nothing stored; then the Flow goes on. Without it that "
+     "counts as an attempt: it asks again, and at the end of its attempts `onNoAnswer` is run."},
     {"slot", "name", "For `keyphrase`: the slot of `input.slots` whose first keyphrase is taken."},
     {"pattern", "regular expression",
      "For `regex`: what the whole text has to fit; none of more than 4 KiB does."},
@@ -292,7 +326,9 @@ constinit const NodeType question_node{
         "    reprompt: [\"Sorry, how many?\", \"A number, please.\"]\n"
         "    onNoAnswer: [{say: Never mind.}, {stop: true}]\n"
         "    escape: [cancel]\n"
-        "    onEscape: [{say: Cancelled.}, {stop: true}]\n",
+        "    onEscape: [{say: Cancelled.}, {stop: true}]\n"
+        "    timeout: 10m\n"
+        "    onTimeout: [{say: Come back any time.}, {stop: true}]\n",
     .create = create};
 
 }  // namespace conversed::flows

@@ -7,6 +7,7 @@
 
 #include "flows/lexicon/lexicon.h"
 #include "flows/loader.h"
+#include "flows/time_outs.h"
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/match.h"
 
@@ -112,10 +113,12 @@ class Conversation {
   // Timers fall due on the way, each at its time.
   void advance(const TestStep& step) {
     const auto until = now_ + step.time;
-    while (failures_.empty() && session_.busy() && due_at_ <= until) {
-      now_ = std::max(now_, due_at_);
-      auto event = new_event(model::EventType::timer);
-      event.claim = model::Claim{model::Claim::Kind::timer, session_.execution->pending_call_id};
+    while (failures_.empty() && timer_ && timer_->due_at <= until) {
+      const auto timer = *std::exchange(timer_, std::nullopt);
+      now_ = std::max(now_, *timer.due_at);
+      auto event =
+          new_event(timer.is_time_out ? model::EventType::time_out : model::EventType::timer);
+      event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
       run_turns(std::move(event), step.place);
     }
     now_ = until;
@@ -129,6 +132,13 @@ class Conversation {
     event.accepted_at = now_;
     event.trace_id = std::string(32, '0');
     return event;
+  }
+
+  // What a question waited for is over once it waits no more.
+  void take_timers(const model::Effects& effects) {
+    if (timer_ && timer_->is_time_out && !waits_for_time_out(session_, timer_->id)) timer_.reset();
+    if (effects.time_out) timer_ = effects.time_out;
+    if (effects.call && effects.call->due_at) timer_ = effects.call;
   }
 
   // The event's Turn, and those of the calls that it leads to.
@@ -153,11 +163,8 @@ class Conversation {
       if (effects->profile) profile_ = std::move(*effects->profile);
       std::move(effects->outputs.begin(), effects->outputs.end(), std::back_inserter(outputs_));
       std::move(effects->log.begin(), effects->log.end(), std::back_inserter(log_));
-      if (!effects->call) return;
-      if (effects->call->due_at) {
-        due_at_ = *effects->call->due_at;
-        return;
-      }
+      take_timers(*effects);
+      if (!effects->call || effects->call->due_at) return;
       auto answer =
           effects->call->http ? ask(*effects->call, place) : search(*effects->call, place);
       if (!answer) return;
@@ -293,7 +300,7 @@ class Conversation {
   model::Timestamp now_;
   model::Session session_;
   model::Profile profile_;
-  model::Timestamp due_at_{};  // of the timer that the session waits for
+  std::optional<model::PendingCall> timer_;  // that the session, or its question, waits for
   int events_ = 0;
   std::map<const void*, std::int64_t> used_;  // how often each stub has answered
 

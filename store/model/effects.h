@@ -59,7 +59,8 @@ struct KnowledgeQuery {
   std::size_t limit = 5;             // hits at most
 };
 
-// What an execution waits for: a call to be made, knowledge to be searched, or a timer to fall due.
+// What is waited for: by an execution, a call to be made, knowledge to be searched, or a timer to
+// fall due; by a question, the time until which it wants an answer.
 struct PendingCall {
   std::string id;  // constant over reruns; the claim of its result
   SessionKey session;
@@ -68,6 +69,9 @@ struct PendingCall {
   std::optional<HttpCall> http;
   std::optional<KnowledgeQuery> search;
   std::optional<Timestamp> due_at;
+  // With `due_at`: of a question. Its session is not busy; what comes first of an answer and the
+  // time-out has the question, and the other one finds it gone.
+  bool is_time_out = false;
 };
 
 // A message to a user who falls silent. It waits in the store until it is due, or until the user
@@ -91,9 +95,12 @@ struct FollowUp {
 // What a Turn came to; a value that the Committer makes durable in one transaction.
 struct Effects {
   Session session;  // as it is after the Turn; `version` and `position` are the caller's to set
-  std::optional<Profile> profile;     // set if the Turn changed it
-  std::vector<Output> outputs;        // `seq` is set, `delivery` is the caller's to set
-  std::optional<PendingCall> call;    // set exactly if the session is busy after the Turn
+  std::optional<Profile> profile;   // set if the Turn changed it
+  std::vector<Output> outputs;      // `seq` is set, `delivery` is the caller's to set
+  std::optional<PendingCall> call;  // set exactly if the session is busy after the Turn
+  // Of a question that has just been asked; never set beside `call`. Those of questions that wait
+  // no more are not named: the session's Flow state tells (flows::time_outs_of).
+  std::optional<PendingCall> time_out;
   bool follow_ups_cancelled = false;  // all that waited before this Turn
   std::vector<FollowUp> follow_ups;   // that wait from now on
   bool execution_ended = false;  // the Flow waits for an input or has ended; the opposite of busy

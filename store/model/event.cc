@@ -17,7 +17,7 @@ constexpr std::size_t max_daemon_bytes = 255;
 constexpr std::chrono::hours max_wait{24};
 constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
-constexpr std::array<std::pair<EventType, std::string_view>, 7> event_types{{
+constexpr std::array<std::pair<EventType, std::string_view>, 8> event_types{{
     {EventType::user_message, "userMessage"},
     {EventType::inject, "inject"},
     {EventType::follow_up, "followUp"},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<EventType, std::string_view>, 7> event_types{{
     {EventType::timer, "timer"},
     {EventType::notify, "notify"},
     {EventType::job, "job"},
+    {EventType::time_out, "timeOut"},
 }};
 
 constexpr std::array<std::pair<Claim::Kind, std::string_view>, 6> claim_kinds{{

@@ -46,9 +46,16 @@ enum class EventType : std::uint8_t {
   timer,         // a timer of an execution that fell due
   notify,        // said to the user as it stands, past the Flow
   job,           // wakes a job's worker; of no conversation
+  time_out,      // a question has waited for its answer as long as it wants to
 };
 [[nodiscard]] std::string_view to_string(EventType type);
 [[nodiscard]] std::optional<EventType> event_type_from(std::string_view text);
+
+// Whether an event of the type begins an execution, and so waits while another one runs.
+[[nodiscard]] constexpr bool is_input(EventType type) {
+  return type == EventType::user_message || type == EventType::inject ||
+         type == EventType::follow_up || type == EventType::time_out;
+}
 
 // A right to have an effect once. An event that can be appended twice carries one: its Turn
 // consumes the claim in the transaction of its effects, and without the claim it has no effects.
@@ -56,7 +63,7 @@ struct Claim {
   enum class Kind : std::uint8_t {
     keyed_event,   // `id` is the event's own; consumed by inserting a row
     pending_call,  // consumed by deleting the call's row
-    timer,         // consumed by deleting the timer's row
+    timer,         // of an execution or a question; consumed by deleting the timer's row
     dead_letter,   // a replay; consumed by setting the dead letter to `replayed`
     follow_up,     // consumed by deleting the follow-up's row when it runs, not before
     schedule,      // of a scheduled inject; its row goes on to its next time, or is deleted

@@ -80,6 +80,7 @@ class Console(DaemonCase):
         self.assertIn("newest", self.dom("flow/" + self.report["flows"][0]["_id"] + "/Orders"))
         self.assertIn("None.", self.dom("jobs"))
         self.assertIn("None.", self.dom("schedules"))
+        self.assertIn("None.", self.dom("timers"))
 
     def test_the_page_needs_credentials_and_runs_no_other_script(self):
         status, _, headers = self.daemon.request("GET", "/new/management/console")

@@ -6,7 +6,20 @@ import unittest
 from case import DaemonCase
 
 
-class FollowUp(DaemonCase):
+class SetUpCase(DaemonCase):
+    """A project that is set up."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        project = cls.daemon.ctl("import", f"{cls.folder.name}/bundle.yaml")["project"]["_id"]
+        status, job, _ = cls.daemon.request("POST", f"/v2.0/projects/{project}/settings/proactive/setup",
+                                            headers={"X-API-Key": cls.key})
+        assert status == 201, job
+        cls.job = cls.daemon.ctl("jobs", "watch", job["_id"])
+
+
+class FollowUp(SetUpCase):
     bundle = """
 conversed: 1
 project: {name: Tests, locales: [en]}
@@ -23,15 +36,6 @@ endpoints:
   - {name: hook, flow: Main, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
 proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expiresAfter: 1h, maxPerSession: 2}}
 """
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        project = cls.daemon.ctl("import", f"{cls.folder.name}/bundle.yaml")["project"]["_id"]
-        status, job, _ = cls.daemon.request("POST", f"/v2.0/projects/{project}/settings/proactive/setup",
-                                            headers={"X-API-Key": cls.key})
-        assert status == 201, job
-        cls.job = cls.daemon.ctl("jobs", "watch", job["_id"])
 
     def test_set_up_is_watched_to_its_end(self):
         self.assertEqual((self.job["status"], self.job["progress"]), ("done", 100))
@@ -81,6 +85,42 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
         self.say("web", "fence", "hi")  # its follow-up comes later than a second one of the first could
         self.assertEqual(len(self.outputs("web", "fence", after=1, wait=30)), 1)
         self.assertEqual(self.texts("web", "down"), ["heard hi", "Still there, user of down?"])
+
+
+class Switch(SetUpCase):
+    bundle = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - {name: Main, nodes: [{say: "heard {{input.text}}"}]}
+endpoints:
+  - {name: web, flow: Main}
+proactive: {journey: {after: 1d, text: "Still there?"}}
+"""
+
+    def test_it_is_switched_off_and_on_again(self):
+        self.assertEqual(self.daemon.ctl("proactive", "show", "Tests")["state"], "on")
+        self.say("web", "switched", "hi")
+        off = self.daemon.ctl("proactive", "off", "Tests")
+        self.assertEqual(off["state"], "off")
+        self.assertEqual(off["withdrawn"], 1)
+        try:
+            self.assertEqual(self.daemon.ctl("timers", "list", "--kind", "journey")["items"], [])
+            self.say("web", "switched", "and now?")
+            self.assertEqual(self.daemon.ctl("timers", "list", "--kind", "journey")["items"], [])
+            status, problem, _ = self.daemon.request(
+                "POST", f"/v2.0/projects/{self.report['project']['_id']}/settings/proactive/setup",
+                headers={"X-API-Key": self.key})
+            self.assertEqual((status, problem["details"]["taskId"]), (409, self.job["_id"]))
+        finally:
+            on = self.daemon.ctl("proactive", "on", "Tests")
+        self.assertEqual((on["state"], on["withdrawn"]), ("on", 0))
+        self.say("web", "switched", "here again")
+        timer, = self.daemon.ctl("timers", "list", "--kind", "journey")["items"]
+        self.assertEqual(timer["sessionId"], "switched")
+        self.daemon.ctl("timers", "reschedule", timer["_id"], "--in", "0s")
+        item, = self.outputs("web", "switched", after=3, wait=30)
+        self.assertEqual(item["text"], "Still there?")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,15 @@ const std::array extras{
           [](const Objects&) {
             return json{{"in", "2h"}}.dump();
           }},
+    Extra{"listTimers", no_body, project_query},
+    Extra{"rescheduleTimer",
+          [](const Objects&) {
+            return json{{"in", "2h"}}.dump();
+          }},
+    Extra{"switchProactive",
+          [](const Objects&) {
+            return json{{"on", false}}.dump();
+          }},
     Extra{"injectByToken", message_body},
     Extra{"notifyByToken", message_body},
     Extra{"createToken", [](const Objects&) { return std::string("{}"); }},

@@ -142,6 +142,7 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
   put_session(objects);
   objects.ids["deadLetterId"] = put_dead_letter(objects);
   objects.ids["scheduleId"] = put_schedule(objects);
+  objects.ids["timerId"] = put_schedule(objects);
   auto& accounts = world.store->accounts();
   objects.ids["keyId"] =
       must(accounts.create_api_key(organisation, objects.ids["userId"], "a key")).key.id;
@@ -267,6 +268,7 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
   }
   if (names("deadLetterId")) objects.ids["deadLetterId"] = put_dead_letter(objects);
   if (names("scheduleId")) objects.ids["scheduleId"] = put_schedule(objects);
+  if (names("timerId")) objects.ids["timerId"] = put_schedule(objects);
   if (names("keyId")) {
     objects.ids["keyId"] = must(world.store->accounts().create_api_key(
                                     objects.organisation, objects.ids["userId"], "a key"))

@@ -287,6 +287,30 @@ TEST_F(ConnectionUsages, NameFlowsNodesAndSessions) {
   EXPECT_EQ(unused["sessions"]["count"], 0);
 }
 
+TEST_F(ConnectionUsages, NameTheOlderVersionsThatSessionsMeetThemIn) {
+  store::Unit unit;
+  unit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann", "s"};
+  unit.after.key = unit.key;
+  unit.after.position = {1, 0, ++offset_};
+  unit.after.last_activity_at = world_.clock.now();
+  model::Execution pinned;
+  pinned.input_id = "input";
+  pinned.pending_call_id = "call";
+  pinned.flow_id = report_["flows"][0]["_id"];
+  pinned.flow_version = 1;
+  pinned.state = {{"v", 1}, {"flow", "Main"}, {"at", "ask"}};
+  unit.after.execution = pinned;
+  world_.commit(std::move(unit));
+  std::string without = users_of_crm;
+  without.replace(without.find("connection: crm, "), std::string("connection: crm, ").size(), "");
+  import(without);
+  const auto usages = get(route());
+  ASSERT_EQ(usages["flows"].size(), 1U) << usages;
+  EXPECT_EQ(usages["flows"][0]["version"], 1);
+  EXPECT_EQ(usages["flows"][0]["nodes"][0]["node"], "look");
+  EXPECT_EQ(usages["sessions"]["count"], 1);
+}
+
 TEST_F(ConnectionUsages, ComePageByPageAndLeaveOutWhatHasExpired) {
   put(0, "expired", "ask");
   world_.clock.advance(std::chrono::minutes(31));

@@ -113,8 +113,9 @@ class BackupTest : public testing::Test {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db,
-                           "DELETE FROM schema_version WHERE version = 13;"
-                           "DROP TABLE daemons; DROP TABLE partition_runs; DROP TABLE replies;",
+                           "DELETE FROM schema_version WHERE version = 16;"
+                           "ALTER TABLE pending_calls DROP COLUMN time_out;"
+                           "ALTER TABLE follow_ups DROP COLUMN of_journey;",
                            nullptr, nullptr, nullptr),
               SQLITE_OK)
         << sqlite3_errmsg(db);

@@ -117,6 +117,7 @@ class ChainTest : public testing::Test {
             .answers = store_->answers(),
             .dead_letters = store_->dead_letters(),
             .attempts = store_->attempts(),
+            .calls = store_->calls(),
             .follow_ups = store_->follow_ups(),
             .schedules = store_->schedules(),
             .usage = store_->usage(),

@@ -35,6 +35,24 @@ flows:
           - question: {text: "Which?", storeIn: context.which}
           - say: "Got {{context.which}}"
           - stop: true
+      - if: input.text == "quick"
+        then:
+          - id: quick
+            question: {text: "Quick?", storeIn: context.quick, TIMEOUT}
+          - say: "fast {{context.quick}}"
+          - stop: true
+      - if: input.text == "quick in a while"
+        then:
+          - question: {text: "Quick?", timeout: 50m,
+                       onTimeout: [{say: "too late for {{input.source}}"}, {stop: true}]}
+          - stop: true
+      - if: input.text == "name in time"
+        then:
+          - question: {text: "In time?", timeout: 10m, maxAttempts: 4, reprompt: again,
+                       onNoAnswer: [{say: "gave up"}, {stop: true}]}
+          - stop: true
+      - if: input.text == "survey"
+        then: [{addToContext: {survey: "{{true}}"}}]
       - if: input.text == "slow"
         then: [{addToContext: {slow: "{{true}}"}}]
       - say: "echo {{input.text}}"
@@ -60,6 +78,9 @@ endpoints:
 proactive: {journey: JOURNEY}
 )";
 
+inline constexpr const char* quick_time_out =
+    R"(timeout: 10m, onTimeout: [{say: "too late for {{input.source}}"}, {stop: true}])";
+
 // A project that is set up, and a scheduler that a test moves by hand: what is due becomes a
 // record.
 class FollowUpWorld : public ChainTest {
@@ -70,9 +91,10 @@ class FollowUpWorld : public ChainTest {
   }
 
   // What the steps of a set-up come to.
-  void set_up(const std::string& journey) {
+  void set_up(const std::string& journey, const std::string& time_out = quick_time_out) {
     std::string text = follow_up_bundle;
     text.replace(text.find("JOURNEY"), 7, journey);
+    text.replace(text.find("TIMEOUT"), 7, time_out);
     auto bundle = flows::load_bundle(text, "shop.yaml", [](auto) { return std::nullopt; });
     ASSERT_TRUE(bundle) << flows::to_string(bundle.error());
     auto report = store_->assets().import_bundle(organisation_, *bundle);

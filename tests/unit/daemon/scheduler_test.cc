@@ -341,6 +341,71 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
   scheduler_->stop();  // before its clock goes
 }
 
+// Between the time at which a timer is read and the one at which it falls due.
+TEST_F(SchedulerTest, TimerOfAnErasedSessionAppendsNothing) {
+  put("t1", 10s);
+  auto follow_up = model::FollowUp{};
+  follow_up.id = "f1";
+  follow_up.session = key("user-f1");
+  follow_up.trace_id = model::new_trace_id();
+  follow_up.due_at = clock_.now() + 10s;
+  auto unit = turn(follow_up.session, {});
+  unit.follow_ups.push_back(follow_up);
+  commit(std::move(unit));
+  scheduler_->offer(follow_up);
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = key("user-s1");
+  schedule.text = "later";
+  schedule.timezone = "UTC";
+  schedule.due_at = clock_.now() + 10s;
+  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  scheduler_->offer(schedule);
+  ASSERT_TRUE(waits_for(3));
+  for (const char* user : {"user-t1", "user-f1", "user-s1"}) {
+    ASSERT_TRUE(store_->user_data().erase({key(user).project_id, user}, {}));
+  }
+  put("probe", 11s);
+  advance(11s);
+  ASSERT_TRUE(sink_.wait_for(1));
+  ASSERT_TRUE(waits_for(0));
+  EXPECT_EQ(fired(), (std::vector<std::string>{"probe-t"}));
+}
+
+TEST_F(SchedulerTest, QuestionsTimeIsAnEventOfItsOwnKind) {
+  auto pending = timer("q1", 10s);
+  pending.is_time_out = true;
+  commit_timer(pending);
+  scheduler_->offer(pending);
+  advance(10s);
+  ASSERT_TRUE(sink_.wait_for(1));
+  EXPECT_EQ(sink_.events().at(0).type, model::EventType::time_out);
+  EXPECT_EQ(sink_.events().at(0).claim, (model::Claim{model::Claim::Kind::timer, "q1"}));
+}
+
+TEST_F(SchedulerTest, TimerThatWasPutOffComesAtItsNewTimeAlone) {
+  put("t1", 10s);
+  put("t2", 1h);
+  ASSERT_TRUE(waits_for(2));
+  const auto put_off = [&](const std::string& id, std::chrono::milliseconds in) {
+    const auto moved = store_->pending_timers().reschedule(id, clock_.now() + in);
+    ASSERT_TRUE(moved) << moved.error().message;
+    scheduler_->offer(moved->claim(), moved->place.due);
+  };
+  put_off("t1", 30s);
+  put_off("t2", 20s);
+  put("probe", 10s);
+  advance(10s);
+  ASSERT_TRUE(sink_.wait_for(1));
+  EXPECT_EQ(fired(), (std::vector<std::string>{"probe-t"}));
+  advance(10s);
+  ASSERT_TRUE(sink_.wait_for(2));
+  EXPECT_EQ(fired().back(), "t2-t");
+  advance(10s);
+  ASSERT_TRUE(sink_.wait_for(3));
+  EXPECT_EQ(fired().back(), "t1-t");
+}
+
 TEST_F(SchedulerTest, ClockThatJumpsIsNoticedWithoutAWakeUp) {
   scheduler_->stop();
   start({.max_sleep = 20ms});

@@ -12,6 +12,7 @@
 
 #include "flows/lexicon/lexicon.h"
 #include "flows/loader.h"
+#include "flows/time_outs.h"
 #include "flows/turn.h"
 
 namespace conversed::flows {
@@ -173,6 +174,13 @@ class Conversation {
   Result<model::Effects> fire_timer() {
     auto made = event(model::EventType::timer);
     made.claim = model::Claim{model::Claim::Kind::timer, session.execution->pending_call_id};
+    return take(made);
+  }
+
+  // The time of the question that waits is over.
+  Result<model::Effects> let_question_time_out() {
+    auto made = event(model::EventType::time_out);
+    made.claim = model::Claim{model::Claim::Kind::timer, time_outs_of(session).at(0)};
     return take(made);
   }
 

@@ -161,5 +161,21 @@ TEST_F(OutboxTest, TextsComeOutAsTheyWentIn) {
   EXPECT_EQ(outputs->front().data, data);
 }
 
+// A client that goes on from before an erasure would wait for ever for numbers that begin anew.
+TEST_F(OutboxTest, NumberThatTheSessionHasNotComeToIsOfAnEarlierOne) {
+  const auto key = key_of("ann");
+  const auto numbers = [&](std::int64_t after) {
+    std::vector<std::int64_t> list;
+    for (const auto& output : *store_->outbox().outputs(key, after, 10)) list.push_back(output.seq);
+    return list;
+  };
+  EXPECT_TRUE(numbers(17).empty());
+  ASSERT_EQ(commit(turn(key, 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit(turn(key, 1, 2)), Outcome::committed);
+  EXPECT_EQ(numbers(17), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(numbers(1), (std::vector<std::int64_t>{2}));
+  EXPECT_TRUE(numbers(2).empty()) << "it has them all";
+}
+
 }  // namespace
 }  // namespace conversed::store

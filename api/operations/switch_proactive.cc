@@ -1,0 +1,156 @@
+// /management/projects/{projectId}/proactive: whether silent users of a project that is set up are
+// followed up, and the switch. What a set-up has made stays as it is; undoing that is what
+// cancelling its job does.
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+using store::FollowUpSwitch;
+
+std::string_view name_of(FollowUpSwitch is) {
+  if (is == FollowUpSwitch::not_set_up) return "notSetUp";
+  return is == FollowUpSwitch::on ? "on" : "off";
+}
+
+Result<store::ProjectInfo> find_project(const Call& call, Services& services) {
+  auto id = id_of(call, "projectId");
+  if (!id) return model::fail(id.error());
+  return open_project(services, *call.principal, *id, Role::proactive_admin);
+}
+
+Result<json> state_of(Services& services, const std::string& project_id) {
+  auto is = services.store.proactive().follow_up_switch(project_id);
+  if (!is) return model::fail(store_error(is.error()));
+  return json{{"projectId", project_id}, {"state", name_of(*is)}};
+}
+
+void show(Call call, Services& services, Reply reply) {
+  auto project = find_project(call, services);
+  if (!project) return send_error(reply, show_proactive_operation, project.error());
+  auto state = state_of(services, project->id);
+  if (!state) return send_error(reply, show_proactive_operation, state.error());
+  send_json(reply, status::ok, *state);
+}
+
+Result<bool> read_on(const Request& request) {
+  auto body = read_object(request);
+  if (!body) return model::fail(body.error());
+  const auto on = body->find("on");
+  if (on != body->end() && on->is_boolean()) return on->get<bool>();
+  return model::fail(Errc::invalid_argument, "on must be true or false");
+}
+
+// How many follow-ups were taken back.
+Result<std::int64_t> turn(Services& services, const std::string& project_id, bool on) {
+  std::int64_t taken_back = 0;
+  bool refused = false;
+  auto written =
+      services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
+        refused = false;
+        Result<void> done;
+        if (on) {
+          done = store::Proactive::switch_on(writer, project_id);
+        } else {
+          auto count = store::Proactive::switch_off(writer, project_id);
+          if (count) taken_back = *count;
+          if (!count) done = model::fail(count.error());
+        }
+        refused = !done && done.error().code == Errc::conflict;
+        if (done) services.store.assets().grow(writer, store::Assets::Lexicons::stay);
+        return done;
+      });
+  if (written) return taken_back;
+  return model::fail(refused ? written.error() : store_error(written.error()));
+}
+
+void switch_it(Call call, Services& services, Reply reply) {
+  auto project = find_project(call, services);
+  if (!project) return send_error(reply, switch_proactive_operation, project.error());
+  auto on = read_on(call.request);
+  if (!on) return send_error(reply, switch_proactive_operation, on.error());
+  if (*on && !services.options.proactive.enabled) {
+    return send_error(reply, switch_proactive_operation,
+                      {Errc::not_supported, "proactive follow-up is switched off"});
+  }
+  auto taken_back = turn(services, project->id, *on);
+  if (!taken_back) return send_error(reply, switch_proactive_operation, taken_back.error());
+  auto state = state_of(services, project->id);
+  if (!state) return send_error(reply, switch_proactive_operation, state.error());
+  (*state)["withdrawn"] = *taken_back;
+  send_json(reply, status::ok, *state);
+}
+
+openapi::Parameter path_project() {
+  return openapi::path_parameter("projectId", "The project.", openapi::id());
+}
+
+openapi::Schema state_schema() {
+  using namespace openapi;
+  return object({{"projectId", id()}, {"state", one_of({"notSetUp", "off", "on"})}});
+}
+
+openapi::Description describe_show() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Say whether silent users are followed up",
+          .parameters = {path_project()},
+          .answers = {{.description = "`notSetUp` until a set-up is done.",
+                       .content = json_content(named("ProactiveState", state_schema()))}},
+          .errors = {404}};
+}
+
+openapi::Description describe_switch() {
+  using namespace openapi;
+  const auto body = with_example({{"on", false}}, object({{"on", boolean()}}));
+  const auto answer = with_members(
+      state_schema(),
+      {{"withdrawn", described("Follow-ups that waited and were taken back.", integer(0))}});
+  return {.tag = "Management",
+          .summary = "Switch the follow-up of silent users off, or on again",
+          .details =
+              "On: in a project that is set up, else 409. Off: no journey begins any more, and the "
+              "follow-ups of the journey that wait are taken back, in one transaction; those that "
+              "`followUp` Nodes have asked for come. Tenant, journey and Flow stay, so that the "
+              "project counts as set up. While a set-up runs: 409.",
+          .parameters = {path_project()},
+          .body = json_content(named("ProactiveSwitch", body)),
+          .answers = {{.description = "How it is now.",
+                       .content = json_content(named("ProactiveSwitched", answer))}},
+          .errors = {404, 409, 501}};
+}
+
+}  // namespace
+
+constinit const Operation show_proactive_operation{
+    .id = "showProactive",
+    .method = Method::get,
+    .path = "/management/projects/{projectId}/proactive",
+    .credential = Credential::basic,
+    .role = Role::proactive_admin,
+    .run = show,
+    .describe = describe_show};
+
+constinit const Operation switch_proactive_operation{
+    .id = "switchProactive",
+    .method = Method::post,
+    .path = "/management/projects/{projectId}/proactive",
+    .credential = Credential::basic,
+    .role = Role::proactive_admin,
+    .run = switch_it,
+    .describe = describe_switch};
+
+}  // namespace conversed::api

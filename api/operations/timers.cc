@@ -1,0 +1,277 @@
+// /management/timers: everything that waits for its time, of all kinds: follow-ups, sleeping
+// executions, questions that want an answer in time, scheduled injects. Operators list them, take
+// them back and put them off.
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "api/openapi/lists.h"
+#include "api/openapi/messages.h"
+#include "api/operations.h"
+#include "api/operations/management.h"
+#include "api/operations/query.h"
+#include "api/operations/replies.h"
+#include "api/operations/schedules.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+using store::PendingTimers;
+
+constexpr char place_separator = '.';
+constexpr std::array session_parameters{"URLToken", "userId", "sessionId"};
+
+json to_json(const PendingTimers::Row& row) {
+  json body = session_names(row.session);
+  body["_id"] = row.id;
+  body["kind"] = store::to_string(row.kind);
+  body["dueAt"] = unix_seconds(row.due_at);
+  return body;
+}
+
+std::string to_text(const PendingTimers::Place& place) {
+  return std::to_string(model::to_unix_ms(place.due)) + place_separator + place.claim;
+}
+
+Result<PendingTimers::Place> place_of(const Request& request) {
+  const auto text = request.parameter("after");
+  if (!text) return PendingTimers::Place{};
+  std::int64_t due = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), due);
+  const auto rest = text->substr(static_cast<std::size_t>(end - text->data()));
+  if (error != std::errc() || !rest.starts_with(place_separator)) {
+    return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
+  }
+  return PendingTimers::Place{model::from_unix_ms(due), std::string(rest.substr(1))};
+}
+
+// A session is named by all three, or by none.
+Result<std::optional<model::SessionKey>> session_filter(const Call& call, Services& services,
+                                                        const std::string& project_id) {
+  std::array<std::string, session_parameters.size()> names;
+  bool any = false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto name = call.request.parameter(session_parameters[i]);
+    any = any || name;
+    names[i] = name.value_or("");
+  }
+  if (!any) return std::nullopt;
+  auto key = session_of(services, *call.principal, names[0], names[1], names[2]);
+  if (!key) return model::fail(key.error());
+  if (key->project_id != project_id) {
+    return model::fail(Errc::not_found, "the project has no such Endpoint");
+  }
+  return *std::move(key);
+}
+
+Result<json> read_page(const Call& call, Services& services) {
+  auto project = project_of(services, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
+  PendingTimers::Filter filter{.project_id = project->id};
+  if (const auto kind = call.request.parameter("kind")) {
+    filter.kind = store::timer_kind_from(*kind);
+    if (!filter.kind) {
+      return model::fail(Errc::invalid_argument,
+                         "kind must be journey, followUp, sleep, question or schedule");
+    }
+  }
+  auto session = session_filter(call, services, project->id);
+  if (!session) return model::fail(session.error());
+  filter.session = *std::move(session);
+  auto limit = limit_parameter(call.request);
+  if (!limit) return model::fail(limit.error());
+  auto after = place_of(call.request);
+  if (!after) return model::fail(after.error());
+  auto page =
+      services.store.pending_timers().list(filter, *after, static_cast<std::size_t>(*limit));
+  if (!page) return model::fail(store_error(page.error()));
+  json items = json::array();
+  for (const auto& row : page->rows) items.push_back(to_json(row));
+  return json{{"items", std::move(items)},
+              {"next", page->next ? json(to_text(*page->next)) : json(nullptr)}};
+}
+
+void list(Call call, Services& services, Reply reply) {
+  auto page = read_page(call, services);
+  if (!page) return send_error(reply, list_timers_operation, page.error());
+  send_json(reply, status::ok, *page);
+}
+
+model::Error missing_timer() {
+  return {Errc::not_found, "there is no such timer; it may have fallen due"};
+}
+
+// The timer of the path, in whichever project of the principal's it is.
+Result<PendingTimers::Row> find(const Call& call, Services& services) {
+  auto row = services.store.pending_timers().get(std::string(call.parameters["timerId"]));
+  if (!row && row.error().code == Errc::not_found) return model::fail(missing_timer());
+  if (!row) return model::fail(store_error(row.error()));
+  auto projects = projects_with(services, *call.principal, Role::member);
+  if (!projects) return model::fail(projects.error());
+  for (const store::ProjectInfo& project : *projects) {
+    if (project.id != row->session.project_id) continue;
+    const auto access =
+        call.principal->access(project.organisation_id, project.id, Role::conversation_admin);
+    if (access == Access::granted) return row;
+    return model::fail(Errc::permission_denied,
+                       "the role conversationAdmin is needed in the project");
+  }
+  return model::fail(missing_timer());
+}
+
+// What the store says to whoever asked: a timer that is gone, or can't be taken back.
+model::Error refusal(const model::Error& error) {
+  const bool says_why = error.code == Errc::not_found || error.code == Errc::conflict ||
+                        error.code == Errc::invalid_argument;
+  return says_why ? error : store_error(error);
+}
+
+void cancel(Call call, Services& services, Reply reply) {
+  auto timer = find(call, services);
+  if (!timer) return send_error(reply, cancel_timer_operation, timer.error());
+  auto done = services.store.pending_timers().cancel(timer->id);
+  if (!done) return send_error(reply, cancel_timer_operation, refusal(done.error()));
+  send_no_content(reply);
+}
+
+Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
+  auto timer = find(call, services);
+  if (!timer) return timer;
+  auto wish = read_times(call.request);
+  if (!wish) return model::fail(wish.error());
+  auto& timers = services.store.pending_timers();
+  if (timer->kind == PendingTimers::Kind::schedule) {
+    auto schedule = services.store.schedules().get(timer->session.project_id, timer->id);
+    if (!schedule) return model::fail(refusal(schedule.error()));
+    auto moved = move_schedule(services, *std::move(schedule), *wish, DryRun::no);
+    if (!moved) return model::fail(moved.error());
+    timer->due_at = moved->due_at;
+    return timer;
+  }
+  if (!wish->cron.empty()) {
+    return model::fail(Errc::invalid_argument, "cron: only schedules come again and again");
+  }
+  model::Schedule once;
+  auto timed = flows::set_times(once, *wish, services.clock.now());
+  if (!timed) return model::fail(timed.error());
+  auto moved = timers.reschedule(timer->id, once.due_at);
+  if (!moved) return model::fail(refusal(moved.error()));
+  if (services.timer) services.timer(moved->claim(), moved->place.due);
+  return moved;
+}
+
+void reschedule(Call call, Services& services, Reply reply) {
+  auto moved = put_off(call, services);
+  if (!moved) return send_error(reply, reschedule_timer_operation, moved.error());
+  send_json(reply, status::ok, to_json(*moved));
+}
+
+// ---- What the OpenAPI document says
+
+openapi::Schema timer_schema() {
+  using namespace openapi;
+  const auto kinds = store::timer_kinds();
+  return named("Timer",
+               with_members(session_names_schema(),
+                            {{"_id", described("Of a schedule, the schedule's.", text(1))},
+                             {"kind", described("`journey`: a follow-up of the project's journey. "
+                                                "`followUp`: one that a Node asked for. `sleep`: "
+                                                "an execution goes on then. `question`: until then "
+                                                "a question waits. `schedule`: a scheduled inject.",
+                                                one_of(std::span(kinds)))},
+                             {"dueAt", unix_time()}}));
+}
+
+openapi::Parameter timer_parameter() {
+  return openapi::path_parameter("timerId", "The timer.", openapi::text_like("^[a-z0-9-]{1,200}$"));
+}
+
+openapi::Description describe_list() {
+  using namespace openapi;
+  auto parameters = row_parameters();
+  std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
+  parameters.push_back(query_parameter("after", "The `next` of the page before.",
+                                       text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")));
+  parameters.push_back(project_parameter());
+  const auto kinds = store::timer_kinds();
+  parameters.push_back(query_parameter("kind", "Of this kind only.", one_of(std::span(kinds))));
+  parameters.push_back(query_parameter(
+      "URLToken", "With `userId` and `sessionId`: of this session only.", url_token()));
+  parameters.push_back(query_parameter("userId", "The session's user.", conversation_name()));
+  parameters.push_back(query_parameter("sessionId", "The session.", conversation_name()));
+  const auto page =
+      object({{"items", list_of(timer_schema())},
+              {"next", described("For `after`; null on the last page.", nullable(text(1)))}});
+  return {.tag = "Management",
+          .summary = "List what waits for its time",
+          .details =
+              "In the order in which they fall due. A page may hold fewer than `limit` though "
+              "there is a `next`: what belongs to other projects is passed over a part at a time.",
+          .parameters = std::move(parameters),
+          .answers = {{.description = "A page of timers.",
+                       .content = json_content(named("TimerPage", page)),
+                       .links = {{"cancel", cancel_timer_operation.id, "timerId",
+                                  "$response.body#/items/0/_id"}}}},
+          .errors = {404}};
+}
+
+openapi::Description describe_cancel() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Take a timer back",
+          .details =
+              "A question goes on waiting, for as long as it takes. A `sleep` can't be taken "
+              "back (409): its execution would stand still for ever; put it forward, or reset "
+              "the session.",
+          .parameters = {timer_parameter()},
+          .answers = {{.status = status::no_content, .description = "Nothing comes of it."}},
+          .errors = {404, 409}};
+}
+
+openapi::Description describe_reschedule() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Have a timer fall due at another time",
+          .details =
+              "`cron` is for schedules only. A follow-up can't be put off past its expiry. What "
+              "has just fallen due comes in any case.",
+          .parameters = {timer_parameter()},
+          .body = json_content(schedule_times_schema()),
+          .answers = {{.description = "The timer, as it waits now.",
+                       .content = json_content(timer_schema())}},
+          .errors = {404, 409}};
+}
+
+}  // namespace
+
+constinit const Operation list_timers_operation{.id = "listTimers",
+                                                .method = Method::get,
+                                                .path = "/management/timers",
+                                                .credential = Credential::basic,
+                                                .role = Role::conversation_admin,
+                                                .run = list,
+                                                .describe = describe_list};
+
+constinit const Operation cancel_timer_operation{.id = "cancelTimer",
+                                                 .method = Method::delete_,
+                                                 .path = "/management/timers/{timerId}",
+                                                 .credential = Credential::basic,
+                                                 .role = Role::conversation_admin,
+                                                 .run = cancel,
+                                                 .describe = describe_cancel};
+
+constinit const Operation reschedule_timer_operation{
+    .id = "rescheduleTimer",
+    .method = Method::post,
+    .path = "/management/timers/{timerId}/reschedule",
+    .credential = Credential::basic,
+    .role = Role::conversation_admin,
+    .run = reschedule,
+    .describe = describe_reschedule};
+
+}  // namespace conversed::api

@@ -1,0 +1,221 @@
+// Questions that want an answer in time, through the log and the store.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/calls.h"
+#include "store/timers.h"
+#include "tests/unit/daemon/follow_up_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+class TimeOuts : public FollowUpWorld {
+ protected:
+  // Of questions, by the store.
+  std::vector<model::PendingCall> timers() {
+    std::vector<model::PendingCall> list;
+    const auto due = store_->timers().by_due(model::from_unix_ms(-1), "", 100, 0ms);
+    EXPECT_TRUE(due);
+    for (const auto& one : *due) {
+      if (one.claim.kind != Claim::Kind::timer) continue;
+      const auto call = store_->calls().find(one.claim.id);
+      EXPECT_TRUE(call && *call);
+      list.push_back(**call);
+    }
+    return list;
+  }
+  // The end of the only one's time, as the Scheduler makes it now.
+  Event over() {
+    const auto all = timers();
+    EXPECT_EQ(all.size(), 1U);
+    return all.empty() ? Event{} : over(all.front());
+  }
+  Event over(const model::PendingCall& timer) {
+    EXPECT_TRUE(timer.is_time_out);
+    Event made = event("", EventType::time_out);
+    made.id = timer.id + "-t";
+    made.text.reset();
+    made.claim = Claim{Claim::Kind::timer, timer.id};
+    return made;
+  }
+};
+
+TEST_F(TimeOuts, QuestionWithoutAnAnswerGoesItsWayOnce) {
+  run({message("quick")});
+  EXPECT_FALSE(stored().busy()) << "an input is an answer at once";
+  ASSERT_EQ(timers().size(), 1U);
+  EXPECT_EQ(timers().at(0).due_at, clock_.now() + 10min);
+  clock_.advance(10min);
+  const Event fired = over();
+  run({fired});
+  EXPECT_EQ(texts(), (Texts{"Quick?", "too late for timeOut"}));
+  EXPECT_TRUE(timers().empty()) << "its claim is consumed";
+  EXPECT_FALSE(run({fired}).turns) << "appended twice, it has an effect once";
+  run({message("me")});
+  EXPECT_EQ(texts().back(), "echo me") << "the question waits no more";
+}
+
+TEST_F(TimeOuts, AnswerThatIsFirstInTheLogWins) {
+  run({message("quick")});
+  clock_.advance(10min);
+  const Event fired = over();
+  // In one chain, before the answer's effects are known to the Scheduler.
+  run({message("me"), fired});
+  EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
+  EXPECT_TRUE(timers().empty()) << "the claim goes with the answer";
+  run({fired});
+  EXPECT_EQ(texts().size(), 2U);
+}
+
+TEST_F(TimeOuts, TimeOutThatIsFirstInTheLogWins) {
+  run({message("quick")});
+  clock_.advance(10min);
+  run({over(), message("me")});
+  EXPECT_EQ(texts(), (Texts{"Quick?", "too late for timeOut", "echo me"}));
+}
+
+TEST_F(TimeOuts, AskedAndAnsweredInOneChainLeavesNoTimer) {
+  run({message("quick"), message("me")});
+  EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
+  EXPECT_TRUE(timers().empty());
+}
+
+TEST_F(TimeOuts, InjectInBetweenGivesNoMoreTimeAndAMessageDoes) {
+  run({message("name in time")});
+  const auto first = timers().at(0);
+  clock_.advance(4min);
+  run({event("")});
+  ASSERT_EQ(timers().size(), 1U);
+  EXPECT_EQ(timers().at(0).id, first.id);
+  EXPECT_EQ(timers().at(0).due_at, first.due_at);
+  run({message(" ")});
+  ASSERT_EQ(timers().size(), 1U) << "the time before is over";
+  EXPECT_NE(timers().at(0).id, first.id);
+  EXPECT_EQ(timers().at(0).due_at, clock_.now() + 10min);
+  run({over(first)});
+  EXPECT_EQ(texts(), (Texts{"In time?", "again", "again"}));
+}
+
+TEST_F(TimeOuts, WithoutABranchItIsAnAttempt) {
+  run({message("name in time")});
+  for (int i = 0; i < 3; ++i) {
+    clock_.advance(10min);
+    run({over()});
+  }
+  clock_.advance(10min);
+  EXPECT_EQ(texts(), (Texts{"In time?", "again", "again", "again"}));
+  const std::string id = timers().at(0).id;
+  EXPECT_TRUE(id.ends_with("-w4")) << id;
+  run({over()});
+  EXPECT_EQ(texts().back(), "gave up");
+  EXPECT_TRUE(timers().empty());
+}
+
+TEST_F(TimeOuts, SessionThatStartsAfreshLeavesNoTimer) {
+  run({message("quick")});
+  clock_.advance(31min);
+  const Event fired = over();
+  run({message("hello")});
+  EXPECT_EQ(texts().back(), "echo hello");
+  EXPECT_TRUE(timers().empty());
+  EXPECT_FALSE(run({fired}).turns);
+}
+
+TEST_F(TimeOuts, QuestionThatIsNotAnsweredOutlastsTheSessionsExpiry) {
+  run({message("quick")});
+  clock_.advance(2h);
+  run({over()});
+  EXPECT_EQ(texts().back(), "too late for timeOut");
+}
+
+TEST_F(TimeOuts, FailedAnswerKeepsTheTime) {
+  run({message("quick")});
+  const auto before = timers().at(0);
+  run_refused({message("me")});
+  ASSERT_EQ(letters().size(), 1U);
+  ASSERT_EQ(timers().size(), 1U);
+  EXPECT_EQ(timers().at(0).due_at, before.due_at);
+}
+
+TEST_F(TimeOuts, FailedTimeOutIsADeadLetterAndTheQuestionWaitsOn) {
+  run({message("quick")});
+  clock_.advance(10min);
+  run_refused({over()});
+  ASSERT_EQ(letters().size(), 1U);
+  EXPECT_EQ(letters().at(0).event.type, "timeOut");
+  EXPECT_TRUE(timers().empty());
+  run({message("me")});
+  EXPECT_EQ(texts().back(), "fast me");
+}
+
+TEST_F(TimeOuts, QuestionThatIsGoneWaitsOnAsIfItHadNoTime) {
+  run({message("quick")});
+  clock_.advance(10min);
+  const Event fired = over();
+  set_up("{after: 20m, flow: Nudge}", "type: text");
+  const Chain chain = run({fired});
+  ASSERT_EQ(chain.log_lines.size(), 1U);
+  EXPECT_NE(chain.log_lines[0].find("comes to nothing"), std::string::npos);
+  EXPECT_TRUE(timers().empty());
+  run({message("me")});
+  EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
+}
+
+// The follow-up's own question gets the next message, unless the time of the other one is over.
+TEST_F(TimeOuts, QuestionBehindAFollowUpRunsInItsOwnFlow) {
+  run({message("survey")});
+  run({message("quick in a while")});
+  const auto asked = timers().at(0);
+  pass(20min);
+  ASSERT_EQ(texts().back(), "How was it?");
+  ASSERT_EQ(timers().size(), 1U);
+  clock_.advance(30min);
+  run({over(asked)});
+  EXPECT_EQ(texts().back(), "too late for timeOut");
+  run({message("fine")});
+  EXPECT_EQ(texts().back(), "echo fine") << "the follow-up's question is left, too";
+}
+
+TEST_F(TimeOuts, OneThatComesWhileAFollowUpIsAtACallWaitsForItsEnd) {
+  run({message("slow")});
+  run({message("quick in a while")});
+  const auto asked = timers().at(0);
+  pass(20min);
+  ASSERT_TRUE(stored().busy());
+  clock_.advance(30min);
+  run({over(asked)});
+  EXPECT_EQ(stored().inbox_size, 1);
+  EXPECT_EQ(texts().back(), "Still there?");
+  run({result_of(stored().execution->pending_call_id)});
+  EXPECT_EQ(texts(),
+            (Texts{"echo slow", "Quick?", "Still there?", "And now?", "too late for timeOut"}));
+  EXPECT_EQ(stored().inbox_size, 0);
+  EXPECT_TRUE(timers().empty());
+}
+
+TEST_F(TimeOuts, OneThatAnOperatorHasTakenBackIsWithoutEffect) {
+  run({message("quick")});
+  const Event fired = over();
+  ASSERT_TRUE(store_->pending_timers().cancel(fired.claim->id));
+  clock_.advance(10min);
+  EXPECT_FALSE(run({fired}).turns);
+  run({message("me")});
+  EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"})) << "the question waited on";
+}
+
+TEST_F(TimeOuts, ResetTakesTheTimerWithIt) {
+  run({message("quick")});
+  const Event fired = over();
+  ASSERT_TRUE(store_->sessions().reset(key_, {}));
+  EXPECT_TRUE(timers().empty());
+  EXPECT_FALSE(run({fired}).turns);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

@@ -1,0 +1,195 @@
+#include "store/pending_timers.h"
+
+#include "store/sql.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using namespace std::chrono_literals;
+using model::Errc;
+using Kind = PendingTimers::Kind;
+
+class PendingTimersTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    store_->committer().start();
+    start_ = clock_.now();
+  }
+
+  model::PendingCall call(const std::string& id, const std::string& user, model::Timestamp due,
+                          bool is_time_out = false, const std::string& project = "project") {
+    model::PendingCall call;
+    call.id = id;
+    call.session = key_of(user, project);
+    call.trace_id = model::new_trace_id();
+    call.due_at = due;
+    call.is_time_out = is_time_out;
+    return call;
+  }
+  model::FollowUp follow_up(const std::string& id, const std::string& user, model::Timestamp due,
+                            bool of_journey) {
+    model::FollowUp waits;
+    waits.id = id;
+    waits.session = key_of(user);
+    waits.trace_id = model::new_trace_id();
+    waits.due_at = due;
+    waits.plan.of_journey = of_journey;
+    waits.plan.expires_at = due + 1h;
+    return waits;
+  }
+  void put(const model::PendingCall& call) {
+    auto unit = turn(call.session, 0, ++offset_);
+    unit.calls_started.push_back(call);
+    ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  }
+  void put(const model::FollowUp& waits) {
+    auto unit = turn(waits.session, 0, ++offset_);
+    unit.follow_ups.push_back(waits);
+    ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  }
+  void put_schedule(const std::string& id, const std::string& user, model::Timestamp due,
+                    const std::string& project) {
+    // Schedules belong to a project that there is; here rows do.
+    ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
+      writer.connection().run(
+          "INSERT INTO organisations (id, name) VALUES (:i, :n)"
+          " ON CONFLICT DO NOTHING",
+          "o", "o");
+      writer.connection().run(
+          "INSERT INTO projects (id, organisation_id, name, proactive) VALUES (:i, 'o', :n, 'null')"
+          " ON CONFLICT DO NOTHING",
+          project, project);
+      return {};
+    }));
+    model::Schedule schedule;
+    schedule.id = id;
+    schedule.session = key_of(user, project);
+    schedule.text = "later";
+    schedule.timezone = "UTC";
+    schedule.due_at = due;
+    ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  }
+  PendingTimers& timers() { return store_->pending_timers(); }
+  std::vector<std::string> ids(const PendingTimers::Filter& filter, std::size_t limit = 100) {
+    std::vector<std::string> list;
+    std::optional<PendingTimers::Place> after = PendingTimers::Place{};
+    while (after) {
+      const auto page = timers().list(filter, *after, limit);
+      EXPECT_TRUE(page) << page.error().message;
+      EXPECT_LE(page->rows.size(), limit);
+      for (const auto& row : page->rows) list.push_back(row.id);
+      after = page->next;
+    }
+    return list;
+  }
+
+  model::Timestamp start_;
+  std::int64_t offset_ = 0;
+};
+
+using Ids = std::vector<std::string>;
+
+TEST_F(PendingTimersTest, AreListedInTheOrderOfTheirTimesWhateverTheirKind) {
+  put(call("sleep", "a", start_ + 3min));
+  put(call("question", "b", start_ + 1min, true));
+  put(follow_up("journey", "c", start_ + 4min, true));
+  put(follow_up("node", "d", start_ + 2min, false));
+  put_schedule("schedule", "e", start_ + 5min, "project");
+  put(call("foreign", "f", start_ + 2min, false, "other"));
+  const Ids all{"question", "node", "sleep", "journey", "schedule"};
+  for (const std::size_t limit : {1U, 2U, 4U, 5U, 100U}) {
+    EXPECT_EQ(ids({.project_id = "project"}, limit), all) << limit;
+  }
+  EXPECT_EQ(ids({.project_id = "project", .kind = Kind::journey}), (Ids{"journey"}));
+  EXPECT_EQ(ids({.project_id = "project", .kind = Kind::sleep}, 1), (Ids{"sleep"}));
+  EXPECT_EQ(ids({.project_id = "project", .session = key_of("e")}), (Ids{"schedule"}));
+  EXPECT_EQ(ids({.project_id = "project", .session = key_of("b")}), (Ids{"question"}));
+  EXPECT_EQ(ids({.project_id = "other"}), (Ids{"foreign"}));
+  const auto row = timers().get("node");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->kind, Kind::follow_up);
+  EXPECT_EQ(row->session, key_of("d"));
+  EXPECT_EQ(row->due_at, start_ + 2min);
+}
+
+// More rows than a step looks at, most of them of another project, many due in the same instant.
+TEST_F(PendingTimersTest, PagesNeitherSkipNorRepeat) {
+  ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
+    auto& connection = writer.connection();
+    const auto due = model::to_unix_ms(start_ + 1h);
+    for (int n = 0; n < 3'000; ++n) {
+      const auto key = key_of("u" + std::to_string(n), n % 50 == 0 ? "project" : "other");
+      connection.run(
+          "INSERT INTO sessions (id, key, project_id, version, position_epoch, position_partition,"
+          " position_offset, started_at, last_activity_at, context, flow_state, last_output_seq,"
+          " inbox_size) VALUES (:i, :k, :p, 1, 0, 0, -1, 0, 0, '{}', 'null', 0, 0)",
+          n + 1, key.encode(), key.project_id);
+      connection.run(
+          "INSERT INTO follow_ups (id, session, trace_id, due_at, value) VALUES (:i, :s, '', :d,"
+          " '{}')",
+          "f" + std::to_string(n), n + 1, due + n / 700);
+      connection.run(
+          "INSERT INTO pending_calls (id, session, trace_id, due_at) VALUES (:i, :s, '', :d)",
+          "c" + std::to_string(n), n + 1, due + n / 900);
+    }
+    return {};
+  }));
+  auto all = ids({.project_id = "project"}, 7);
+  EXPECT_EQ(all.size(), 120U);
+  std::ranges::sort(all);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
+}
+
+TEST_F(PendingTimersTest, AreTakenBackWithTheirClaims) {
+  put(call("question", "b", start_ + 1min, true));
+  put(follow_up("journey", "c", start_ + 4min, true));
+  put_schedule("schedule", "e", start_ + 5min, "project");
+  for (const char* id : {"question", "journey", "schedule"}) {
+    EXPECT_TRUE(timers().cancel(id)) << id;
+    EXPECT_EQ(timers().cancel(id).error().code, Errc::not_found) << id;
+  }
+  EXPECT_TRUE(ids({.project_id = "project"}).empty());
+  EXPECT_FALSE(*store_->follow_ups().waits("journey"));
+  EXPECT_FALSE(*store_->calls().waits("question"));
+}
+
+TEST_F(PendingTimersTest, SleepIsPutForwardAndNotTakenBack) {
+  put(call("sleep", "a", start_ + 3h));
+  const auto refused = timers().cancel("sleep");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::conflict);
+  EXPECT_NE(refused.error().message.find("reset the session"), std::string::npos);
+  const auto moved = timers().reschedule("sleep", start_ + 1s);
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->due_at, start_ + 1s);
+  EXPECT_EQ((*store_->calls().find("sleep"))->due_at, start_ + 1s);
+}
+
+// What waits for a while is due by a clock that is not the wall's.
+TEST_F(PendingTimersTest, TimesAreTheWallClocks) {
+  ASSERT_TRUE(store_->timers().keep_offset(24h));
+  put(call("sleep", "a", start_ + 24h + 3min));
+  put_schedule("schedule", "e", start_ + 2min, "project");
+  EXPECT_EQ(ids({.project_id = "project"}, 1), (Ids{"schedule", "sleep"}));
+  EXPECT_EQ(timers().get("sleep")->due_at, start_ + 3min);
+  EXPECT_EQ(timers().get("schedule")->due_at, start_ + 2min);
+  const auto moved = timers().reschedule("sleep", start_ + 1min);
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->place.due, start_ + 24h + 1min);
+  EXPECT_EQ(ids({.project_id = "project"}), (Ids{"sleep", "schedule"}));
+}
+
+TEST_F(PendingTimersTest, FollowUpIsNotPutOffPastItsExpiry) {
+  put(follow_up("journey", "c", start_ + 4min, true));
+  EXPECT_EQ(timers().reschedule("journey", start_ + 2h).error().code, Errc::invalid_argument);
+  EXPECT_TRUE(timers().reschedule("journey", start_ + 30min));
+  EXPECT_EQ((*store_->follow_ups().find("journey"))->due_at, start_ + 30min);
+  put_schedule("schedule", "e", start_ + 5min, "project");
+  EXPECT_EQ(timers().reschedule("schedule", start_).error().code, Errc::conflict);
+  EXPECT_EQ(timers().reschedule("nothing", start_).error().code, Errc::not_found);
+}
+
+}  // namespace
+}  // namespace conversed::store
