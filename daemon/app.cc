@@ -11,7 +11,6 @@
 #include "daemon/part_settings.h"
 #include "daemon/reload.h"
 #include "daemon/reports.h"
-#include "store/model/ids.h"
 
 namespace conversed::daemon {
 
@@ -123,7 +122,7 @@ Result<void> App::Parts::take_up_log(std::span<const queue::PartitionRange> rang
 // Of one that reads some partitions of it, which it takes up as they come.
 Result<void> App::Parts::share_log(std::span<const queue::PartitionRange> ranges) {
   ownership.begin(static_cast<std::int32_t>(ranges.size()));
-  recovery.begin_run(model::new_id());
+  recovery.begin_run(peers->run());
   recovery_begun = true;
   if (auto joined = store->join_others(); !joined) {
     log::warn("marks of daemons that are gone can't be removed",

@@ -169,7 +169,15 @@ async function overview() {
       ['Committed', (item) => number(item.committed), 'number'],
       ['End', (item) => number(item.end), 'number'],
       ['Lag', (item) => number(item.lag), 'number'],
+      ['Daemon', (item) => item.owner || 'none'],
     ], status.queue.partitions, 'The log can\'t be asked.'),
+    el('h3', {}, 'Daemons'),
+    table([
+      ['Name', (item) => item.name],
+      ['Roles', (item) => item.roles.join(', ')],
+      ['Version', (item) => item.version],
+      ['Last seen', (item) => time(item.seenAt)],
+    ], status.members, 'No daemon is known.'),
     el('p', { className: 'quiet' }, `Version ${status.version}, up for ${duration(status.uptime)}.`));
 }
 
