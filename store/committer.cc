@@ -104,11 +104,8 @@ void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
   } catch (const std::exception&) {
     result = fail(Errc::internal, "a write could not be made");
   }
-  if (result) {
-    write.on_commit = writer.take_on_commit();
-  } else {
-    connection.rollback_to_savepoint();
-  }
+  if (!result) return connection.rollback_to_savepoint();
+  write.on_commit = writer.take_on_commit();
 }
 
 Result<void> run_outside(Connection& connection, const Committer::Work& work,

@@ -4,8 +4,9 @@
 The demo starts a daemon on the embedded default, a webhook receiver and a slow order desk, shows the transcript as it
 happens, kills the daemon with -9 in the middle, and then counts: exit 0 only if nothing was lost, doubled or out of
 order. In the end proactive follow-up is set up, with its progress shown; the customer falls silent, is followed up, and
-cancels the next follow-up by an answer. With --serve it leaves a daemon up with the same project and prints the curl lines
-to try.
+cancels the next follow-up by an answer. With --cluster the same happens to two daemons on Kafka and PostgreSQL: one of
+them is killed, and the other one goes on. With --serve it leaves a daemon up with the same project and prints the curl
+lines to try.
 """
 
 import argparse
@@ -22,7 +23,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests" / "support"))
-from daemon_process import Daemon, EMAIL, PASSWORD  # noqa: E402
+import cluster  # noqa: E402
+from daemon_process import Daemon, EMAIL, PASSWORD, wait_idle  # noqa: E402
 from webhook_receiver import Receiver  # noqa: E402
 
 SECRET = "whsec_dGhlIHNob3AncyBzZWNyZXQgb2YgdGhlIGRlbW8="
@@ -90,33 +92,63 @@ class OrderDesk:
 
 
 class Shop:
-    """The daemon with the shop's project, and what talks to it."""
+    """The daemons with the shop's project, and what talks to them. `daemon` is the one that is asked."""
 
-    def __init__(self, binaries, folder, screen, port=0):
+    def __init__(self, binaries, folder, screen, port=0, clustered=False):
         self.screen = screen
         self.desk = OrderDesk()
         self.receiver = Receiver(SECRET)
-        provisioning = f'{{url: "{self.desk.url}/tenants", token: "{PROVISIONING_TOKEN}"}}'
-        self.daemon = Daemon(binaries, folder, f"proactive: {{provisioning: {provisioning}}}\n", port=port, environment={
-            "CRM_TOKEN": CRM_TOKEN, "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET})
+        settings = f'proactive: {{provisioning: {{url: "{self.desk.url}/tenants", token: "{PROVISIONING_TOKEN}"}}}}\n'
+        environment = {"CRM_TOKEN": CRM_TOKEN, "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET}
+        self.cluster = None
+        if clustered:
+            self.cluster = cluster.Cluster(binaries, folder, [cluster.ALL_ROLES] * 2, settings, environment)
+            self.daemons = self.cluster.daemons
+        else:
+            self.daemons = [Daemon(binaries, folder, settings, environment, port)]
+        self.daemon = self.daemons[0]
         self.accepted = []
         self.answers = []
 
     def set_up(self):
         bundle = self.daemon.folder / "shop.yaml"
         bundle.write_text((HERE / "shop.yaml").read_text().replace(CRM_IN_BUNDLE, self.desk.url))
-        if not (self.daemon.folder / "data" / "store.db").exists():
+        if self.cluster:
+            self.cluster.prepare()
+            self.screen.show("note", "a Kafka broker and a PostgreSQL server are up; two daemons share them")
+        elif not (self.daemon.folder / "data" / "store.db").exists():
             self.daemon.init()
-        self.start()
+        for daemon in self.daemons:
+            self.start(daemon)
         report = self.daemon.ctl("import", str(bundle))
         self.project = report["project"]["_id"]
         self.url_token = report["endpoints"][0]["urlToken"]
         self.key = self.daemon.ctl("apikey", "create", "--name", "shop systems")["key"]
 
-    def start(self):
+    def start(self, daemon):
         began = time.monotonic()
-        self.daemon.start()
-        self.screen.show("daemon", f"ready on port {self.daemon.ports['api']} after {time.monotonic() - began:.2f} s")
+        daemon.start()
+        self.screen.show("daemon", f"ready on port {daemon.ports['api']} after {time.monotonic() - began:.2f} s")
+
+    def kill(self):
+        """The daemon that is asked. Where there is another one, that one is asked from now on; else it starts again."""
+        killed = self.daemon
+        killed.kill()
+        self.screen.show("daemon", "killed with -9, in the middle of it")
+        if not self.cluster:
+            return self.start(killed)
+        self.daemon = next(daemon for daemon in self.daemons if daemon is not killed)
+        self.screen.show("note", "the other daemon takes requests at once, and its partitions when Kafka misses it")
+
+    def wait_idle(self):
+        wait_idle([daemon for daemon in self.daemons if daemon.is_running()])
+
+    def close(self):
+        for daemon in self.daemons:
+            daemon.kill()
+        if self.cluster:
+            self.cluster.close()
+        self.receiver.stop()
 
     def say(self, text):
         self.screen.show("you", text)
@@ -210,18 +242,20 @@ def play(shop):
     carrier = threading.Thread(target=scan)
     carrier.start()
     half_way.wait()
-    shop.daemon.kill()
-    show("daemon", "killed with -9, in the middle of it")
-    shop.start()
+    shop.kill()
     carrier.join()
 
     show("event", "the carrier injects: delivered")
     shop.inject({"event": "delivered", "orderId": "A-1017"}, "delivered")
     shop.receiver.wait_for(lambda deliveries: any("How many stars" in body["output"]["text"]
-                                                  for _, _, body in deliveries), 20)
+                                                  for _, _, body in deliveries), 60)
     shop.say("lots")
     shop.say("5")
-    shop.daemon.wait_idle()
+    for daemon in shop.daemons:
+        if not daemon.is_running():
+            shop.start(daemon)
+            show("note", "the one that was killed is back, and takes its share again")
+    shop.wait_idle()
     seen = check(shop)
     seen.update(fall_silent(shop))
     return seen
@@ -270,16 +304,21 @@ def check(shop):
 
 def demo(options):
     with tempfile.TemporaryDirectory(prefix="conversed-demo-") as folder:
-        shop = Shop(options.bin, folder, Screen())
+        try:
+            shop = Shop(options.bin, folder, Screen(), clustered=options.cluster)
+        except cluster.Unavailable as missing:
+            print(f"there is no Kafka, or no PostgreSQL, to run on: {missing}", file=sys.stderr)
+            return 1
         try:
             shop.set_up()
             seen = play(shop)
-            code = shop.daemon.terminate()
-            shop.screen.show("daemon", f"drained and ended with exit code {code}")
-            seen["SIGTERM drained, exit 0"] = code == 0
+            codes = []
+            for daemon in shop.daemons:
+                codes.append(daemon.terminate())
+                shop.screen.show("daemon", f"drained and ended with exit code {codes[-1]}")
+            seen["SIGTERM drained, exit 0"] = not any(codes)
         finally:
-            shop.daemon.kill()
-            shop.receiver.stop()
+            shop.close()
     print("\nSummary")
     for what, true in seen.items():
         print(f"  {'ok  ' if true else 'FAIL'}  {what}")
@@ -321,12 +360,13 @@ def serve(options):
     except KeyboardInterrupt:
         return shop.daemon.terminate()
     finally:
-        shop.daemon.kill()
+        shop.close()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of conversed and conversectl")
+    parser.add_argument("--cluster", action="store_true", help="two daemons on Kafka and PostgreSQL")
     parser.add_argument("--serve", action="store_true", help="leave a daemon up with the demo project")
     parser.add_argument("--port", type=int, default=8080, help="of the daemon, with --serve")
     parser.add_argument("--data", help="where --serve keeps its data; default build/run")

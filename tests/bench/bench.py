@@ -13,6 +13,7 @@
 Besides, the CPU time of a Turn of eight Nodes by itself, without I/O; it is to stay under 15 us.
 
 The load generator and the webhook run on the same cores. Rounds of all three alternate; the medians are compared.
+With --cluster others are measured: see cluster_bench.py.
 """
 
 import argparse
@@ -31,48 +32,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from daemon_process import Daemon  # noqa: E402
 
+import cluster_bench  # noqa: E402
 import timers  # noqa: E402
-
-BUNDLE = """
-conversed: 1
-project: {name: Bench, locales: [en]}
-tokens: [{label: shopName, type: custom, script: "The Shop"}]
-flows:
-  - name: One
-    nodes:
-      - addToContext: {count: "{{(context.count || 0) + 1}}"}
-  - name: Eight
-    nodes:
-      - addToContext: {count: "{{(context.count || 0) + 1}}"}
-      - if: input.source == "inject" && input.data.event == "shipped"
-        then:
-          - addToContext: {lastOrder: "{{input.data.orderId}}"}
-          - switch:
-              on: context.lastOrder
-              cases: {"A-1017": [{addToContext: {known: true}}]}
-          - if: context.count > 0 && context.known
-            then:
-              - addToContext: {shop: "{{shopName}}"}
-              - removeFromContext: [known]
-              - say: "t={{input.data.t}} Your order {{context.lastOrder}} of {{context.shop}} is on its way."
-  - name: Slow
-    nodes:
-      - httpRequest: {method: GET, url: "UPSTREAM/", storeIn: context.answer, timeout: 60s}
-endpoints:
-  - {name: slow, flow: Slow}
-  - {name: one, flow: One}
-  - {name: eight, flow: Eight, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
-"""
-
+from load import BUNDLE, Tool, free_port, show_round  # noqa: E402
 
 CHUNKS = 100_000
 PAGE = 25
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class SlowUpstream(http.server.ThreadingHTTPServer):
@@ -101,26 +66,13 @@ class SlowUpstream(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
-class Bench:
+class Bench(Tool):
     def __init__(self, options, folder):
-        self.options = options
-        self.tool = pathlib.Path(options.bin) / "conversed_bench_tool"
-        self.hook_port = free_port()
-        self.daemon = Daemon(options.bin, folder, "log: {level: warn}\n", environment={
-            "HOOK_URL": f"http://127.0.0.1:{self.hook_port}/hook",
-            "HOOK_SECRET": "whsec_c2VjcmV0IG9mIHRoZSBiZW5jaCBydW5z"})
+        super().__init__(options)
+        self.daemon = Daemon(options.bin, folder, "log: {level: warn}\n", environment=self.environment)
 
-    def run_tool(self, *arguments):
-        done = subprocess.run([self.tool, *map(str, arguments)], capture_output=True, text=True, timeout=300)
-        if not done.stdout:
-            raise SystemExit(f"{arguments[0]}: {done.stderr}")
-        if done.stderr:
-            print(done.stderr[:500], file=sys.stderr)
-        return json.loads(done.stdout)
-
-    def inject_arguments(self, endpoint, port):
-        return ["--port", port, "--key", self.key, "--url-token", self.tokens[endpoint],
-                "--connections", self.options.connections, "--sessions", self.options.sessions]
+    def api(self):
+        return "--port", self.daemon.ports["api"]
 
     def set_up(self):
         bundle = self.daemon.folder / "bench.yaml"
@@ -129,8 +81,7 @@ class Bench:
         self.daemon.init()
         self.daemon.start()
         report = self.daemon.ctl("import", str(bundle))
-        self.tokens = {e["name"]: e["urlToken"] for e in report["endpoints"]}
-        self.key = self.daemon.ctl("apikey", "create", "--name", "bench")["key"]
+        self.take_report(report, self.daemon.ctl("apikey", "create", "--name", "bench")["key"])
         chunks = [{"text": f"chunk {number}", "data": {"page": number}} for number in range(CHUNKS)]
         library = self.daemon.folder / "library.json"
         library.write_text(json.dumps({"conversed": 1, "project": {"name": "Library", "locales": ["en"]},
@@ -146,26 +97,26 @@ class Bench:
                 with socket.socket() as probe:
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break
-            return self.run_tool("load", *self.inject_arguments("one", port), "--seconds", self.options.seconds)
+            return self.run_tool("load", *self.inject_arguments("one", ("--port", port)), "--seconds", self.options.seconds)
         finally:
             server.terminate()
             server.wait()
 
     def accepted(self):
-        result = self.run_tool("load", *self.inject_arguments("one", self.daemon.ports["api"]),
+        result = self.run_tool("load", *self.inject_arguments("one", self.api()),
                                "--seconds", self.options.seconds)
         self.daemon.wait_idle()
         return result
 
     def end_to_end(self):
-        result = self.run_tool("end-to-end", *self.inject_arguments("eight", self.daemon.ports["api"]),
+        result = self.run_tool("end-to-end", *self.inject_arguments("eight", self.api()),
                                "--receive-port", self.hook_port, "--events", self.options.events)
         self.daemon.wait_idle()
         return result
 
     def fifty_sessions(self):
         """Few connections and events: latency, not throughput, is asked for."""
-        return self.run_tool("end-to-end", "--port", self.daemon.ports["api"], "--key", self.key,
+        return self.run_tool("end-to-end", *self.api(), "--key", self.key,
                              "--url-token", self.tokens["eight"], "--connections", 4, "--sessions", 50,
                              "--receive-port", self.hook_port, "--events", 4000)
 
@@ -227,7 +178,10 @@ def main():
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--json", action="store_true", help="print the medians as JSON")
+    parser.add_argument("--cluster", action="store_true", help="daemons on Kafka and PostgreSQL")
     options = parser.parse_args()
+    if options.cluster:
+        return cluster_bench.main(options)
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         bench = Bench(options, folder)
         bench.set_up()
@@ -239,11 +193,8 @@ def main():
         try:
             for number in range(options.rounds):
                 for kind, measure in kinds.items():
-                    result = measure()
-                    results[kind].append(result)
-                    print(f"round {number + 1}/{options.rounds}  {kind:<10} {result['rate']:>9,.0f}/s   "
-                          f"p50 {result['p50_ms']:.2f} ms   p99 {result['p99_ms']:.2f} ms   "
-                          f"refused {result['refused']}", file=sys.stderr, flush=True)
+                    results[kind].append(measure())
+                    show_round(options, number, kind, results[kind][-1])
             memory = bench.memory_mib()
             turn = statistics.median(bench.turn_us() for _ in range(options.rounds))
         finally:
@@ -255,7 +206,7 @@ def main():
                for kind, of_kind in results.items()}
     if options.json:
         print(json.dumps({**summary, "memory_mib": memory, "turn_us": turn, "timers": of_timers}))
-        return
+        return 0
     print(f"\n{'median of ' + str(options.rounds):<14}{'per second':>12}{'of bare':>10}{'p50 ms':>9}{'p99 ms':>9}")
     for kind, row in summary.items():
         print(f"{kind:<14}{row['rate']:>12,.0f}{row['rate'] / bare:>10.2f}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
@@ -268,7 +219,8 @@ def main():
     print(f"of {of_timers['pending']:,} pending timers {of_timers['due_per_second']:,} fell due a second: p50 "
           f"{of_timers['p50_ms']} ms late, p99 {of_timers['p99_ms']} ms, at most {of_timers['max_ms']} ms; "
           f"{of_timers['memory_mib']:.0f} MiB with them, {of_timers['memory_without_mib']:.0f} MiB without")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

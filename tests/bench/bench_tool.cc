@@ -12,8 +12,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "tests/bench/load.h"
+#include "tests/bench/produce.h"
 #include "tests/bench/receiver.h"
 #include "tests/bench/turn_cost.h"
 
@@ -50,7 +52,7 @@ int serve_bare(std::uint16_t port, int threads) {
 }
 
 struct Options {
-  std::uint16_t port = 0;
+  std::vector<std::uint16_t> ports;
   std::uint16_t receive_port = 0;
   std::string key;
   std::string url_token;
@@ -59,11 +61,12 @@ struct Options {
   std::uint64_t events = 50'000;
   std::uint64_t sessions = 1000;
   int threads = 2;
+  conversed::bench::ProduceSettings produce;
 };
 
 LoadSettings inject_load(const Options& options) {
   LoadSettings load;
-  load.port = options.port;
+  load.ports = options.ports;
   load.connections = options.connections;
   load.head =
       "POST /v2.0/endpoint/inject HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: " + options.key +
@@ -133,6 +136,14 @@ int end_to_end(const Options& options) {
   return distinct.load() == result.answered ? 0 : 1;
 }
 
+int produce(Options options) {
+  options.produce.duration = std::chrono::seconds(options.seconds);
+  options.produce.sessions = options.sessions;
+  auto result = conversed::bench::run_producer(options.produce);
+  std::cout << summary(result).dump() << std::endl;
+  return 0;
+}
+
 int turn() {
   const double cost = conversed::bench::turn_cost_us();
   if (cost < 0) return 1;
@@ -151,7 +162,7 @@ int main(int argc, char** argv) {
   auto* whole = app.add_subcommand("end-to-end", "Send injects and wait for their outputs");
   auto* turns = app.add_subcommand("turn", "Measure the CPU of a Turn of eight Nodes, without I/O");
   for (auto* command : {bare, accept, whole})
-    command->add_option("--port", options.port)->required();
+    command->add_option("--port", options.ports)->required();
   bare->add_option("--threads", options.threads);
   for (auto* command : {accept, whole}) {
     command->add_option("--key", options.key)->required();
@@ -159,11 +170,19 @@ int main(int argc, char** argv) {
     command->add_option("--connections", options.connections);
     command->add_option("--sessions", options.sessions);
   }
-  accept->add_option("--seconds", options.seconds);
+  auto* producer = app.add_subcommand("produce", "Send records by librdkafka for some seconds");
+  producer->add_option("--brokers", options.produce.brokers)->required();
+  producer->add_option("--topic", options.produce.topic)->required();
+  producer->add_option("--partitions", options.produce.partitions);
+  producer->add_option("--bytes", options.produce.bytes);
+  producer->add_option("--in-flight", options.produce.in_flight);
+  producer->add_option("--sessions", options.sessions);
+  for (auto* command : {accept, producer}) command->add_option("--seconds", options.seconds);
   whole->add_option("--receive-port", options.receive_port)->required();
   whole->add_option("--events", options.events);
   CLI11_PARSE(app, argc, argv);
   if (turns->parsed()) return turn();
-  if (bare->parsed()) return serve_bare(options.port, options.threads);
+  if (producer->parsed()) return produce(options);
+  if (bare->parsed()) return serve_bare(options.ports.front(), options.threads);
   return accept->parsed() ? load(options) : end_to_end(options);
 }

@@ -67,7 +67,7 @@ class Load {
     deadline_ =
         settings_.duration.count() > 0 ? began + settings_.duration : Clock::time_point::max();
     for (std::size_t i = 0; i < connections_.size(); ++i) {
-      connections_[i].fd = connect_to(settings_.port);
+      connections_[i].fd = connect_to(settings_.ports[i % settings_.ports.size()]);
       epoll_event event{};
       event.events = EPOLLIN;
       event.data.u64 = i;

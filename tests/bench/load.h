@@ -4,14 +4,15 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tests/bench/latency.h"
 
 namespace conversed::bench {
 
 struct LoadSettings {
-  std::uint16_t port = 0;  // on 127.0.0.1
-  std::string head;        // request line and headers but Content-Length, each line with CRLF
+  std::vector<std::uint16_t> ports;  // on 127.0.0.1; connections go to them in turn
+  std::string head;  // request line and headers but Content-Length, each line with CRLF
   std::function<std::string(std::uint64_t)> body;  // of the n-th request, from 0
   std::size_t connections = 64;
   std::chrono::milliseconds duration{0};  // 0: until `requests` are answered

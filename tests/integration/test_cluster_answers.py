@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import pathlib
-import shutil
 import threading
 
 from case import BIN, CONNECTION_TOKEN, SECRET
@@ -52,10 +51,10 @@ class ClusterCase(PostgresCase):
     @classmethod
     def make_other(cls, name):
         folder = pathlib.Path(cls.folder.name) / name
-        (folder / "data").mkdir(parents=True)
-        shutil.copy(pathlib.Path(cls.folder.name) / "data" / "master.key", folder / "data" / "master.key")
-        return Daemon(BIN, folder, cls.settings.replace("UPSTREAM", cls.upstream.url), environment={
+        other = Daemon(BIN, folder, cls.settings.replace("UPSTREAM", cls.upstream.url), environment={
             "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+        other.take_key(cls.daemon)
+        return other
 
     def sessions_elsewhere(self, endpoint, name, count):
         """New sessions whose messages to the first daemon the other one runs: those leave a reply."""

@@ -1,7 +1,6 @@
 """Several daemons on one Kafka and one PostgreSQL: who is there, who does what, and what needs one alone."""
 
 import pathlib
-import shutil
 import subprocess
 
 from case import BIN, CONNECTION_TOKEN, SECRET
@@ -49,8 +48,7 @@ class Members(KafkaCase):
         daemon = Daemon(BIN, folder, settings, environment={
             "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
         self.addCleanup(daemon.kill)
-        (folder / "data").mkdir(exist_ok=True)
-        shutil.copy(pathlib.Path(self.folder.name) / "data" / "master.key", folder / "data" / "master.key")
+        daemon.take_key(self.daemon)
         return daemon
 
     def members(self):

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import signal
 import sys
 import unittest
@@ -38,8 +37,7 @@ class TwoDaemons(DaemonCase):
         folder = pathlib.Path(self.folder.name) / name
         environment = {key: value for key, value in self.daemon.environment.items() if key.startswith("CONVERSED_")}
         other = Daemon(BIN, folder, environment={"HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, **environment})
-        (folder / "data").mkdir()
-        shutil.copy(self.daemon.folder / "data" / "master.key", folder / "data" / "master.key")
+        other.take_key(self.daemon)
         self.addCleanup(other.kill)
         self.assertTrue(other.start())
         return other

@@ -7,9 +7,9 @@ are there: each of its daemons gets topics and a schema to itself.
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
+import time
 import uuid
 
 import kafka
@@ -72,8 +72,7 @@ class Cluster:
         first, *others = self.daemons
         first.init()
         for other in others:
-            (other.folder / "data").mkdir(mode=0o700)
-            shutil.copy(first.folder / "data" / "master.key", other.folder / "data" / "master.key")
+            other.take_key(first)
 
     def set_up(self, bundle):
         """Starts everything and imports the project; the import's report. `key` is an API key then."""
@@ -97,7 +96,17 @@ class Cluster:
 
     def partitions(self, witness):
         """Each partition's owner by name, as the daemon `witness` sees it; None where nobody has it."""
-        return {each["number"]: each["owner"] for each in witness.full_status()["partitions"]}
+        return {each["partition"]: each["owner"] for each in witness.full_status()["queue"]["partitions"]}
+
+    def wait_owned(self, owners, timeout=60):
+        """Until just these daemons have the partitions, each some. One that has left keeps its own for a while: it might
+        be back at once."""
+        deadline = time.monotonic() + timeout
+        while (found := set(self.partitions(self.entrance()).values())) != {daemon.name for daemon in owners}:
+            if any(daemon.wait_end(0.05) for daemon in owners):
+                raise Failed("a daemon ended while its partitions were waited for")
+            if time.monotonic() > deadline:
+                raise Failed(f"after {timeout} s the partitions are had by {found}")
 
     def lag(self):
         return self.entrance().full_status()["queue"]["lag"]

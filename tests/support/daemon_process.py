@@ -1,11 +1,13 @@
 """Runs a conversed daemon in a temporary folder for tests and the demo's sake: set up, start, kill, ask."""
 
 import base64
+import contextlib
 import http.client
 import json
 import os
 import pathlib
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -48,6 +50,11 @@ class Daemon:
             input=PASSWORD, text=True, capture_output=True, env=self.environment, timeout=60)
         if done.returncode != 0:
             raise Failed(f"init: {done.stderr}")
+
+    def take_key(self, other):
+        """The master key of a daemon that has one: both are to share a store."""
+        (self.folder / "data").mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(other.folder / "data" / "master.key", self.folder / "data" / "master.key")
 
     def spawn(self, extra_environment=None):
         """Starts it and waits for nothing."""
@@ -144,9 +151,10 @@ class Daemon:
             raise Failed(f"conversectl {' '.join(map(str, arguments))}: {done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else None
 
-    def full_status(self):
+    def full_status(self, timeout=30):
         """As `conversectl status` has it."""
-        status, body, _ = self.request("GET", "/management/status", basic=True)
+        with contextlib.closing(self.connect(timeout)) as connection:
+            status, body, _ = self.request("GET", "/management/status", basic=True, connection=connection)
         if status != 200:
             raise Failed(f"status: {status} {body}")
         return body

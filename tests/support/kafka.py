@@ -64,6 +64,8 @@ class Broker:
             "offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 1,
             "transaction.state.log.num.partitions": 1,
             "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1,
+            # One that was killed registers again only when the controller has missed it for that long.
+            "broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500,
             "group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false",
             "log.cleaner.dedupe.buffer.size": 2097152,
             **(self.secure(users, controller_address) if users else {}), **(settings or {})}

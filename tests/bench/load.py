@@ -1,0 +1,78 @@
+"""What both benchmarks send: the Flows, and the native tool that loads daemons and receives their outputs."""
+
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+
+BUNDLE = """
+conversed: 1
+project: {name: Bench, locales: [en]}
+tokens: [{label: shopName, type: custom, script: "The Shop"}]
+flows:
+  - name: One
+    nodes:
+      - addToContext: {count: "{{(context.count || 0) + 1}}"}
+  - name: Eight
+    nodes:
+      - addToContext: {count: "{{(context.count || 0) + 1}}"}
+      - if: input.source == "inject" && input.data.event == "shipped"
+        then:
+          - addToContext: {lastOrder: "{{input.data.orderId}}"}
+          - switch:
+              on: context.lastOrder
+              cases: {"A-1017": [{addToContext: {known: true}}]}
+          - if: context.count > 0 && context.known
+            then:
+              - addToContext: {shop: "{{shopName}}"}
+              - removeFromContext: [known]
+              - say: "t={{input.data.t}} Your order {{context.lastOrder}} of {{context.shop}} is on its way."
+  - name: Slow
+    nodes:
+      - httpRequest: {method: GET, url: "UPSTREAM/", storeIn: context.answer, timeout: 60s}
+endpoints:
+  - {name: slow, flow: Slow}
+  - {name: one, flow: One}
+  - {name: eight, flow: Eight, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Tool:
+    """The native part, and what its loads are sent to."""
+
+    def __init__(self, options):
+        self.options = options
+        self.tool = pathlib.Path(options.bin) / "conversed_bench_tool"
+        self.hook_port = free_port()
+        self.environment = {"HOOK_URL": f"http://127.0.0.1:{self.hook_port}/hook",
+                            "HOOK_SECRET": "whsec_c2VjcmV0IG9mIHRoZSBiZW5jaCBydW5z"}
+
+    def take_report(self, report, key):
+        """What an import of the bundle has made, and a key to use it."""
+        self.tokens = {each["name"]: each["urlToken"] for each in report["endpoints"]}
+        self.key = key
+
+    def run_tool(self, *arguments):
+        done = subprocess.run([self.tool, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+        if not done.stdout:
+            raise SystemExit(f"{arguments[0]}: {done.stderr}")
+        if done.stderr:
+            print(done.stderr[:500], file=sys.stderr)
+        return json.loads(done.stdout)
+
+    def inject_arguments(self, endpoint, ports):
+        return [*ports, "--key", self.key, "--url-token", self.tokens[endpoint],
+                "--connections", self.options.connections, "--sessions", self.options.sessions]
+
+
+def show_round(options, number, kind, result):
+    print(f"round {number + 1}/{options.rounds}  {kind:<13} {result['rate']:>9,.0f}/s   "
+          f"p50 {result['p50_ms']:.2f} ms   p99 {result['p99_ms']:.2f} ms   "
+          f"refused {result['refused']}", file=sys.stderr, flush=True)

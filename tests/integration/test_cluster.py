@@ -1,0 +1,119 @@
+"""Several daemons on one Kafka and one PostgreSQL: parts of the work, keys across daemons, restarts one by one."""
+
+import tempfile
+import unittest
+
+from case import BIN, CONNECTION_TOKEN, SECRET, DaemonCase
+from kafka_case import BUNDLE, skip
+from main_job import MainJob
+
+import cluster
+from campaign import Client, Habits, Session, check_effects
+from upstream import Upstream
+from webhook_receiver import Receiver
+
+QUIET = """
+  - name: Quiet
+    nodes: [{followUp: {after: 1s, text: "Still there?"}}]
+  - name: Nap
+    nodes: [{sleep: 50ms}, {say: "awake"}]
+  - name: Count
+    nodes:
+      - addToContext: {count: "{{(context.count || 0) + 1}}"}
+      - say: "{{input.data.n}} {{context.count}}"
+endpoints:
+  - {name: quiet, flow: Quiet, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+  - {name: nap, flow: Nap}
+  - {name: count, flow: Count, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+"""
+
+
+class ClusterCase(DaemonCase):
+    """`roles`: of each daemon. `daemon` is the one that is asked."""
+
+    bundle = BUNDLE.replace("endpoints:\n", QUIET.lstrip("\n"))
+    roles = (cluster.ALL_ROLES, cluster.ALL_ROLES)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="conversed-test-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.upstream = Upstream()
+        cls.addClassCleanup(cls.upstream.stop)
+        cls.receiver = Receiver(SECRET)
+        cls.addClassCleanup(cls.receiver.stop)
+        cls.cluster = cluster.Cluster(BIN, cls.folder.name, cls.roles, cls.settings, {
+            "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+        cls.addClassCleanup(cls.cluster.close)
+        cls.report = cls.cluster.set_up(cls.bundle.replace("UPSTREAM", cls.upstream.url))
+        cls.tokens = {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
+        cls.key = cls.cluster.key
+        cls.daemon = cls.cluster.entrance()
+
+
+class Roles(MainJob, ClusterCase):
+    roles = (("api",), ("worker",), ("scheduler",))
+
+    def test_each_daemon_tells_its_part(self):
+        self.cluster.wait_owned(self.cluster.daemons[1:2])
+        members = {member["name"]: member["roles"] for member in self.daemon.full_status()["members"]}
+        self.assertEqual(members, {"daemon-1": ["api"], "daemon-2": ["worker"], "daemon-3": ["scheduler"]})
+
+    def test_what_falls_due_is_seen_to(self):
+        self.assertEqual(self.say("nap", "tired", "hello")[1]["text"], "awake")
+        self.assertEqual(self.say("quiet", "silent", "hello")[0], 200)
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: any(body["output"]["text"] == "Still there?" for _, _, body in all), 60))
+
+
+class Two(ClusterCase):
+    def test_a_key_is_answered_alike_by_every_daemon(self):
+        ids = set()
+        for daemon in self.cluster.daemons * 2:
+            status, _, headers = daemon.request(
+                "POST", "/v2.0/endpoint/inject",
+                {"URLToken": self.tokens["echo"], "userId": "ann", "sessionId": "keyed", "text": "once"},
+                {"X-API-Key": self.key, "Idempotency-Key": "parcel-1"})
+            self.assertEqual(status, 200)
+            ids.add(headers["X-Inject-Id"])
+        self.assertEqual(len(ids), 1)
+        self.cluster.wait_idle()
+        _, page, _ = self.daemon.request("GET", f"/{self.tokens['echo']}/outputs?userId=ann&sessionId=keyed&after=0")
+        self.assertEqual([item["text"] for item in page["items"]], ["once"])
+
+    def test_a_rolling_restart_loses_and_doubles_nothing(self):
+        sessions = [Session(number) for number in range(16)]
+        clients = [Client(self.cluster.daemons, sessions[i::4], self.tokens["count"], self.key, i,
+                          Habits(messages=0.3)) for i in range(4)]
+        for client in clients:
+            client.start()
+            self.addCleanup(client.halted.set)
+
+        def wait_for_load():
+            goal = sum(len(session.accepted) for session in sessions) + 100
+            while sum(len(session.accepted) for session in sessions) < goal:
+                self.assertFalse(any(daemon.wait_end(0.02) for daemon in self.cluster.daemons), "a daemon ended")
+
+        wait_for_load()
+        for daemon in self.cluster.daemons * 2:
+            self.assertEqual(daemon.terminate(), 0)
+            self.assertTrue(daemon.start())
+            wait_for_load()
+        for client in clients:
+            client.halted.set()
+        for client in clients:
+            client.join()
+            self.assertEqual((client.wrong, client.too_late), ([], 0))
+        for session in sessions:
+            clients[0].resolve(session)
+        self.cluster.wait_idle()
+        found, _ = check_effects(self.daemon, self.tokens["count"], sessions, self.receiver.deliveries)
+        self.assertEqual(found, [])
+
+
+if __name__ == "__main__":
+    try:
+        cluster.check_available()
+    except cluster.Unavailable as missing:
+        skip(f"no Kafka and PostgreSQL to test against: {missing}")
+    unittest.main()
