@@ -58,7 +58,20 @@ void InjectQuota::give_back(const std::string& organisation_id) {
   if (injects_per_month_.load() == 0) return;
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
-    count.in_flight = std::max<std::int64_t>(0, count.in_flight - 1);
+    // What was told already is taken back by the next word.
+    count.in_flight = std::max<std::int64_t>(shared_ ? count.in_flight : 1, count.in_flight) - 1;
+  });
+}
+
+std::vector<InjectQuota::Accepted> InjectQuota::take_accepted() {
+  if (injects_per_month_.load() == 0 || !shared_) return {};
+  return counts_.with([](auto& counts) {
+    std::vector<Accepted> accepted;
+    for (auto& [organisation, count] : counts) {
+      if (count.in_flight == 0) continue;
+      accepted.push_back({organisation, std::exchange(count.in_flight, 0)});
+    }
+    return accepted;
   });
 }
 
@@ -78,17 +91,17 @@ Result<void> InjectQuota::refresh(const std::string& organisation_id, const std:
   // reading holds.
   const std::int64_t committed_before =
       counts_.with([&](auto& counts) { return counts[organisation_id].committed; });
-  auto used = usage_.used(organisation_id, "injects", month);
+  auto used = usage_.used(organisation_id, store::injects_counter, month);
+  if (used && shared_) {
+    // What other programs write to the log is committed, and was accepted by nobody.
+    const auto accepted = usage_.used(organisation_id, store::accepted_injects_counter, month);
+    used = accepted ? std::max(*used, *accepted) : accepted;
+  }
   if (!used) {
     return model::fail(used.error().code, "the quota can't be read at present");
   }
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
-    if (shared_ && (!count.known || now - count.read_at >= max_age)) {
-      // What was in flight at the last reading is in this one.
-      count.in_flight = std::max<std::int64_t>(0, count.in_flight - count.in_flight_before);
-      count.in_flight_before = count.in_flight;
-    }
     count.stored = *used;
     count.committed_before = committed_before;
     count.month = month;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/model/clock.h"
 #include "store/model/guarded.h"
@@ -20,14 +21,14 @@ namespace conversed::api {
 
 struct QuotaLimits {
   std::uint64_t injects_per_month = 0;  // of an organisation, by UTC months; 0: no quota
-  // Whether what is accepted here may be committed by another daemon, of which nobody tells.
+  // Whether other daemons accept injects of the same organisations, and may commit this one's.
   bool shared = false;
 };
 
 // The quota of injects: what the commits have counted in the store, and what was accepted here and
-// is not committed yet. Exact in one daemon. Where several share the store, what was accepted here
-// is taken for committed a second or two later: together they may exceed a quota by what they
-// accept within a second, and by what waits in the log for longer than that. Thread-safe.
+// is not committed yet. Exact in one daemon. Where several share the store, each tells it once a
+// second what it has accepted: together they may exceed a quota by what they accept between such a
+// word and its being read, a second or two. Thread-safe.
 class InjectQuota {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -50,14 +51,21 @@ class InjectQuota {
   // store by it (model::EventType::inject, one each, dead letters included).
   void committed(const std::string& organisation_id, std::int64_t injects);
 
+  // Where it is shared: what was accepted here since the last call, given back taken off, to be
+  // counted in the store as store::accepted_injects_counter.
+  struct Accepted {
+    std::string organisation_id;
+    std::int64_t injects = 0;
+  };
+  [[nodiscard]] std::vector<Accepted> take_accepted();
+
  private:
   struct Count {
     std::string month;
     std::int64_t stored = 0;            // when it was read
     std::int64_t committed = 0;         // here, in all
     std::int64_t committed_before = 0;  // of these, when it was read: they are in `stored`
-    std::int64_t in_flight = 0;         // accepted here, not committed yet
-    std::int64_t in_flight_before = 0;  // of these, when it was read; if shared
+    std::int64_t in_flight = 0;         // accepted here, not committed yet; if shared, not told yet
     TimePoint read_at{};
     bool known = false;
   };

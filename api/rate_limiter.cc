@@ -35,8 +35,10 @@ void RateLimiter::note_spent(Shard& shard, std::string_view name) const {
 std::vector<RateLimiter::Spent> RateLimiter::take_spent(std::size_t at_most) {
   shares_ = true;
   std::vector<Spent> all;
-  for (auto& guarded : shards_) {
-    guarded.with([&](Shard& shard) {
+  // Each time from another one on, so that none has to wait for ever.
+  const std::size_t first = next_told_.fetch_add(1);
+  for (std::size_t i = 0; i < shard_count; ++i) {
+    shards_[(first + i) % shard_count].with([&](Shard& shard) {
       while (!shard.spent.empty() && all.size() < at_most) {
         auto node = shard.spent.extract(shard.spent.begin());
         all.push_back({std::move(node.key()), node.mapped()});

@@ -80,6 +80,7 @@ class RateLimiter {
   std::atomic<std::uint32_t> requests_per_second_;
   std::atomic<std::uint32_t> burst_;
   std::atomic<bool> shares_{false};
+  std::atomic<std::size_t> next_told_{0};
   std::array<model::Guarded<Shard>, shard_count> shards_;
 };
 

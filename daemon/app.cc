@@ -53,9 +53,9 @@ Result<void> App::Parts::start() {
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
   if (!ranges) events.hold();
-  if (exchange) exchange->start();
-  // Before it can be heard of by anybody: the name may be another one's.
+  // Before anything is done under the name: it may be another one's, and so are its answers.
   if (auto joined = join_peers(); !joined) return fail(joined.error());
+  if (exchange) exchange->start();
   if (auto listening = start_listening(); !listening) return fail(listening.error());
   if (auto started = start_services(); !started) return fail(started.error());
   if (ranges) return begin(*ranges);
@@ -77,8 +77,11 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   auto lane_settings = lanes_settings(settings, recovery, heartbeats);
   if (ownership.is_shared()) lane_settings.partitions = static_cast<std::int32_t>(ranges.size());
   lanes = std::make_unique<queue::Lanes>(
-      std::move(lane_settings), [this](queue::Run&& run, queue::Finish finish) {
-        worker->handle(std::move(run), std::move(finish), recovery.care(*lanes));
+      std::move(lane_settings),
+      [this, count = lane_settings.partitions](queue::Run&& run, queue::Finish finish) {
+        const auto partition =
+            count > 0 ? std::optional(queue::partition_of(run.key, count)) : std::nullopt;
+        worker->handle(std::move(run), std::move(finish), recovery.care(*lanes, partition));
       });
   lanes_to_touch = lanes.get();
   events.release();

@@ -18,12 +18,14 @@ void App::Parts::exchange_answers() {
   if (!in_cluster(settings)) return;
   AnswerExchangeSettings own;
   own.daemon = member_name(settings);
-  exchange.emplace(
-      std::move(own), *store, waiters, clock,
-      AnswerExchangePorts{
-          .touch = [this](const model::SessionKey& key) { touch_lane(key); },
-          .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
-      });
+  exchange.emplace(std::move(own), *store, waiters, clock,
+                   AnswerExchangePorts{
+                       .touch = [this](const model::SessionKey& key) { touch_lane(key); },
+                       .deliver =
+                           [this](const model::SessionKey& key) {
+                             if (ownership.owns(key)) deliverer.offer_from_store(key);
+                           },
+                   });
   heard_outputs =
       store->news().subscribe(std::string(store::outputs_topic),
                               [this](std::string_view sessions) { watch.heard(sessions); });

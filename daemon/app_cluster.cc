@@ -1,4 +1,5 @@
 // What a daemon does of all there is to do: by its roles, and beside others on the same store.
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
@@ -21,7 +22,7 @@ std::unique_ptr<SharedLimits> App::Parts::make_shared_limits() {
   return std::make_unique<SharedLimits>(
       SharedLimitsSettings{.daemon = member_name(settings),
                            .inbox_limit = static_cast<std::int64_t>(settings.limits.inbox)},
-      *store, rate_limiter, busy);
+      *store, rate_limiter, busy, quota);
 }
 
 std::unique_ptr<Peers> App::Parts::make_peers() {
@@ -30,11 +31,22 @@ std::unique_ptr<Peers> App::Parts::make_peers() {
   with.changed = [this] { scheduler.look_again(); };
   with.also = [this] {
     shared_limits->tell();
-    write_ports();
+    if (listening.load()) write_ports();
+    look_at_lag();
   };
   with.partitions = [this] { return ownership.partitions(); };
   with.replaced = [this](const model::Error& error) { die(error); };
   return std::make_unique<Peers>(std::move(with), *store, timer_clock);
+}
+
+// Of a daemon that reads nothing itself: how much stands before what its scheduler appends.
+void App::Parts::look_at_lag() {
+  if (has(Role::worker) || !has(Role::scheduler) || !consuming.load()) return;
+  const auto ranges = log->ranges();
+  if (!ranges) return;
+  std::int64_t lag = 0;
+  for (const auto& range : *ranges) lag += range.end - range.committed;
+  lag_elsewhere = static_cast<std::size_t>(std::max<std::int64_t>(0, lag));
 }
 
 SchedulerSettings App::Parts::scheduler_settings() {

@@ -70,6 +70,7 @@ struct App::Parts {
   model::Result<void> start_listening();
   model::Result<void> open_api();
   void write_ports();
+  void look_at_lag();
   model::Result<void> take_up_log(std::span<const queue::PartitionRange> ranges);
   model::Result<void> share_log(std::span<const queue::PartitionRange> ranges);
   model::Result<void> drain_inboxes();
@@ -139,8 +140,10 @@ struct App::Parts {
 
   Recovery recovery;
   PartitionKeeper partitions;
-  bool recovery_begun = false;         // from then on the store says that a daemon runs
-  std::atomic<bool> consuming{false};  // without the role of a worker: it might
+  bool recovery_begun = false;                // from then on the store says that a daemon runs
+  std::atomic<bool> consuming{false};         // without the role of a worker: it might
+  std::atomic<std::size_t> lag_elsewhere{0};  // where there are no lanes
+  std::atomic<bool> listening{false};  // from then on ports.json is the peers' thread's to write
   std::atomic<bool> failed{false};
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
   std::optional<TurnWorker> worker;

@@ -91,7 +91,7 @@ void App::Parts::wake_job(const std::string& id) {
 
 std::size_t App::Parts::records_in_flight() const {
   const queue::Lanes* all = lanes_to_touch.load();
-  return all == nullptr ? 0 : all->in_flight();
+  return all == nullptr ? lag_elsewhere.load() : all->in_flight();
 }
 
 AppendEvent App::Parts::append_event() {

@@ -41,9 +41,14 @@ void DeliveryQueue::offer(const SessionKey& key, std::vector<Output> outputs,
   std::string encoded = key.encode();
   if (Session* session = find(encoded)) {
     if (session->term != term) return;  // what has come since is read once that is known here
+    if (session->state == State::wanting) {
+      session->seen = true;  // for the end of a sweep that has passed its place
+      return;
+    }
+    if (session->more) return;  // what is here comes first, whatever there is behind it
     if (pending_up_to > session->last_seq) return offer_from_store(key);
     std::erase_if(outputs, [&](const Output& output) { return output.seq <= session->last_seq; });
-    if (outputs.empty() || session->more || session->state == State::wanting) return;
+    if (outputs.empty()) return;
     take(*session, std::move(outputs));
     if (session->state != State::idle) return;
     session->outputs.empty() ? make_wanting(*session) : make_ready(*session);
@@ -127,6 +132,9 @@ bool DeliveryQueue::settle_lost(Session& session) {
   const auto term = term_of(session.key);
   if (session.term == term) return false;
   drop_outputs(session);
+  // A sweep may have begun with it.
+  std::erase(sweeping_, &session);
+  std::erase(wanting_, &session);
   if (term == 0) {
     sessions_.erase(session.key.encode());
   } else {

@@ -172,12 +172,18 @@ void JobWorker::rescue() {
     log::warn("jobs can't be read", {{"error", found.error().message}});
     return;
   }
+  std::set<std::string> woken;
   for (const auto& id : *found) {
-    if (settings_.wake && !knows(id)) {
+    if (settings_.wake && !knows(id) && !woken_.contains(id)) {
       settings_.wake(id);
+      woken.insert(id);
     } else {
-      offer(id);
+      offer(id);  // nobody has come since it was woken
     }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = std::move(woken);
   }
   {
     const std::lock_guard lock(mutex_);

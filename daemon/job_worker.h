@@ -111,6 +111,7 @@ class JobWorker final : public Service {
   std::condition_variable wake_;  // a thread without a job
   std::deque<std::string> waiting_;
   std::set<std::string> known_;  // those in `waiting_`
+  std::set<std::string> woken_;  // by the last rescue; its own, and one goes on at a time
   std::vector<Hold*> in_hand_;
   std::chrono::steady_clock::time_point next_rescue_{};
   std::chrono::steady_clock::time_point next_prune_{};

@@ -99,6 +99,9 @@ Result<queue::Assignment> PartitionKeeper::take_up(
                                [this](const SessionKey& key) { return ownership_.owns(key); });
   if (!keys) {
     ownership_.give_up(numbers);
+    // Nothing of them was begun. If this fails, too, whoever has them next is careful for nothing.
+    recovery_.giving_up(numbers);
+    (void)recovery_.given_up(numbers);
     return fail(keys.error());
   }
   assignment.touched = std::move(*keys);
@@ -147,7 +150,7 @@ void PartitionKeeper::run() {
 void PartitionKeeper::look() {
   const auto& sessions = store_.sessions();
   if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
-  (void)for_all([&](std::int64_t after) { return sessions.drainable(after, page_size); },
+  (void)for_all([&](std::int64_t after) { return sessions.to_drain(after, page_size); },
                 [&](const Sessions::Inbox& inbox) {
                   if (ownership_.owns(inbox.key)) ports_.touch(inbox.key);
                 });

@@ -83,6 +83,11 @@ Result<void> Recovery::begin(std::span<const queue::PartitionRange> ranges, std:
 
 Result<Recovery::Limits> Recovery::take_up(std::span<const queue::PartitionRange> ranges,
                                            std::size_t in_flight) {
+  {
+    const std::lock_guard lock(end_);
+    taken_up_.clear();  // of a try that came to nothing
+    taking_up_ = false;
+  }
   std::vector<store::RecoveryMark> marks;
   for (const auto& range : ranges) marks.push_back(mark_for(range, in_flight, clock_.now()));
   auto taken = store_.attempts().take_up(run_, marks);
@@ -100,6 +105,8 @@ Result<Recovery::Limits> Recovery::take_up(std::span<const queue::PartitionRange
             {{"partitions", limits.size()}, {"records", left_below(limits, ranges)}});
   const std::lock_guard lock(end_);
   for (const auto& [partition, limit] : limits) taken_up_.insert(partition);
+  // The Lanes may begin with them before they are told that this is over.
+  taking_up_ = true;
   return limits;
 }
 
@@ -110,6 +117,7 @@ void Recovery::taken_up() {
   recovering_.merge(taken_up_);
   taken_up_.clear();
   going_on_ = true;
+  taking_up_ = false;
 }
 
 void Recovery::giving_up(std::span<const std::int32_t> partitions) {
@@ -150,13 +158,16 @@ Result<void> Recovery::clear() {
 
 // Nothing runs without care before the counts are cleared: if that brings the daemon down, the next
 // start has to see that there is no record of it.
-Care Recovery::care(const queue::Lanes& lanes) {
-  if (!going_on_.load()) return Care::normal;
-  if (lanes.recovering()) return Care::record_attempts;
+Care Recovery::care(const queue::Lanes& lanes, std::optional<std::int32_t> partition) {
+  if (!taking_up_.load() && !going_on_.load()) return Care::normal;
   const std::lock_guard lock(end_);
+  if (taking_up_.load()) return Care::record_attempts;
   if (!going_on_.load()) return Care::normal;
   // Another one may have begun meanwhile.
-  if (lanes.recovering()) return Care::record_attempts;
+  if (lanes.recovering()) {
+    const bool concerned = !partition || recovering_.contains(*partition);
+    return concerned ? Care::record_attempts : Care::normal;
+  }
   if (auto cleared = clear(); !cleared) {
     if (!std::exchange(clearing_failed_, true)) {
       log::warn("the record of a recovery can't be cleared", {{"error", cleared.error().message}});

@@ -73,8 +73,10 @@ class Recovery {
 
   // For a run that the Lanes have just handed out. The first one behind the recovery clears what
   // is recorded of it; blocks on the disk then, but waits for no store that fails: as long as it
-  // does, runs go on with care.
-  [[nodiscard]] Care care(const queue::Lanes& lanes);
+  // does, runs go on with care. `partition`: the run's, where partitions are recovered one by one;
+  // of one that is not, there is nothing to record.
+  [[nodiscard]] Care care(const queue::Lanes& lanes,
+                          std::optional<std::int32_t> partition = std::nullopt);
 
   // False if there was none, and once it is over.
   [[nodiscard]] bool going_on() const { return going_on_.load(); }
@@ -89,10 +91,11 @@ class Recovery {
   store::Store& store_;
   const model::Clock& clock_;
   std::atomic<bool> going_on_{false};
-  std::mutex end_;                     // held while it is set back; guards the next three
-  bool clearing_failed_ = false;       // once said
-  std::set<std::int32_t> taken_up_;    // partitions to be recovered that the Lanes don't have yet
-  std::set<std::int32_t> recovering_;  // those that they have
+  std::atomic<bool> taking_up_{false};  // the Lanes are about to have what is to be recovered
+  std::mutex end_;                      // held while it is set back; guards the next three
+  bool clearing_failed_ = false;        // once said
+  std::set<std::int32_t> taken_up_;     // partitions to be recovered that the Lanes don't have yet
+  std::set<std::int32_t> recovering_;   // those that they have
   model::Guarded<std::map<std::int32_t, model::Timestamp>> suspects_;
   Limits one_by_one_below_;
   std::string run_;  // empty: of a daemon that reads the whole log

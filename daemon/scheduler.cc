@@ -15,6 +15,7 @@
 
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
+#include "daemon/recent.h"
 #include "daemon/service_thread.h"
 #include "daemon/timer_clock.h"
 #include "store/model/fault_points.h"
@@ -36,6 +37,7 @@ using Due = store::Timers::Due;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t timers_a_page = 512;
+constexpr std::size_t max_fired_known = 65'536;
 constexpr std::size_t fired_behind_a_backlog = 16;
 constexpr Timestamp begin_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::min());
 
@@ -201,6 +203,7 @@ class Scheduler::Engine {
   // are being appended or have been. `all_known_`: there are none behind it.
   std::map<Place, Claim::Kind> timers_;
   std::unordered_map<std::string, Waiting> appending_;
+  Recent fired_{max_fired_known};  // of those that may be read again, until when they were due
   // All places are by the clock of timers.
   milliseconds offset_{0};
   milliseconds kept_offset_{0};
@@ -327,6 +330,9 @@ void Scheduler::Engine::take(Waiting timer) {
   if (settings_.mine && !settings_.mine(timer.place.id)) return;
   if (!all_known_ && known_ < timer.place) return;  // read when its time comes nearer
   if (appending_.contains(timer.place.id)) return;
+  // In the log, though its Turn has not come yet; unless it was put off since.
+  const auto fired = fired_.find(timer.place.id);
+  if (fired && model::to_unix_ms(timer.place.due) <= *fired) return;
   timers_.try_emplace(std::move(timer.place), timer.kind);
   if (timers_.size() <= std::max<std::size_t>(1, settings_.max_timers)) return;
   // The furthest one stays in the store alone.
@@ -385,6 +391,7 @@ void Scheduler::Engine::appended(const AppendEnd& append) {
   // Its id, and so its claim, stay the same, should the append have taken effect after all.
   if (append.error) return failed(std::move(timer.mapped()), *append.error);
   metrics_.timers_fired.add();
+  fired_.note(append.id, model::to_unix_ms(timer.mapped().place.due));
   failing_ = false;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/busy_sessions.h"
+#include "api/inject_quota.h"
 #include "api/rate_limiter.h"
 #include "store/store.h"
 
@@ -58,20 +59,25 @@ json items_of(std::string_view payload, const std::string& own, std::string* by)
 }  // namespace
 
 SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
-                           api::RateLimiter& limiter, api::BusySessions& busy)
+                           api::RateLimiter& limiter, api::BusySessions& busy,
+                           api::InjectQuota& quota)
     : settings_(std::move(settings)),
       store_(store),
       limiter_(limiter),
       busy_(busy),
+      quota_(quota),
       spent_(store.news().subscribe(std::string(spent_topic),
                                     [this](std::string_view payload) { hear_spent(payload); })),
       full_(store.news().subscribe(std::string(full_topic),
                                    [this](std::string_view payload) { hear_full(payload); })) {}
 
 void SharedLimits::tell() {
+  const auto spent = limiter_.take_spent(spenders_a_time);
+  // Of an outage nothing is told later: what was spent in it has long been refilled.
   if (!store_.committer().healthy()) return;
+  count_accepted();
   std::vector<std::string> news;
-  add_spent(news, settings_.daemon, limiter_.take_spent(spenders_a_time));
+  add_spent(news, settings_.daemon, spent);
   const auto full = busy_.full(settings_.inbox_limit, full_inboxes);
   if (!full.empty() || told_full_) {
     news.push_back(announcement(full_topic, settings_.daemon, full));
@@ -80,6 +86,20 @@ void SharedLimits::tell() {
   if (news.empty()) return;
   const auto work = [news = std::move(news)](store::Writer& writer) -> model::Result<void> {
     for (const auto& each : news) writer.announce(each);
+    return {};
+  };
+  store_.committer().write(work, [](const model::Result<void>&) {});
+}
+
+void SharedLimits::count_accepted() {
+  auto accepted = quota_.take_accepted();
+  if (accepted.empty()) return;
+  const auto work = [accepted = std::move(accepted)](store::Writer& writer) -> model::Result<void> {
+    for (const auto& each : accepted) {
+      auto counted = store::Usage::add(
+          writer, {each.organisation_id, store::accepted_injects_counter, each.injects});
+      if (!counted) return counted;
+    }
     return {};
   };
   store_.committer().write(work, [](const model::Result<void>&) {});

@@ -10,6 +10,7 @@
 
 namespace conversed::api {
 class BusySessions;
+class InjectQuota;
 class RateLimiter;
 }  // namespace conversed::api
 namespace conversed::store {
@@ -27,7 +28,8 @@ struct SharedLimitsSettings {
 };
 
 // What several daemons count together: each tells the others, by the store's news, what its clients
-// have spent of their rate limits and whose inboxes are full. What is told is bounded: of more
+// have spent of their rate limits and whose inboxes are full; and counts in the store how many
+// injects it has accepted. What is told is bounded: of more
 // spenders, or more full inboxes, than fit into a few announcements some are told later, or not.
 // While the store fails nothing is told, and each goes by what it knows itself.
 //
@@ -36,13 +38,14 @@ class SharedLimits {
  public:
   // All must outlive it.
   SharedLimits(SharedLimitsSettings settings, store::Store& store, api::RateLimiter& limiter,
-               api::BusySessions& busy);
+               api::BusySessions& busy, api::InjectQuota& quota);
 
   // Tells what there is to tell: once a second makes a second's slack. May wait for room with the
   // Committer.
   void tell();
 
  private:
+  void count_accepted();
   void hear_spent(std::string_view payload);
   void hear_full(std::string_view payload);
 
@@ -50,6 +53,7 @@ class SharedLimits {
   store::Store& store_;
   api::RateLimiter& limiter_;
   api::BusySessions& busy_;
+  api::InjectQuota& quota_;
   bool told_full_ = false;
   store::News::Subscription spent_;
   store::News::Subscription full_;

@@ -75,7 +75,8 @@ Result<int> Attempts::begin(const std::string& event_id, int before, std::int32_
         "INSERT INTO attempts (event_id, count, log_partition)"
         " SELECT CAST(:e AS TEXT), CAST(:c AS BIGINT), log_partition FROM recovery_limits"
         " WHERE log_partition = :p"
-        " ON CONFLICT (event_id) DO UPDATE SET count = excluded.count,"
+        " ON CONFLICT (event_id) DO UPDATE SET count = CASE WHEN excluded.count > attempts.count"
+        " THEN excluded.count ELSE attempts.count END,"  // others may have had it meanwhile
         " log_partition = excluded.log_partition",
         event_id, *count, partition);
     // Else a recovery that ends before it comes to this one again would forget its count.

@@ -203,14 +203,6 @@ Result<std::vector<Sessions::Inbox>> Sessions::inboxes(std::int64_t after_row,
                       after_row, limit);
 }
 
-Result<std::vector<Sessions::Inbox>> Sessions::drainable(std::int64_t after_row,
-                                                         std::size_t limit) const {
-  return read_inboxes(database_,
-                      "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0"
-                      " AND execution IS NULL AND id > :a ORDER BY id LIMIT :l",
-                      after_row, limit);
-}
-
 Result<std::vector<Sessions::Inbox>> Sessions::to_drain(std::int64_t after_row,
                                                         std::size_t limit) const {
   return read_inboxes(

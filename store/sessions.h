@@ -80,12 +80,9 @@ class Sessions {
   };
   [[nodiscard]] model::Result<std::vector<Inbox>> inboxes(std::int64_t after_row,
                                                           std::size_t limit) const;
-  // Likewise those of sessions that are not busy, whose events can run.
-  [[nodiscard]] model::Result<std::vector<Inbox>> drainable(std::int64_t after_row,
-                                                            std::size_t limit) const;
 
   // Sessions that have something to do when somebody takes them up, which comes with no event:
-  // those that are `drainable`, and those with outputs held for a client. By row, as above; the
+  // those that are not busy and have an inbox, and those with outputs held for a client. By row, as above; the
   // size is 0.
   [[nodiscard]] model::Result<std::vector<Inbox>> to_drain(std::int64_t after_row,
                                                            std::size_t limit) const;

@@ -15,6 +15,8 @@ namespace conversed::store {
 
 // What is counted. Jobs have "jobs".
 inline constexpr const char* injects_counter = "injects";
+// Where several daemons accept them: counted at the accept, not at the commit.
+inline constexpr const char* accepted_injects_counter = "acceptedInjects";
 inline constexpr const char* model_tokens_counter = "modelTokens";  // as language models count
 
 // What an organisation has used of its plan, by month. Counted by the Committer, in the transaction

@@ -81,7 +81,7 @@ void show_status(Call call, Services& services, Reply reply) {
              {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
              {"members", members_status(members)},
              {"queue", queue_status(services.log, members)},
-             {"store", {{"healthy", store.committer().healthy()}}},
+             {"store", {{"healthy", store.committer().healthy() && store.answers_reads()}}},
              {"counts",
               {{"appended", services.events.appended()},
                {"committedUnits", store.committer().units()},
