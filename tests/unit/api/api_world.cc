@@ -101,12 +101,27 @@ World::World(const WorldSettings& settings) {
       .requests_per_second = settings.limits.requests_per_second, .burst = settings.limits.burst});
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
-  services = std::make_unique<Services>(Services{
-      options, clock, *store, *log, *events, *assets, *authenticator, *rate_limiter, *quota, busy,
-      waiters, watch, job_watch, pool, sign_ins,
-      [this](const model::SessionKey& key) { touched.push_back(key); },
-      [this](const model::SessionKey& key) { delivered.push_back(key); },
-      [](const model::Schedule&) {}, {}, [this](const std::string& name) { return back_up(name); }});
+  services = std::make_unique<Services>(
+      Services{options,
+               clock,
+               *store,
+               *log,
+               *events,
+               *assets,
+               *authenticator,
+               *rate_limiter,
+               *quota,
+               busy,
+               waiters,
+               watch,
+               job_watch,
+               pool,
+               sign_ins,
+               [this](const model::SessionKey& key) { touched.push_back(key); },
+               [this](const model::SessionKey& key) { delivered.push_back(key); },
+               [](const model::Schedule&) {},
+               {},
+               [this](const std::string& name) { return back_up(name); }});
   store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), *services);
   fill();
