@@ -11,8 +11,8 @@ namespace conversed::flows {
 namespace {
 
 // ICU counts the states that it saves to come back to, in batches of ten thousand; a hundred
-// thousand take some milliseconds. What it reads in between is not counted, hence the limit on
-// texts.
+// thousand take some milliseconds. A matcher counts them over all that it finds. What it reads in
+// between is not counted, hence the limit on texts.
 constexpr std::int32_t max_step_batches = 10;
 constexpr std::int32_t max_stack_bytes = 1 << 20;
 
@@ -30,6 +30,12 @@ std::string_view beginning(std::string_view text, std::size_t most) {
 
 std::string text_of(const icu::UnicodeString& units) {
   return expression::from_utf16({units.getBuffer(), static_cast<std::size_t>(units.length())});
+}
+
+tl::unexpected<model::Error> gave_up() {
+  return model::fail(model::Errc::too_large,
+                     "its regular expression takes more than a hundred thousand steps for this "
+                     "text; repetitions within repetitions, such as (a+)+, do that");
 }
 
 }  // namespace
@@ -66,8 +72,8 @@ model::Result<Regex> Regex::compile(std::string_view pattern, Case which) {
   return Regex(std::move(made));
 }
 
-std::vector<Regex::Match> Regex::find_all(std::string_view text, std::size_t most,
-                                          std::size_t within) const {
+model::Result<std::vector<Regex::Match>> Regex::find_all(std::string_view text, std::size_t most,
+                                                         std::size_t within) const {
   std::vector<Match> matches;
   const icu::UnicodeString units = units_of(beginning(text, within));
   const auto matcher = pattern_->matcher(units);
@@ -86,16 +92,19 @@ std::vector<Regex::Match> Regex::find_all(std::string_view text, std::size_t mos
     }
     matches.push_back(std::move(match));
   }
+  if (U_FAILURE(status)) return gave_up();
   return matches;
 }
 
-bool Regex::fits(std::string_view text) const {
+model::Result<bool> Regex::fits(std::string_view text) const {
   const std::string_view trimmed = expression::trim(text);
   if (trimmed.size() > max_text_bytes) return false;  // its beginning alone says nothing
   const icu::UnicodeString units = units_of(trimmed);
   const auto matcher = pattern_->matcher(units);
   UErrorCode status = U_ZERO_ERROR;
-  return matcher != nullptr && matcher->matches(status) != 0 && U_SUCCESS(status);
+  const bool fit = matcher != nullptr && matcher->matches(status) != 0;
+  if (U_FAILURE(status)) return gave_up();
+  return fit;
 }
 
 }  // namespace conversed::flows

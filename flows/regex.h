@@ -12,10 +12,11 @@
 namespace conversed::flows {
 
 // A regular expression (ICU's syntax, which is Perl's and Java's) over Unicode text. Its work is
-// bounded by two limits, and over each nothing fits, the same in every rerun: the ways that it
-// remembers to try later, a hundred thousand in one search, and the text. The second bounds what
-// the first does not see: repetitions that remember nothing, such as `(?>.*)`, look at each
-// character once for each place that a match may begin at. Immutable; threads share it.
+// bounded by two limits, the same in every rerun. The ways that it remembers to try later are a
+// hundred thousand in one search; a pattern that wants more is an error, `too_large`: what it would
+// find is not known. The text bounds what that does not see: repetitions that remember nothing,
+// such as `(?>.*)`, look at each character once for each place that a match may begin at.
+// Immutable; threads share it.
 class Regex {
  public:
   enum class Case : std::uint8_t { kept, ignored };
@@ -33,10 +34,10 @@ class Regex {
   };
   // Up to `most` matches from the left, none of them empty, in the first `within` bytes of the
   // text; more than `max_text_bytes` only where nobody waits.
-  [[nodiscard]] std::vector<Match> find_all(std::string_view text, std::size_t most,
-                                            std::size_t within = max_text_bytes) const;
+  [[nodiscard]] model::Result<std::vector<Match>> find_all(
+      std::string_view text, std::size_t most, std::size_t within = max_text_bytes) const;
   // Whether the whole text fits, blanks at its ends aside; none above `max_text_bytes` does.
-  [[nodiscard]] bool fits(std::string_view text) const;
+  [[nodiscard]] model::Result<bool> fits(std::string_view text) const;
 
  private:
   struct Pattern;

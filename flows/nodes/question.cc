@@ -65,8 +65,10 @@ class QuestionNode final : public Node {
 
   Result<Step> on_input(Turn& turn) const override {
     if (escapes(turn)) return Jump{asking_.on_escape};
-    if (auto answer = read(turn); answer && is_valid(turn, *answer)) {
-      if (auto done = store(turn, std::move(*answer)); !done) return model::fail(done.error());
+    auto answer = read(turn);
+    if (!answer) return turn.failure(answer.error().code, answer.error().message);
+    if (*answer && is_valid(turn, **answer)) {
+      if (auto done = store(turn, std::move(**answer)); !done) return model::fail(done.error());
       return Continue{};
     }
     return count_attempt(turn);
@@ -113,7 +115,20 @@ class QuestionNode final : public Node {
            (asking_.escape_if && asking_.escape_if->truthy(turn.scope()));
   }
 
-  std::optional<nlohmann::json> read(Turn& turn) const {
+  // Nothing: it is no answer. `too_large`: the pattern takes too many steps.
+  Result<std::optional<nlohmann::json>> read(Turn& turn) const {
+    const std::string& text = turn.input_text();
+    const std::string& type = asking_.type;
+    if (type == "regex" && asking_.pattern) {
+      const std::string_view trimmed = expression::trim(text);
+      const auto fits = asking_.pattern->fits(trimmed);
+      if (!fits) return model::fail(fits.error());
+      return *fits ? std::optional<nlohmann::json>(std::string(trimmed)) : std::nullopt;
+    }
+    return read_plain(turn);
+  }
+
+  std::optional<nlohmann::json> read_plain(Turn& turn) const {
     const std::string& text = turn.input_text();
     const std::string& type = asking_.type;
     if (type == "number") return read_number(text);
@@ -137,11 +152,7 @@ class QuestionNode final : public Node {
     if (type == "phone") return read_phone(text);
     if (type == "time") return read_time(text);
     if (type == "date") return read_date(text, asking_.date_order, local(now));
-    const std::string_view trimmed = expression::trim(text);
-    if (type == "regex" && asking_.pattern) {
-      return asking_.pattern->fits(trimmed) ? std::optional(std::string(trimmed)) : std::nullopt;
-    }
-    return trimmed.empty() ? std::nullopt : std::optional(text);
+    return expression::trim(text).empty() ? std::nullopt : std::optional(text);
   }
 
   // What a clock on the user's wall shows, read as if it were UTC.
@@ -301,7 +312,9 @@ constexpr NodeField fields[]{
      "counts as an attempt: it asks again, and at the end of its attempts `onNoAnswer` is run."},
     {"slot", "name", "For `keyphrase`: the slot of `input.slots` whose first keyphrase is taken."},
     {"pattern", "regular expression",
-     "For `regex`: what the whole text has to fit; none of more than 4 KiB does."},
+     "For `regex`: what the whole text has to fit; none of more than 4 KiB does. One that takes "
+     "too "
+     "many steps for a text fails the Turn."},
     {"dateOrder", "dayFirst or monthFirst",
      "For `date`: what `1/2/2027` means; default `dayFirst`. With dots the day is first always."},
     {"timezone", "name", "For `date`: where it is today, such as Europe/Berlin; default UTC."},

@@ -1,5 +1,5 @@
 // Fills a slot with what fits a regular expression: order numbers, postcodes, what no lexicon can
-// list. A pattern that takes too many steps fits nothing.
+// list. A pattern that takes too many steps fails the Turn.
 #include "flows/expression/text.h"
 #include "flows/node_types.h"
 #include "flows/regex.h"
@@ -21,7 +21,9 @@ class RegexSlotFillerNode final : public Node {
   explicit RegexSlotFillerNode(Filling filling) : filling_(std::move(filling)) {}
 
   Result<Step> run(Turn& turn) const override {
-    const auto matches = filling_.pattern->find_all(turn.input_text(), max_hits);
+    const auto found_all = filling_.pattern->find_all(turn.input_text(), max_hits);
+    if (!found_all) return turn.failure(found_all.error().code, found_all.error().message);
+    const auto& matches = *found_all;
     for (const auto& match : matches) turn.add_slot(filling_.slot, hit(match, matches.size()));
     if (matches.empty() || !filling_.store_in) return Continue{};
     if (auto done = turn.assign(*filling_.store_in, found(matches.front())); !done) {
@@ -64,7 +66,8 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
 constexpr NodeField fields[]{
     {"pattern", "regular expression",
      "In Perl's and Java's syntax, at most 1000 bytes; found in the first 4 KiB of `input.text`. "
-     "Required."},
+     "One "
+     "that takes too many steps for a text fails the Turn. Required."},
     {"slot", "name", "The slot of `input.slots` that gets the hits, at most 20. Required."},
     {"group", "number", "Which parentheses hold the keyphrase; default 0: all that fits."},
     {"ignoreCase", "true or false", "Default true."},

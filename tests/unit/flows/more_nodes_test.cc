@@ -245,10 +245,32 @@ TEST(RegexSlotFillerNode, FillsASlotWithWhatFits) {
   EXPECT_EQ(talk.session.context["order"], "17");
 }
 
-TEST(RegexSlotFillerNode, GivesUpOnPatternsThatTakeForEver) {
+TEST(RegexSlotFillerNode, PatternThatWouldTakeForEverFailsTheTurn) {
   Conversation talk(
-      "- regexSlotFiller: {pattern: '(x+x+)+y', slot: s}\n- say: \"{{input.slots.s}}.\"");
-  EXPECT_EQ(texts(talk.say(std::string(5000, 'x'))), (Texts{"."}));
+      "- {id: fill, regexSlotFiller: {pattern: '(x+x+)+y', slot: s}}\n"
+      "- say: \"{{input.slots.s.length}}.\"");
+  const auto failed = talk.say(std::string(5000, 'x'));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, model::Errc::too_large);
+  EXPECT_NE(failed.error().message.find("fill"), std::string::npos) << failed.error().message;
+  EXPECT_NE(failed.error().message.find("steps"), std::string::npos) << failed.error().message;
+  EXPECT_EQ(texts(talk.say("xxxy")), (Texts{"1."}));
+}
+
+// What it finds before that counts towards the same bound.
+TEST(RegexSlotFillerNode, PatternThatTakesLongAtEachPlaceFailsTheTurn) {
+  Conversation talk("- regexSlotFiller: {pattern: '(?:a?){14}b|', slot: s}");
+  EXPECT_EQ(talk.say(std::string(4096, 'a')).error().code, model::Errc::too_large);
+}
+
+TEST(QuestionNode, PatternThatWouldTakeForEverFailsTheTurnAndTheQuestionWaitsOn) {
+  Conversation talk(
+      "- question: {text: q, type: regex, pattern: '(x+x+)+y', storeIn: context.a}\n- say: end");
+  EXPECT_EQ(texts(talk.say("hi")), (Texts{"q"}));
+  const auto before = talk.session;
+  EXPECT_EQ(talk.say(std::string(4000, 'x')).error().code, model::Errc::too_large);
+  talk.session = before;
+  EXPECT_EQ(texts(talk.say("xxy")), (Texts{"end"}));
 }
 
 // Each search looks at all of its text for each place that a match may begin at. Of long texts
@@ -265,22 +287,22 @@ TEST(Regex, SearchesTheBeginningOfLongTextsOnly) {
   const auto regex = Regex::compile("z", Regex::Case::kept);
   ASSERT_TRUE(regex);
   const std::size_t most = Regex::max_text_bytes;
-  EXPECT_EQ(regex->find_all(std::string(most - 1, 'a') + "z", 1).size(), 1U);
-  EXPECT_EQ(regex->find_all(std::string(most, 'a') + "z", 1).size(), 0U);
-  EXPECT_EQ(regex->find_all(std::string(most, 'a') + "z", 1, 2 * most).size(), 1U);
+  EXPECT_EQ(regex->find_all(std::string(most - 1, 'a') + "z", 1)->size(), 1U);
+  EXPECT_EQ(regex->find_all(std::string(most, 'a') + "z", 1)->size(), 0U);
+  EXPECT_EQ(regex->find_all(std::string(most, 'a') + "z", 1, 2 * most)->size(), 1U);
 }
 
 TEST(Regex, DoesNotCutWithinACharacter) {
   const auto regex = Regex::compile("[^a]", Regex::Case::kept);
   ASSERT_TRUE(regex);
-  EXPECT_EQ(regex->find_all(std::string(Regex::max_text_bytes - 1, 'a') + "\u00e9", 1).size(), 0U);
+  EXPECT_EQ(regex->find_all(std::string(Regex::max_text_bytes - 1, 'a') + "\u00e9", 1)->size(), 0U);
 }
 
 TEST(Regex, OfALongTextFitsNothing) {
   const auto regex = Regex::compile("a*", Regex::Case::kept);
   ASSERT_TRUE(regex);
-  EXPECT_TRUE(regex->fits(" " + std::string(Regex::max_text_bytes, 'a') + " "));
-  EXPECT_FALSE(regex->fits(std::string(Regex::max_text_bytes + 1, 'a')));
+  EXPECT_TRUE(*regex->fits(" " + std::string(Regex::max_text_bytes, 'a') + " "));
+  EXPECT_FALSE(*regex->fits(std::string(Regex::max_text_bytes + 1, 'a')));
 }
 
 TEST(HandoverNode, TellsTheWebhookUntilAnInjectResumes) {
