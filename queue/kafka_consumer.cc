@@ -33,32 +33,44 @@ std::string place(const rd_kafka_message_t& message) {
 Result<std::unique_ptr<KafkaConsumer>> KafkaConsumer::open(KafkaConsumerContext context,
                                                            Listener& listener) {
   std::unique_ptr<KafkaConsumer> consumer(new KafkaConsumer(std::move(context), listener));
-  auto client = make_kafka_client(consumer->context_.settings, KafkaRole::consumer, *consumer);
-  if (!client) return model::fail(client.error());
-  consumer->client_ = std::move(*client);
-  rd_kafka_t* raw = consumer->client_.get();
-  consumer->queue_.reset(rd_kafka_queue_get_consumer(raw));
-  consumer->prune_answers_.reset(rd_kafka_queue_new(raw));
-  const KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(topics.get(), consumer->context_.names.events.c_str(),
-                                    RD_KAFKA_PARTITION_UA);
-  if (const auto error = rd_kafka_subscribe(raw, topics.get());
-      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return model::fail(kafka_error(error, "The log can't be subscribed to"));
-  }
+  if (auto joined = consumer->join(); !joined) return model::fail(joined.error());
   return consumer;
+}
+
+Result<void> KafkaConsumer::join() {
+  auto client = make_kafka_client(context_.settings, KafkaRole::consumer, *this);
+  if (!client) return model::fail(client.error());
+  client_ = std::move(*client);
+  prune_answers_.reset(rd_kafka_queue_new(client_.get()));
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.reset(rd_kafka_queue_get_consumer(client_.get()));
+  }
+  const KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(topics.get(), context_.names.events.c_str(),
+                                    RD_KAFKA_PARTITION_UA);
+  const auto error = rd_kafka_subscribe(client_.get(), topics.get());
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+  return model::fail(kafka_error(error, "The log can't be subscribed to"));
+}
+
+// The client's end waits for all that it has given out, lists of partitions included.
+void KafkaConsumer::leave() {
+  unburied_.reset();
+  assigned_by_group_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.reset();
+  }
+  prune_answers_.reset();
+  client_.reset();
 }
 
 KafkaConsumer::KafkaConsumer(KafkaConsumerContext context, Listener& listener)
     : context_(std::move(context)), listener_(listener), pruned_at_(SteadyClock::now()) {}
 
 KafkaConsumer::~KafkaConsumer() {
-  // The client's end waits for all that it has given out, lists of partitions included.
-  unburied_.reset();
-  assigned_by_group_.reset();
-  queue_.reset();
-  prune_answers_.reset();
-  client_.reset();
+  leave();
   context_.closed();
 }
 
@@ -111,6 +123,11 @@ void KafkaConsumer::take_held_back(std::vector<LogRecord>& records, std::size_t 
 Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
   for (;;) {
     if (broken_) return model::fail(*broken_);
+    if (fenced_ || !client_) {
+      if (std::exchange(fenced_, false)) give_up();
+      leave();
+      if (auto joined = join(); !joined) return model::fail(joined.error());
+    }
     if (assigned_by_group_) {
       if (auto begun = begin_assignment(); !begun) {
         serve_group();
@@ -153,12 +170,17 @@ Result<std::optional<LogRecord>> KafkaConsumer::take(KafkaMessage message) {
   if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
     std::array<char, 512> reason{};
     const auto fatal = rd_kafka_fatal_error(client_.get(), reason.data(), reason.size());
-    if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      broken_ = {Errc::conflict,
-                 "The log can't be read any more, is there another daemon with "
-                 "this one's queue.kafka.instance_id? " +
-                     std::string(reason.data())};
+    // A broker that crashes while the group changes may not know this member again. A second daemon
+    // of its name is told of, too, should there be one.
+    fenced_ = fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID;
+    if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR && !fenced_) {
+      broken_ = {Errc::conflict, "The log can't be read any more: " + std::string(reason.data())};
       return model::fail(*broken_);
+    }
+    if (fenced_) {
+      return model::fail(Errc::unavailable,
+                         "Kafka takes another member for this one, which joins again. Is there a "
+                         "daemon with the same queue.kafka.instance_id?");
     }
     return model::fail(kafka_error(message->err, "The log can't be read"));
   }
@@ -272,22 +294,21 @@ void KafkaConsumer::commit_passed() {
   }
 }
 
+// Always of all partitions, as the protocol of `range` is.
 void KafkaConsumer::on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) {
   if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     // `next` goes on with it: it takes questions to the brokers that may fail.
     assigned_by_group_.reset(rd_kafka_topic_partition_list_copy(&list));
   } else {
-    give_up(list);
+    give_up();
   }
   rd_kafka_yield(client_.get());
 }
 
-void KafkaConsumer::give_up(rd_kafka_topic_partition_list_t& list) {
+void KafkaConsumer::give_up() {
   assigned_by_group_.reset();
   std::vector<std::int32_t> lost;
-  for (int at = 0; at < list.cnt; ++at) {
-    if (partitions_.contains(list.elems[at].partition)) lost.push_back(list.elems[at].partition);
-  }
+  for (const auto& [number, partition] : partitions_) lost.push_back(number);
   ++assignment_;
   held_back_.clear();
   unburied_.reset();
@@ -427,47 +448,6 @@ Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int
   return {};
 }
 
-// Asks for what is finished to be deleted, now and then; answers are looked at with the next one.
-void KafkaConsumer::prune() {
-  const auto now = SteadyClock::now();
-  std::int64_t finished = 0;
-  for (const auto& [number, partition] : partitions_) {
-    finished += partition.committed - partition.pruned;
-  }
-  if (finished == 0 || (finished < context_.settings.prune_after_records &&
-                        now - pruned_at_ < context_.settings.prune_interval)) {
-    return;
-  }
-  pruned_at_ = now;
-  report_prune_answers();
-  const KafkaPartitions list(
-      rd_kafka_topic_partition_list_new(static_cast<int>(partitions_.size())));
-  for (auto& [number, partition] : partitions_) {
-    if (partition.committed == partition.pruned) continue;
-    rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number)->offset =
-        partition.committed;
-    partition.pruned = partition.committed;
-  }
-  const KafkaDeleteRecords request(rd_kafka_DeleteRecords_new(list.get()));
-  rd_kafka_DeleteRecords_t* requests[] = {request.get()};
-  rd_kafka_DeleteRecords(client_.get(), requests, 1, nullptr, prune_answers_.get());
-}
-
-void KafkaConsumer::report_prune_answers() {
-  while (const KafkaEvent event{rd_kafka_queue_poll(prune_answers_.get(), 0)}) {
-    auto error = rd_kafka_event_error(event.get());
-    const auto* result = rd_kafka_event_DeleteRecords_result(event.get());
-    const auto* list = result == nullptr ? nullptr : rd_kafka_DeleteRecords_result_offsets(result);
-    for (int at = 0; list != nullptr && error == RD_KAFKA_RESP_ERR_NO_ERROR && at < list->cnt;
-         ++at) {
-      error = list->elems[at].err;
-    }
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      report(kafka_error(error, "Finished records can't be deleted").message);
-    }
-  }
-}
-
 // Those that are so already are left as they are.
 void KafkaConsumer::pause_all(bool paused) {
   all_paused_ = paused;
@@ -483,9 +463,9 @@ void KafkaConsumer::wake() {
   {
     const std::lock_guard lock(mutex_);
     woken_ = true;
+    if (queue_) rd_kafka_queue_yield(queue_.get());
   }
   changed_.notify_all();
-  rd_kafka_queue_yield(queue_.get());
 }
 
 void KafkaConsumer::on_log(int level, const char* facility, const char* message) {

@@ -66,10 +66,12 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   void on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) override;
   void on_log(int level, const char* facility, const char* message) override;
 
+  [[nodiscard]] Result<void> join();
+  void leave();
   [[nodiscard]] KafkaAsker asker();
   [[nodiscard]] Result<void> begin_assignment();
   [[nodiscard]] Result<void> check_ends(const KafkaRanges& read);
-  void give_up(rd_kafka_topic_partition_list_t& list);
+  void give_up();
   void serve_group();
   [[nodiscard]] Result<void> poll_none();
   void take_held_back(std::vector<LogRecord>& records, std::size_t max);
@@ -91,13 +93,14 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   const KafkaConsumerContext context_;
   Listener& listener_;
   KafkaClient client_;
-  KafkaQueue queue_;  // the client's, to wake it by
+  KafkaQueue queue_;  // the client's, to wake it by; under the mutex
   KafkaQueue prune_answers_;
   KafkaPartitions assigned_by_group_;  // until the listener is told
   std::map<std::int32_t, Partition> partitions_;
   KafkaMessage unburied_;            // unreadable, and its dead letter is not stored yet
   std::deque<LogRecord> held_back_;  // taken, and not handed out
   std::optional<Error> broken_;
+  bool fenced_ = false;  // the client is of no use any more: a new one is to join
   bool all_paused_ = false;
   std::uint64_t assignment_ = 0;  // counts those that are over
   std::optional<SteadyTime> ends_below_since_;
