@@ -31,7 +31,7 @@ std::unique_ptr<Peers> App::Parts::make_peers() {
   with.changed = [this] { scheduler.look_again(); };
   with.also = [this] {
     shared_limits->tell();
-    if (listening.load()) write_ports();
+    if (listens.load()) write_ports();
     look_at_lag();
   };
   with.partitions = [this] { return ownership.partitions(); };

@@ -143,7 +143,7 @@ struct App::Parts {
   bool recovery_begun = false;                // from then on the store says that a daemon runs
   std::atomic<bool> consuming{false};         // without the role of a worker: it might
   std::atomic<std::size_t> lag_elsewhere{0};  // where there are no lanes
-  std::atomic<bool> listening{false};  // from then on ports.json is the peers' thread's to write
+  std::atomic<bool> listens{false};  // from then on ports.json is the peers' thread's to write
   std::atomic<bool> failed{false};
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
   std::optional<TurnWorker> worker;

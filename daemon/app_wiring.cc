@@ -193,6 +193,7 @@ Result<void> App::Parts::start_listening() {
     log::info("listening, without the API", {{"adminPort", admin->port()}, {"version", version}});
   }
   write_ports();
+  listens = true;
   return {};
 }
 
