@@ -30,7 +30,8 @@ class Session:
         self.accepted = set()
         self.unknown = set()
         self.asked = set()  # those that went as a user's message, whose answer may have the output
-        self.answered = set()  # of these, those whose first sending was answered
+        self.answered = set()  # of these, those without a key that were answered: under a key the answer is kept, for
+        # whoever asks again, though the output went to the webhook because nobody seemed to wait
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Client(threading.Thread):
         if sending.message:
             session.asked.add(n)
         if status == 200:
-            if sending.message and first:
+            if sending.message and first and not sending.keyed:
                 session.answered.add(n)
             session.accepted.add(n)
             session.unknown.discard(n)
