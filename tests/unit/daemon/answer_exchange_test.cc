@@ -146,7 +146,7 @@ class AnswerExchangeTest : public testing::Test {
     }
     return sent;
   }
-  bool holds_something() { return !b_->store->sessions().to_drain(10)->empty(); }
+  bool holds_something() { return !b_->store->sessions().to_drain(0, 10)->empty(); }
 
   using Seqs = std::vector<std::int64_t>;
 

@@ -63,7 +63,7 @@ TEST_F(ChainElsewhereTest, TheReplyHasTheAnswerAndTheOutputsAreHeld) {
   EXPECT_EQ(for_webhook(), Texts{});
   settle("a", asked.id, true);
   EXPECT_EQ(for_webhook(), Texts{});
-  EXPECT_TRUE(store_->sessions().to_drain(10)->empty()) << "something is held still";
+  EXPECT_TRUE(store_->sessions().to_drain(0, 10)->empty()) << "something is held still";
 }
 
 TEST_F(ChainElsewhereTest, IfTheClientHasLeftTheWebhookHasThem) {
@@ -100,7 +100,7 @@ TEST_F(ChainElsewhereTest, BesideOthersItsOwnClientsHaveAReplyToo) {
   EXPECT_EQ(for_webhook(), Texts{});
   settle("b", asked.id, true);
   EXPECT_EQ(for_webhook(), Texts{});
-  EXPECT_TRUE(store_->sessions().to_drain(10)->empty());
+  EXPECT_TRUE(store_->sessions().to_drain(0, 10)->empty());
 }
 
 TEST_F(ChainElsewhereTest, WhatComesBehindAnUndecidedAnswerWaits) {
@@ -132,7 +132,7 @@ TEST_F(ChainElsewhereTest, WithoutAWebhookNothingHangsOnTheReply) {
   EXPECT_TRUE(chain.undecided.empty());
   ASSERT_EQ(chain.unit.replies.size(), 1U);
   EXPECT_FALSE(chain.unit.replies[0].else_webhook);
-  EXPECT_TRUE(store_->sessions().to_drain(10)->empty());
+  EXPECT_TRUE(store_->sessions().to_drain(0, 10)->empty());
 }
 
 TEST_F(ChainElsewhereTest, AFailureIsToldElsewhere) {
@@ -194,7 +194,7 @@ TEST_F(ChainElsewhereTest, ARepeatElsewhereJoinsTheExecution) {
   settle("a", asked.id, false);
   settle("c", asked.id, true);
   EXPECT_EQ(for_webhook(), Texts{});
-  EXPECT_TRUE(store_->sessions().to_drain(10)->empty());
+  EXPECT_TRUE(store_->sessions().to_drain(0, 10)->empty());
 }
 
 }  // namespace
