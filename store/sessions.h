@@ -82,8 +82,8 @@ class Sessions {
                                                           std::size_t limit) const;
 
   // Sessions that have something to do when somebody takes them up, which comes with no event:
-  // those that are not busy and have an inbox, and those with outputs held for a client. By row, as above; the
-  // size is 0.
+  // those that are not busy and have an inbox, and those with outputs held for a client. By row, as
+  // above; the size is 0.
   [[nodiscard]] model::Result<std::vector<Inbox>> to_drain(std::int64_t after_row,
                                                            std::size_t limit) const;
 
