@@ -53,7 +53,9 @@ Result<void> App::Parts::start() {
   store->committer().on_health([this](bool healthy) { on_store_health(healthy); });
   store->committer().start();
   if (!ranges) events.hold();
-  if (exchange) exchange->start();
+  if (exchange) {
+    if (auto exchanging = exchange->start(); !exchanging) return fail(exchanging.error());
+  }
   // Before it can be heard of by anybody: the name may be another one's.
   if (auto joined = join_peers(); !joined) return fail(joined.error());
   if (auto listening = start_listening(); !listening) return fail(listening.error());
