@@ -99,12 +99,14 @@ struct Services {
   // thread: a reset may have freed its inbox.
   std::function<void(const model::SessionKey&)> touch = {};
 
-  // This daemon's name among those that share its store; empty: there are no others.
-  std::string daemon{};
+  // How other daemons on the same store know that a client of this one waits for so long: by the
+  // clock that they share. Empty: there are no others.
+  std::function<model::Awaited(std::chrono::milliseconds)> awaited_for = {};
 
   // For waiters: nobody here waits any longer for the answer to this input of the session, so that
-  // what is held for it goes the other way.
-  std::function<void(const std::string& input_id, const model::SessionKey&)> left = {};
+  // what is held for it goes the other way. `until`: what `awaited_for` said of the last wait.
+  std::function<void(const std::string& input_id, const model::SessionKey&, model::Timestamp until)>
+      left = {};
 
   // Ends the waits of other daemons' clients for an input, whose own are told already.
   std::function<void(const std::string& input_id, const std::string& reason)> ended_elsewhere = {};

@@ -19,7 +19,7 @@
 namespace conversed::api {
 
 // What `POST /{URLToken}` is answered with: finished JSON text (see compose_answer in
-// api/answer.h).
+// api/answer.h). Empty: what was said is gone with the user who was erased.
 struct Answer {
   int status = 200;
   std::string body;

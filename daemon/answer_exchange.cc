@@ -5,6 +5,7 @@
 
 #include "api/waiters.h"
 #include "daemon/logging.h"
+#include "daemon/partition_keeper.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
@@ -18,35 +19,33 @@ using store::SessionNews;
 namespace {
 
 constexpr std::size_t max_looked_up = 1'000;  // replies at once; the rest is taken back
-constexpr std::size_t max_taken_back = 200;   // at once; the rest at the next sweep
+// That wait for the thread; what comes then is found by a look.
+constexpr std::size_t max_waiting = 1'000;
+constexpr std::size_t max_taken_back = 200;  // at once; the rest at the next sweep
 // By then the deadlines of the clients have passed, too.
 constexpr std::chrono::seconds remembered_left{60};
 
 }  // namespace
 
 AnswerExchange::AnswerExchange(AnswerExchangeSettings settings, store::Store& store,
-                               api::AnswerWaiters& waiters, const model::Clock& clock,
-                               AnswerExchangePorts ports)
+                               api::AnswerWaiters& waiters, Now now, AnswerExchangePorts ports)
     : settings_(std::move(settings)),
       store_(store),
       waiters_(waiters),
-      clock_(clock),
+      now_(std::move(now)),
       ports_(std::move(ports)) {}
 
 AnswerExchange::~AnswerExchange() {
   stop();
 }
 
-void AnswerExchange::start() {
+Result<void> AnswerExchange::start() {
   answers_ = store_.news().subscribe(std::string(store::answers_topic),
                                      [this](std::string_view payload) { hear_answer(payload); });
   sessions_ = store_.news().subscribe(std::string(store::sessions_topic),
                                       [this](std::string_view payload) { hear_session(payload); });
-  // What was there before: an earlier run of this daemon may have left replies behind.
-  deadlines_.add(steady_clock::now(), [this] {
-    look_again();
-    sweep();
-  });
+  // Nobody watches it: it waits for the store, which others see to.
+  return thread_.start("exchange of answers", nullptr, [this] { run(); });
 }
 
 void AnswerExchange::stop() {
@@ -61,20 +60,51 @@ void AnswerExchange::stop() {
     state.owed.clear();
   });
   deadlines_.stop();
+  thread_.stop();
   // Whoever takes the replies tells the daemon that has the sessions by then.
   for (const Settled& then : waiting) then(false);
+}
+
+void AnswerExchange::run() {
+  // What was there before: an earlier run of this daemon may have left replies behind.
+  look_again();
+  for (;;) {
+    sweep();
+    const auto next_sweep = steady_clock::now() + settings_.sweep_interval;
+    while (steady_clock::now() < next_sweep) {
+      const auto letters = thread_.take(next_sweep);
+      for (const auto& work : letters.work) work();
+      if (letters.stop) return;
+      if (letters.look) look_again();
+    }
+  }
+}
+
+void AnswerExchange::post_look() {
+  thread_.mailbox()->put([](Letters& letters) { letters.look = true; });
+}
+
+void AnswerExchange::post_settle(const std::string& input_id, Expects expects) {
+  thread_.mailbox()->put([&](Letters& letters) {
+    if (letters.work.size() >= max_waiting) {
+      letters.look = true;
+      return;
+    }
+    letters.work.emplace_back([this, input_id, expects] { settle(input_id, expects); });
+  });
 }
 
 std::vector<std::string> AnswerExchange::elsewhere(const std::string& input_id,
                                                    std::span<const model::Awaited> awaited) const {
   std::vector<std::string> daemons;
   if (awaited.empty()) return daemons;
-  const auto now = clock_.now();
+  const auto now = now_();
   state_.with([&](const State& state) {
     for (const auto& each : awaited) {
       if (each.daemon == settings_.daemon) continue;
       if (each.until + settings_.clock_tolerance <= now) continue;
-      if (state.left.contains({input_id, each.daemon})) continue;
+      const auto left = state.left.find({input_id, each.daemon});
+      if (left != state.left.end() && each.until <= left->second.until) continue;
       daemons.push_back(each.daemon);
     }
   });
@@ -113,22 +143,31 @@ void AnswerExchange::when_settled(const std::string& input_id, Settled then) {
       return;
     }
     owed.then = std::exchange(then, {});
-    owed.deadline = deadlines_.add(steady_clock::now() + settings_.patience,
-                                   [this, input_id] { take_back(input_id); });
+    owed.deadline = deadlines_.add(steady_clock::now() + settings_.patience, [this, input_id] {
+      thread_.mailbox()->put([&](Letters& letters) {
+        letters.work.emplace_back([this, input_id] { take_back(input_id); });
+      });
+    });
   });
   if (then) then(pending);
 }
 
 void AnswerExchange::touch_at(const model::SessionKey& key, model::Timestamp when) {
-  deadlines_.add(steady_clock::now() + (when - clock_.now()), [this, key] { ports_.touch(key); });
+  deadlines_.add(steady_clock::now() + (when - now_()), [this, key] { ports_.touch(key); });
 }
 
-void AnswerExchange::left(const std::string& input_id, const model::SessionKey& key) {
+void AnswerExchange::left(const std::string& input_id, const model::SessionKey& key,
+                          model::Timestamp until) {
   ports_.touch(key);
-  store_.replies().tell(AnswerNews{.kind = AnswerNews::Kind::left,
-                                   .input_id = input_id,
-                                   .daemons = {settings_.daemon},
-                                   .session = key.encode()});
+  // Whose thread this is ends other waits, too.
+  thread_.mailbox()->put([&](Letters& letters) {
+    letters.work.emplace_back(
+        [this, news = AnswerNews{.kind = AnswerNews::Kind::left,
+                                 .input_id = input_id,
+                                 .daemons = {settings_.daemon},
+                                 .session = key.encode(),
+                                 .until = until}] { store_.replies().tell(news); });
+  });
 }
 
 void AnswerExchange::ended(const std::string& input_id, const std::string& reason) {
@@ -147,19 +186,15 @@ void AnswerExchange::deliver(const model::SessionKey& key) {
 }
 
 void AnswerExchange::hear_answer(std::string_view payload) {
-  if (payload.empty()) {
-    // This thread must not wait for the store.
-    deadlines_.add(steady_clock::now(), [this] { look_again(); });
-    return;
-  }
+  if (payload.empty()) return post_look();
   const auto news = store::answer_news_from(payload);
   if (!news) return;
   switch (news->kind) {
     case AnswerNews::Kind::given:
       if (std::ranges::find(news->daemons, settings_.daemon) != news->daemons.end()) {
-        settle(news->input_id, Expects::reply);
+        post_settle(news->input_id, Expects::reply);
       } else if (waiters_.awaited(news->input_id)) {
-        settle(news->input_id, Expects::kept);
+        post_settle(news->input_id, Expects::kept);
       }
       return;
     case AnswerNews::Kind::settled:
@@ -172,6 +207,7 @@ void AnswerExchange::hear_answer(std::string_view payload) {
 }
 
 void AnswerExchange::hear_session(std::string_view payload) {
+  if (payload.empty()) return post_look();
   const auto news = store::session_news_from(payload);
   if (!news) return;
   const auto key = model::SessionKey::decode(news->session);
@@ -201,6 +237,8 @@ void AnswerExchange::give(const std::string& input_id, Expects expects,
     return;
   }
   if (settled.status >= 400) {
+    // It says that the key is free: whoever waits here under it takes the place of what failed.
+    if (expects == Expects::kept) return;
     return waiters_.fail(input_id, {Errc::internal, "The message could not be processed."});
   }
   const bool told = waiters_.finish(input_id, {settled.status, settled.body});
@@ -219,20 +257,23 @@ void AnswerExchange::note_settled(const AnswerNews& news) {
   });
   if (here == Here::waits) conclude(news.input_id, news.pending);
   if (here != Here::unknown || !news.pending) return;
-  // Whoever ran the Turn may be gone, and the session be here now.
+  // Whoever ran the Turn may be gone, and the session be here now. Without its key, whoever looks
+  // for what is due finds it.
   if (const auto key = model::SessionKey::decode(news.session)) ports_.deliver(*key);
 }
 
 void AnswerExchange::note_left(const AnswerNews& news) {
   state_.with([&](State& state) {
     for (const auto& daemon : news.daemons) {
-      state.left.insert_or_assign({news.input_id, daemon}, steady_clock::now());
+      Left& left = state.left[{news.input_id, daemon}];
+      left = {std::max(left.until, news.until), steady_clock::now()};
     }
   });
   touch_here(news.session);
 }
 
 void AnswerExchange::touch_here(const std::string& session) {
+  if (session.empty()) return post_look();
   if (const auto key = model::SessionKey::decode(session)) ports_.touch(*key);
 }
 
@@ -261,8 +302,9 @@ void AnswerExchange::conclude(const std::string& input_id, bool pending) {
   then(pending);
 }
 
-// Something may have been missed: what has come for this daemon, and what has been answered. Those
-// who wait for it to settle replies have their deadlines.
+// Something may have been missed: what has come for this daemon, what has been answered, and what
+// was asked of sessions; what is due for a webhook is looked for by the Deliverer. Those who wait
+// for it to settle replies have their deadlines.
 void AnswerExchange::look_again() {
   auto inputs = store_.replies().addressed_to(settings_.daemon, max_looked_up);
   if (!inputs) {
@@ -271,17 +313,19 @@ void AnswerExchange::look_again() {
   }
   for (const auto& input : *inputs) settle(input, Expects::reply);
   for (const auto& input : waiters_.inputs()) settle(input, Expects::kept);
+  if (auto read = for_each_to_drain(store_, ports_.touch); !read) {
+    log::warn("sessions that wait can't be read", {{"error", read.error().message}});
+  }
 }
 
 void AnswerExchange::sweep() {
-  if (auto swept = store_.replies().take_back_expired(clock_.now(), max_taken_back); !swept) {
+  if (auto swept = store_.replies().take_back_expired(now_(), max_taken_back); !swept) {
     log::warn("answers that nobody took can't be taken back", {{"error", swept.error().message}});
   }
   state_.with([](State& state) {
     const auto before = steady_clock::now() - remembered_left;
-    std::erase_if(state.left, [&](const auto& entry) { return entry.second < before; });
+    std::erase_if(state.left, [&](const auto& entry) { return entry.second.heard_at < before; });
   });
-  deadlines_.add(steady_clock::now() + settings_.sweep_interval, [this] { sweep(); });
 }
 
 }  // namespace conversed::daemon

@@ -55,7 +55,9 @@ Result<void> App::Parts::start() {
   if (!ranges) events.hold();
   // Before anything is done under the name: it may be another one's, and so are its answers.
   if (auto joined = join_peers(); !joined) return fail(joined.error());
-  if (exchange) exchange->start();
+  if (exchange) {
+    if (auto exchanging = exchange->start(); !exchanging) return fail(exchanging.error());
+  }
   if (auto listening = start_listening(); !listening) return fail(listening.error());
   if (auto started = start_services(); !started) return fail(started.error());
   if (ranges) return begin(*ranges);

@@ -1,4 +1,5 @@
 // How clients are answered whose conversations are at another daemon.
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -6,6 +7,8 @@
 #include "daemon/part_settings.h"
 
 namespace conversed::daemon {
+
+using std::chrono::milliseconds;
 
 // Without lanes: all that waits is drained when there are some.
 // All daemons hear of it; the session is one's.
@@ -18,14 +21,15 @@ void App::Parts::exchange_answers() {
   if (!in_cluster(settings)) return;
   AnswerExchangeSettings own;
   own.daemon = member_name(settings);
-  exchange.emplace(std::move(own), *store, waiters, clock,
-                   AnswerExchangePorts{
-                       .touch = [this](const model::SessionKey& key) { touch_lane(key); },
-                       .deliver =
-                           [this](const model::SessionKey& key) {
-                             if (ownership.owns(key)) deliverer.offer_from_store(key);
-                           },
-                   });
+  exchange.emplace(
+      std::move(own), *store, waiters, [this] { return clock.now() + timer_clock.offset(); },
+      AnswerExchangePorts{
+          .touch = [this](const model::SessionKey& key) { touch_lane(key); },
+          .deliver =
+              [this](const model::SessionKey& key) {
+                if (ownership.owns(key)) deliverer.offer_from_store(key);
+              },
+      });
   heard_outputs =
       store->news().subscribe(std::string(store::outputs_topic),
                               [this](std::string_view sessions) { watch.heard(sessions); });
@@ -36,12 +40,11 @@ void App::Parts::exchange_answers() {
 
 void App::Parts::tell_of_answers(api::Services& with) {
   if (exchange) {
-    with.daemon = exchange->daemon();
+    with.awaited_for = [this](milliseconds time) { return exchange->awaited_for(time); };
     with.touch = [this](const model::SessionKey& key) { exchange->touch(key); };
     with.deliver = [this](const model::SessionKey& key) { exchange->deliver(key); };
-    with.left = [this](const std::string& input_id, const model::SessionKey& key) {
-      exchange->left(input_id, key);
-    };
+    with.left = [this](const std::string& input_id, const model::SessionKey& key,
+                       model::Timestamp until) { exchange->left(input_id, key, until); };
     with.ended_elsewhere = [this](const std::string& input_id, const std::string& reason) {
       exchange->ended(input_id, reason);
     };
@@ -49,7 +52,9 @@ void App::Parts::tell_of_answers(api::Services& with) {
   }
   with.touch = [this](const model::SessionKey& key) { touch_lane(key); };
   with.deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); };
-  with.left = [this](const std::string&, const model::SessionKey& key) { touch_lane(key); };
+  with.left = [this](const std::string&, const model::SessionKey& key, model::Timestamp) {
+    touch_lane(key);
+  };
 }
 
 }  // namespace conversed::daemon

@@ -126,11 +126,11 @@ struct App::Parts {
   HttpClient webhooks;
   HttpClient upstreams;
   Deliverer deliverer;
+  TimerClock timer_clock;
   std::optional<AnswerExchange> exchange;  // where other daemons share the store
   store::News::Subscription heard_outputs;
   store::News::Subscription heard_jobs;
   Caller caller;
-  TimerClock timer_clock;
   std::unique_ptr<SharedLimits> shared_limits;  // these two where there may be other daemons
   std::unique_ptr<Peers> peers;
   Scheduler scheduler;

@@ -34,20 +34,25 @@ Result<void> for_all(const Read& read, const Each& each) {
 
 }  // namespace
 
+Result<void> for_each_to_drain(store::Store& store,
+                               const std::function<void(const SessionKey&)>& each) {
+  return for_all([&](std::int64_t after) { return store.sessions().to_drain(after, page_size); },
+                 [&](const Sessions::Inbox& inbox) { each(inbox.key); });
+}
+
 Result<std::vector<std::string>> waiting_sessions(
     store::Store& store, api::BusySessions& busy,
     const std::function<bool(const SessionKey&)>& wanted) {
-  const auto& sessions = store.sessions();
-  auto sized = for_all([&](std::int64_t after) { return sessions.inboxes(after, page_size); },
-                       [&](const Sessions::Inbox& inbox) {
-                         if (wanted(inbox.key)) busy.set(inbox.key, inbox.size);
-                       });
+  auto sized =
+      for_all([&](std::int64_t after) { return store.sessions().inboxes(after, page_size); },
+              [&](const Sessions::Inbox& inbox) {
+                if (wanted(inbox.key)) busy.set(inbox.key, inbox.size);
+              });
   if (!sized) return fail(sized.error());
   std::vector<std::string> keys;
-  auto read = for_all([&](std::int64_t after) { return sessions.to_drain(after, page_size); },
-                      [&](const Sessions::Inbox& inbox) {
-                        if (wanted(inbox.key)) keys.push_back(inbox.key.encode());
-                      });
+  auto read = for_each_to_drain(store, [&](const SessionKey& key) {
+    if (wanted(key)) keys.push_back(key.encode());
+  });
   if (!read) return fail(read.error());
   return keys;
 }

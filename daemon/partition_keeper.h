@@ -76,6 +76,11 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
+// Calls `each` with every session that has something to run: what waits in an inbox that nothing
+// keeps back, or outputs that are held for a client. Errors: those of the store.
+[[nodiscard]] model::Result<void> for_each_to_drain(
+    store::Store& store, const std::function<void(const model::SessionKey&)>& each);
+
 // What waits in the store for sessions that `wanted` names: sizes of inboxes go to `busy`, and
 // what is returned are the keys, encoded, of those that have something to run. To be called before
 // any of them runs, so that no older figure replaces a newer one. Errors: those of the store.

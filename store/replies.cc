@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -31,6 +32,10 @@ constexpr std::array<std::pair<SessionNews::Kind, std::string_view>, 2> session_
     {SessionNews::Kind::deliver, "deliver"},
 }};
 
+bool can_be_announced(const std::string& news) {
+  return news.size() <= max_news_bytes;
+}
+
 std::string with_topic(std::string_view topic, const json& payload) {
   return std::string(topic) + ' ' + payload.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -39,21 +44,41 @@ std::optional<std::int64_t> session_row(Connection& connection, const std::strin
   return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
 }
 
-// What is held in the session, if there is any, is pending from now on; whether there was.
-bool release(Connection& connection, std::int64_t session, model::Timestamp now) {
-  const bool holds =
-      connection
-          .value<int>("SELECT 1 FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1", session)
-          .has_value();
-  if (!holds) return false;
-  release_held(connection, session);
-  wake_outbox(connection, session, now);
-  return true;
+// For whose client the session's execution holds outputs; empty: for nobody's.
+std::string held_by_running(Connection& connection, std::int64_t session) {
+  const auto text =
+      connection.value<std::string>("SELECT execution FROM sessions WHERE id = :i", session);
+  if (!text) return {};
+  const auto running = model::execution_from(json::parse(*text, nullptr, false));
+  return running && running->holds_outputs ? running->input_id : std::string();
 }
 
-bool release_all(Connection& connection, const std::string& key, model::Timestamp now) {
+// What is held in the session for the input and behind it, if there is any, is pending from now on;
+// whether there was. If whoever ran the Turn has died meanwhile, the session may have gone on: from
+// the first output on that another input's client may get, others decide.
+bool release(Connection& connection, const std::string& key, const std::string& input_id,
+             model::Timestamp now) {
   const auto session = session_row(connection, key);
-  return session && release(connection, *session, now);
+  if (!session) return false;
+  const auto before = connection
+                          .value<std::int64_t>(
+                              "SELECT seq FROM outputs WHERE session = :s AND delivery = 1"
+                              " AND input_id <> :i AND (input_id = :r OR input_id IN"
+                              " (SELECT input_id FROM replies"
+                              " WHERE session_key = :k AND else_webhook = 1))"
+                              " ORDER BY seq LIMIT 1",
+                              *session, input_id, held_by_running(connection, *session), key)
+                          .value_or(std::numeric_limits<std::int64_t>::max());
+  const bool holds = connection
+                         .value<int>(
+                             "SELECT 1 FROM outputs WHERE session = :s AND delivery = 1"
+                             " AND seq < :b LIMIT 1",
+                             *session, before)
+                         .has_value();
+  if (!holds) return false;
+  release_held(connection, *session, before);
+  wake_outbox(connection, *session, now);
+  return true;
 }
 
 struct Row {
@@ -73,17 +98,17 @@ bool take_back_rows(Writer& writer, const std::string& input_id, std::string* se
   const auto held = std::ranges::find(rows, true, &Row::else_webhook);
   if (held == rows.end()) return false;
   if (session != nullptr) *session = held->session;
-  return release_all(connection, held->session, writer.now());
+  return release(connection, held->session, input_id, writer.now());
 }
 
-// Outputs were held for the client that has them now, and for others that wait behind those.
+// Outputs were held for the client that has them now; others wait behind those.
 bool give_outputs(Connection& connection, const Replies::Settled& settled,
                   const std::string& input_id, model::Timestamp now) {
   connection.run("UPDATE replies SET else_webhook = 0 WHERE input_id = :i", input_id);
   const auto session = session_row(connection, settled.session);
   if (!session) return false;
   keep_held(connection, *session, input_id);
-  return release(connection, *session, now);
+  return release(connection, settled.session, input_id, now);
 }
 
 bool others_may_give(Connection& connection, const std::string& input_id) {
@@ -105,8 +130,9 @@ Replies::Settled settle_in(Writer& writer, const std::string& daemon, const std:
     std::tie(settled.session, settled.status, settled.body, settled.else_webhook) = *std::move(row);
     settled.given = !settled.else_webhook || awaited();
     if (settled.else_webhook && (settled.given || !others_may_give(connection, input_id))) {
-      const bool pending = settled.given ? give_outputs(connection, settled, input_id, writer.now())
-                                         : release_all(connection, settled.session, writer.now());
+      const bool pending = settled.given
+                               ? give_outputs(connection, settled, input_id, writer.now())
+                               : release(connection, settled.session, input_id, writer.now());
       writer.announce(to_news(AnswerNews{.kind = AnswerNews::Kind::settled,
                                          .input_id = input_id,
                                          .session = settled.session,
@@ -132,7 +158,12 @@ std::string to_news(const AnswerNews& news) {
   if (!news.daemons.empty()) payload["daemons"] = news.daemons;
   if (!news.session.empty()) payload["session"] = news.session;
   if (!news.reason.empty()) payload["reason"] = news.reason;
+  if (news.until > model::Timestamp{}) payload["until"] = model::to_unix_ms(news.until);
   if (news.pending) payload["pending"] = true;
+  auto text = with_topic(answers_topic, payload);
+  if (can_be_announced(text)) return text;
+  // A record that is not ours may have a key as long as this.
+  payload.erase("session");
   return with_topic(answers_topic, payload);
 }
 
@@ -149,6 +180,7 @@ std::optional<AnswerNews> answer_news_from(std::string_view payload) {
     news.daemons = value->value("daemons", std::vector<std::string>());
     news.session = value->value("session", "");
     news.reason = value->value("reason", "");
+    news.until = model::from_unix_ms(value->value("until", std::int64_t{0}));
     news.pending = value->value("pending", false);
     return news;
   } catch (const json::exception&) {
@@ -158,7 +190,9 @@ std::optional<AnswerNews> answer_news_from(std::string_view payload) {
 
 std::string to_news(const SessionNews& news) {
   for (const auto& [kind, name] : session_kinds) {
-    if (kind == news.kind) return with_topic(sessions_topic, {{name, news.session}});
+    if (kind != news.kind) continue;
+    auto text = with_topic(sessions_topic, {{name, news.session}});
+    if (can_be_announced(text)) return text;
   }
   return std::string(sessions_topic);
 }
@@ -202,25 +236,27 @@ void Replies::take_back(const std::string& input_id, std::function<void(Result<b
 
 Result<void> Replies::take_back_expired(model::Timestamp now, std::size_t limit) {
   const auto now_ms = model::to_unix_ms(now);
-  auto expired = read(database_, [&](Connection& connection) -> Result<bool> {
-    return connection.value<int>("SELECT 1 FROM replies WHERE expires_at <= :n LIMIT 1", now_ms)
-        .has_value();
-  });
-  if (!expired) return fail(expired.error());
-  if (!*expired) return {};
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    std::vector<std::string> inputs;
-    writer.connection().rows<std::string>(
+  std::vector<std::string> inputs;
+  auto expired = read(database_, [&](Connection& connection) -> Result<void> {
+    inputs.clear();
+    connection.rows<std::string>(
         [&](std::string input) { inputs.push_back(std::move(input)); },
         "SELECT DISTINCT input_id FROM replies WHERE expires_at <= :n LIMIT :l", now_ms, limit);
-    for (const auto& input : inputs) {
+    return {};
+  });
+  if (!expired) return fail(expired.error());
+  Result<void> outcome;
+  for (const auto& input : inputs) {
+    auto taken = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
       std::string session;
       if (take_back_rows(writer, input, &session)) {
         writer.announce(to_news(SessionNews{SessionNews::Kind::deliver, session}));
       }
-    }
-    return {};
-  });
+      return {};
+    });
+    if (!taken && outcome) outcome = fail(taken.error());
+  }
+  return outcome;
 }
 
 void Replies::give_back(const std::string& session, const std::string& input_id) {

@@ -18,19 +18,23 @@ struct AnswerNews {
   enum class Kind : std::uint8_t {
     given,    // is in the store: for `daemons`, or, if it was keyed, for whoever waits
     settled,  // it is known who gets the outputs, which are of `session`
-    left,     // the clients of `daemons` (one) wait no longer; `session` may hold outputs for them
+    // The waits of the clients of `daemons` (one) that were to end at `until` or before are over;
+    // `session` may hold outputs for them.
+    left,
     ended,    // nothing will answer it; `reason` is for the client
   };
   Kind kind = Kind::given;
   std::string input_id;
   std::vector<std::string> daemons{};
-  std::string session{};  // an encoded key
+  std::string session{};  // an encoded key; empty: it is too long to be told of
   std::string reason{};
+  model::Timestamp until{};  // of `left`
   bool pending = false;  // of `settled`: outputs have become pending
 
   bool operator==(const AnswerNews&) const = default;
 };
-// As Writer::announce takes it, topic and all.
+// As Writer::announce takes it, topic and all; never more than that takes, if it weren't for the
+// session.
 [[nodiscard]] std::string to_news(const AnswerNews& news);
 [[nodiscard]] std::optional<AnswerNews> answer_news_from(std::string_view payload);
 
@@ -45,14 +49,16 @@ struct SessionNews {
 
   bool operator==(const SessionNews&) const = default;
 };
+// Of a session whose key is too long: that something may have been missed.
 [[nodiscard]] std::string to_news(const SessionNews& news);
 [[nodiscard]] std::optional<SessionNews> session_news_from(std::string_view payload);
 
 // Answers on their way from the daemon that ran the Turn to those whose clients wait (Unit::replies
 // writes them). Whoever removes a reply decides, in that transaction, where the outputs go that
-// were held for it: the first client that got its answer has them, and if nobody is left that could
-// get it, they are pending. Thread-safe; what writes does not block, and calls back on the
-// Committer's thread.
+// were held for it and behind it: the first client that got its answer has them, and if nobody is
+// left that could get it, they are pending. What a later execution holds for its own client, and
+// what hangs on another reply, is left to those. Thread-safe; what writes blocks only while the
+// Committer takes no more, never on its own thread, and calls back there.
 class Replies {
  public:
   // Both must outlive it.
@@ -78,7 +84,8 @@ class Replies {
   void take_back(const std::string& input_id, std::function<void(model::Result<bool>)> done);
 
   // The same for what has expired at `now`, at most `limit` inputs, telling the daemons that have
-  // the sessions. Blocks on the disk; costs a read where there is nothing.
+  // the sessions: each input by itself, so that one that can't be keeps no other. Blocks on the
+  // disk; costs a read where there is nothing. The error is the first one's.
   [[nodiscard]] model::Result<void> take_back_expired(model::Timestamp now, std::size_t limit);
 
   // A client that was to have them is not there after all: outputs of the input become pending, and

@@ -20,12 +20,13 @@ void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp 
       session, to_unix_ms(now), session);
 }
 
-void release_held(Connection& connection, std::int64_t session) {
+void release_held(Connection& connection, std::int64_t session, std::int64_t before) {
   connection.run(
       "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-      " WHERE session = :s AND delivery = 1",
-      session);
-  connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1", session);
+      " WHERE session = :s AND delivery = 1 AND seq < :b",
+      session, before);
+  connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1 AND seq < :b",
+                 session, before);
 }
 
 void keep_held(Connection& connection, std::int64_t session, const std::string& input_id) {

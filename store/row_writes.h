@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,8 +17,9 @@ namespace conversed::store {
 // The session's oldest pending output, if there is one, is tried at once, unless it is being
 // retried already.
 void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now);
-// All that is held in the session becomes pending.
-void release_held(Connection& connection, std::int64_t session);
+// All that is held in the session becomes pending, or what comes before the output `before`.
+void release_held(Connection& connection, std::int64_t session,
+                  std::int64_t before = std::numeric_limits<std::int64_t>::max());
 // What is held of the input's outputs is nobody's any more but the client's who has them.
 void keep_held(Connection& connection, std::int64_t session, const std::string& input_id);
 // What the input's outputs of this delivery were held for, or not made for, becomes a delivery.

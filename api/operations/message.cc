@@ -24,7 +24,7 @@ using model::Error;
 using model::Event;
 using model::Result;
 
-// A kept answer's text. That of a user who was erased is empty: the message had its effects, and
+// An answer's text. A kept one of a user who was erased is empty: the message had its effects, and
 // what was said to it is gone.
 std::string body_of(std::string stored, const model::SessionKey& session) {
   return stored.empty() ? compose_answer({}, session.user_id, session.session_id)
@@ -66,8 +66,7 @@ class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
     if (!stored) return end(store_error(stored.error()));
     if (!*stored) return append_again(first_id);
     if ((*stored)->status < 400) {
-      services_.waiters.end(
-          ticket_, Answer{(*stored)->status, body_of(std::move((*stored)->body), event_.session)});
+      services_.waiters.end(ticket_, Answer{(*stored)->status, std::move((*stored)->body)});
       return;
     }
     supersede(first_id);
@@ -134,15 +133,16 @@ void refuse_unless_answered(Services& services, const queue::AppendKey& key, con
 AnswerWaiters::Ticket wait_for_answer(Services& services, const Event& event, Reply reply) {
   auto waiting = std::make_shared<Reply>(std::move(reply));
   const auto deadline = services.options.steady_now() + services.options.api.turn_timeout;
+  const auto until = event.awaited_by ? event.awaited_by->until : model::Timestamp{};
   return services.waiters.wait(
       event.id, deadline,
-      [waiting](Result<Answer> answer) {
+      [waiting, key = event.session](Result<Answer> answer) {
         if (!answer) return send_error(*waiting, message_operation, answer.error());
-        send_json_text(*waiting, answer->status, std::move(answer->body));
+        send_json_text(*waiting, answer->status, body_of(std::move(answer->body), key));
       },
       // What the session holds for this client goes to the webhook, as soon as its lane runs.
-      [&services, key = event.session](const std::string& input_id) {
-        if (services.left) services.left(input_id, key);
+      [&services, key = event.session, until](const std::string& input_id) {
+        if (services.left) services.left(input_id, key, until);
       });
 }
 
@@ -162,8 +162,8 @@ void message(Call call, Services& services, Reply reply) {
     return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));
   }
 
-  if (!services.daemon.empty()) {
-    event.awaited_by = {services.daemon, services.clock.now() + services.options.api.turn_timeout};
+  if (services.awaited_for) {
+    event.awaited_by = services.awaited_for(services.options.api.turn_timeout);
   }
   // The waiter is there before the record is: no answer can come too early.
   const auto ticket = wait_for_answer(services, event, std::move(reply));

@@ -292,6 +292,29 @@ TEST(Message, WrongOnesNeverReachTheLog) {
   EXPECT_EQ(world.waiters.size(), 0U);
 }
 
+TEST(Message, OfAUserWhoWasErasedMeanwhileSaysNothing) {
+  World world;
+  auto answer = world.send(say("hi"));
+  const auto event = world.read_events(1).at(0);
+  world.waiters.finish(event.id, {200, ""});
+  EXPECT_EQ(answer.get().body, compose_answer({}, "u", "s"));
+}
+
+TEST(Message, TheEndOfItsWaitIsToldAsItsRecordSaysIt) {
+  test::WorldSettings settings;
+  settings.turn_timeout = std::chrono::milliseconds(1);
+  World world(settings);
+  const model::Awaited awaited{"a", world.clock.now() + std::chrono::seconds(7)};
+  std::promise<model::Timestamp> left;
+  world.services->awaited_for = [&](std::chrono::milliseconds) { return awaited; };
+  world.services->left = [&](const std::string&, const model::SessionKey&, model::Timestamp until) {
+    left.set_value(until);
+  };
+  expect_problem(world.call(say("hi")), 504);
+  EXPECT_EQ(world.read_events(1).at(0).awaited_by, awaited);
+  EXPECT_EQ(left.get_future().get(), awaited.until);
+}
+
 TEST(Message, AStoppedLogEndsTheWait) {
   World world;
   world.log->stop();

@@ -66,10 +66,10 @@ void wait_until_it_listens(store::Store& store) {
 struct Peer {
   // Lanes are patient by default: what is to be taken back at once says so.
   Peer(const std::string& name, const tests::StorePlace& place, const model::Clock& clock,
-       milliseconds patience = far)
-      : store(open(place, clock)),
-        exchange({.daemon = name, .patience = patience}, *store, waiters, clock,
-                 {touched.port(), delivered.port()}) {
+       milliseconds patience = far, store::CommitterSettings committing = {})
+      : store(open(place, clock, committing)),
+        exchange({.daemon = name, .patience = patience}, *store, waiters,
+                 [&clock] { return clock.now(); }, {touched.port(), delivered.port()}) {
     store->committer().start();
     wait_until_it_listens(*store);
   }
@@ -79,8 +79,11 @@ struct Peer {
   }
 
   static std::unique_ptr<store::Store> open(const tests::StorePlace& place,
-                                            const model::Clock& clock) {
-    auto opened = store::Store::open(place.store(), clock);
+                                            const model::Clock& clock,
+                                            store::CommitterSettings committing) {
+    auto settings = place.store();
+    settings.committer = committing;
+    auto opened = store::Store::open(settings, clock);
     EXPECT_TRUE(opened) << opened.error().message;
     return *std::move(opened);
   }
@@ -152,7 +155,7 @@ class AnswerExchangeTest : public testing::Test {
 
   const tests::StorePlace place_;
   tests::ManualClock clock_;
-  const model::SessionKey key_ = store::key_of("ann");
+  model::SessionKey key_ = store::key_of("ann");
   const std::string input_ = model::new_id();
   std::int64_t version_ = 0;
   std::optional<Peer> b_;
@@ -160,8 +163,8 @@ class AnswerExchangeTest : public testing::Test {
 
 TEST_F(AnswerExchangeTest, TheClientElsewhereHasTheAnswerAndTheWebhookHasNot) {
   Peer a("a", place_, clock_);
-  a.exchange.start();
-  b_->exchange.start();
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->exchange.start());
   auto answer = a.wait_for(input_);
   auto pending = settle(input_, {"a"});
   EXPECT_FALSE(soon(pending));
@@ -174,8 +177,8 @@ TEST_F(AnswerExchangeTest, TheClientElsewhereHasTheAnswerAndTheWebhookHasNot) {
 
 TEST_F(AnswerExchangeTest, IfTheClientHasGoneTheWebhookHasIt) {
   Peer a("a", place_, clock_);
-  a.exchange.start();
-  b_->exchange.start();
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->exchange.start());
   auto pending = settle(input_, {"a"});
   EXPECT_TRUE(soon(pending));
   EXPECT_EQ(for_webhook(), Seqs{1});
@@ -183,8 +186,8 @@ TEST_F(AnswerExchangeTest, IfTheClientHasGoneTheWebhookHasIt) {
 
 TEST_F(AnswerExchangeTest, WhatIsHeldBehindAnAnswerGoesOnceThatIsGiven) {
   Peer a("a", place_, clock_);
-  a.exchange.start();
-  b_->exchange.start();
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->exchange.start());
   auto answer = a.wait_for(input_);
   EXPECT_EQ(commit(store::turn(key_, version_++, 1, model::Delivery::held)),
             store::Outcome::committed);
@@ -196,7 +199,7 @@ TEST_F(AnswerExchangeTest, WhatIsHeldBehindAnAnswerGoesOnceThatIsGiven) {
 
 TEST_F(AnswerExchangeTest, WhatItsDaemonDoesNotTakeIsTakenBack) {
   Peer hasty("hasty", place_, clock_, milliseconds(1));
-  hasty.exchange.start();
+  ASSERT_TRUE(hasty.exchange.start());
   hasty.exchange.expect(input_);
   ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
   std::promise<bool> settled;
@@ -207,7 +210,7 @@ TEST_F(AnswerExchangeTest, WhatItsDaemonDoesNotTakeIsTakenBack) {
   // Whoever comes too late finds nothing, and its client is told nothing that is not so.
   Peer a("a", place_, clock_);
   auto answer = a.wait_for(input_);
-  a.exchange.start();
+  ASSERT_TRUE(a.exchange.start());
   a.store->news().tell("answers {\"kind\":\"given\",\"input\":\"" + input_ +
                        "\",\"daemons\":[\"a\"]}");
   ASSERT_TRUE(a.store->committer().write_and_wait(
@@ -220,7 +223,7 @@ TEST_F(AnswerExchangeTest, IfBothDaemonsDieTheWebhookHasIt) {
   ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
   EXPECT_EQ(for_webhook(), Seqs{});
   clock_.advance(seconds(20));
-  b_->exchange.start();
+  ASSERT_TRUE(b_->exchange.start());
   EXPECT_TRUE(b_->delivered.has("s")) << "whoever has the session is told";
   EXPECT_EQ(for_webhook(), Seqs{1});
 }
@@ -229,16 +232,16 @@ TEST_F(AnswerExchangeTest, WhatWasLeftBeforeItsDaemonListenedIsTaken) {
   ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
   Peer a("a", place_, clock_);
   auto answer = a.wait_for(input_);
-  a.exchange.start();
+  ASSERT_TRUE(a.exchange.start());
   EXPECT_TRUE(soon(answer));
   EXPECT_EQ(for_webhook(), Seqs{});
 }
 
 TEST_F(AnswerExchangeTest, WhatNobodyOwesIsDeliveredByWhoeverHasTheSession) {
-  b_->exchange.start();
+  ASSERT_TRUE(b_->exchange.start());
   ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
   Peer a("a", place_, clock_);
-  a.exchange.start();
+  ASSERT_TRUE(a.exchange.start());
   EXPECT_TRUE(b_->delivered.has("s"));
   EXPECT_EQ(for_webhook(), Seqs{1});
 }
@@ -246,9 +249,9 @@ TEST_F(AnswerExchangeTest, WhatNobodyOwesIsDeliveredByWhoeverHasTheSession) {
 TEST_F(AnswerExchangeTest, OfSeveralDaemonsOneClientThatIsThereIsEnough) {
   Peer a("a", place_, clock_);
   Peer c("c", place_, clock_);
-  a.exchange.start();
-  c.exchange.start();
-  b_->exchange.start();
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(c.exchange.start());
+  ASSERT_TRUE(b_->exchange.start());
   for (Peer* there : {&a, &c}) {
     const std::string input = model::new_id();
     auto answer = there->wait_for(input);
@@ -264,7 +267,7 @@ TEST_F(AnswerExchangeTest, OfSeveralDaemonsOneClientThatIsThereIsEnough) {
 
 TEST_F(AnswerExchangeTest, AFailureIsToldElsewhere) {
   Peer a("a", place_, clock_);
-  a.exchange.start();
+  ASSERT_TRUE(a.exchange.start());
   auto answer = a.wait_for(input_);
   auto unit = ended(input_, {"a"});
   unit.outputs.clear();
@@ -278,7 +281,7 @@ TEST_F(AnswerExchangeTest, AFailureIsToldElsewhere) {
 
 TEST_F(AnswerExchangeTest, ARepeatThatNobodyKnowsOfHasTheKeptAnswer) {
   Peer c("c", place_, clock_);
-  c.exchange.start();
+  ASSERT_TRUE(c.exchange.start());
   auto answer = c.wait_for(input_);
   auto unit = store::turn(key_, 0, 1);
   unit.answers.push_back({input_, 200, "the kept one", clock_.now() + far});
@@ -295,7 +298,7 @@ TEST_F(AnswerExchangeTest, WhatAResetReleasesIsNoAnswer) {
 
 TEST_F(AnswerExchangeTest, WhatEndsAWaitEndsItElsewhere) {
   Peer a("a", place_, clock_);
-  a.exchange.start();
+  ASSERT_TRUE(a.exchange.start());
   auto answer = a.wait_for(input_);
   b_->exchange.ended(input_, "The conversation was reset before it answered.");
   const auto told = soon(answer);
@@ -305,7 +308,7 @@ TEST_F(AnswerExchangeTest, WhatEndsAWaitEndsItElsewhere) {
 
 TEST_F(AnswerExchangeTest, WhoHasASessionHearsWhatOthersAskOfIt) {
   Peer a("a", place_, clock_);
-  b_->exchange.start();
+  ASSERT_TRUE(b_->exchange.start());
   a.exchange.touch(store::key_of("touched"));
   a.exchange.deliver(key_);
   EXPECT_TRUE(b_->touched.has("s"));
@@ -313,18 +316,135 @@ TEST_F(AnswerExchangeTest, WhoHasASessionHearsWhatOthersAskOfIt) {
 }
 
 TEST_F(AnswerExchangeTest, AClientThatHasLeftIsNotWaitedFor) {
-  const std::vector<model::Awaited> awaited{{"a", clock_.now() + seconds(30)}};
   Peer a("a", place_, clock_);
-  b_->exchange.start();
+  const std::vector<model::Awaited> awaited{a.exchange.awaited_for(seconds(30))};
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->exchange.start());
   EXPECT_EQ(b_->exchange.elsewhere(input_, awaited), Texts{"a"});
-  a.exchange.left(input_, key_);
+  a.exchange.left(input_, key_, awaited.front().until);
   ASSERT_TRUE(b_->touched.has("s"));
   EXPECT_TRUE(b_->exchange.elsewhere(input_, awaited).empty());
   EXPECT_FALSE(b_->exchange.waited_until(input_, awaited));
 }
 
+// Both would have the answer else, the client and the webhook.
+TEST_F(AnswerExchangeTest, ARepeatOfWhatHasTimedOutIsWaitedFor) {
+  Peer a("a", place_, clock_);
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->exchange.start());
+  const auto timed_out = a.exchange.awaited_for(seconds(30));
+  clock_.advance(seconds(30));
+  a.exchange.left(input_, key_, timed_out.until);
+  ASSERT_TRUE(b_->touched.has("s"));
+  const std::vector<model::Awaited> awaited{a.exchange.awaited_for(seconds(30))};
+  EXPECT_EQ(b_->exchange.elsewhere(input_, awaited), Texts{"a"});
+  EXPECT_TRUE(b_->exchange.waited_until(input_, awaited));
+}
+
+TEST_F(AnswerExchangeTest, AFailureThatIsKeptLeavesARepeatAlone) {
+  Peer c("c", place_, clock_);
+  ASSERT_TRUE(c.exchange.start());
+  const std::string later = model::new_id();
+  auto repeat = c.wait_for(input_);
+  auto answer = c.wait_for(later);
+  auto failed = store::turn(key_, 0, 1);
+  failed.answers.push_back({input_, 500, "", clock_.now() + far});
+  ASSERT_EQ(commit(std::move(failed)), store::Outcome::committed);
+  auto answered = store::turn(key_, 1, 2);
+  answered.answers.push_back({later, 200, "the kept one", clock_.now() + far});
+  ASSERT_EQ(commit(std::move(answered)), store::Outcome::committed);
+  EXPECT_TRUE(soon(answer));
+  EXPECT_EQ(repeat.wait_for(seconds(0)), std::future_status::timeout);
+}
+
+// Whoever ran the Turn has died, and its successor has run on before anybody settles the reply.
+TEST_F(AnswerExchangeTest, WhatAnotherReplyDecidesIsLeftToThat) {
+  ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
+  ASSERT_EQ(commit(ended(model::new_id(), {"c"})), store::Outcome::committed);
+  ASSERT_TRUE(b_->exchange.start());
+  Peer a("a", place_, clock_);
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->delivered.has("s"));
+  EXPECT_EQ(for_webhook(), Seqs{1});
+  Peer c("c", place_, clock_);
+  ASSERT_TRUE(c.exchange.start());
+  clock_.advance(seconds(20));
+  ASSERT_TRUE(b_->store->replies().take_back_expired(clock_.now(), 10));
+  EXPECT_EQ(for_webhook(), (Seqs{1, 2}));
+}
+
+TEST_F(AnswerExchangeTest, WhatIsHeldForTheNextOnesClientStaysHeld) {
+  ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
+  auto next = store::turn(key_, version_++, 2, model::Delivery::held);
+  next.after.execution.emplace();
+  next.after.execution->input_id = next.outputs.front().input_id;
+  next.after.execution->source = model::EventType::user_message;
+  next.after.execution->holds_outputs = true;
+  ASSERT_EQ(commit(std::move(next)), store::Outcome::committed);
+  ASSERT_TRUE(b_->exchange.start());
+  Peer a("a", place_, clock_);
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->delivered.has("s"));
+  EXPECT_EQ(for_webhook(), Seqs{1});
+  EXPECT_TRUE(holds_something());
+}
+
+TEST_F(AnswerExchangeTest, AKeyThatIsTooLongToBeToldHoldsNothingUp) {
+  key_.session_id = std::string(7'500, 's');
+  EXPECT_LE(to_news(store::AnswerNews{.kind = store::AnswerNews::Kind::left,
+                                      .input_id = input_,
+                                      .session = key_.encode()})
+                .size(),
+            store::max_news_bytes);
+  EXPECT_EQ(to_news(store::SessionNews{store::SessionNews::Kind::touch, key_.encode()}),
+            store::sessions_topic);
+  Peer a("a", place_, clock_);
+  ASSERT_TRUE(a.exchange.start());
+  ASSERT_TRUE(b_->exchange.start());
+  auto pending = settle(input_, {"a"});
+  EXPECT_TRUE(soon(pending));
+  EXPECT_EQ(for_webhook(), Seqs{1});
+  ASSERT_EQ(commit(ended(model::new_id(), {"c"})), store::Outcome::committed);
+  a.exchange.left(input_, key_, clock_.now());
+  EXPECT_TRUE(b_->touched.has(key_.session_id));
+}
+
+TEST_F(AnswerExchangeTest, WhoeverMayHaveMissedATouchLooksAtWhatIsHeld) {
+  ASSERT_TRUE(b_->exchange.start());
+  ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
+  b_->store->news().tell(store::sessions_topic);
+  EXPECT_TRUE(b_->touched.has("s"));
+}
+
+// The watch's thread tells all of the daemon's parts, and a stop waits for it.
+TEST_F(AnswerExchangeTest, AStoreThatTakesNoMoreHoldsUpNeitherNewsNorTimes) {
+  Peer a("a", place_, clock_, far, {.max_waiting = 1});
+  ASSERT_TRUE(a.exchange.start());
+  std::promise<void> begun;
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  a.store->committer().write(
+      [&](store::Writer&) -> model::Result<void> {
+        begun.set_value();
+        released.wait();
+        return {};
+      },
+      [](const model::Result<void>&) {});
+  begun.get_future().wait();
+  auto answer = a.wait_for(input_);
+  for (int i = 0; i < 3; ++i) {
+    a.store->news().tell("answers {\"kind\":\"given\",\"input\":\"" + input_ +
+                         "\",\"daemons\":[\"a\"]}");
+  }
+  a.exchange.touch_at(key_, clock_.now());
+  EXPECT_TRUE(a.touched.has("s"));
+  release.set_value();
+  ASSERT_EQ(commit(ended(input_, {"a"})), store::Outcome::committed);
+  EXPECT_TRUE(soon(answer));
+}
+
 TEST_F(AnswerExchangeTest, ALaneThatWaitsGoesOnAtTheStop) {
-  b_->exchange.start();
+  ASSERT_TRUE(b_->exchange.start());
   auto pending = settle(input_, {"a"});
   b_->exchange.stop();
   EXPECT_FALSE(soon(pending));

@@ -14,8 +14,9 @@ class ChainElsewhereTest : public ChainTest {
   void SetUp() override {
     ChainTest::SetUp();
     key_ = session("hooked", "s");
-    own_.emplace(AnswerExchangeSettings{.daemon = "b"}, *store_, waiters_, clock_,
-                 AnswerExchangePorts{[](const auto&) {}, [](const auto&) {}});
+    own_.emplace(
+        AnswerExchangeSettings{.daemon = "b"}, *store_, waiters_, [this] { return clock_.now(); },
+        AnswerExchangePorts{[](const auto&) {}, [](const auto&) {}});
     exchange_ = &*own_;
   }
   void TearDown() override {
