@@ -162,11 +162,12 @@ TEST_F(ChainElsewhereTest, WhatIsHeldGoesInOrderIfTheClientLeaves) {
   EXPECT_TRUE(chain.held_until);
   run({event("said", EventType::notify)});
   EXPECT_EQ(for_webhook(), Texts{});
-  own_->start();
+  ASSERT_TRUE(own_->start());
   hear({.kind = store::AnswerNews::Kind::left,
         .input_id = asked.id,
         .daemons = {"a"},
-        .session = key_.encode()});
+        .session = key_.encode(),
+        .until = asked.awaited_by->until});
   EXPECT_TRUE(run({}).outputs_released);
   EXPECT_EQ(for_webhook(), (Texts{"looking", "said"}));
   EXPECT_TRUE(run({result_of(chain.unit.calls_started.at(0).id)}).undecided.empty());

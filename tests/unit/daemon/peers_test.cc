@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/busy_sessions.h"
+#include "api/inject_quota.h"
 #include "api/rate_limiter.h"
 #include "daemon/metrics.h"
 #include "daemon/scheduler.h"
@@ -27,27 +28,27 @@ TEST(TimerClock, FollowsAnotherClockWhateverTheWallClockDoes) {
   TimerClock clock(wall, [&] { return steady; });
   const auto theirs = [&] { return model::from_unix_ms(1'900'000'000'000) + steady; };
   clock.follow(theirs(), steady, 5ms);
-  EXPECT_EQ(wall.now() + clock.offset(), theirs());
+  EXPECT_EQ(clock_.now() + clock.offset(), theirs());
   steady += 10s;
   wall.advance(10s - 1h);
-  EXPECT_EQ(wall.now() + clock.offset(), theirs());
+  EXPECT_EQ(clock_.now() + clock.offset(), theirs());
   // One that was measured a while ago, and after a jump that nobody has looked at.
   const auto then = theirs();
   const auto at = steady;
   steady += 1s;
   wall.advance(3h);
   clock.follow(then, at, 5ms);
-  EXPECT_EQ(wall.now() + clock.offset(), theirs());
+  EXPECT_EQ(clock_.now() + clock.offset(), theirs());
 }
 
 TEST(TimerClock, WhatAMeasurementCannotTellChangesNothing) {
   tests::ManualClock wall;
   std::chrono::milliseconds steady{0};
   TimerClock clock(wall, [&] { return steady; });
-  clock.follow(wall.now() + 1h, steady, 0ms);
-  clock.follow(wall.now() + 1h + 250ms, steady, 100ms);
+  clock.follow(clock_.now() + 1h, steady, 0ms);
+  clock.follow(clock_.now() + 1h + 250ms, steady, 100ms);
   EXPECT_EQ(clock.offset(), 1h);
-  clock.follow(wall.now() + 1h + 350ms, steady, 100ms);
+  clock.follow(clock_.now() + 1h + 350ms, steady, 100ms);
   EXPECT_EQ(clock.offset(), 1h + 350ms);
 }
 
@@ -291,10 +292,12 @@ TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
   api::RateLimiter limiter_b(limits);
   api::BusySessions busy_a;
   api::BusySessions busy_b;
+  api::InjectQuota quota_a({.injects_per_month = 10, .shared = true}, a_.store->usage(), clock_);
+  api::InjectQuota quota_b({.injects_per_month = 10, .shared = true}, b_.store->usage(), clock_);
   SharedLimits limits_a({.daemon = "a", .inbox_limit = 3, .steady_now = [&] { return now; }},
-                        *a_.store, limiter_a, busy_a);
+                        *a_.store, limiter_a, busy_a, quota_a);
   SharedLimits limits_b({.daemon = "b", .inbox_limit = 3, .steady_now = [&] { return now; }},
-                        *b_.store, limiter_b, busy_b);
+                        *b_.store, limiter_b, busy_b, quota_b);
   wait_until_b_listens();
   limits_a.tell();  // from now on what is spent is counted
   const model::SessionKey full{"project", "endpoint", "full", "s"};
@@ -311,6 +314,14 @@ TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
   busy_a.set(full, 0);
   limits_a.tell();
   EXPECT_TRUE(eventually([&] { return !busy_b.is_full(full.encode(), 3, now); }));
+  for (int i = 0; i < 9; ++i) ASSERT_TRUE(quota_a.take("organisation", now));
+  limits_a.tell();
+  ASSERT_TRUE(eventually([&] {
+    return a_.store->usage().used("organisation", store::accepted_injects_counter,
+                                  store::month_of(clock_.now())) == 9;
+  }));
+  EXPECT_TRUE(quota_b.take("organisation", now));
+  EXPECT_FALSE(quota_b.take("organisation", now)) << "nine were accepted elsewhere";
 }
 
 }  // namespace
