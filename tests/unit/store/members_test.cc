@@ -88,16 +88,16 @@ TEST_F(MembersTest, ACommandThatNeedsAllStoppedSaysWhoRuns) {
     settings.turn_timeout = std::chrono::milliseconds(50);
     return settings;
   };
-  auto first = open_postgres(with(Place::shared), Connection::Role::writer);
-  const auto second = open_postgres(with(Place::shared), Connection::Role::writer);
+  auto first = open_postgres(with(Place::shared), Connection::Role::writer, nullptr);
+  const auto second = open_postgres(with(Place::shared), Connection::Role::writer, nullptr);
   try {
-    (void)open_postgres(with(Place::alone), Connection::Role::writer);
+    (void)open_postgres(with(Place::alone), Connection::Role::writer, nullptr);
     ADD_FAILURE() << "beside two daemons";
   } catch (const SqlError& error) {
     EXPECT_NE(std::string(error.what()).find("stop them first: machine-1"), std::string::npos)
         << error.what();
   }
-  EXPECT_NO_THROW((void)open_postgres(with(Place::none), Connection::Role::writer));
+  EXPECT_NO_THROW((void)open_postgres(with(Place::none), Connection::Role::writer, nullptr));
 }
 
 TEST_F(MembersTest, DaemonsWaitOutsideWhileACommandHasTheStoreAlone) {
@@ -105,12 +105,12 @@ TEST_F(MembersTest, DaemonsWaitOutsideWhileACommandHasTheStoreAlone) {
   auto settings = *place_.postgres();
   settings.turn_timeout = std::chrono::milliseconds(50);
   settings.place = Place::alone;
-  auto command = open_postgres(settings, Connection::Role::writer);
+  auto command = open_postgres(settings, Connection::Role::writer, nullptr);
   settings.place = Place::shared;
-  EXPECT_THROW((void)open_postgres(settings, Connection::Role::writer), SqlError);
+  EXPECT_THROW((void)open_postgres(settings, Connection::Role::writer, nullptr), SqlError);
   command.reset();
   settings.turn_timeout = std::chrono::milliseconds(5'000);
-  EXPECT_NO_THROW((void)open_postgres(settings, Connection::Role::writer));
+  EXPECT_NO_THROW((void)open_postgres(settings, Connection::Role::writer, nullptr));
 }
 
 }  // namespace
