@@ -165,8 +165,9 @@ TEST_F(OutboxTest, TextsComeOutAsTheyWentIn) {
 TEST_F(OutboxTest, NumberThatTheSessionHasNotComeToIsOfAnEarlierOne) {
   const auto key = key_of("ann");
   const auto numbers = [&](std::int64_t after) {
+    const auto outputs = store_->outbox().outputs(key, after, 10);
     std::vector<std::int64_t> list;
-    for (const auto& output : *store_->outbox().outputs(key, after, 10)) list.push_back(output.seq);
+    for (const auto& output : *outputs) list.push_back(output.seq);
     return list;
   };
   EXPECT_TRUE(numbers(17).empty());
