@@ -63,22 +63,21 @@ void StoredKeyedAppend::reserved(Use use, const store::AppendKeys::Reserved& res
   auto shared = std::make_shared<Use>(std::move(use));
   log_.append(std::move(record),
               [this, shared, fresh = reserved.fresh](const Result<queue::Appended>& outcome) {
-                appended(*shared, fresh, outcome);
+                appended(shared, fresh, outcome);
               });
 }
 
-void StoredKeyedAppend::appended(const Use& use, bool fresh,
+void StoredKeyedAppend::appended(const std::shared_ptr<Use>& use, bool fresh,
                                  const Result<queue::Appended>& outcome) {
   if (outcome) {
-    const model::Position position = outcome->position;
-    // The record is durable: its client does not wait for this write as well. Should it fail, a
-    // later use appends again under this id, and the claim lets one have effects.
-    keys_.settle(use.row, position);
-    return finish(use, queue::KeyedAppended{use.row.event_id, position, false});
+    // The record is durable, whatever becomes of this write. Should it fail, a later use appends
+    // again under this id, and the claim lets one have effects.
+    const queue::KeyedAppended done{use->row.event_id, outcome->position, false};
+    return keys_.settle(use->row, done.position, [this, use, done] { finish(*use, done); });
   }
   // An earlier append under this row may have reached the log: only its own first one knows better.
-  if (fresh && outcome.error().code != Errc::timed_out) keys_.release(use.row);
-  finish(use, fail(outcome.error()));
+  if (!fresh || outcome.error().code == Errc::timed_out) return finish(*use, fail(outcome.error()));
+  keys_.release(use->row, [this, use, error = outcome.error()] { finish(*use, fail(error)); });
 }
 
 void StoredKeyedAppend::finish(const Use& use, Result<queue::KeyedAppended> outcome) {

@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -43,7 +44,8 @@ class StoredKeyedAppend final : public queue::KeyedAppend {
 
   void begin(Use use);
   void reserved(Use use, const store::AppendKeys::Reserved& reserved);
-  void appended(const Use& use, bool fresh, const model::Result<queue::Appended>& outcome);
+  void appended(const std::shared_ptr<Use>& use, bool fresh,
+                const model::Result<queue::Appended>& outcome);
   void finish(const Use& use, model::Result<queue::KeyedAppended> outcome);
 
   queue::Log& log_;

@@ -71,7 +71,8 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
       Committer::Patience::none);
 }
 
-void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position) {
+void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position,
+                        std::function<void()> told) {
   auto work = [use, position](Writer& writer) -> Result<void> {
     writer.connection().run(
         "UPDATE append_keys SET epoch = :p, log_partition = :q, log_offset = :o, created_at = :c"
@@ -80,10 +81,10 @@ void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position
         use.scope, use.key, use.event_id);
     return {};
   };
-  write_unheard(std::move(work));
+  write_at_once(std::move(work), std::move(told));
 }
 
-void AppendKeys::release(const AppendKeyUse& use) {
+void AppendKeys::release(const AppendKeyUse& use, std::function<void()> told) {
   auto work = [use](Writer& writer) -> Result<void> {
     writer.connection().run(
         "DELETE FROM append_keys WHERE scope = :s AND idempotency_key = :k AND event_id = :e"
@@ -91,7 +92,7 @@ void AppendKeys::release(const AppendKeyUse& use) {
         use.scope, use.key, use.event_id);
     return {};
   };
-  write_unheard(std::move(work));
+  write_at_once(std::move(work), std::move(told));
 }
 
 Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
@@ -103,10 +104,11 @@ Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
 }
 
 // A store that fails must not gather them: the row as it is says enough for the key's next use.
-void AppendKeys::write_unheard(Committer::Work work) {
-  if (!committer_.healthy()) return;
+void AppendKeys::write_at_once(Committer::Work work, std::function<void()> told) {
+  if (!committer_.healthy()) return told();
   committer_.write(
-      std::move(work), [](const Result<void>&) {}, Committer::Patience::none);
+      std::move(work), [told = std::move(told)](const Result<void>&) { told(); },
+      Committer::Patience::none);
 }
 
 }  // namespace conversed::store

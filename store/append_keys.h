@@ -45,13 +45,13 @@ class AppendKeys {
   // `unavailable` and `timed_out` as soon as the store begins to fail; the row may be there then.
   void reserve(AppendKeyUse use, std::function<void(model::Result<Reserved>)> done);
 
-  // The log has the record of this use's event; the lifetime begins again. Nobody is told: a later
-  // `reserve` sees it, unless the store failed or the daemon ended before.
-  void settle(const AppendKeyUse& use, const model::Position& position);
+  // The log has the record of this use's event; the lifetime begins again. `told` is called once a
+  // later `reserve` sees that, or as soon as the store begins to fail: then it may not.
+  void settle(const AppendKeyUse& use, const model::Position& position, std::function<void()> told);
 
   // This use has appended no record: the key is free, unless another use, of another daemon, has
   // met its row since and may have appended one under it.
-  void release(const AppendKeyUse& use);
+  void release(const AppendKeyUse& use, std::function<void()> told);
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.
   [[nodiscard]] model::Result<std::optional<AppendKeyRow>> find(const std::string& scope,
@@ -59,7 +59,7 @@ class AppendKeys {
                                                                 model::Timestamp now) const;
 
  private:
-  void write_unheard(Committer::Work work);
+  void write_at_once(Committer::Work work, std::function<void()> told);
 
   Database& database_;
   Committer& committer_;

@@ -50,8 +50,11 @@ def use_what_there_is(operation, case):
     if query.keys() & {"next", "previous"}:
         for name in ("sort", "filter"):  # the cursor's own
             query.pop(name, None)
-    if operation in ("listSessions", "listDeadLetters", "listSchedules", "exportUserData"):
+    if operation in ("listSessions", "listDeadLetters", "listSchedules", "listTimers", "exportUserData"):
         query.setdefault("projectId", KNOWN["project"])  # which is required once there are several
+    if operation == "listTimers" and not {"URLToken", "userId", "sessionId"} <= query.keys():
+        for name in ("URLToken", "userId", "sessionId"):  # they name a session together
+            query.pop(name, None)
     if operation == "oauthAuthorize":
         query.update(client_id=KNOWN["client"]["client_id"], redirect_uri=KNOWN["redirectUri"])
     if operation in ("oauthToken", "oauthRevoke"):
