@@ -231,14 +231,17 @@ void AnswerExchange::settle(const std::string& input_id, Expects expects) {
 
 void AnswerExchange::give(const std::string& input_id, Expects expects,
                           const store::Replies::Settled& settled) {
-  // It was taken back, or comes yet: the deadline ends the wait.
-  if (settled.found == store::Replies::Settled::Found::nothing || !settled.given) {
+  using Found = store::Replies::Settled::Found;
+  const bool failed = settled.status >= 400;
+  // It was taken back, or comes yet: the deadline ends the wait. A failure that is kept says that
+  // the key is free: whoever waits here under it takes the place of what failed. What a look for
+  // kept answers has found may be a reply all the same, and is taken with it.
+  if (settled.found == Found::nothing || !settled.given ||
+      (failed && settled.found == Found::kept)) {
     if (expects == Expects::reply) waiters_.release(input_id);
     return;
   }
-  if (settled.status >= 400) {
-    // It says that the key is free: whoever waits here under it takes the place of what failed.
-    if (expects == Expects::kept) return;
+  if (failed) {
     return waiters_.fail(input_id, {Errc::internal, "The message could not be processed."});
   }
   const bool told = waiters_.finish(input_id, {settled.status, settled.body});
