@@ -1,8 +1,10 @@
 #include "api/busy_sessions.h"
 
 #include <algorithm>
+#include <span>
 
 #include "api/auth/digest.h"
+#include "store/model/hex.h"
 
 namespace conversed::api {
 namespace {
@@ -10,14 +12,8 @@ namespace {
 // Short, and the same in each daemon; 64 bits, since a session that is taken for another one is
 // told to try again later.
 std::string mark_of(std::string_view encoded_key) {
-  constexpr std::string_view digits = "0123456789abcdef";
   const Digest all = digest({"full inbox", encoded_key});
-  std::string mark;
-  for (std::size_t i = 0; i < 8; ++i) {
-    mark += digits[all[i] >> 4U];
-    mark += digits[all[i] & 0xFU];
-  }
-  return mark;
+  return model::hex(std::span(all).first(8));
 }
 
 }  // namespace

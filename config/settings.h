@@ -47,6 +47,9 @@ enum class Role : std::uint8_t {
   scheduler,  // appends what fell due, tidies up
 };
 inline constexpr std::string_view role_words[] = {"api", "worker", "scheduler"};
+[[nodiscard]] constexpr std::string_view to_string(Role role) {
+  return role_words[static_cast<std::size_t>(role)];
+}
 
 struct ListenSettings {
   std::string address = "127.0.0.1";

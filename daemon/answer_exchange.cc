@@ -66,8 +66,9 @@ void AnswerExchange::stop() {
 }
 
 void AnswerExchange::run() {
-  // What was there before: an earlier run of this daemon may have left replies behind.
-  look_again();
+  // What was there before: an earlier run of this daemon may have left replies behind. Of sessions
+  // it has none yet.
+  look_for_replies();
   for (;;) {
     sweep();
     const auto next_sweep = steady_clock::now() + settings_.sweep_interval;
@@ -305,16 +306,21 @@ void AnswerExchange::conclude(const std::string& input_id, bool pending) {
   then(pending);
 }
 
-// Something may have been missed: what has come for this daemon, what has been answered, and what
-// was asked of sessions; what is due for a webhook is looked for by the Deliverer. Those who wait
-// for it to settle replies have their deadlines.
-void AnswerExchange::look_again() {
-  auto inputs = store_.replies().addressed_to(settings_.daemon, max_looked_up);
+// What has come for this daemon.
+void AnswerExchange::look_for_replies() {
+  const auto inputs = store_.replies().addressed_to(settings_.daemon, max_looked_up);
   if (!inputs) {
-    log::warn("answers from other daemons can't be read", {{"error", inputs.error().message}});
-    inputs.emplace();
+    return log::warn("answers from other daemons can't be read",
+                     {{"error", inputs.error().message}});
   }
   for (const auto& input : *inputs) settle(input, Expects::reply);
+}
+
+// Something may have been missed: replies, what has been answered, and what was asked of sessions;
+// what is due for a webhook is looked for by the Deliverer. Those who wait for it to settle replies
+// have their deadlines.
+void AnswerExchange::look_again() {
+  look_for_replies();
   for (const auto& input : waiters_.inputs()) settle(input, Expects::kept);
   if (auto read = for_each_to_drain(store_, ports_.touch); !read) {
     log::warn("sessions that wait can't be read", {{"error", read.error().message}});

@@ -148,6 +148,7 @@ class AnswerExchange {
   void note_left(const store::AnswerNews& news);
   void take_back(const std::string& input_id);
   void conclude(const std::string& input_id, bool pending);
+  void look_for_replies();
   void look_again();
   void sweep();
   // Touches the session that is told of; if that could not be told, all that may need it.

@@ -77,10 +77,10 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   worker.emplace(chain_context(ranges.size()), store->committer(), watch, busy, ports(),
                  &heartbeats);
   auto lane_settings = lanes_settings(settings, recovery, heartbeats);
-  if (ownership.is_shared()) lane_settings.partitions = static_cast<std::int32_t>(ranges.size());
+  const auto count = ownership.is_shared() ? static_cast<std::int32_t>(ranges.size()) : 0;
+  lane_settings.partitions = count;
   lanes = std::make_unique<queue::Lanes>(
-      std::move(lane_settings),
-      [this, count = lane_settings.partitions](queue::Run&& run, queue::Finish finish) {
+      std::move(lane_settings), [this, count](queue::Run&& run, queue::Finish finish) {
         const auto partition =
             count > 0 ? std::optional(queue::partition_of(run.key, count)) : std::nullopt;
         worker->handle(std::move(run), std::move(finish), recovery.care(*lanes, partition));
@@ -161,8 +161,7 @@ void App::Parts::give_up_log(bool finished, Consumed consumed) {
 }
 
 bool App::Parts::ready() {
-  return consuming.load() && store->committer().healthy() && store->answers_reads() &&
-         log->health().has_value();
+  return consuming.load() && store->healthy() && log->health().has_value();
 }
 
 // Nothing here waits for the store, or for a loop that may stand still.
@@ -171,7 +170,7 @@ Progress App::Parts::progress() {
   now.appended = events.appended();
   now.delivered = metrics.deliveries(DeliveryOutcome::delivered).value();
   now.consuming = consuming.load();
-  now.store_healthy = store->committer().healthy() && store->answers_reads();
+  now.store_healthy = store->healthy();
   now.log_healthy = log->health().has_value();
   // What `start_consuming` sets is there once it has set `consuming`.
   if (!now.consuming || !worker) return now;
@@ -218,6 +217,7 @@ void App::Parts::stop(milliseconds limit) {
   // requests, marks of deliveries.
   store->committer().stop_retrying();
   if (!finished) store->committer().stop();
+  if (job_queue) job_queue->stop();
   job_worker.stop();
   housekeeper.stop();
   // Not before: a Turn in hand may hold an answer that goes to nobody else.

@@ -10,10 +10,10 @@ namespace conversed::daemon {
 
 using std::chrono::milliseconds;
 
-// Without lanes: all that waits is drained when there are some.
 // All daemons hear of it; the session is one's.
 void App::Parts::touch_lane(const model::SessionKey& key) {
   if (!ownership.owns(key)) return;
+  // Without lanes: all that waits is drained when there are some.
   if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
 }
 
@@ -25,10 +25,7 @@ void App::Parts::exchange_answers() {
       std::move(own), *store, waiters, [this] { return clock.now() + timer_clock.offset(); },
       AnswerExchangePorts{
           .touch = [this](const model::SessionKey& key) { touch_lane(key); },
-          .deliver =
-              [this](const model::SessionKey& key) {
-                if (ownership.owns(key)) deliverer.offer_from_store(key);
-              },
+          .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
       });
   heard_outputs =
       store->news().subscribe(std::string(store::outputs_topic),

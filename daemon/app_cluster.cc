@@ -14,7 +14,7 @@ using model::fail;
 using model::Result;
 
 bool App::Parts::has(Role role) const {
-  return has_role(settings, role);
+  return std::ranges::find(settings.roles, role) != settings.roles.end();
 }
 
 std::unique_ptr<SharedLimits> App::Parts::make_shared_limits() {
@@ -43,10 +43,7 @@ std::unique_ptr<Peers> App::Parts::make_peers() {
 void App::Parts::look_at_lag() {
   if (has(Role::worker) || !has(Role::scheduler) || !consuming.load()) return;
   const auto ranges = log->ranges();
-  if (!ranges) return;
-  std::int64_t lag = 0;
-  for (const auto& range : *ranges) lag += range.end - range.committed;
-  lag_elsewhere = static_cast<std::size_t>(std::max<std::int64_t>(0, lag));
+  if (ranges) lag_elsewhere = static_cast<std::size_t>(queue::lag_of(*ranges));
 }
 
 SchedulerSettings App::Parts::scheduler_settings() {
@@ -80,6 +77,7 @@ Result<void> App::Parts::start_services() {
   if (has(Role::worker)) services_of_roles = {&webhooks, &upstreams, &deliverer, &caller};
   if (has(Role::scheduler)) services_of_roles.push_back(&scheduler);
   if (has(Role::worker)) services_of_roles.push_back(&job_worker);
+  if (job_queue) services_of_roles.push_back(&*job_queue);
   if (has(Role::scheduler)) services_of_roles.push_back(&housekeeper);
   for (Service* service : services_of_roles) {
     if (auto started = service->start(); !started) return fail(started.error());
@@ -103,13 +101,10 @@ std::vector<api::MemberView> App::Parts::members() const {
   std::vector<api::MemberView> views;
   if (!peers) {
     api::MemberView own{.name = member_name(settings),
-                        .roles = {},
+                        .roles = role_names(settings),
                         .version = options.version,
                         .partitions = {},
                         .seen_at = clock.now()};
-    for (const auto role : settings.roles) {
-      own.roles.emplace_back(config::role_words[static_cast<std::size_t>(role)]);
-    }
     // All of them: nobody else reads this log.
     if (const auto ranges = log->ranges(); ranges && consuming.load()) {
       for (const auto& range : *ranges) own.partitions.push_back(range.partition);

@@ -28,6 +28,7 @@
 #include "daemon/embedded.h"
 #include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
+#include "daemon/job_queue.h"
 #include "daemon/job_worker.h"
 #include "daemon/late_log.h"
 #include "daemon/metrics.h"
@@ -136,6 +137,7 @@ struct App::Parts {
   Scheduler scheduler;
   ProactiveSetup setup;
   JobWorker job_worker;
+  std::optional<JobQueue> job_queue;  // where what wakes jobs has a log of its own
   Housekeeper housekeeper;
 
   Recovery recovery;

@@ -75,6 +75,12 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
                       },
                   .touch = [this](const model::SessionKey& key) { touch_lane(key); }}) {
   exchange_answers();
+  if (opened_log.jobs) {
+    job_queue.emplace(
+        std::move(opened_log.jobs), !has(config::Role::worker)
+                                        ? std::function<void(const std::string&)>()
+                                        : [this](const std::string& id) { job_worker.offer(id); });
+  }
   metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
     job_watch.notify(id);
@@ -85,7 +91,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
 
 // A log that fails keeps no job waiting that can be done here.
 void App::Parts::wake_job(const std::string& id) {
-  append_wake_up(append_event(), id, clock.now(),
+  append_wake_up(job_queue ? job_queue->log() : *log, id, clock.now(),
                  [this, id](const model::Error& /*error*/) { job_worker.offer(id); });
 }
 

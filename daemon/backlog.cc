@@ -1,7 +1,5 @@
 #include "daemon/backlog.h"
 
-#include <cstdint>
-
 #include "daemon/metrics.h"
 #include "queue/log.h"
 #include "store/store.h"
@@ -11,11 +9,7 @@ namespace conversed::daemon {
 void update_backlog(Metrics& metrics, queue::Log& log, store::Store& store) {
   // A log that is away is not asked.
   const auto ranges = log.health() ? log.ranges() : model::fail(model::Error());
-  if (ranges) {
-    std::int64_t lag = 0;
-    for (const auto& range : *ranges) lag += range.end - range.committed;
-    metrics.log_lag.set(static_cast<double>(lag));
-  }
+  if (ranges) metrics.log_lag.set(static_cast<double>(queue::lag_of(*ranges)));
   if (auto pending = store.outbox().pending()) {
     metrics.deliveries_pending.set(static_cast<double>(*pending));
   }

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/hex.h"
 #include "daemon/version.h"
 #include "queue/sqlite_copy.h"
 #include "store/database.h"
+#include "store/model/hex.h"
 
 namespace conversed::daemon {
 
@@ -89,7 +89,7 @@ Result<BackupManifest::File> digest(
   }
   std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
   crypto_hash_sha256_final(&state, hash.data());
-  seen.sha256 = hex(hash);
+  seen.sha256 = model::hex(hash);
   return seen;
 }
 

@@ -104,6 +104,7 @@ class Caller::Engine {
   void load_noted();
   // Null: no such call, or it can't be made. False: the store fails, and is asked again later.
   [[nodiscard]] bool find(const std::string& id, std::optional<model::PendingCall>& call);
+  [[nodiscard]] bool is_wanted(const std::string& id, const model::SessionKey& session) const;
   void take(model::PendingCall call);
   void not_read(const model::Error& error);
   void ownership_changed();
@@ -236,7 +237,7 @@ void Caller::Engine::load() {
   auto page = store_.calls().unfinished(scanned_, calls_a_page);
   if (!page) return not_read(page.error());
   for (auto& each : *page) {
-    if (!calls_.knows(each.id) && !answered_.contains(each.id) && ownership_.owns(each.session)) {
+    if (is_wanted(each.id, each.session)) {
       std::optional<model::PendingCall> call;
       if (!find(each.id, call)) return;
       if (call) take(std::move(*call));
@@ -249,9 +250,12 @@ void Caller::Engine::load() {
   next_look_ = now + settings_.look_interval;
 }
 
+bool Caller::Engine::is_wanted(const std::string& id, const model::SessionKey& session) const {
+  return !calls_.knows(id) && !answered_.contains(id) && ownership_.owns(session);
+}
+
 void Caller::Engine::take(model::PendingCall call) {
-  if ((!call.http && !call.search) || calls_.knows(call.id) || answered_.contains(call.id)) return;
-  if (!ownership_.owns(call.session)) return;
+  if ((!call.http && !call.search) || !is_wanted(call.id, call.session)) return;
   const auto upstream = upstream_of(call, store_.assets());
   const auto most = at_once(call);
   calls_.take(std::move(call), upstream, most);

@@ -34,6 +34,16 @@ store::InboxEvent parts_of(const queue::Record& record) {
 
 }  // namespace
 
+model::Execution begun_by(const Event& event) {
+  model::Execution execution;
+  execution.input_id = event.id;
+  execution.source = event.type;
+  execution.trace_id = event.trace_id;
+  execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
+  if (event.awaited_by) execution.awaited_by = {*event.awaited_by};
+  return execution;
+}
+
 Result<std::optional<Chain>> ChainBuilder::build() {
   if (auto loaded = load(); !loaded) return fail(loaded.error());
   // An inbox that waited goes first, and again behind a record that ended the execution.
@@ -63,6 +73,7 @@ Result<void> ChainBuilder::load() {
   damage_ = std::move(loaded->damage);
   execution_lost_ = loaded->execution_lost;
   chain_.pending_up_to = loaded->pending_up_to;
+  if (loaded->holds_outputs) release_orphans();
   chain_.unit.key = input_.key;
   chain_.unit.expected_version = session_.version;
   chain_.unit.profile_read_version = profile_.version;
@@ -157,7 +168,7 @@ bool ChainBuilder::is_of_the_future(const Event& event) const {
 // Runs what waited, oldest first, for as long as the session is not busy.
 Result<void> ChainBuilder::drain() {
   while (can_drain() && !again_) {
-    const store::InboxEvent parts = stored_inbox_[drained_++];
+    const store::InboxEvent parts = oldest_in_inbox();
     --session_.inbox_size;
     chain_.changes = true;
     chain_.inbox_changed = true;
@@ -171,6 +182,20 @@ Result<void> ChainBuilder::drain() {
     if (auto started = start(*event, parts, std::nullopt); !started) return fail(started.error());
   }
   return {};
+}
+
+// What this chain has added is behind all that is stored, and goes only once that is empty: so what
+// a session comes to depends on the order of its records, not on how many of them come at a time.
+bool ChainBuilder::can_drain() const {
+  if (session_.busy() || !may_start()) return false;
+  if (drained_ < stored_inbox_.size()) return true;
+  const auto added = chain_.unit.inbox_added.size() - added_drained_;
+  return !input_.spill && added > 0 && session_.inbox_size == static_cast<std::int64_t>(added);
+}
+
+store::InboxEvent ChainBuilder::oldest_in_inbox() {
+  if (drained_ < stored_inbox_.size()) return stored_inbox_[drained_++];
+  return std::move(chain_.unit.inbox_added[added_drained_++]);
 }
 
 // Consumes the event's claim if it has one. False: the claim is gone, the event has no effects.
@@ -328,22 +353,9 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
                                  const EndpointPtr& endpoint, const FlowPtr& flow) {
   const bool resumed = !is_input(event.type);
   // What the outputs belong to: the execution that goes on, or the one that this input began.
-  model::Execution execution;
-  execution.input_id = event.id;
-  execution.source = event.type;
-  execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
-  if (event.awaited_by) execution.awaited_by = {*event.awaited_by};
-  if (resumed) {
-    execution.input_id = running_.input_id;
-    execution.source = running_.source;
-    execution.keyed = running_.keyed;
-    execution.awaited_by = running_.awaited_by;
-  }
+  const model::Execution begun = begun_by(event);
+  const model::Execution& execution = resumed ? running_ : begun;
   session_ = std::move(effects.session);
-  if (resumed) {
-    execution.holds_outputs = running_.holds_outputs;
-    execution.holds_others = running_.holds_others;
-  }
   if (session_.execution) {
     session_.execution->keyed = execution.keyed;
     session_.execution->awaited_by = execution.awaited_by;
@@ -399,8 +411,11 @@ void ChainBuilder::close() {
   if (!damage_.empty() && chain_.unit.dead_letters.empty()) chain_.changes = false;
   settle_time_outs();
   chain_.unit.inbox_removed = static_cast<std::int64_t>(drained_);
+  auto& added = chain_.unit.inbox_added;
+  added.erase(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(added_drained_));
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
   note_held();
+  chain_.last_output_seq = session_.last_output_seq;
   chain_.unit.after = std::move(session_);
 }
 

@@ -110,6 +110,16 @@ void ChainBuilder::release_left_behind() {
   release_held(running);
 }
 
+// What is held for no execution hangs on a reply whose writer is gone, or no longer sees to it: it
+// goes before anything else is said.
+void ChainBuilder::release_orphans() {
+  const auto& running = session_.execution;
+  if (execution_lost_ || (running && (running->holds_outputs || running->holds_others))) return;
+  chain_.unit.held_released = true;
+  chain_.outputs_released = true;
+  chain_.changes = true;
+}
+
 // What the unit says from its output `first` on, past the execution that runs, must not reach the
 // webhook before what that one holds, whose numbers are lower: it is held with that.
 void ChainBuilder::follow_held(std::size_t first) {

@@ -28,6 +28,9 @@ inline bool is_store_failure(const model::Error& error) {
   return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
 }
 
+// The execution that an input begins, as far as the input says.
+[[nodiscard]] model::Execution begun_by(const model::Event& event);
+
 // Builds one chain. A Turn that fails has no effects, but the session it was given is gone by then:
 // so the failure is noted in `refused` and the chain is built again from the store; Turns are pure,
 // so it comes to the same.
@@ -81,6 +84,7 @@ class ChainBuilder {
   void keep_held(const model::Execution& execution);
   void follow_held(std::size_t first);
   void release_left_behind();
+  void release_orphans();
   model::Result<void> bury(const model::Event& event, const store::InboxEvent& parts,
                            const std::string& reason);
   model::Result<void> bury_waiting(const model::Event& event, const store::InboxEvent& parts,
@@ -116,9 +120,8 @@ class ChainBuilder {
   void count_use(const model::Event& event);
   void close();
 
-  [[nodiscard]] bool can_drain() const {
-    return !session_.busy() && drained_ < stored_inbox_.size() && may_start();
-  }
+  [[nodiscard]] bool can_drain() const;
+  store::InboxEvent oldest_in_inbox();
   // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
   // Nothing waits for what is damaged.
   [[nodiscard]] bool must_wait() const {
@@ -140,10 +143,11 @@ class ChainBuilder {
   model::Profile profile_;
   std::vector<store::InboxEvent> stored_inbox_;
   std::vector<std::string> time_outs_;  // that the stored session waits for
-  std::size_t drained_ = 0;
-  model::Execution running_;     // the session's, as the Turn that runs found it
-  std::string damage_;           // of what is stored; nothing runs on it
-  bool execution_lost_ = false;  // it can't be read: only the store knows what it waits for
+  std::size_t drained_ = 0;             // of them
+  std::size_t added_drained_ = 0;       // of what this chain put behind them
+  model::Execution running_;            // the session's, as the Turn that runs found it
+  std::string damage_;                  // of what is stored; nothing runs on it
+  bool execution_lost_ = false;         // it can't be read: only the store knows what it waits for
   bool again_ = false;
 };
 

@@ -6,8 +6,8 @@
 
 #include "api/auth/digest.h"
 #include "daemon/chain_builder.h"
-#include "daemon/hex.h"
 #include "store/answers.h"
+#include "store/model/hex.h"
 #include "store/model/ids.h"
 #include "store/text/utf8.h"
 
@@ -42,7 +42,7 @@ SessionKey session_of(const std::string& lane_key) {
   std::string shown(text::cut(text::well_formed(lane_key), longest_id));
   std::ranges::replace_if(
       shown, [](char c) { return c >= 0 && c < ' '; }, '_');
-  return {"", "", std::move(shown), hex(api::digest({lane_key}))};
+  return {"", "", std::move(shown), model::hex(api::digest({lane_key}))};
 }
 
 bool ChainBuilder::has_names(const queue::Record& record) {
@@ -59,14 +59,8 @@ Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& par
   bury_unreadable(parts, reason);
   // No execution hangs on it: what runs or waits is none of its business.
   if (is_notify(event.type)) return {};
-  model::Execution execution;
-  execution.input_id = event.id;
-  execution.source = event.type;
-  execution.trace_id = event.trace_id;
-  execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
-  if (event.awaited_by) execution.awaited_by = {*event.awaited_by};
   const bool resumed = !is_input(event.type) && session_.execution;
-  if (resumed) execution = *session_.execution;
+  const model::Execution execution = resumed ? *session_.execution : begun_by(event);
 
   auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
   if (!endpoint && is_store_failure(endpoint.error())) return fail(endpoint.error());

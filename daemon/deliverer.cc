@@ -112,6 +112,7 @@ class Deliverer::Engine {
   }
   void stop() { thread_.stop(); }
 
+  [[nodiscard]] bool owns(const model::SessionKey& key) const { return ownership_.owns(key); }
   [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
 
  private:
@@ -463,7 +464,9 @@ void Deliverer::offer(const model::SessionKey& key, std::vector<model::Output> o
   });
 }
 
+// News of all sessions end here, also where nobody reads these letters.
 void Deliverer::offer_from_store(const model::SessionKey& key) {
+  if (!engine_->owns(key)) return;
   engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back({key, {}, 0}); });
 }
 

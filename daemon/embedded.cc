@@ -22,16 +22,18 @@ Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model:
   auto opened = queue::SqliteLog::open(std::move(log), clock);
   if (!opened) return fail(opened.error());
   queue::SqliteLog& embedded = **opened;
-  return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded};
+  return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded, nullptr};
 }
 
 Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store& store,
                                  const model::Clock& clock) {
   auto log = queue::KafkaLog::open(kafka_log_settings(settings));
   if (!log) return fail(log.error());
+  auto jobs = queue::KafkaLog::open(kafka_jobs_settings(settings));
+  if (!jobs) return fail(jobs.error());
   auto keys = std::make_unique<StoredKeyedAppend>(**log, store.append_keys(), clock, rename_event);
   queue::KeyedAppend& keyed = *keys;
-  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr};
+  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr, std::move(*jobs)};
 }
 
 // A new version changes the store for good: what it was before has to be there to go back to. That

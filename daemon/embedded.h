@@ -20,6 +20,7 @@ struct OpenedLog {
   std::unique_ptr<queue::KeyedAppend> stored_keys;  // null where the log keeps them
   queue::KeyedAppend* keyed = nullptr;
   queue::SqliteLog* embedded = nullptr;  // the log itself, if it is a file
+  std::unique_ptr<queue::Log> jobs;      // what wakes jobs; null where that is in the log as well
 };
 
 // The log that the settings name: a file in the data folder, which the caller has locked, or Kafka.

@@ -17,17 +17,19 @@ model::SessionKey key_of(const std::string& job_id) {
 
 }  // namespace
 
-void append_wake_up(const AppendEvent& append, const std::string& job_id, model::Timestamp now,
+void append_wake_up(queue::Log& log, const std::string& job_id, model::Timestamp now,
                     std::function<void(const model::Error&)> failed) {
   model::Event event;
-  event.id = model::new_id();
-  event.type = model::EventType::job;
-  event.session = key_of(job_id);
   event.accepted_at = now;
-  event.trace_id = model::new_trace_id();
-  append(std::move(event), [failed = std::move(failed)](model::Result<queue::Appended> appended) {
-    if (!appended) failed(appended.error());
-  });
+  queue::Record record{.key = key_of(job_id).encode(),
+                       .id = model::new_id(),
+                       .type = std::string(model::to_string(model::EventType::job)),
+                       .trace_id = model::new_trace_id(),
+                       .value = model::encode_value(event)};
+  log.append(std::move(record),
+             [failed = std::move(failed)](const model::Result<queue::Appended>& appended) {
+               if (!appended) failed(appended.error());
+             });
 }
 
 std::optional<std::string> woken_job(const queue::Record& record) {

@@ -28,6 +28,7 @@ class JobWorker::Hold final : public JobHold {
   Hold(JobWorker& worker, const Job& job)
       : worker_(worker), id_(job.id), token_(job.fencing_token) {
     const std::lock_guard lock(worker_.mutex_);
+    worker_.being_leased_.erase(id_);
     worker_.in_hand_.push_back(this);
   }
   ~Hold() override {
@@ -144,6 +145,11 @@ void JobWorker::run() {
   while (const auto id = next()) {
     if (id->empty()) {
       rescue();
+      {
+        const std::lock_guard lock(mutex_);
+        rescuing_ = false;
+      }
+      wake_.notify_one();
     } else {
       work(*id);
     }
@@ -153,16 +159,20 @@ void JobWorker::run() {
 // The job to take up next; empty: it is time to look for some. Nothing: the worker stops.
 std::optional<std::string> JobWorker::next() {
   std::unique_lock lock(mutex_);
-  const auto due = [this] { return SteadyClock::now() >= next_rescue_; };
-  while (!stopping_ && waiting_.empty() && !due()) wake_.wait_until(lock, next_rescue_);
+  const auto due = [this] { return !rescuing_ && SteadyClock::now() >= next_rescue_; };
+  while (!stopping_ && waiting_.empty() && !due()) {
+    rescuing_ ? wake_.wait(lock) : (void)wake_.wait_until(lock, next_rescue_);
+  }
   if (stopping_) return std::nullopt;
   if (waiting_.empty()) {
+    rescuing_ = true;
     next_rescue_ = SteadyClock::now() + settings_.rescue_interval;
     return std::string();
   }
   std::string id = std::move(waiting_.front());
   waiting_.pop_front();
   known_.erase(id);
+  being_leased_.insert(id);
   return id;
 }
 
@@ -181,10 +191,7 @@ void JobWorker::rescue() {
       offer(id);  // nobody has come since it was woken
     }
   }
-  {
-    const std::lock_guard lock(mutex_);
-    woken_ = std::move(woken);
-  }
+  woken_ = std::move(woken);
   {
     const std::lock_guard lock(mutex_);
     if (SteadyClock::now() < next_prune_) return;
@@ -196,14 +203,18 @@ void JobWorker::rescue() {
 
 bool JobWorker::knows(const std::string& job_id) {
   const std::lock_guard lock(mutex_);
-  return known_.contains(job_id) ||
+  return known_.contains(job_id) || being_leased_.contains(job_id) ||
          std::ranges::any_of(in_hand_, [&](const Hold* hold) { return hold->id() == job_id; });
 }
 
 void JobWorker::work(const std::string& job_id) {
   auto job = jobs_.lease(job_id, clock_.now() + settings_.lease);
   // Another worker has it, or it is over: what else there is, the rescuer finds again.
-  if (!job) return;
+  if (!job) {
+    const std::lock_guard lock(mutex_);
+    being_leased_.erase(job_id);
+    return;
+  }
   model::fault_point("job.after_lease");
   const std::int64_t token = job->fencing_token;
   Hold hold(*this, *job);

@@ -111,7 +111,9 @@ class JobWorker final : public Service {
   std::condition_variable wake_;  // a thread without a job
   std::deque<std::string> waiting_;
   std::set<std::string> known_;  // those in `waiting_`
-  std::set<std::string> woken_;  // by the last rescue; its own, and one goes on at a time
+  std::set<std::string> being_leased_;
+  bool rescuing_ = false;        // one thread at a time does
+  std::set<std::string> woken_;  // by the last rescue; that thread's
   std::vector<Hold*> in_hand_;
   std::chrono::steady_clock::time_point next_rescue_{};
   std::chrono::steady_clock::time_point next_prune_{};

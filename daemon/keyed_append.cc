@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "daemon/hex.h"
 #include "store/model/event.h"
+#include "store/model/hex.h"
 
 namespace conversed::daemon {
 
@@ -22,8 +22,8 @@ tl::unexpected<model::Error> other_body() {
 
 void StoredKeyedAppend::append(queue::Record record, queue::AppendKey key,
                                queue::KeyedCallback done) {
-  store::AppendKeyUse row{std::move(key.scope), std::move(key.key), hex(key.body_hash), record.id,
-                          std::move(key.supersedes)};
+  store::AppendKeyUse row{std::move(key.scope), std::move(key.key), model::hex(key.body_hash),
+                          record.id, std::move(key.supersedes)};
   Use use{std::move(record), std::move(row), std::move(done)};
   {
     const std::lock_guard lock(mutex_);
@@ -107,7 +107,7 @@ void StoredKeyedAppend::look_up(const queue::AppendKey& key, queue::LookUpCallba
   auto row = keys_.find(key.scope, key.key, clock_.now());
   if (!row) return done(fail(row.error()));
   if (!*row || !(*row)->position) return done(std::nullopt);
-  if ((*row)->body_hash != hex(key.body_hash)) return done(other_body());
+  if ((*row)->body_hash != model::hex(key.body_hash)) return done(other_body());
   done(queue::KeyedAppended{(*row)->event_id, *(*row)->position, true});
 }
 

@@ -52,10 +52,10 @@ void LateLog::start(std::function<Result<LogRanges>()> look,
                     std::function<void(Result<LogRanges>)> done) {
   thread_ = std::jthread(
       [look = std::move(look), done = std::move(done)](const std::stop_token& stopping) {
-        while (wait_a_while(stopping)) {
+        do {
           auto ranges = look();
           if (ranges || !may_come_back(ranges.error())) return done(std::move(ranges));
-        }
+        } while (wait_a_while(stopping));
       });
 }
 

@@ -46,6 +46,10 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
   for (const auto& position : *seen) highest = std::max(highest, position.epoch);
   auto epoch = log->log->new_epoch(highest);
   log->log->stop();
+  if (!epoch || !log->jobs) return epoch;
+  auto of_jobs = log->jobs->new_epoch(0);
+  log->jobs->stop();
+  if (!of_jobs) return fail(of_jobs.error());
   return epoch;
 }
 

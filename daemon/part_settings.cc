@@ -42,16 +42,16 @@ bool in_cluster(const config::Settings& settings) {
   return settings.store.driver == config::StoreDriver::postgres;
 }
 
-bool has_role(const config::Settings& settings, config::Role role) {
-  return std::ranges::find(settings.roles, role) != settings.roles.end();
+std::vector<std::string> role_names(const config::Settings& settings) {
+  std::vector<std::string> names;
+  for (const auto role : settings.roles) names.emplace_back(to_string(role));
+  return names;
 }
 
 PeersSettings peers_settings(const config::Settings& settings, std::string previous_run) {
   PeersSettings peers;
   peers.name = member_name(settings);
-  for (const auto role : settings.roles) {
-    peers.roles.emplace_back(config::role_words[static_cast<std::size_t>(role)]);
-  }
+  peers.roles = role_names(settings);
   peers.version = version;
   peers.previous_run = std::move(previous_run);
   return peers;
@@ -161,6 +161,13 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
   log.delivery_timeout = kafka.delivery_timeout;
   log.report = [](const std::string& what) { log::warn("kafka", {{"message", what}}); };
+  return log;
+}
+
+queue::KafkaLogSettings kafka_jobs_settings(const config::Settings& settings) {
+  queue::KafkaLogSettings log = kafka_log_settings(settings);
+  log.stream = "jobs";
+  log.partitions = 1;
   return log;
 }
 

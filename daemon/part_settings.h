@@ -33,7 +33,8 @@ class Recovery;
 [[nodiscard]] std::string member_name(const config::Settings& settings);
 // Whether others may share its store and log.
 [[nodiscard]] bool in_cluster(const config::Settings& settings);
-[[nodiscard]] bool has_role(const config::Settings& settings, config::Role role);
+// The daemon's roles, as settings name them.
+[[nodiscard]] std::vector<std::string> role_names(const config::Settings& settings);
 [[nodiscard]] PeersSettings peers_settings(const config::Settings& settings,
                                            std::string previous_run);
 [[nodiscard]] api::ApiOptions api_options(const config::Settings& settings,
@@ -54,6 +55,7 @@ class Recovery;
                                                    model::Heartbeats& heartbeats);
 // Reports go to the log of this process.
 [[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
+[[nodiscard]] queue::KafkaLogSettings kafka_jobs_settings(const config::Settings& settings);
 // `place` is for a store that several may open.
 [[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings,
                                                   store::PostgresSettings::Place place);

@@ -153,12 +153,10 @@ void PartitionKeeper::run() {
 
 // A store that fails is asked again with the next look.
 void PartitionKeeper::look() {
-  const auto& sessions = store_.sessions();
   if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
-  (void)for_all([&](std::int64_t after) { return sessions.to_drain(after, page_size); },
-                [&](const Sessions::Inbox& inbox) {
-                  if (ownership_.owns(inbox.key)) ports_.touch(inbox.key);
-                });
+  (void)for_each_to_drain(store_, [this](const SessionKey& key) {
+    if (ownership_.owns(key)) ports_.touch(key);
+  });
 }
 
 }  // namespace conversed::daemon

@@ -28,7 +28,7 @@ constexpr milliseconds between_tries{200};
 constexpr milliseconds longest_measurement{1'000};
 
 bool schedules(const ClusterMember& member) {
-  constexpr auto role = config::role_words[static_cast<std::size_t>(config::Role::scheduler)];
+  constexpr auto role = to_string(config::Role::scheduler);
   return std::ranges::find(member.roles, role) != member.roles.end();
 }
 

@@ -67,7 +67,6 @@ class Peers final : public Service {
 
   // All that live, as of the last look, this one included.
   [[nodiscard]] std::vector<store::ClusterMember> members() const { return *seen(); }
-  [[nodiscard]] const std::string& own_name() const { return settings_.name; }
   // Of this daemon's start.
   [[nodiscard]] const std::string& run() const { return self_.run; }
 

@@ -55,7 +55,7 @@ struct Waiting {
 
 model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
   model::Event event;
-  event.id = claim.id + "-t";
+  event.id = claim.id + std::string(model::due_event_suffix);
   event.type = type;
   event.session = std::move(session);
   event.claim = std::move(claim);

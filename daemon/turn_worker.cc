@@ -131,9 +131,7 @@ void TurnWorker::attempt(const TaskPtr& task) {
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
-  for (const auto& reply : unit.replies) {
-    if (reply.else_webhook) context_.exchange->expect(reply.input_id);
-  }
+  if (!task->chain.undecided.empty()) context_.exchange->expect(task->chain.undecided);
   for (auto& answered : task->chain.answered) {
     if (!answered.else_webhook) continue;
     unit.answered_instead.push_back({answered.input_id, [this, task, &answered] {
@@ -213,7 +211,7 @@ void TurnWorker::let_out(Task& task) {
         chain.outputs_released = true;
       } else if (!told && answered.else_webhook) {
         // The COMMIT took longer than the client's patience.
-        context_.outbox.send_after_all(key, answered.input_id,
+        context_.outbox.send_after_all(key, answered.input_id, chain.last_output_seq,
                                        [this, key] { ports_.deliver_from_store(key); });
         sent_after_all = true;
       }

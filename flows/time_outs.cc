@@ -18,7 +18,6 @@ using nlohmann::json;
 
 constexpr std::array<const char*, 2> places{"waiting", "behind"};
 constexpr std::string_view mark = "-w";
-constexpr std::string_view event_suffix = "-t";  // of the Scheduler
 
 std::string timer_at(const json& flow_state, const char* place) {
   if (!flow_state.is_object()) return {};
@@ -57,8 +56,8 @@ void forget_time_out(json& flow_state, const std::string& id) {
 std::string time_out_id(const model::Execution& execution) {
   std::string_view root = execution.input_id;
   std::uint32_t count = 0;
-  if (execution.source == model::EventType::time_out && root.ends_with(event_suffix)) {
-    root.remove_suffix(event_suffix.size());
+  if (execution.source == model::EventType::time_out && root.ends_with(model::due_event_suffix)) {
+    root.remove_suffix(model::due_event_suffix.size());
     const auto at = root.rfind(mark);
     if (at != std::string_view::npos) {
       const auto number = root.substr(at + mark.size());

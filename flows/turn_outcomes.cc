@@ -32,8 +32,8 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   std::string input_id = event.id;
   std::string trace_id = event.trace_id;
   if (is_input(event.type)) {
-    const bool goes_on = event.type == EventType::follow_up || event.type == EventType::time_out;
-    if (!goes_on && starts_afresh(session, endpoint, event.accepted_at)) {
+    if (!model::comes_of_silence(event.type) &&
+        starts_afresh(session, endpoint, event.accepted_at)) {
       reset_session(session, event.accepted_at);
     }
     if (event.type == EventType::time_out && event.claim) {

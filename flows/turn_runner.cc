@@ -19,11 +19,7 @@ Result<model::Effects> TurnRunner::run() {
 }
 
 Result<Step> TurnRunner::begin() {
-  // A follow-up belongs to the conversation that fell silent, however long ago; so does the end of
-  // a question's time.
-  const bool comes_of_silence =
-      event().type == EventType::follow_up || event().type == EventType::time_out;
-  const bool goes_on = comes_of_silence && !session().busy();
+  const bool goes_on = model::comes_of_silence(event().type) && !session().busy();
   if (!goes_on && starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
     reset_session(session(), event().accepted_at);
   } else if (session().busy()) {

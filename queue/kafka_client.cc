@@ -71,7 +71,7 @@ std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role)
                 {"queue.buffering.max.kbytes", std::to_string(kbytes)}});
     return all;
   }
-  all.insert(all.end(), {{"group.id", settings.topic_prefix},
+  all.insert(all.end(), {{"group.id", KafkaNames(settings).group},
                          {"enable.auto.commit", "false"},
                          {"enable.auto.offset.store", "false"},
                          {"auto.offset.reset", "earliest"},

@@ -11,18 +11,21 @@
 
 namespace conversed::queue {
 
-// The names of what a log has in Kafka.
+// The names of what a log has in Kafka. That of events has the group and the key of its epochs from
+// before there were others.
 struct KafkaNames {
-  explicit KafkaNames(const std::string& prefix)
-      : group(prefix),
-        events(prefix + ".events"),
-        dead_letters(prefix + ".deadletters"),
-        epochs(prefix + ".epochs") {}
+  explicit KafkaNames(const KafkaLogSettings& settings)
+      : records(settings.topic_prefix + "." + settings.stream),
+        group(settings.stream == "events" ? settings.topic_prefix : records),
+        dead_letters(settings.topic_prefix + ".deadletters"),
+        epochs(settings.topic_prefix + ".epochs"),
+        epochs_key(settings.stream == "events" ? "epochs" : "epochs." + settings.stream) {}
 
+  const std::string records;  // the topic that the log is
   const std::string group;
-  const std::string events;
   const std::string dead_letters;
-  const std::string epochs;
+  const std::string epochs;      // a topic
+  const std::string epochs_key;  // of the record in it
 };
 
 inline constexpr std::size_t max_kafka_record_bytes = std::size_t{16} << 20;

@@ -38,7 +38,10 @@ Result<std::unique_ptr<KafkaConsumer>> KafkaConsumer::open(KafkaConsumerContext 
 }
 
 Result<void> KafkaConsumer::join() {
-  auto client = make_kafka_client(context_.settings, KafkaRole::consumer, *this);
+  auto settings = context_.settings;
+  // A member that is known gets what it had, by whatever number of partitions that was shared out.
+  settings.instance_id += '.' + std::to_string(context_.epochs->partitions());
+  auto client = make_kafka_client(settings, KafkaRole::consumer, *this);
   if (!client) return model::fail(client.error());
   client_ = std::move(*client);
   prune_answers_.reset(rd_kafka_queue_new(client_.get()));
@@ -47,7 +50,7 @@ Result<void> KafkaConsumer::join() {
     queue_.reset(rd_kafka_queue_get_consumer(client_.get()));
   }
   const KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(topics.get(), context_.names.events.c_str(),
+  rd_kafka_topic_partition_list_add(topics.get(), context_.names.records.c_str(),
                                     RD_KAFKA_PARTITION_UA);
   const auto error = rd_kafka_subscribe(client_.get(), topics.get());
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
@@ -222,7 +225,7 @@ Result<LogRecord> KafkaConsumer::read(const rd_kafka_message_t& message) const {
 // log until its position is committed and deleted.
 Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::string& reason) {
   const KafkaHeaderList own{{"dead-letter-reason", reason},
-                            {"dead-letter-topic", context_.names.events},
+                            {"dead-letter-topic", context_.names.records},
                             {"dead-letter-partition", std::to_string(message.partition)},
                             {"dead-letter-offset", std::to_string(message.offset)}};
   KafkaOutgoing letter;
@@ -351,7 +354,7 @@ Result<void> KafkaConsumer::begin_assignment() {
   }
   KafkaRanges found;
   if (!numbers.empty()) {
-    auto read = read_kafka_ranges(asker(), context_.names.events, numbers, *context_.epochs);
+    auto read = read_kafka_ranges(asker(), context_.names.records, numbers, *context_.epochs);
     if (!read) return model::fail(read.error());
     found = std::move(*read);
   }
@@ -365,7 +368,7 @@ Result<void> KafkaConsumer::begin_assignment() {
                                     .pruned = range.first,
                                     .finished_behind = {},
                                     .last_handed_out = range.committed - 1};
-    rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), range.partition)
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), range.partition)
         ->offset = range.committed;
   }
   if (auto told = listener_.on_assigned(ranges); !told) {
@@ -420,7 +423,7 @@ Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int
   const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
   for (const auto& [number, offset] : offsets) {
     auto* each =
-        rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number);
+        rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), number);
     const std::string note = kafka_commit_note(context_.epochs->at(number, offset - 1).epoch);
     each->offset = offset;
     each->metadata = rd_kafka_mem_malloc(client_.get(), note.size());  // the list frees it
@@ -454,7 +457,7 @@ void KafkaConsumer::pause_all(bool paused) {
   const KafkaPartitions list(
       rd_kafka_topic_partition_list_new(static_cast<int>(partitions_.size())));
   for (const auto& [number, partition] : partitions_) {
-    rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number);
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), number);
   }
   (paused ? rd_kafka_pause_partitions : rd_kafka_resume_partitions)(client_.get(), list.get());
 }

@@ -20,7 +20,7 @@ void KafkaConsumer::prune() {
       rd_kafka_topic_partition_list_new(static_cast<int>(partitions_.size())));
   for (auto& [number, partition] : partitions_) {
     if (partition.committed == partition.pruned) continue;
-    rd_kafka_topic_partition_list_add(list.get(), context_.names.events.c_str(), number)->offset =
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), number)->offset =
         partition.committed;
     partition.pruned = partition.committed;
   }

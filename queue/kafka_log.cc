@@ -16,12 +16,11 @@
 namespace conversed::queue {
 namespace {
 
-constexpr const char* epochs_key = "epochs";
-
 Result<void> check(const KafkaLogSettings& settings) {
   const auto bad = [](const char* what) { return model::fail(Errc::invalid_argument, what); };
   if (settings.bootstrap_servers.empty()) return bad("The log needs a broker to begin with.");
   if (settings.topic_prefix.empty()) return bad("The log needs a prefix of its topics.");
+  if (settings.stream.empty()) return bad("The log needs a name under its prefix.");
   if (settings.instance_id.empty()) return bad("The log's reader needs a name.");
   if (settings.partitions < 1 || settings.partitions > 1'024) {
     return bad("A log has 1 to 1024 partitions.");
@@ -36,8 +35,7 @@ Result<void> check(const KafkaLogSettings& settings) {
 
 class KafkaLog::Impl final : public KafkaHandler {
  public:
-  explicit Impl(KafkaLogSettings settings)
-      : settings_(std::move(settings)), names_(settings_.topic_prefix) {}
+  explicit Impl(KafkaLogSettings settings) : settings_(std::move(settings)), names_(settings_) {}
   ~Impl() override { stop(); }
 
   Result<void> open();
@@ -145,12 +143,12 @@ Result<void> KafkaLog::Impl::look() {
     reachable_ = prepared.has_value();
     return prepared;
   }
-  const auto state = kafka_topic_state(observer_.get(), names_.events, settings_.request_timeout);
+  const auto state = kafka_topic_state(observer_.get(), names_.records, settings_.request_timeout);
   if (!state) return model::fail(state.error());
   // Appends to the partitions that have one go on.
   reachable_ = true;
   if (!state->has_leaders) {
-    return model::fail(Errc::unavailable, "The topic " + names_.events + " has no leader.");
+    return model::fail(Errc::unavailable, "The topic " + names_.records + " has no leader.");
   }
   return {};
 }
@@ -165,7 +163,7 @@ Result<void> KafkaLog::Impl::prepare() {
   if ((*epochs)->partitions() != static_cast<std::size_t>(*partitions)) {
     return model::fail(
         Errc::conflict,
-        "The topic " + names_.events + " has " + std::to_string(*partitions) +
+        "The topic " + names_.records + " has " + std::to_string(*partitions) +
             " partitions, and had " + std::to_string((*epochs)->partitions()) +
             ": sessions would move to others and lose their order. Stop what writes to it, let the "
             "rest be consumed as it was, and run `conversed new-epoch`.");
@@ -177,7 +175,7 @@ Result<void> KafkaLog::Impl::prepare() {
 
 // With the observer locked. The first to find none stores those of a new log: the same for all.
 Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::stored_epochs(std::int32_t partitions) {
-  auto stored = read_kafka_epochs(observer(), names_.epochs);
+  auto stored = read_kafka_epochs(observer(), names_);
   if (!stored) return model::fail(stored.error());
   if (*stored) return std::make_shared<const KafkaEpochs>(std::move(**stored));
   auto initial = KafkaEpochs::initial(static_cast<std::size_t>(partitions));
@@ -189,7 +187,7 @@ Result<void> KafkaLog::Impl::store_epochs(const KafkaEpochs& epochs) {
   auto placed = producer_
                     ->send_own({.topic = names_.epochs.c_str(),
                                 .partition = 0,
-                                .key = epochs_key,
+                                .key = names_.epochs_key,
                                 .value = epochs.to_value(),
                                 .headers = {}})
                     .get();
@@ -215,7 +213,7 @@ void KafkaLog::Impl::append(Record record, AppendCallback done) {
   }
   auto headers = kafka_headers_of(record);
   const std::int32_t partition = partition_of(record.key, partitions);
-  producer_->send({.topic = names_.events.c_str(),
+  producer_->send({.topic = names_.records.c_str(),
                    .partition = partition,
                    .key = std::move(record.key),
                    .value = std::move(record.value),
@@ -258,7 +256,7 @@ Result<std::vector<PartitionRange>> KafkaLog::Impl::read_ranges(std::int32_t par
                                                                 const KafkaEpochs& epochs) {
   std::vector<std::int32_t> numbers;
   for (std::int32_t number = 0; number < partitions; ++number) numbers.push_back(number);
-  auto read = read_kafka_ranges(observer(), names_.events, numbers, epochs);
+  auto read = read_kafka_ranges(observer(), names_.records, numbers, epochs);
   if (!read) return model::fail(read.error());
   return std::move(read->ranges);
 }
@@ -279,7 +277,7 @@ Result<std::int64_t> KafkaLog::Impl::new_epoch(std::int64_t above) {
     if (moved && range.committed < range.end) {
       return model::fail(Errc::conflict,
                          "Partition " + std::to_string(range.partition) + " still has " +
-                             std::to_string(range.end - range.committed) +
+                             std::to_string(range.lag()) +
                              " records to be consumed; after a change of their number, partitions "
                              "have to be empty.");
     }

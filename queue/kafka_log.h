@@ -21,10 +21,13 @@ enum class KafkaTopicCheck : std::uint8_t {
 
 struct KafkaLogSettings {
   std::vector<std::string> bootstrap_servers;  // host:port
-  // Topics and consumer group are named after it: PREFIX.events, PREFIX.deadletters, PREFIX.epochs.
+  // Topics and consumer groups are named after it: PREFIX.STREAM, PREFIX.deadletters,
+  // PREFIX.epochs.
   std::string topic_prefix = "conversed";
-  // Names this reader among those of the group, and stays the same from start to start: what it
-  // read is kept for it while it restarts.
+  // Which of the logs under the prefix it is; each has positions and epochs of its own.
+  std::string stream = "events";
+  // Names this reader among those of the group, together with the number of partitions, and stays
+  // the same from start to start: what it read is kept for it while it restarts.
   std::string instance_id;
   // Any of librdkafka's, but for those that the promises rest on. Values may be secrets: they are
   // in no message.
@@ -65,7 +68,7 @@ struct KafkaLogSettings {
 // been is `timed_out`. Appends are refused at once while the brokers are known to be away, or
 // before the topics have been checked.
 //
-// One consumer at a time, a static member of the group PREFIX: it has its share of the partitions.
+// One consumer at a time, a static member of the log's group: it has its share of the partitions.
 // What it can't read (README.md says how records are written) goes to PREFIX.deadletters, at least
 // once, and counts as finished then.
 //

@@ -53,7 +53,7 @@ struct Wanted {
 std::vector<Wanted> wanted_topics(const KafkaNames& names, std::int32_t partitions) {
   const std::map<std::string, std::string> kept{
       {"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"}};
-  return {{names.events, partitions, kept, {}},
+  return {{names.records, partitions, kept, {}},
           {names.dead_letters,
            1,
            kept,
@@ -253,12 +253,13 @@ Result<std::int32_t> prepare_kafka_topics(const KafkaAsker& asker, const KafkaNa
     auto fine = check(all[at], (*found)[all[at].name], states[at].replicas, report);
     if (!fine) return model::fail(fine.error());
   }
-  return states.front().partitions;  // of the events
+  return states.front().partitions;  // of the log
 }
 
 Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
-                                                     const std::string& topic) {
+                                                     const KafkaNames& names) {
   const std::string doing = "The log's epochs can't be read";
+  const std::string& topic = names.epochs;
   std::int64_t first = 0;
   std::int64_t end = 0;
   if (const auto error = query_watermarks(asker, topic, 0, first, end);
@@ -275,6 +276,8 @@ Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
     const KafkaMessage message(rd_kafka_consumer_poll(asker.client, in_ms(asker.wait)));
     if (message && message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
       next = message->offset + 1;
+      const std::string_view key(static_cast<const char*>(message->key), message->key_len);
+      if (key != names.epochs_key) continue;
       auto read = KafkaEpochs::parse({static_cast<const char*>(message->payload), message->len});
       newest = read ? Result<std::optional<KafkaEpochs>>(std::move(*read))
                     : Result<std::optional<KafkaEpochs>>(model::fail(read.error()));

@@ -36,16 +36,16 @@ struct KafkaTopicState {
 
 // Makes the topics that are missing and checks those that are there: `conflict` for one that would
 // lose records or put them out of order. What may not be looked at, or is only worth a warning, is
-// reported. Returns the number of partitions of the events.
+// reported. Returns the number of partitions of the log.
 [[nodiscard]] Result<std::int32_t> prepare_kafka_topics(
     const KafkaAsker& asker, const KafkaNames& names, const KafkaLogSettings& settings,
     const std::function<void(const std::string&)>& report);
 
-// The newest record of epochs, if there is one. `internal` when it can't be read.
+// The log's newest record of epochs, if there is one. `internal` when it can't be read.
 [[nodiscard]] Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
-                                                                   const std::string& topic);
+                                                                   const KafkaNames& names);
 
-// What these partitions of the events hold, by number; `committed` as the group has it, `end` at
+// What these partitions of the log hold, by number; `committed` as the group has it, `end` at
 // most.
 struct KafkaRanges {
   std::vector<PartitionRange> ranges;

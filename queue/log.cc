@@ -39,6 +39,12 @@ std::int32_t partition_of(std::string_view key, std::int32_t partitions) {
   return static_cast<std::int32_t>(murmur2(key) & 0x7fffffffU) % partitions;
 }
 
+std::int64_t lag_of(std::span<const PartitionRange> ranges) {
+  std::int64_t lag = 0;
+  for (const PartitionRange& range : ranges) lag += range.lag();
+  return lag;
+}
+
 Result<bool> is_after(const Position& a, const Position& b) {
   if (a.epoch != b.epoch || a.partition != b.partition) {
     const auto name = [](const Position& position) {

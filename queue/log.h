@@ -60,7 +60,11 @@ struct PartitionRange {
   std::int64_t first = 0;      // the oldest record kept; equal to `end` when none is
   std::int64_t end = 0;        // the next record appended gets this offset
   std::int64_t committed = 0;  // where a new consumer starts; all below is finished
+
+  // In records.
+  [[nodiscard]] std::int64_t lag() const { return end - committed; }
 };
+[[nodiscard]] std::int64_t lag_of(std::span<const PartitionRange> ranges);
 
 // Keys from `from` up to, but without, `to`.
 struct KeyRange {

@@ -15,6 +15,7 @@
 #include "store/model/fault_points.h"
 #include "store/model/guarded.h"
 #include "store/model/ids.h"
+#include "store/news.h"
 #include "store/row_writes.h"
 #include "store/sql.h"
 #include "store/unit_writes.h"
@@ -123,8 +124,7 @@ Result<void> run_outside(Connection& connection, const Committer::Work& work,
 }  // namespace
 
 void Writer::announce(std::string_view news) {
-  if (connection_.dialect() != Dialect::postgres) return;
-  connection_.run("SELECT pg_notify('conversed', :news)", news);
+  store::announce(connection_, news);
 }
 
 struct Committer::Impl {

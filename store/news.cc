@@ -5,7 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "store/sql.h"
+
 namespace conversed::store {
+
+void announce(Connection& connection, std::string_view news) {
+  if (connection.dialect() != Dialect::postgres) return;
+  connection.run("SELECT pg_notify('conversed', :news)", news);
+}
 
 // FNV-1a, 64 bits.
 std::string short_name(std::string_view key) {

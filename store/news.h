@@ -21,7 +21,13 @@ inline constexpr std::size_t max_news_bytes = 7'000;  // of one announcement, wi
 inline constexpr std::size_t short_name_length = 16;
 [[nodiscard]] std::string short_name(std::string_view key);
 
-// What daemons on one store tell each other (Writer::announce): "TOPIC" or "TOPIC PAYLOAD". It
+class Connection;
+
+// All daemons on the store hear it once the connection's transaction is durable: see
+// Writer::announce. Throws SqlError.
+void announce(Connection& connection, std::string_view news);
+
+// What daemons on one store tell each other by `announce`: "TOPIC" or "TOPIC PAYLOAD". It
 // comes in the order of the commits, to all of them, the one that said it included. While the
 // connection is down some of it may be lost: afterwards each listener is called with an empty
 // payload, and has to look at the store. Thread-safe.

@@ -150,10 +150,10 @@ Result<void> Outbox::give_up(const model::SessionKey& key, const Output& output,
 }
 
 void Outbox::send_after_all(const model::SessionKey& key, const std::string& input_id,
-                            std::function<void()> done) {
+                            std::int64_t up_to, std::function<void()> done) {
   committer_.write(
-      [key = key.encode(), input_id](Writer& writer) -> Result<void> {
-        release_outputs(writer.connection(), key, input_id, writer.now());
+      [key = key.encode(), input_id, up_to](Writer& writer) -> Result<void> {
+        release_outputs(writer.connection(), key, input_id, up_to, writer.now());
         return {};
       },
       [done = std::move(done)](const Result<void>& written) {

@@ -60,9 +60,10 @@ class Outbox {
                                             const model::Output& output, const std::string& reason);
 
   // Outputs that were to be an answer, which found nobody although it was awaited while they were
-  // committed, become pending. Does not block; `done` is called on the Committer's thread once that
-  // is committed.
-  void send_after_all(const model::SessionKey& key, const std::string& input_id,
+  // committed, become pending, unless the webhook gets something of the session behind `up_to` by
+  // now: another daemon has gone on with it. Does not block; `done` is called on the Committer's
+  // thread once that is committed.
+  void send_after_all(const model::SessionKey& key, const std::string& input_id, std::int64_t up_to,
                       std::function<void()> done);
 
   // Looks at the `limit` outputs behind a row (0 begins), the oldest first, and deletes those from

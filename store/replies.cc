@@ -262,7 +262,7 @@ Result<void> Replies::take_back_expired(model::Timestamp now, std::size_t limit)
 void Replies::give_back(const std::string& session, const std::string& input_id) {
   committer_.write(
       [session, input_id](Writer& writer) -> Result<void> {
-        release_outputs(writer.connection(), session, input_id, writer.now());
+        release_outputs(writer.connection(), session, input_id, std::nullopt, writer.now());
         writer.announce(to_news(SessionNews{SessionNews::Kind::deliver, session}));
         return {};
       },

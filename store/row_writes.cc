@@ -29,6 +29,14 @@ void release_held(Connection& connection, std::int64_t session, std::int64_t bef
                  session, before);
 }
 
+void release_all_held(Connection& connection, std::int64_t session) {
+  connection.run(
+      "DELETE FROM replies WHERE else_webhook = 1"
+      " AND session_key = (SELECT key FROM sessions WHERE id = :s)",
+      session);
+  release_held(connection, session, std::numeric_limits<std::int64_t>::max());
+}
+
 void keep_held(Connection& connection, std::int64_t session, const std::string& input_id) {
   connection.run(
       "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
@@ -48,12 +56,7 @@ void make_pending(Connection& connection, std::int64_t session, const std::strin
 
 void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
   connection.run("DELETE FROM pending_calls WHERE session = :s", session);
-  // What is released here must not be an answer as well.
-  connection.run(
-      "DELETE FROM replies WHERE else_webhook = 1"
-      " AND session_key = (SELECT key FROM sessions WHERE id = :s)",
-      session);
-  release_held(connection, session);
+  release_all_held(connection, session);
   wake_outbox(connection, session, now);
 }
 
@@ -88,10 +91,23 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 }
 
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     model::Timestamp now) {
+                     std::optional<std::int64_t> up_to, model::Timestamp now) {
   const auto session =
       connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
   if (!session) return;
+  if (!up_to) {
+    up_to = connection.value<std::int64_t>(
+        "SELECT COALESCE(MAX(seq), 0) FROM outputs WHERE session = :s AND input_id = :i", *session,
+        input_id);
+  }
+  const bool has_gone_on =
+      connection
+          .value<int>(
+              "SELECT 1 FROM outputs WHERE session = :s AND seq > :q AND delivery = 2"
+              " LIMIT 1",
+              *session, *up_to)
+          .has_value();
+  if (has_gone_on) return;
   make_pending(connection, *session, input_id, model::Delivery::none);
   wake_outbox(connection, *session, now);
 }
@@ -105,10 +121,8 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
       answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
 }
 
-void write_replies(Connection& connection, const std::string& key, const Unit& unit,
-                   model::Timestamp now) {
+void write_replies(Connection& connection, const std::string& key, const Unit& unit) {
   if (connection.dialect() != Dialect::postgres && unit.replies.empty()) return;
-  Writer writer(connection, now);
   for (const auto& reply : unit.replies) {
     for (const auto& daemon : reply.daemons) {
       connection.run(
@@ -119,33 +133,32 @@ void write_replies(Connection& connection, const std::string& key, const Unit& u
           reply.input_id, daemon, key, reply.status, reply.body, reply.else_webhook,
           to_unix_ms(reply.expires_at));
     }
-    writer.announce(to_news(AnswerNews{
-        .kind = AnswerNews::Kind::given, .input_id = reply.input_id, .daemons = reply.daemons}));
+    announce(connection, to_news(AnswerNews{.kind = AnswerNews::Kind::given,
+                                            .input_id = reply.input_id,
+                                            .daemons = reply.daemons}));
   }
   for (const auto& answer : unit.answers) {
     if (std::ranges::find(unit.replies, answer.input_id, &NewReply::input_id) !=
         unit.replies.end()) {
       continue;
     }
-    writer.announce(
-        to_news(AnswerNews{.kind = AnswerNews::Kind::given, .input_id = answer.input_id}));
+    announce(connection,
+             to_news(AnswerNews{.kind = AnswerNews::Kind::given, .input_id = answer.input_id}));
   }
 }
 
-void announce_spoken(Connection& connection, const std::set<std::string>& names,
-                     model::Timestamp now) {
+void announce_spoken(Connection& connection, const std::set<std::string>& names) {
   constexpr std::size_t names_each = max_news_bytes / (short_name_length + 1) - 1;
-  Writer writer(connection, now);
   std::string news;
   std::size_t gathered = 0;
   for (const auto& name : names) {
     if (gathered == 0) news = outputs_topic;
     news += ' ' + name;
     if (++gathered < names_each) continue;
-    writer.announce(news);
+    announce(connection, news);
     gathered = 0;
   }
-  if (gathered > 0) writer.announce(news);
+  if (gathered > 0) announce(connection, news);
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,

@@ -17,9 +17,10 @@ namespace conversed::store {
 // The session's oldest pending output, if there is one, is tried at once, unless it is being
 // retried already.
 void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now);
-// All that is held in the session becomes pending, or what comes before the output `before`.
-void release_held(Connection& connection, std::int64_t session,
-                  std::int64_t before = std::numeric_limits<std::int64_t>::max());
+// What is held in the session before the output `before` becomes pending.
+void release_held(Connection& connection, std::int64_t session, std::int64_t before);
+// All of it; it is no answer of another daemon's client any more.
+void release_all_held(Connection& connection, std::int64_t session);
 // What is held of the input's outputs is nobody's any more but the client's who has them.
 void keep_held(Connection& connection, std::int64_t session, const std::string& input_id);
 // What the input's outputs of this delivery were held for, or not made for, becomes a delivery.
@@ -41,22 +42,22 @@ void mark_delivered(Connection& connection, const std::string& key, std::int64_t
 void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
                       int attempts);
 
-// Outputs of the input that nobody was to get become pending.
+// Outputs of the input that nobody was to get become pending, unless the webhook gets something of
+// the session behind `up_to` (null: behind the last of them): whoever says so late, as a daemon
+// that stood still, must not change the order. They can be read then, and are not sent.
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     model::Timestamp now);
+                     std::optional<std::int64_t> up_to, model::Timestamp now);
 
 // `key`: the session's.
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);
 
 // The Unit's answers for clients of other daemons: for those that are named, and, if they are kept
 // under a key, for whoever waits for them. `key`: the session's.
-void write_replies(Connection& connection, const std::string& key, const Unit& unit,
-                   model::Timestamp now);
+void write_replies(Connection& connection, const std::string& key, const Unit& unit);
 
 // Tells other daemons which sessions have said something, by their short names: as many in one
 // announcement as it can hold.
-void announce_spoken(Connection& connection, const std::set<std::string>& names,
-                     model::Timestamp now);
+void announce_spoken(Connection& connection, const std::set<std::string>& names);
 
 // Adds a dead letter; `output_seq` is set for an undelivered output.
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,

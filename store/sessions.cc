@@ -26,26 +26,27 @@ void read_part(std::string* damage, const F& part) {
 
 constexpr std::string_view session_by_key =
     "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-    " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, 0"
+    " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, 0, 0"
     " FROM sessions WHERE key = :k";
-// Where another daemon may have written what waits for its delivery.
-constexpr std::string_view shared_session_by_key =
+// With what waits for its delivery, and whether anything is held.
+constexpr std::string_view session_and_outputs_by_key =
     "SELECT version, position_epoch, position_partition, position_offset, started_at,"
     " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size,"
-    " COALESCE((SELECT MAX(d.seq) FROM deliveries d WHERE d.session = sessions.id), 0)"
+    " COALESCE((SELECT MAX(d.seq) FROM deliveries d WHERE d.session = sessions.id), 0),"
+    " CASE WHEN EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id AND o.delivery = 1)"
+    " THEN 1 ELSE 0 END"
     " FROM sessions WHERE key = :k";
 
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
                                            std::string* damage = nullptr,
                                            Sessions::Loaded* loaded = nullptr) {
-  const bool shared = loaded != nullptr && connection.dialect() == Dialect::postgres;
   auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t,
                             std::int64_t, std::string, std::string, std::optional<std::string>,
-                            std::int64_t, std::int64_t, std::int64_t>(
-      shared ? shared_session_by_key : session_by_key, key.encode());
+                            std::int64_t, std::int64_t, std::int64_t, int>(
+      loaded != nullptr ? session_and_outputs_by_key : session_by_key, key.encode());
   if (!row) return std::nullopt;
   auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
-         inbox_size, pending_up_to] = *row;
+         inbox_size, pending_up_to, holds_outputs] = *row;
   model::Session session;
   session.key = key;
   session.version = version;
@@ -60,7 +61,10 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     });
     if (loaded != nullptr) loaded->execution_lost = !session.execution;
   }
-  if (loaded != nullptr) loaded->pending_up_to = pending_up_to;
+  if (loaded != nullptr) {
+    if (connection.dialect() == Dialect::postgres) loaded->pending_up_to = pending_up_to;
+    loaded->holds_outputs = holds_outputs != 0;
+  }
   session.last_output_seq = seq;
   session.inbox_size = inbox_size;
   return session;

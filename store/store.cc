@@ -284,8 +284,8 @@ Result<void> Store::mark_clean_stop() {
   });
 }
 
-bool Store::answers_reads() const {
-  return !impl_->pulse || impl_->pulse->answers();
+bool Store::healthy() const {
+  return impl_->committer.healthy() && (!impl_->pulse || impl_->pulse->answers());
 }
 
 Committer& Store::committer() {

@@ -80,8 +80,8 @@ class Store {
   // The last write of a clean stop: commits what waits, stops the Committer, and marks.
   [[nodiscard]] model::Result<void> mark_clean_stop();
 
-  // False while a server in the network is silent: then reads fail at once, and writes fail.
-  [[nodiscard]] bool answers_reads() const;
+  // False while writes fail, and while a server in the network is silent: then reads fail at once.
+  [[nodiscard]] bool healthy() const;
 
   [[nodiscard]] Committer& committer();
   [[nodiscard]] Sessions& sessions();

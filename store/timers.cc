@@ -3,19 +3,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/news.h"
 #include "store/read.h"
 
 namespace conversed::store {
 
 using model::Claim;
 using model::Result;
-
-namespace {
-
-// Of one announcement; PostgreSQL takes 7,999 bytes.
-constexpr std::size_t max_announcement = 7'000;
-
-}  // namespace
 
 void Timers::announce(Writer& writer, const std::vector<Due>& timers) {
   if (writer.connection().dialect() != Dialect::postgres) return;
@@ -29,11 +23,11 @@ void Timers::announce(Writer& writer, const std::vector<Due>& timers) {
     const nlohmann::json item{model::to_unix_ms(timer.at), static_cast<int>(timer.claim.kind),
                               timer.claim.id};
     const auto text = item.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    if (begin.size() + text.size() > max_announcement) {
+    if (begin.size() + text.size() > max_news_bytes) {
       writer.announce(topic);  // an id of that length is somebody's joke; the store has it
       continue;
     }
-    if (news.size() + text.size() > max_announcement) tell();
+    if (news.size() + text.size() > max_news_bytes) tell();
     if (news.size() > begin.size()) news += ',';
     news += text;
   }

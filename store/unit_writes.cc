@@ -166,7 +166,7 @@ bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
     }
     keep_held(connection, session, input);
   }
-  if (unit.held_released) release_held(connection, session);
+  if (unit.held_released) release_all_held(connection, session);
   return pending;
 }
 
@@ -305,7 +305,7 @@ void write_effects(Connection& connection, const EncodedUnit& encoded, std::int6
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
   }
   for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
-  write_replies(connection, encoded.key, unit, now);
+  write_replies(connection, encoded.key, unit);
 }
 
 }  // namespace
@@ -464,7 +464,7 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
   for (const auto& [what, amount] : quota) {
     add_usage(connection, what.first, what.second, amount, now);
   }
-  announce_spoken(connection, spoken, now);
+  announce_spoken(connection, spoken);
   Writer writer(connection, now);
   Timers::announce(writer, timers);
 }

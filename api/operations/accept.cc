@@ -7,6 +7,7 @@
 #include "api/auth/digest.h"
 #include "api/busy_sessions.h"
 #include "api/operations/replies.h"
+#include "store/model/hex.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 
@@ -23,16 +24,6 @@ constexpr std::size_t max_key_bytes = 255;
 // One text for a missing and a foreign Endpoint, so that they can't be told apart.
 tl::unexpected<model::Error> no_endpoint() {
   return model::fail(Errc::not_found, "there is no Endpoint with this URLToken");
-}
-
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const auto byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
-  return text;
 }
 
 bool goes_on(const model::Session& session, const Endpoint& endpoint, model::Timestamp now) {
@@ -114,7 +105,7 @@ Result<std::optional<queue::AppendKey>> append_key(const Request& request,
 }
 
 store::AnswerKey answer_key(const queue::AppendKey& key) {
-  return {key.scope, key.key, hex(key.body_hash)};
+  return {key.scope, key.key, model::hex(key.body_hash)};
 }
 
 }  // namespace conversed::api

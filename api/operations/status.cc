@@ -45,21 +45,19 @@ json members_status(const std::vector<MemberView>& members) {
 json queue_status(queue::Log& log, const std::vector<MemberView>& members) {
   const auto ranges = log.ranges();
   json partitions = json::array();
-  std::int64_t lag = 0;
   if (ranges) {
     for (const queue::PartitionRange& range : *ranges) {
-      lag += range.end - range.committed;
       partitions.push_back({{"partition", range.partition},
                             {"epoch", range.epoch},
                             {"first", range.first},
                             {"end", range.end},
                             {"committed", range.committed},
-                            {"lag", range.end - range.committed},
+                            {"lag", range.lag()},
                             {"owner", owner_of(range.partition, members)}});
     }
   }
   return {{"healthy", ranges.has_value() && log.health().has_value()},
-          {"lag", ranges ? json(lag) : json(nullptr)},
+          {"lag", ranges ? json(queue::lag_of(*ranges)) : json(nullptr)},
           {"partitions", std::move(partitions)}};
 }
 
@@ -81,7 +79,7 @@ void show_status(Call call, Services& services, Reply reply) {
              {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
              {"members", members_status(members)},
              {"queue", queue_status(services.log, members)},
-             {"store", {{"healthy", store.committer().healthy() && store.answers_reads()}}},
+             {"store", {{"healthy", store.healthy()}}},
              {"counts",
               {{"appended", services.events.appended()},
                {"committedUnits", store.committer().units()},

@@ -57,24 +57,20 @@ Result<bool> read_on(const Request& request) {
 // How many follow-ups were taken back.
 Result<std::int64_t> turn(Services& services, const std::string& project_id, bool on) {
   std::int64_t taken_back = 0;
-  bool refused = false;
   auto written =
       services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
-        refused = false;
-        Result<void> done;
         if (on) {
-          done = store::Proactive::switch_on(writer, project_id);
+          if (auto done = store::Proactive::switch_on(writer, project_id); !done) return done;
         } else {
           auto count = store::Proactive::switch_off(writer, project_id);
-          if (count) taken_back = *count;
-          if (!count) done = model::fail(count.error());
+          if (!count) return model::fail(count.error());
+          taken_back = *count;
         }
-        refused = !done && done.error().code == Errc::conflict;
-        if (done) services.store.assets().grow(writer, store::Assets::Lexicons::stay);
-        return done;
+        services.store.assets().grow(writer, store::Assets::Lexicons::stay);
+        return {};
       });
-  if (written) return taken_back;
-  return model::fail(refused ? written.error() : store_error(written.error()));
+  if (!written) return model::fail(store_error(written.error()));
+  return taken_back;
 }
 
 void switch_it(Call call, Services& services, Reply reply) {

@@ -10,6 +10,7 @@
 #include "api/openapi/messages.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
+#include "api/operations/objects.h"
 #include "api/operations/query.h"
 #include "api/operations/replies.h"
 #include "api/operations/schedules.h"
@@ -102,40 +103,25 @@ void list(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, *page);
 }
 
-model::Error missing_timer() {
-  return {Errc::not_found, "there is no such timer; it may have fallen due"};
-}
-
 // The timer of the path, in whichever project of the principal's it is.
 Result<PendingTimers::Row> find(const Call& call, Services& services) {
+  constexpr std::string_view missing = "there is no such timer; it may have fallen due";
   auto row = services.store.pending_timers().get(std::string(call.parameters["timerId"]));
-  if (!row && row.error().code == Errc::not_found) return model::fail(missing_timer());
-  if (!row) return model::fail(store_error(row.error()));
-  auto projects = projects_with(services, *call.principal, Role::member);
-  if (!projects) return model::fail(projects.error());
-  for (const store::ProjectInfo& project : *projects) {
-    if (project.id != row->session.project_id) continue;
-    const auto access =
-        call.principal->access(project.organisation_id, project.id, Role::conversation_admin);
-    if (access == Access::granted) return row;
-    return model::fail(Errc::permission_denied,
-                       "the role conversationAdmin is needed in the project");
+  if (!row && row.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, std::string(missing));
   }
-  return model::fail(missing_timer());
-}
-
-// What the store says to whoever asked: a timer that is gone, or can't be taken back.
-model::Error refusal(const model::Error& error) {
-  const bool says_why = error.code == Errc::not_found || error.code == Errc::conflict ||
-                        error.code == Errc::invalid_argument;
-  return says_why ? error : store_error(error);
+  if (!row) return model::fail(store_error(row.error()));
+  auto project = open_project(services, *call.principal, row->session.project_id,
+                              Role::conversation_admin, missing);
+  if (!project) return model::fail(project.error());
+  return row;
 }
 
 void cancel(Call call, Services& services, Reply reply) {
   auto timer = find(call, services);
   if (!timer) return send_error(reply, cancel_timer_operation, timer.error());
   auto done = services.store.pending_timers().cancel(timer->id);
-  if (!done) return send_error(reply, cancel_timer_operation, refusal(done.error()));
+  if (!done) return send_error(reply, cancel_timer_operation, store_error(done.error()));
   send_no_content(reply);
 }
 
@@ -147,7 +133,7 @@ Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
   auto& timers = services.store.pending_timers();
   if (timer->kind == PendingTimers::Kind::schedule) {
     auto schedule = services.store.schedules().get(timer->session.project_id, timer->id);
-    if (!schedule) return model::fail(refusal(schedule.error()));
+    if (!schedule) return model::fail(store_error(schedule.error()));
     auto moved = move_schedule(services, *std::move(schedule), *wish, DryRun::no);
     if (!moved) return model::fail(moved.error());
     timer->due_at = moved->due_at;
@@ -160,7 +146,7 @@ Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
   auto timed = flows::set_times(once, *wish, services.clock.now());
   if (!timed) return model::fail(timed.error());
   auto moved = timers.reschedule(timer->id, once.due_at);
-  if (!moved) return model::fail(refusal(moved.error()));
+  if (!moved) return model::fail(store_error(moved.error()));
   if (services.timer) services.timer(moved->claim(), moved->place.due);
   return moved;
 }

@@ -57,6 +57,15 @@ enum class EventType : std::uint8_t {
          type == EventType::follow_up || type == EventType::time_out;
 }
 
+// Whether an event of the type comes because nobody says anything: it belongs to the conversation
+// that fell silent, however long ago.
+[[nodiscard]] constexpr bool comes_of_silence(EventType type) {
+  return type == EventType::follow_up || type == EventType::time_out;
+}
+
+// What the id of an event has behind that of the claim which fell due.
+inline constexpr std::string_view due_event_suffix = "-t";
+
 // A right to have an effect once. An event that can be appended twice carries one: its Turn
 // consumes the claim in the transaction of its effects, and without the claim it has no effects.
 struct Claim {

@@ -113,6 +113,30 @@ TEST_F(ChainElsewhereTest, WhatComesBehindAnUndecidedAnswerWaits) {
   EXPECT_EQ(texts(), (Texts{"one hi 1", "one next 2", "said"}));
 }
 
+TEST_F(ChainElsewhereTest, AnAnswerThatWasLeftUndecidedGoesFirst) {
+  const Event asked = message("hi");
+  run({asked});
+  // As at the daemon that has the session next.
+  run({event("next")});
+  EXPECT_EQ(for_webhook(), (Texts{"one hi 1", "one next 2"}));
+  EXPECT_TRUE(store_->replies().addressed_to("a", 10)->empty()) << "it would be an answer as well";
+}
+
+TEST_F(ChainElsewhereTest, AnAnswerThatFindsNobodyLateDoesNotChangeTheOrder) {
+  for (const bool gone_on : {false, true}) {
+    const std::string name = gone_on ? "late" : "in time";
+    key_ = session("hooked", name);
+    const Event asked = message(name);
+    run({asked});
+    settle("a", asked.id, true);
+    if (gone_on) run({event("next")});
+    store_->replies().give_back(key_.encode(), asked.id);
+    ASSERT_TRUE(store_->committer().write_and_wait([](auto&) { return model::Result<void>(); }));
+    EXPECT_EQ(std::ranges::count(for_webhook(), "one " + name + " 1"), gone_on ? 0 : 1);
+    EXPECT_EQ(texts().at(0), "one " + name + " 1") << "it can be read";
+  }
+}
+
 TEST_F(ChainElsewhereTest, AnErrorTextBehindAnUndecidedAnswerIsHeldWithIt) {
   const Event asked = message("hi");
   const Event refused = event("bad");

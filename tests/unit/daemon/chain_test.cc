@@ -56,6 +56,28 @@ TEST_F(ChainTest, WhatComesDuringACallWaitsAndRunsInOrder) {
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
+TEST_F(ChainTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce) {
+  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+  run({event("b")});
+  const Chain chain = run({event("c"), event("d"), result_of(call), event("e")});
+  EXPECT_EQ(texts(), (Texts{"one call 1", "one b 2", "one c 3", "one d 4", "one e 5"}));
+  EXPECT_FALSE(chain.drain_more);
+  EXPECT_EQ(stored().inbox_size, 0);
+}
+
+TEST_F(ChainTest, WhatAChainAddsToALongInboxWaitsForAllOfIt) {
+  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+  std::vector<Event> events;
+  for (int i = 0; i < 70; ++i) events.push_back(event(std::to_string(i)));
+  run(events);
+  EXPECT_TRUE(run({event("70"), result_of(call), event("71")}).drain_more);
+  EXPECT_EQ(texts().size(), 65U);
+  run({});
+  EXPECT_EQ(texts().size(), 73U);
+  EXPECT_EQ(texts()[71], "one 70 72");
+  EXPECT_EQ(texts()[72], "one 71 73");
+}
+
 TEST_F(ChainTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
   const auto counted = [&](bool fails) {
     const Chain called = run({event("tell")});

@@ -63,6 +63,26 @@ TEST_F(FollowUps, OneThatWaitsInTheInboxIsTakenBackByAMessage) {
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
+TEST_F(FollowUps, OneThatCouldRunBeforeTheAnswerComesWhateverElseWasTakenAtOnce) {
+  for (const bool in_one_chain : {false, true}) {
+    run({message("hi")});
+    const auto pending = waiting().at(0);
+    run({event("call")});
+    clock_.advance(20min);
+    const std::vector<Event> events{
+        due_event(pending), result_of(stored().execution->pending_call_id), message("here")};
+    if (in_one_chain) {
+      run(events);
+    } else {
+      for (const auto& one : events) run({one});
+    }
+    EXPECT_EQ(stored().inbox_size, 0);
+  }
+  const Texts once{"echo hi", "echo call", "Still there?", "echo here"};
+  EXPECT_EQ(texts(),
+            (Texts{once[0], once[1], once[2], once[3], once[0], once[1], once[2], once[3]}));
+}
+
 TEST_F(FollowUps, NoMoreThanTheJourneyAllowsASession) {
   for (int i = 0; i < 4; ++i) {
     run({message("hi")});

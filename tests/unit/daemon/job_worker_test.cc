@@ -6,8 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "daemon/job_queue.h"
 #include "daemon/job_wake_up.h"
 #include "daemon/proactive_setup.h"
+#include "queue/sqlite_log.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {
@@ -151,14 +155,14 @@ TEST_F(JobWorkerTest, WhatWaitsIsWokenByTheLogAndTakenUpHereIfNobodyCame) {
   const auto id = create();
   std::atomic<int> woken{0};
   replace_worker(nullptr);
-  replace_worker(std::make_unique<JobWorker>(
-      JobWorkerSettings{.rescue_interval = 1ms,
-                        .wake =
-                            [&](const std::string& waiting) {
-                              EXPECT_EQ(state(waiting), JobState::queued);
-                              woken += waiting == id ? 1 : 0;
-                            }},
-      store_->jobs(), *steps_, clock_));
+  replace_worker(std::make_unique<JobWorker>(JobWorkerSettings{.rescue_interval = 1ms,
+                                                               .wake =
+                                                                   [&](const std::string& waiting) {
+                                                                     EXPECT_EQ(state(waiting),
+                                                                               JobState::queued);
+                                                                     woken += waiting == id ? 1 : 0;
+                                                                   }},
+                                             store_->jobs(), *steps_, clock_));
   ASSERT_TRUE(worker_->start());
   EXPECT_TRUE(becomes(id, JobState::done));
   EXPECT_EQ(woken, 1);
@@ -166,22 +170,28 @@ TEST_F(JobWorkerTest, WhatWaitsIsWokenByTheLogAndTakenUpHereIfNobodyCame) {
 }
 
 TEST(JobWakeUp, IsARecordOfNoConversation) {
-  std::optional<model::Event> appended;
-  append_wake_up(
-      [&](model::Event event, auto done) {
-        appended = std::move(event);
-        done(queue::Appended{});
-      },
-      "0123456789abcdefghijklmn", model::from_unix_ms(1), [](const model::Error&) { FAIL(); });
-  ASSERT_TRUE(appended);
-  queue::Record record{.key = appended->session.encode(),
-                       .id = appended->id,
-                       .type = std::string(model::to_string(appended->type)),
-                       .trace_id = appended->trace_id,
-                       .value = model::encode_value(*appended)};
-  EXPECT_EQ(woken_job(record), "0123456789abcdefghijklmn");
-  record.key = model::SessionKey{"p", "e", "u", "s"}.encode();
-  EXPECT_EQ(woken_job(record), std::nullopt);
+  const tests::TempFolder folder;
+  const tests::ManualClock clock;
+  auto opened = queue::SqliteLog::open({.path = folder.path() / "jobs.db"}, clock);
+  ASSERT_TRUE(opened) << opened.error().message;
+  std::promise<std::string> woken;
+  JobQueue jobs(std::move(*opened), [&](const std::string& id) { woken.set_value(id); });
+  ASSERT_TRUE(jobs.start());
+  // Somebody else's, which wakes nobody.
+  jobs.log().append({.key = model::SessionKey{"p", "e", "u", "s"}.encode(),
+                     .id = "other",
+                     .type = "job",
+                     .trace_id = "",
+                     .value = "{}"},
+                    [](const auto& appended) { EXPECT_TRUE(appended); });
+  append_wake_up(jobs.log(), "0123456789abcdefghijklmn", clock.now(),
+                 [](const model::Error&) { FAIL(); });
+  EXPECT_EQ(woken.get_future().get(), "0123456789abcdefghijklmn");
+  jobs.stop();
+  std::promise<model::Errc> refused;
+  append_wake_up(jobs.log(), "0123456789abcdefghijklmn", clock.now(),
+                 [&](const model::Error& error) { refused.set_value(error.code); });
+  EXPECT_EQ(refused.get_future().get(), model::Errc::unavailable);
 }
 
 TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {

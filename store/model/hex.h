@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace conversed::daemon {
+namespace conversed::model {
 
 // Two lower-case digits a byte.
 [[nodiscard]] inline std::string hex(std::span<const std::uint8_t> bytes) {
@@ -18,4 +18,4 @@ namespace conversed::daemon {
   return text;
 }
 
-}  // namespace conversed::daemon
+}  // namespace conversed::model
