@@ -9,7 +9,7 @@ import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import cluster  # noqa: E402
-import daemon_process  # noqa: E402
+import daemon_process  # noqa: E402,F401
 from daemon_process import Daemon  # noqa: E402
 from upstream import Upstream  # noqa: E402
 from webhook_receiver import Receiver  # noqa: E402
@@ -34,17 +34,34 @@ class DaemonCase(unittest.TestCase):
     settings = ""
 
     @classmethod
-    def setUpClass(cls):
+    def bring_up(cls):
+        """What daemons run in, and talk to."""
         cls.folder = tempfile.TemporaryDirectory(prefix="conversed-test-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.upstream = Upstream()
         cls.addClassCleanup(cls.upstream.stop)
         cls.receiver = Receiver(SECRET)
         cls.addClassCleanup(cls.receiver.stop)
-        cls.daemon = Daemon(BIN, cls.folder.name, cls.settings.replace("UPSTREAM", cls.upstream.url), environment={
-            "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN,
-            **cluster.environment()})
-        cls.addClassCleanup(cls.daemon.kill)
+        cls.environment = {"HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN,
+                           **cluster.environment()}
+
+    @classmethod
+    def make_daemon(cls, folder, settings):
+        daemon = Daemon(BIN, folder, settings.replace("UPSTREAM", cls.upstream.url), environment=cls.environment)
+        cls.addClassCleanup(daemon.kill)
+        return daemon
+
+    @classmethod
+    def beside(cls, name, settings=None):
+        """Another daemon with the master key, and unless others are given the settings, of the first one; not started."""
+        daemon = cls.make_daemon(pathlib.Path(cls.folder.name) / f"of {name}", settings or cls.settings)
+        daemon.take_key(cls.daemon)
+        return daemon
+
+    @classmethod
+    def setUpClass(cls):
+        cls.bring_up()
+        cls.daemon = cls.make_daemon(cls.folder.name, cls.settings)
         cls.daemon.init()
         cls.daemon.start()
         cls.tokens = cls.load(cls.bundle)

@@ -5,7 +5,10 @@ import sys
 import unittest
 
 from case import DaemonCase
-from kafka import SKIPPED, Broker, Unavailable
+import cluster  # case.py says where
+import kafka
+import postgres
+from kafka import SKIPPED, Broker
 
 BUNDLE = """
 conversed: 1
@@ -78,6 +81,28 @@ class KafkaCase(DaemonCase):
                 enough.set()
 
 
+class PostgresCase(KafkaCase):
+    """The store is PostgreSQL. `cluster_settings`: of the daemon as one of several."""
+
+    cluster_settings = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = cls.make_server()
+        cls.store_settings = f"store: {{driver: postgres, postgres: {{url: '{cls.store_url()}'}}}}\n" + cls.cluster_settings
+        super().setUpClass()
+
+    @classmethod
+    def make_server(cls, primary=None):
+        server = postgres.Server(primary)
+        cls.addClassCleanup(server.close)
+        return server.start()
+
+    @classmethod
+    def store_url(cls):
+        return cls.server.url
+
+
 def skip(missing):
     print(f"SKIPPED: {missing}", file=sys.stderr)
     sys.exit(SKIPPED)
@@ -86,6 +111,15 @@ def skip(missing):
 def main():
     try:
         Broker().close()
-    except Unavailable as missing:
+    except kafka.Unavailable as missing:
         skip(f"no Kafka to test against: {missing} (tests/tools/fetch kafka)")
+    unittest.main()
+
+
+def cluster_main():
+    """Of tests that need PostgreSQL as well."""
+    try:
+        cluster.check_available()
+    except cluster.Unavailable as missing:
+        skip(f"no Kafka and PostgreSQL to test against: {missing} (tests/tools/fetch kafka; package postgresql)")
     unittest.main()

@@ -1,16 +1,11 @@
 """Several daemons on one Kafka and one PostgreSQL: parts of the work, keys across daemons, restarts one by one."""
 
-import tempfile
-import unittest
-
-from case import BIN, CONNECTION_TOKEN, SECRET, DaemonCase
-from kafka_case import BUNDLE, skip
+from case import BIN, DaemonCase
+from kafka_case import BUNDLE, cluster_main
 from main_job import MainJob
 
 import cluster
 from campaign import Client, Habits, Session, check_effects
-from upstream import Upstream
-from webhook_receiver import Receiver
 
 QUIET = """
   - name: Quiet
@@ -36,14 +31,8 @@ class ClusterCase(DaemonCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="conversed-test-")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.upstream = Upstream()
-        cls.addClassCleanup(cls.upstream.stop)
-        cls.receiver = Receiver(SECRET)
-        cls.addClassCleanup(cls.receiver.stop)
-        cls.cluster = cluster.Cluster(BIN, cls.folder.name, cls.roles, cls.settings, {
-            "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+        cls.bring_up()
+        cls.cluster = cluster.Cluster(BIN, cls.folder.name, cls.roles, cls.settings, cls.environment)
         cls.addClassCleanup(cls.cluster.close)
         cls.report = cls.cluster.set_up(cls.bundle.replace("UPSTREAM", cls.upstream.url))
         cls.tokens = {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
@@ -112,8 +101,4 @@ class Two(ClusterCase):
 
 
 if __name__ == "__main__":
-    try:
-        cluster.check_available()
-    except cluster.Unavailable as missing:
-        skip(f"no Kafka and PostgreSQL to test against: {missing}")
-    unittest.main()
+    cluster_main()

@@ -1,15 +1,9 @@
 """Two daemons on one Kafka and one PostgreSQL: clients are answered wherever they ask, whoever runs their conversations."""
 
 import concurrent.futures
-import pathlib
 import threading
 
-from case import BIN, CONNECTION_TOKEN, SECRET
-from kafka_case import NO_ANSWER, main, skip
-from test_postgres import PostgresCase
-
-import postgres  # case.py says where
-from daemon_process import Daemon
+from kafka_case import NO_ANSWER, PostgresCase, cluster_main
 
 BUNDLE = """
 conversed: 1
@@ -44,17 +38,8 @@ class ClusterCase(PostgresCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.server.run_sql(REMEMBER_REPLIES)
-        cls.other = cls.make_other("other")
-        cls.addClassCleanup(cls.other.kill)
+        cls.other = cls.beside("other")
         cls.other.start()
-
-    @classmethod
-    def make_other(cls, name):
-        folder = pathlib.Path(cls.folder.name) / name
-        other = Daemon(BIN, folder, cls.settings.replace("UPSTREAM", cls.upstream.url), environment={
-            "HOOK_URL": cls.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
-        other.take_key(cls.daemon)
-        return other
 
     def sessions_elsewhere(self, endpoint, name, count):
         """New sessions whose messages to the first daemon the other one runs: those leave a reply."""
@@ -136,8 +121,4 @@ class Deaths(ClusterCase):
 
 
 if __name__ == "__main__":
-    try:
-        postgres.Server().close()
-    except postgres.Unavailable as missing:
-        skip(f"no PostgreSQL to test against: {missing} (package postgresql)")
-    main()
+    cluster_main()

@@ -1,13 +1,9 @@
 """Several daemons on one Kafka and one PostgreSQL: who is there, who does what, and what needs one alone."""
 
-import pathlib
 import subprocess
 
-from case import BIN, CONNECTION_TOKEN, SECRET
-from kafka_case import KafkaCase, main, skip
+from kafka_case import PostgresCase, cluster_main
 
-import postgres  # case.py says where
-from daemon_process import Daemon
 
 BUNDLE = """
 conversed: 1
@@ -27,28 +23,18 @@ endpoints:
 """
 
 
-class Members(KafkaCase):
+class Members(PostgresCase):
     """The class's own daemon has the role of the API alone; others are added by each test."""
 
     bundle = BUNDLE
 
-    @classmethod
-    def setUpClass(cls):
-        cls.server = postgres.Server()
-        cls.addClassCleanup(cls.server.close)
-        cls.server.start()
-        cls.store_settings = (f"store: {{driver: postgres, postgres: {{url: '{cls.server.url}'}}}}\n"
-                              "cluster: {name: front}\nroles: [api]\n")
-        super().setUpClass()
+    cluster_settings = "cluster: {name: front}\nroles: [api]\n"
 
     def another(self, name, roles="worker, scheduler"):
         """A daemon that has not been started."""
-        folder = pathlib.Path(self.folder.name) / f"of {name}"
-        settings = self.settings.replace("{name: front}", f"{{name: {name}}}").replace("[api]", f"[{roles}]")
-        daemon = Daemon(BIN, folder, settings, environment={
-            "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, "CRM_TOKEN": CONNECTION_TOKEN})
+        daemon = self.beside(
+            name, self.settings.replace("{name: front}", f"{{name: {name}}}").replace("[api]", f"[{roles}]"))
         self.addCleanup(daemon.kill)
-        daemon.take_key(self.daemon)
         return daemon
 
     def members(self):
@@ -112,8 +98,4 @@ class Members(KafkaCase):
 
 
 if __name__ == "__main__":
-    try:
-        postgres.Server().close()
-    except postgres.Unavailable as missing:
-        skip(f"no PostgreSQL to test against: {missing} (package postgresql)")
-    main()
+    cluster_main()

@@ -7,11 +7,9 @@ the time that the settings give; /readyz says 503 and comes back; and all of it 
 import os
 import pathlib
 import sys
-import unittest
 
-from kafka_case import KafkaCase, skip
+from kafka_case import KafkaCase, cluster_main
 
-import cluster
 import kafka
 import postgres
 from campaign import Client, Habits, Session, check_effects
@@ -129,8 +127,4 @@ class Database(CutsCase):
 
 
 if __name__ == "__main__":
-    try:
-        cluster.check_available()
-    except cluster.Unavailable as missing:
-        skip(f"no Kafka and PostgreSQL to test against: {missing}")
-    unittest.main()
+    cluster_main()

@@ -1,34 +1,17 @@
 """A daemon whose log is Kafka and whose store is PostgreSQL: what is accepted has its effects once, whatever is killed."""
 
 import concurrent.futures
+import os
 import pathlib
 import signal
+import subprocess
 import threading
 
-from kafka_case import KafkaCase, main, skip
+from case import BIN
+from kafka_case import PostgresCase, cluster_main
 from main_job import MainJob
 
 import postgres  # case.py says where
-
-
-class PostgresCase(KafkaCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = postgres.Server()
-        cls.addClassCleanup(cls.server.close)
-        cls.server.start()
-        cls.store_settings = f"store: {{driver: postgres, postgres: {{url: '{cls.server.url}'}}}}\n"
-        super().setUpClass()
-
-    def inject_in_background(self, pool, sessions):
-        """Injects into all at once; their results, once each has enough."""
-        results = {session: ([], []) for session in sessions}
-        events = [threading.Event() for _ in sessions]
-        work = [pool.submit(self.inject_until_it_ends, session, *results[session], enough)
-                for session, enough in zip(sessions, events)]
-        for enough in events:
-            self.assertTrue(enough.wait(120))
-        return results, work
 
 
 class TheMainJob(MainJob, PostgresCase):
@@ -54,6 +37,16 @@ class TheMainJob(MainJob, PostgresCase):
 
 
 class Kills(PostgresCase):
+    def inject_in_background(self, pool, sessions):
+        """Injects into all at once; their results, once each has enough."""
+        results = {session: ([], []) for session in sessions}
+        events = [threading.Event() for _ in sessions]
+        work = [pool.submit(self.inject_until_it_ends, session, *results[session], enough)
+                for session, enough in zip(sessions, events)]
+        for enough in events:
+            self.assertTrue(enough.wait(120))
+        return results, work
+
     def test_nothing_is_lost_or_doubled_when_the_daemon_is_killed(self):
         for round in range(3):
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -99,9 +92,82 @@ class Kills(PostgresCase):
         self.assert_once_and_in_order("hanging", ["before", "during"] if status == 200 else ["before"], ["during"])
 
 
+class FailOver(PostgresCase):
+    """Two servers: commits are told once both have them, and the second one takes over."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.follow_synchronously(cls.standby)
+
+    @classmethod
+    def store_url(cls):
+        cls.standby = cls.make_server(primary=cls.server)
+        return postgres.url_of(cls.server, cls.standby)
+
+    def test_nothing_is_lost_or_doubled_when_the_standby_takes_over(self):
+        accepted, maybe = [], []
+
+        def inject(text):
+            status, _, _ = self.inject("echo", "moved", text=text)
+            (accepted if status == 200 else maybe).append(text)
+
+        for number in range(20):
+            inject(f"before {number}")
+        self.assertEqual(len(accepted), 20)
+        self.server.kill()
+        number = 0
+        while self.ready() or not number:
+            inject(f"between {number}")
+            number += 1
+        self.standby.promote()
+        self.wait_ready(True)
+        for number in range(20):
+            inject(f"after {number}")
+        self.assertIn("after 19", accepted)
+        self.assert_once_and_in_order("moved", accepted, maybe)
+        self.assertEqual(self.standby.run_sql("SELECT count(*) FROM outputs WHERE text = 'after 19'"), "1")
+
+
+class Partitions(PostgresCase):
+    """Their number changes only where no session can lose its order by it."""
+
+    SESSIONS = [f"moved {number}" for number in range(24)]
+
+    def inject_all(self, text):
+        for session in self.SESSIONS:
+            self.assertEqual(self.inject("echo", session, text=text)[0], 200)
+
+    def stop_and_grow_to(self, partitions):
+        self.assertEqual(self.daemon.terminate(), 0)
+        self.broker.add_partitions("conversed.events", partitions)
+        self.assertFalse(self.daemon.start(), "it starts on a topic whose records may be anywhere")
+        self.assertIn(f"has {partitions} partitions", self.daemon.log_path.read_text())
+
+    def open_epoch(self):
+        return subprocess.run([f"{BIN}/conversed", "new-epoch", "--config", self.daemon.config], capture_output=True,
+                              text=True, env={**os.environ, **self.environment}, timeout=120)
+
+    def test_another_number_takes_a_stop_with_nothing_left_over(self):
+        self.inject_all("before")
+        self.daemon.wait_idle()
+        self.stop_and_grow_to(19)
+        opened = self.open_epoch()
+        self.assertEqual(opened.returncode, 0, opened.stderr)
+        self.assertTrue(self.daemon.start())
+        self.inject_all("after")
+        for session in self.SESSIONS:
+            self.assert_once_and_in_order(session, ["before", "after"])
+        self.assertEqual(len(self.daemon.full_status()["queue"]["partitions"]), 19)
+
+        self.assertEqual(self.daemon.terminate(), 0)
+        self.assertTrue(self.daemon.start({"CONVERSED_ROLES": "api"}))
+        self.inject_all("left over")
+        self.stop_and_grow_to(23)
+        refused = self.open_epoch()
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertRegex(refused.stderr, "artition [0-9]+ still has [0-9]+ records")
+
+
 if __name__ == "__main__":
-    try:
-        postgres.Server().close()
-    except postgres.Unavailable as missing:
-        skip(f"no PostgreSQL to test against: {missing} (package postgresql)")
-    main()
+    cluster_main()

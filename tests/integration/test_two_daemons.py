@@ -1,13 +1,11 @@
 """Two daemons on one log and one store: sessions go from one to the other, whoever joins, leaves, dies or comes back."""
 
 import os
-import pathlib
 import signal
 import sys
 import unittest
 
-from case import BIN, SECRET, DaemonCase, cluster
-from daemon_process import Daemon
+from case import DaemonCase, cluster
 
 BUNDLE = """
 conversed: 1
@@ -34,10 +32,7 @@ class TwoDaemons(DaemonCase):
 
     def join(self, name):
         """Another daemon on the same log and store, with the same master key."""
-        folder = pathlib.Path(self.folder.name) / name
-        environment = {key: value for key, value in self.daemon.environment.items() if key.startswith("CONVERSED_")}
-        other = Daemon(BIN, folder, environment={"HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, **environment})
-        other.take_key(self.daemon)
+        other = self.beside(name)
         self.addCleanup(other.kill)
         self.assertTrue(other.start())
         return other

@@ -134,16 +134,28 @@ class Broker:
         return self
 
     def answers(self):
-        """Whether a Metadata request (version 0, no topic) is answered with a broker that serves."""
-        body = struct.pack(">hhih4si", 3, 0, 1, 4, b"test", 0)
+        """Whether a Metadata request (no topic) is answered with a broker that serves."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-                connection.sendall(struct.pack(">i", len(body)) + body)
-                size = struct.unpack(">i", self.read(connection, 4))[0]
-                _, brokers = struct.unpack(">ii", self.read(connection, size)[:8])
-                return brokers > 0
+            return struct.unpack(">i", self.ask(3, struct.pack(">i", 0), timeout=5)[:4])[0] > 0
         except OSError:
             return False
+
+    def add_partitions(self, topic, count):
+        """To a topic that is there, until it has so many (CreatePartitions)."""
+        name = topic.encode()
+        wish = struct.pack(f">ih{len(name)}siiib", 1, len(name), name, count, -1, 30_000, 0)
+        answer = self.ask(37, wish, timeout=60)
+        error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # behind a time, a number and the name
+        if error:
+            raise Failed(f"{topic} does not get {count} partitions: error {error}, {answer[12 + len(name):]}")
+
+    def ask(self, api, body, timeout):
+        """One request of version 0 of Kafka's protocol; the answer, without its header."""
+        request = struct.pack(">hhih4s", api, 0, 1, 4, b"test") + body
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            size = struct.unpack(">i", self.read(connection, 4))[0]
+            return self.read(connection, size)[4:]
 
     @staticmethod
     def read(connection, size):

@@ -60,25 +60,55 @@ def run_sql(url, sql):
     return done.stdout.strip()
 
 
-class Server:
-    """One server; may be killed and started again with the same data and address."""
+def url_of(*servers):
+    """Of whichever of them takes writes, for more than one."""
+    hosts = ",".join(urllib.parse.quote(str(server.folder), safe="") for server in servers)
+    which = "&target_session_attrs=read-write" if len(servers) > 1 else ""
+    return f"postgresql://{SUPERUSER}@/postgres?host={hosts}{which}"
 
-    def __init__(self):
+
+class Server:
+    """One server; may be killed and started again with the same data and address. With `primary`, a server that runs,
+    it is its hot standby until it is promoted."""
+
+    def __init__(self, primary=None):
         self.programs = newest_programs()
         self.account = account()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conversed-postgres-"))
         self.process = None
         if self.account:
             os.chown(self.folder, self.account.pw_uid, self.account.pw_gid)
-        # A cluster of its own has nobody to be kept out: the folder is its owner's alone.
-        done = subprocess.run(
-            [self.programs / "initdb", "-D", self.folder / "data", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8",
-             "--locale=C.UTF-8", "--no-sync"], capture_output=True, text=True, cwd=self.folder, **self.identity())
-        if done.returncode != 0:
-            self.close()
-            raise Failed(done.stdout + done.stderr)
         self.socket = str(self.folder / ".s.PGSQL.5432")
-        self.url = f"postgresql://{SUPERUSER}@/postgres?host={urllib.parse.quote(str(self.folder), safe='')}"
+        self.url = url_of(self)
+        try:
+            if primary:
+                self.run("pg_basebackup", "-h", primary.folder, "-U", SUPERUSER, "-R", "-c", "fast", "--no-sync")
+            else:
+                # A cluster of its own has nobody to be kept out: the folder is its owner's alone.
+                self.run("initdb", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, program, *arguments):
+        """One of the server's programs, on its data."""
+        done = subprocess.run([self.programs / program, "-D", self.folder / "data", *arguments], capture_output=True,
+                              text=True, cwd=self.folder, **self.identity())
+        if done.returncode != 0:
+            raise Failed(done.stdout + done.stderr)
+
+    def follow_synchronously(self, standby):
+        """From now on a commit is told once the standby has it, too."""
+        self.run_sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.run_sql("SELECT pg_reload_conf()")
+        while self.run_sql("SELECT sync_state FROM pg_stat_replication") != "sync":
+            if standby.process.poll() is not None:
+                raise Failed((standby.folder / "server.log").read_text()[-4000:])
+            time.sleep(0.05)
+
+    def promote(self):
+        """A standby takes writes once this returns."""
+        self.run("pg_ctl", "promote", "-w", "-t", "60", "-s")
 
     def identity(self):
         if not self.account:
