@@ -152,7 +152,7 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
     if (auto refused = input_.refused.find(event->id); refused != input_.refused.end()) {
       return bury_waiting(*event, parts_of(record), refused->second);
     }
-    to_inbox(record);
+    to_inbox(logged);
     return {};
   }
   return start(*event, parts_of(record), logged.position);
@@ -168,7 +168,7 @@ bool ChainBuilder::is_of_the_future(const Event& event) const {
 // Runs what waited, oldest first, for as long as the session is not busy.
 Result<void> ChainBuilder::drain() {
   while (can_drain() && !again_) {
-    const store::InboxEvent parts = oldest_in_inbox();
+    const auto [parts, at] = oldest_in_inbox();
     --session_.inbox_size;
     chain_.changes = true;
     chain_.inbox_changed = true;
@@ -179,13 +179,14 @@ Result<void> ChainBuilder::drain() {
       continue;
     }
     // Its claim was consumed when it came to the inbox.
-    if (auto started = start(*event, parts, std::nullopt); !started) return fail(started.error());
+    if (auto started = start(*event, parts, at); !started) return fail(started.error());
   }
   return {};
 }
 
 // What this chain has added is behind all that is stored, and goes only once that is empty: so what
-// a session comes to depends on the order of its records, not on how many of them come at a time.
+// a session comes to depends on the order of its records, and not on how many of them come at a
+// time, unless they are too many (`spill`, `max_drained`).
 bool ChainBuilder::can_drain() const {
   if (session_.busy() || !may_start()) return false;
   if (drained_ < stored_inbox_.size()) return true;
@@ -193,9 +194,10 @@ bool ChainBuilder::can_drain() const {
   return !input_.spill && added > 0 && session_.inbox_size == static_cast<std::int64_t>(added);
 }
 
-store::InboxEvent ChainBuilder::oldest_in_inbox() {
-  if (drained_ < stored_inbox_.size()) return stored_inbox_[drained_++];
-  return std::move(chain_.unit.inbox_added[added_drained_++]);
+ChainBuilder::Waiting ChainBuilder::oldest_in_inbox() {
+  if (drained_ < stored_inbox_.size()) return {stored_inbox_[drained_++], std::nullopt};
+  const std::size_t oldest = added_drained_++;
+  return {std::move(chain_.unit.inbox_added[oldest]), added_at_[oldest]};
 }
 
 // Consumes the event's claim if it has one. False: the claim is gone, the event has no effects.
@@ -233,7 +235,8 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
   return true;
 }
 
-// Runs an event that nothing holds back, unless it is known to fail. `at`: none from the inbox.
+// Runs an event that nothing holds back, unless it is known to fail. `at`: in the log; none if it
+// was in the inbox before.
 Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts,
                                  const std::optional<model::Position>& at) {
   if (event.claim && event.claim->kind == Claim::Kind::follow_up) {
@@ -246,8 +249,10 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
   if (event.type == EventType::user_message) cancel_follow_ups();
   if (chain_.first_started.empty()) chain_.first_started = event.id;
   if (!damage_.empty()) return bury_damaged(event, parts);
-  if (auto refused = input_.refused.find(event.id); refused != input_.refused.end()) {
-    return bury(event, parts, refused->second);
+  for (const auto* known : {&input_.refused, &input_.failed}) {
+    if (const auto found = known->find(event.id); found != known->end()) {
+      return bury(event, parts, found->second);
+    }
   }
   if (input_.care == Care::record_attempts && !input_.attempted->contains(event.id)) {
     const auto partition =
@@ -282,8 +287,8 @@ Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint
 
 Result<void> ChainBuilder::run(const Event& event) {
   model::fault_point("turn.before_run");
-  auto refuse = [&](std::string reason) -> Result<void> {
-    input_.refused.emplace(event.id, std::move(reason));
+  auto fails = [&](std::string reason) -> Result<void> {
+    input_.failed.emplace(event.id, std::move(reason));
     again_ = true;
     return {};
   };
@@ -292,13 +297,13 @@ Result<void> ChainBuilder::run(const Event& event) {
   auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
   if (!endpoint) {
     if (is_store_failure(endpoint.error())) return fail(endpoint.error());
-    return refuse("its Endpoint is gone");
+    return fails("its Endpoint is gone");
   }
   if (is_notify(event.type)) return say(event, *endpoint);
   auto assets = context_.assets.project(input_.key.project_id);
   if (!assets) {
     if (is_store_failure(assets.error())) return fail(assets.error());
-    return refuse("its project can't be read: " + assets.error().message);
+    return fails("its project can't be read: " + assets.error().message);
   }
   if (event.type == EventType::follow_up && event.follow_up) {
     auto taken = take_up(event, *endpoint, **assets);
@@ -308,7 +313,7 @@ Result<void> ChainBuilder::run(const Event& event) {
   auto flow = flow_for(event, **endpoint, **assets);
   if (!flow) {
     if (is_store_failure(flow.error())) return fail(flow.error());
-    return refuse("its Flow can't run: " + flow.error().message);
+    return fails("its Flow can't run: " + flow.error().message);
   }
   ++chain_.turns;
   running_ = session_.execution.value_or(model::Execution{});
@@ -328,10 +333,10 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .is_follow_up_flow = is_follow_up_flow});
     // Looking for another Flow or a lexicon can meet a store that is down.
     if (!effects && is_store_failure(effects.error())) return fail(effects.error());
-    if (!effects) return refuse(effects.error().message);
+    if (!effects) return fails(effects.error().message);
     return apply(event, std::move(*effects), *endpoint, *flow);
   } catch (const std::exception&) {
-    return refuse("the Turn ended with an internal error");
+    return fails("the Turn ended with an internal error");
   }
 }
 
@@ -388,8 +393,9 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
                         endpoint);
 }
 
-void ChainBuilder::to_inbox(const queue::Record& record) {
-  chain_.unit.inbox_added.push_back(parts_of(record));
+void ChainBuilder::to_inbox(const queue::LogRecord& logged) {
+  chain_.unit.inbox_added.push_back(parts_of(logged.record));
+  added_at_.push_back(logged.position);
   ++session_.inbox_size;
   chain_.inbox_changed = true;
 }

@@ -54,7 +54,7 @@ struct ChainContext {
   AnswerExchange* exchange = nullptr;  // of clients at other daemons; null: there are no others
   TimerClock* timer_clock = nullptr;   // what waits for a while is due by it; null: by `clock`
   flows::Limits limits;
-  std::size_t max_drained = 64;  // events from the inbox that one chain runs
+  std::size_t max_drained = 64;  // events that one chain runs of what was in the inbox before it
   std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
   int max_attempts = 3;  // times that one event may bring the daemon down, before it is given up
   // Of a partition: set if the last run ended uncleanly and had not recorded what it began. What
@@ -71,7 +71,10 @@ struct ChainInput {
   std::span<const queue::LogRecord> records;  // of this session, in order
   bool spill = false;                         // move all of them to the inbox
   Care care = Care::normal;
-  std::map<std::string, std::string> refused;  // event id → why it is to be a dead letter
+  // What the store does not take, not even into the inbox: event id → why it is to be a dead
+  // letter.
+  std::map<std::string, std::string> refused;
+  std::map<std::string, std::string> failed{};  // the same of Turns: what building has found out
   // Ids of events whose start is recorded already, kept over reruns; null: of this call only.
   std::set<std::string>* attempted = nullptr;
   bool one_start = false;  // start one event at most; implied by `record_attempts`
@@ -90,9 +93,9 @@ struct Chain {
   bool changes = false;                    // false: there is nothing to commit
   std::vector<Answered> answered;          // claimed from the waiters: owed after the commit
   std::vector<model::Schedule> schedules;  // that wait for their next time from now on
-  // An input whose outputs are held until another daemon has taken its reply (Unit::replies): the
-  // lane stands still until then. Empty: none.
-  std::string undecided;
+  // Inputs whose outputs are held until another daemon has taken their reply (Unit::replies): the
+  // lane stands still until then.
+  std::vector<std::string> undecided;
   // When what the session holds for clients elsewhere is to take the other way at the latest.
   std::optional<model::Timestamp> held_until;
   // Where others may have written outputs of the session: the highest number that waited for its

@@ -162,7 +162,7 @@ Result<void> ChainBuilder::answer_elsewhere(const model::Execution& execution,
   if (context_.waiters.awaited(execution.input_id)) daemons.push_back(context_.exchange->daemon());
   const bool undecided = otherwise == Delivery::pending;
   if (undecided) {
-    chain_.undecided = execution.input_id;
+    chain_.undecided.push_back(execution.input_id);
   } else if (resumed) {
     keep_held(execution);
   }

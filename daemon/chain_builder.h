@@ -32,13 +32,13 @@ inline bool is_store_failure(const model::Error& error) {
 [[nodiscard]] model::Execution begun_by(const model::Event& event);
 
 // Builds one chain. A Turn that fails has no effects, but the session it was given is gone by then:
-// so the failure is noted in `refused` and the chain is built again from the store; Turns are pure,
+// so the failure is noted in `failed` and the chain is built again from the store; Turns are pure,
 // so it comes to the same.
 class ChainBuilder {
  public:
   ChainBuilder(const ChainContext& context, ChainInput& input) : context_(context), input_(input) {}
 
-  // Nothing: an event was refused, build again.
+  // Nothing: a Turn has failed, build again.
   model::Result<std::optional<Chain>> build();
 
   // Gives up what was claimed for a chain that will not be committed.
@@ -116,12 +116,16 @@ class ChainBuilder {
   // Scheduled injects: chain_schedules.cc.
   model::Result<bool> take_schedule(const model::Event& event);
   bool is_too_late(const model::Event& event);
-  void to_inbox(const queue::Record& record);
+  void to_inbox(const queue::LogRecord& logged);
   void count_use(const model::Event& event);
   void close();
 
   [[nodiscard]] bool can_drain() const;
-  store::InboxEvent oldest_in_inbox();
+  struct Waiting {
+    store::InboxEvent parts;
+    std::optional<model::Position> at;  // in the log, if it has come with this chain
+  };
+  Waiting oldest_in_inbox();
   // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
   // Nothing waits for what is damaged.
   [[nodiscard]] bool must_wait() const {
@@ -142,12 +146,13 @@ class ChainBuilder {
   model::Session session_;
   model::Profile profile_;
   std::vector<store::InboxEvent> stored_inbox_;
-  std::vector<std::string> time_outs_;  // that the stored session waits for
-  std::size_t drained_ = 0;             // of them
-  std::size_t added_drained_ = 0;       // of what this chain put behind them
-  model::Execution running_;            // the session's, as the Turn that runs found it
-  std::string damage_;                  // of what is stored; nothing runs on it
-  bool execution_lost_ = false;         // it can't be read: only the store knows what it waits for
+  std::vector<std::string> time_outs_;     // that the stored session waits for
+  std::size_t drained_ = 0;                // of them
+  std::vector<model::Position> added_at_;  // of what this chain puts behind them
+  std::size_t added_drained_ = 0;
+  model::Execution running_;     // the session's, as the Turn that runs found it
+  std::string damage_;           // of what is stored; nothing runs on it
+  bool execution_lost_ = false;  // it can't be read: only the store knows what it waits for
   bool again_ = false;
 };
 

@@ -79,6 +79,10 @@ Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& par
 // they go on as if it had never come.
 Result<void> ChainBuilder::bury_waiting(const Event& event, const store::InboxEvent& parts,
                                         const std::string& reason) {
+  // Else its row would bring it again.
+  if (event.claim && event.claim->kind == Claim::Kind::follow_up) {
+    chain_.unit.claims.push_back(*event.claim);
+  }
   model::Session as_it_is = session_;
   const std::size_t first = chain_.unit.outputs.size();
   auto buried = bury(event, parts, reason);

@@ -149,7 +149,7 @@ void JobWorker::run() {
         const std::lock_guard lock(mutex_);
         rescuing_ = false;
       }
-      wake_.notify_one();
+      wake_.notify_all();
     } else {
       work(*id);
     }

@@ -44,12 +44,13 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
   if (!seen) return fail(seen.error());
   std::int64_t highest = 0;
   for (const auto& position : *seen) highest = std::max(highest, position.epoch);
+  if (log->jobs) {
+    auto of_jobs = log->jobs->new_epoch(0);
+    log->jobs->stop();
+    if (!of_jobs) return of_jobs;
+  }
   auto epoch = log->log->new_epoch(highest);
   log->log->stop();
-  if (!epoch || !log->jobs) return epoch;
-  auto of_jobs = log->jobs->new_epoch(0);
-  log->jobs->stop();
-  if (!of_jobs) return fail(of_jobs.error());
   return epoch;
 }
 

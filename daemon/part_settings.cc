@@ -167,7 +167,7 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
 queue::KafkaLogSettings kafka_jobs_settings(const config::Settings& settings) {
   queue::KafkaLogSettings log = kafka_log_settings(settings);
   log.stream = "jobs";
-  log.partitions = 1;
+  log.ordered = false;
   return log;
 }
 

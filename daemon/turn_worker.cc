@@ -131,7 +131,7 @@ void TurnWorker::attempt(const TaskPtr& task) {
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
-  if (!task->chain.undecided.empty()) context_.exchange->expect(task->chain.undecided);
+  for (const auto& input : task->chain.undecided) context_.exchange->expect(input);
   for (auto& answered : task->chain.answered) {
     if (!answered.else_webhook) continue;
     unit.answered_instead.push_back({answered.input_id, [this, task, &answered] {
@@ -148,7 +148,7 @@ void TurnWorker::attempt(const TaskPtr& task) {
 void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   if (outcome != store::Outcome::committed) {
     for (const auto& answered : task->chain.answered) context_.waiters.release(answered.input_id);
-    if (!task->chain.undecided.empty()) context_.exchange->forget(task->chain.undecided);
+    for (const auto& input : task->chain.undecided) context_.exchange->forget(input);
     if (outcome == store::Outcome::conflict) {
       ++counts_.conflicts;
     } else if (task->one_by_one) {
@@ -170,10 +170,17 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   }
   model::fault_point("turn.after_commit");
   let_out(*task);
-  if (task->chain.undecided.empty()) return go_on(task);
-  context_.exchange->when_settled(task->chain.undecided, [this, task](bool pending) {
+  go_on_when_settled(task);
+}
+
+void TurnWorker::go_on_when_settled(const TaskPtr& task) {
+  auto& undecided = task->chain.undecided;
+  if (undecided.empty()) return go_on(task);
+  const std::string input = std::move(undecided.back());
+  undecided.pop_back();
+  context_.exchange->when_settled(input, [this, task](bool pending) {
     if (pending) ports_.deliver_from_store(task->chain.unit.key);
-    go_on(task);
+    go_on_when_settled(task);
   });
 }
 

@@ -31,11 +31,11 @@ struct TurnPorts {
   // Pending ones, in order; and up to which number others may wait in the store before them.
   std::function<void(const model::SessionKey&, std::vector<model::Output>, std::int64_t)> deliver;
   std::function<void(const model::SessionKey&)>
-      deliver_from_store;                          // some are due that only the store has
-  std::function<void(model::PendingCall)> call;    // an HTTP call to be made
-  std::function<void(model::PendingCall)> timer;   // a timer to wait for
-  std::function<void(model::FollowUp)> follow_up;  // likewise
-  std::function<void(model::Schedule)> schedule;   // likewise
+      deliver_from_store;                              // some are due that only the store has
+  std::function<void(model::PendingCall)> call;        // an HTTP call to be made
+  std::function<void(model::PendingCall)> timer;       // a timer to wait for
+  std::function<void(model::FollowUp)> follow_up;      // likewise
+  std::function<void(model::Schedule)> schedule;       // likewise
   std::function<void(const std::string& job_id)> job;  // to be looked at; on a worker's thread
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
@@ -84,6 +84,7 @@ class TurnWorker {
   void attempt(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome);
   void let_out(Task& task);
+  void go_on_when_settled(const TaskPtr& task);
   void go_on(const TaskPtr& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);

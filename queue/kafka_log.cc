@@ -274,7 +274,7 @@ Result<std::int64_t> KafkaLog::Impl::new_epoch(std::int64_t above) {
   const bool moved = (*stored)->partitions() != static_cast<std::size_t>(*partitions);
   std::vector<std::int64_t> ends;
   for (const auto& range : *ranges) {
-    if (moved && range.committed < range.end) {
+    if (moved && settings_.ordered && range.lag() > 0) {
       return model::fail(Errc::conflict,
                          "Partition " + std::to_string(range.partition) + " still has " +
                              std::to_string(range.lag()) +

@@ -26,6 +26,9 @@ struct KafkaLogSettings {
   std::string topic_prefix = "conversed";
   // Which of the logs under the prefix it is; each has positions and epochs of its own.
   std::string stream = "events";
+  // False: records are hints. A new epoch passes over those that were not finished when the number
+  // of partitions changed.
+  bool ordered = true;
   // Names this reader among those of the group, together with the number of partitions, and stays
   // the same from start to start: what it read is kept for it while it restarts.
   std::string instance_id;
@@ -90,7 +93,7 @@ class KafkaLog final : public Log {
   [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
   // For a time when nobody consumes. Also takes over a changed number of partitions, provided that
-  // everything is finished; else `conflict`.
+  // everything is finished, or there is no order to keep; else `conflict`.
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
   [[nodiscard]] Result<void> health() override;
   void stop() override;

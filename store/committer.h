@@ -121,7 +121,7 @@ struct Unit {
   std::vector<NewDeadLetter> dead_letters;
   std::vector<NewAnswer> answers;
   // Of what earlier Units left `held`: these inputs' outputs become `none`, and then, if they are
-  // released, all others become `pending`.
+  // released, all others become `pending`, and replies that hang on them are taken back.
   std::vector<std::string> outputs_kept;
   bool held_released = false;
   std::vector<AnswerInstead> answered_instead;

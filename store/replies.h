@@ -21,7 +21,7 @@ struct AnswerNews {
     // The waits of the clients of `daemons` (one) that were to end at `until` or before are over;
     // `session` may hold outputs for them.
     left,
-    ended,    // nothing will answer it; `reason` is for the client
+    ended,  // nothing will answer it; `reason` is for the client
   };
   Kind kind = Kind::given;
   std::string input_id;
@@ -29,7 +29,7 @@ struct AnswerNews {
   std::string session{};  // an encoded key; empty: it is too long to be told of
   std::string reason{};
   model::Timestamp until{};  // of `left`
-  bool pending = false;  // of `settled`: outputs have become pending
+  bool pending = false;      // of `settled`: outputs have become pending
 
   bool operator==(const AnswerNews&) const = default;
 };
@@ -56,9 +56,11 @@ struct SessionNews {
 // Answers on their way from the daemon that ran the Turn to those whose clients wait (Unit::replies
 // writes them). Whoever removes a reply decides, in that transaction, where the outputs go that
 // were held for it and behind it: the first client that got its answer has them, and if nobody is
-// left that could get it, they are pending. What a later execution holds for its own client, and
-// what hangs on another reply, is left to those. Thread-safe; what writes blocks only while the
-// Committer takes no more, never on its own thread, and calls back there.
+// left that could get it, they are pending. What an execution holds for its own client, and what
+// hangs on another reply of the same chain, is left to those. A Unit of whoever runs the session
+// next takes back what is left of an earlier chain's (Unit::held_released). Thread-safe; what
+// writes blocks only while the Committer takes no more, never on its own thread, and calls back
+// there.
 class Replies {
  public:
   // Both must outlive it.
@@ -73,6 +75,7 @@ class Replies {
     std::string session;  // of `reply`: its encoded key
     bool else_webhook = false;
     bool given = false;  // there was somebody to give it to, when the transaction asked
+    std::int64_t last_output_seq = 0;  // of the session then, if outputs hang on the reply
   };
 
   // Takes the reply to this daemon's clients. `awaited` is asked in each try of the transaction, on
@@ -89,8 +92,9 @@ class Replies {
   [[nodiscard]] model::Result<void> take_back_expired(model::Timestamp now, std::size_t limit);
 
   // A client that was to have them is not there after all: outputs of the input become pending, and
-  // all daemons are told.
-  void give_back(const std::string& session, const std::string& input_id);
+  // all daemons are told; unless the session has said something to the webhook since
+  // (release_outputs in store/row_writes.h). `given`: what `settle` has told.
+  void give_back(const Settled& given, const std::string& input_id);
 
   // Inputs with a reply to this daemon, at most `limit`. Blocks on the disk.
   [[nodiscard]] model::Result<std::vector<std::string>> addressed_to(const std::string& daemon,

@@ -91,21 +91,16 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 }
 
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     std::optional<std::int64_t> up_to, model::Timestamp now) {
-  const auto session =
-      connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
+                     std::int64_t up_to, model::Timestamp now) {
+  const auto session = connection.value<std::int64_t>(
+      "UPDATE sessions SET version = version + 1 WHERE key = :k RETURNING id", key);
   if (!session) return;
-  if (!up_to) {
-    up_to = connection.value<std::int64_t>(
-        "SELECT COALESCE(MAX(seq), 0) FROM outputs WHERE session = :s AND input_id = :i", *session,
-        input_id);
-  }
   const bool has_gone_on =
       connection
           .value<int>(
               "SELECT 1 FROM outputs WHERE session = :s AND seq > :q AND delivery = 2"
               " LIMIT 1",
-              *session, *up_to)
+              *session, up_to)
           .has_value();
   if (has_gone_on) return;
   make_pending(connection, *session, input_id, model::Delivery::none);

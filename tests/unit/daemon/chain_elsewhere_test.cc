@@ -37,15 +37,16 @@ class ChainElsewhereTest : public ChainTest {
   void hear(const store::AnswerNews& news) { store_->news().tell(store::to_news(news)); }
 
   // As the daemon `name` does whose client is there, or has left.
-  void settle(const std::string& name, const std::string& input_id, bool awaited) {
-    std::promise<void> done;
+  store::Replies::Settled settle(const std::string& name, const std::string& input_id,
+                                 bool awaited) {
+    std::promise<store::Replies::Settled> done;
     store_->replies().settle(
         name, input_id, [awaited] { return awaited; },
         [&](const auto& settled) {
           EXPECT_TRUE(settled && settled->found == store::Replies::Settled::Found::reply);
-          done.set_value();
+          done.set_value(settled ? *settled : store::Replies::Settled());
         });
-    done.get_future().wait();
+    return done.get_future().get();
   }
 
   std::optional<AnswerExchange> own_;
@@ -54,7 +55,7 @@ class ChainElsewhereTest : public ChainTest {
 TEST_F(ChainElsewhereTest, TheReplyHasTheAnswerAndTheOutputsAreHeld) {
   const Event asked = message("hi");
   const Chain chain = run({asked});
-  EXPECT_EQ(chain.undecided, asked.id);
+  EXPECT_EQ(chain.undecided, Texts{asked.id});
   EXPECT_TRUE(chain.answered.empty());
   ASSERT_EQ(chain.unit.replies.size(), 1U);
   const auto& reply = chain.unit.replies[0];
@@ -128,13 +129,26 @@ TEST_F(ChainElsewhereTest, AnAnswerThatFindsNobodyLateDoesNotChangeTheOrder) {
     key_ = session("hooked", name);
     const Event asked = message(name);
     run({asked});
-    settle("a", asked.id, true);
+    const auto given = settle("a", asked.id, true);
     if (gone_on) run({event("next")});
-    store_->replies().give_back(key_.encode(), asked.id);
-    ASSERT_TRUE(store_->committer().write_and_wait([](auto&) { return model::Result<void>(); }));
+    const Chain meanwhile = build({record(event("last"))});
+    store_->replies().give_back(given, asked.id);
+    EXPECT_EQ(commit(meanwhile), Outcome::conflict) << "it would not know what comes before it";
     EXPECT_EQ(std::ranges::count(for_webhook(), "one " + name + " 1"), gone_on ? 0 : 1);
     EXPECT_EQ(texts().at(0), "one " + name + " 1") << "it can be read";
   }
+}
+
+TEST_F(ChainElsewhereTest, WhatWaitedBehindAnAnswerKeepsItFromNobody) {
+  const Event asked = message("tell");
+  const auto call = run({asked}).unit.calls_started.at(0).id;
+  run({event("said", EventType::notify)});
+  run({result_of(call)});
+  const auto given = settle("a", asked.id, true);
+  EXPECT_EQ(for_webhook(), (Texts{"said"}));
+  store_->replies().give_back(given, asked.id);
+  ASSERT_TRUE(store_->committer().write_and_wait([](auto&) { return model::Result<void>(); }));
+  EXPECT_EQ(for_webhook(), (Texts{"looking", "said", "one tell 1"}));
 }
 
 TEST_F(ChainElsewhereTest, AnErrorTextBehindAnUndecidedAnswerIsHeldWithIt) {
@@ -174,7 +188,7 @@ TEST_F(ChainElsewhereTest, WhatIsHeldForAClientElsewhereIsItsAtTheEnd) {
   run({event("said", EventType::notify)});
   EXPECT_EQ(for_webhook(), Texts{});
   const Chain ended = run({result_of(call)});
-  EXPECT_EQ(ended.undecided, asked.id);
+  EXPECT_EQ(ended.undecided, Texts{asked.id});
   EXPECT_NE(ended.unit.replies.at(0).body.find("looking\\none tell 1"), std::string::npos);
   settle("a", asked.id, true);
   EXPECT_EQ(for_webhook(), (Texts{"said"}));

@@ -65,6 +65,22 @@ TEST_F(ChainTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAr
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
+TEST_F(ChainTest, WhatFailsBehindAResultFailsInItsPlace) {
+  for (const bool at_once : {false, true}) {
+    key_ = session("sorry", at_once ? "at once" : "one by one");
+    const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+    const std::vector<Event> events{event("loop"), result_of(call), event("e")};
+    if (at_once) {
+      run(events);
+    } else {
+      for (const auto& one : events) run({one});
+    }
+    EXPECT_EQ(texts(), (Texts{"one call 1", "Sorry.", "one e 2"})) << at_once;
+    EXPECT_EQ(stored().inbox_size, 0);
+  }
+  EXPECT_EQ(letters().size(), 2U);
+}
+
 TEST_F(ChainTest, WhatAChainAddsToALongInboxWaitsForAllOfIt) {
   const std::string call = run({event("call")}).unit.calls_started.at(0).id;
   std::vector<Event> events;
