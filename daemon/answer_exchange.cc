@@ -247,7 +247,7 @@ void AnswerExchange::give(const std::string& input_id, Expects expects,
   }
   const bool told = waiters_.finish(input_id, {settled.status, settled.body});
   // The COMMIT took longer than the client's patience.
-  if (!told && settled.else_webhook) store_.replies().give_back(settled, input_id);
+  if (!told && settled.else_webhook) store_.replies().give_back(settled.session, input_id);
 }
 
 void AnswerExchange::note_settled(const AnswerNews& news) {

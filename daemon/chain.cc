@@ -262,12 +262,12 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
     const bool suspect = suspect_before && event.accepted_at < *suspect_before;
     auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0, partition, at);
     if (!attempts) return fail(attempts.error());
-    input_.attempted->insert(event.id);
     if (*attempts > context_.max_attempts) {
       return bury(event, parts,
                   "the daemon went down " + std::to_string(context_.max_attempts) +
                       " times while it processed this event");
     }
+    input_.attempted->insert(event.id);
   }
   return run(event);
 }

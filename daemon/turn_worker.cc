@@ -48,7 +48,8 @@ struct TurnWorker::Task {
   std::optional<queue::Finish> finish;
   Care care = Care::normal;
   std::map<std::string, std::string> refused;
-  std::set<std::string> attempted;  // a rerun is no further attempt
+  std::set<std::string> attempted;        // a rerun is no further attempt
+  std::atomic<std::size_t> unsettled{0};  // of the chain's undecided answers
   std::size_t begin = 0;  // records before it are finished: only after the database refused a chain
   bool one_by_one = false;
   Chain chain;
@@ -173,15 +174,19 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   go_on_when_settled(task);
 }
 
+// Once all of them are, whichever is the last; the count is one too high while they are told.
 void TurnWorker::go_on_when_settled(const TaskPtr& task) {
-  auto& undecided = task->chain.undecided;
-  if (undecided.empty()) return go_on(task);
-  const std::string input = std::move(undecided.back());
-  undecided.pop_back();
-  context_.exchange->when_settled(input, [this, task](bool pending) {
-    if (pending) ports_.deliver_from_store(task->chain.unit.key);
-    go_on_when_settled(task);
-  });
+  task->unsettled = task->chain.undecided.size() + 1;
+  const auto settled = [this, task] {
+    if (--task->unsettled == 0) go_on(task);
+  };
+  for (const auto& input : task->chain.undecided) {
+    context_.exchange->when_settled(input, [this, task, settled](bool pending) {
+      if (pending) ports_.deliver_from_store(task->chain.unit.key);
+      settled();
+    });
+  }
+  settled();
 }
 
 // After what the chain has done is out.

@@ -26,8 +26,8 @@ struct KafkaLogSettings {
   std::string topic_prefix = "conversed";
   // Which of the logs under the prefix it is; each has positions and epochs of its own.
   std::string stream = "events";
-  // False: records are hints. A new epoch passes over those that were not finished when the number
-  // of partitions changed.
+  // False: records are hints. A new epoch does not wait for those that were not finished when the
+  // number of partitions changed.
   bool ordered = true;
   // Names this reader among those of the group, together with the number of partitions, and stays
   // the same from start to start: what it read is kept for it while it restarts.

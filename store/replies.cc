@@ -128,13 +128,6 @@ Replies::Settled settle_in(Writer& writer, const std::string& daemon, const std:
     settled.found = Replies::Settled::Found::reply;
     std::tie(settled.session, settled.status, settled.body, settled.else_webhook) = *std::move(row);
     settled.given = !settled.else_webhook || awaited();
-    if (settled.else_webhook) {
-      settled.last_output_seq =
-          connection
-              .value<std::int64_t>("SELECT last_output_seq FROM sessions WHERE key = :k",
-                                   settled.session)
-              .value_or(0);
-    }
     if (settled.else_webhook && (settled.given || !others_may_give(connection, input_id))) {
       const bool pending = settled.given
                                ? give_outputs(connection, settled, input_id, writer.now())
@@ -265,11 +258,10 @@ Result<void> Replies::take_back_expired(model::Timestamp now, std::size_t limit)
   return outcome;
 }
 
-void Replies::give_back(const Settled& given, const std::string& input_id) {
+void Replies::give_back(const std::string& session, const std::string& input_id) {
   committer_.write(
-      [session = given.session, up_to = given.last_output_seq,
-       input_id](Writer& writer) -> Result<void> {
-        release_outputs(writer.connection(), session, input_id, up_to, writer.now());
+      [session, input_id](Writer& writer) -> Result<void> {
+        release_outputs(writer.connection(), session, input_id, std::nullopt, writer.now());
         writer.announce(to_news(SessionNews{SessionNews::Kind::deliver, session}));
         return {};
       },

@@ -75,7 +75,6 @@ class Replies {
     std::string session;  // of `reply`: its encoded key
     bool else_webhook = false;
     bool given = false;  // there was somebody to give it to, when the transaction asked
-    std::int64_t last_output_seq = 0;  // of the session then, if outputs hang on the reply
   };
 
   // Takes the reply to this daemon's clients. `awaited` is asked in each try of the transaction, on
@@ -93,8 +92,8 @@ class Replies {
 
   // A client that was to have them is not there after all: outputs of the input become pending, and
   // all daemons are told; unless the session has said something to the webhook since
-  // (release_outputs in store/row_writes.h). `given`: what `settle` has told.
-  void give_back(const Settled& given, const std::string& input_id);
+  // (release_outputs in store/row_writes.h).
+  void give_back(const std::string& session, const std::string& input_id);
 
   // Inputs with a reply to this daemon, at most `limit`. Blocks on the disk.
   [[nodiscard]] model::Result<std::vector<std::string>> addressed_to(const std::string& daemon,

@@ -91,18 +91,24 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 }
 
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     std::int64_t up_to, model::Timestamp now) {
-  const auto session = connection.value<std::int64_t>(
-      "UPDATE sessions SET version = version + 1 WHERE key = :k RETURNING id", key);
+                     std::optional<std::int64_t> up_to, model::Timestamp now) {
+  const auto session =
+      connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
   if (!session) return;
+  const auto first = connection.value<std::int64_t>(
+      "SELECT seq FROM outputs WHERE session = :s AND input_id = :i AND delivery = 0"
+      " ORDER BY seq LIMIT 1",
+      *session, input_id);
+  if (!first) return;
   const bool has_gone_on =
       connection
           .value<int>(
               "SELECT 1 FROM outputs WHERE session = :s AND seq > :q AND delivery = 2"
               " LIMIT 1",
-              *session, up_to)
+              *session, up_to.value_or(*first))
           .has_value();
   if (has_gone_on) return;
+  connection.run("UPDATE sessions SET version = version + 1 WHERE id = :s", *session);
   make_pending(connection, *session, input_id, model::Delivery::none);
   wake_outbox(connection, *session, now);
 }

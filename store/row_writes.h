@@ -43,11 +43,11 @@ void mark_rescheduled(Connection& connection, const std::string& key, model::Tim
                       int attempts);
 
 // Outputs of the input that nobody was to get become pending, unless the webhook gets something of
-// the session behind `up_to`: whoever says so late, as a daemon that stood still, must not change
-// the order. They can be read then, and are not sent. Turns that have read the session before are
-// conflicts: what they say comes behind these.
+// the session behind `up_to` (null: behind the first of them): whoever says so late, as a daemon
+// that stood still, must not change the order. They can be read then, and are not sent. Turns that
+// have read the session before are conflicts: what they say comes behind these.
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     std::int64_t up_to, model::Timestamp now);
+                     std::optional<std::int64_t> up_to, model::Timestamp now);
 
 // `key`: the session's.
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);
