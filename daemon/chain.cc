@@ -421,7 +421,6 @@ void ChainBuilder::close() {
   added.erase(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(added_drained_));
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
   note_held();
-  chain_.last_output_seq = session_.last_output_seq;
   chain_.unit.after = std::move(session_);
 }
 

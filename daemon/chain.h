@@ -101,9 +101,8 @@ struct Chain {
   // Where others may have written outputs of the session: the highest number that waited for its
   // delivery before this.
   std::int64_t pending_up_to = 0;
-  std::int64_t last_output_seq = 0;  // of the session, behind the chain
-  bool outputs_released = false;     // outputs of earlier Turns are due: they are in the store
-  bool drain_more = false;           // the inbox holds events that can run now
+  bool outputs_released = false;  // outputs of earlier Turns are due: they are in the store
+  bool drain_more = false;        // the inbox holds events that can run now
   bool inbox_changed = false;
   std::string first_started;  // id of the first event that was started; empty: none
   std::size_t turns = 0;

@@ -132,6 +132,7 @@ void TurnWorker::attempt(const TaskPtr& task) {
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
+  task->chain.unit.after.last_output_seq = unit.after.last_output_seq;
   for (const auto& input : task->chain.undecided) context_.exchange->expect(input);
   for (auto& answered : task->chain.answered) {
     if (!answered.else_webhook) continue;
@@ -223,7 +224,7 @@ void TurnWorker::let_out(Task& task) {
         chain.outputs_released = true;
       } else if (!told && answered.else_webhook) {
         // The COMMIT took longer than the client's patience.
-        context_.outbox.send_after_all(key, answered.input_id, chain.last_output_seq,
+        context_.outbox.send_after_all(key, answered.input_id, chain.unit.after.last_output_seq,
                                        [this, key] { ports_.deliver_from_store(key); });
         sent_after_all = true;
       }

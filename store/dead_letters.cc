@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "store/read.h"
+#include "store/row_writes.h"
 
 namespace conversed::store {
 
@@ -115,8 +116,7 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
     if (!letter->output_seq) {
       return fail(Errc::invalid_argument, "an event is replayed through the log");
     }
-    const auto session = connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k",
-                                                        letter->key.encode());
+    const auto session = session_row(connection, letter->key.encode());
     const auto output = session ? connection.value<std::int64_t>(
                                       "SELECT id FROM outputs WHERE session = :s AND seq = :q",
                                       *session, *letter->output_seq)

@@ -80,10 +80,7 @@ Result<std::vector<DueDelivery>> Outbox::due(model::Timestamp now, std::size_t s
     std::int64_t after_session = 0;
     if (after != nullptr) {
       after_due = model::to_unix_ms(after->due_at);
-      after_session =
-          connection
-              .value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", after->key.encode())
-              .value_or(0);
+      after_session = session_row(connection, after->key.encode()).value_or(0);
     }
     std::vector<DueDelivery> found;
     std::vector<std::int64_t> rows;

@@ -40,10 +40,6 @@ std::string with_topic(std::string_view topic, const json& payload) {
   return std::string(topic) + ' ' + payload.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::optional<std::int64_t> session_row(Connection& connection, const std::string& key) {
-  return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
-}
-
 // For whose client the session's execution holds outputs; empty: for nobody's.
 std::string held_by_running(Connection& connection, std::int64_t session) {
   const auto text =

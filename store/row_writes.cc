@@ -12,6 +12,10 @@ namespace conversed::store {
 
 using model::to_unix_ms;
 
+std::optional<std::int64_t> session_row(Connection& connection, const std::string& key) {
+  return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
+}
+
 void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now) {
   connection.run(
       "INSERT INTO outbox (session, due_at, attempts) SELECT :s, :d, 0"
@@ -92,8 +96,7 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
                      std::optional<std::int64_t> up_to, model::Timestamp now) {
-  const auto session =
-      connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
+  const auto session = session_row(connection, key);
   if (!session) return;
   const auto first = connection.value<std::int64_t>(
       "SELECT seq FROM outputs WHERE session = :s AND input_id = :i AND delivery = 0"

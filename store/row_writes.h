@@ -14,6 +14,10 @@
 // an execution. Inside a Writer's transaction; throw SqlError.
 namespace conversed::store {
 
+// Of the session with this key, if there is one.
+[[nodiscard]] std::optional<std::int64_t> session_row(Connection& connection,
+                                                      const std::string& key);
+
 // The session's oldest pending output, if there is one, is tried at once, unless it is being
 // retried already.
 void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now);

@@ -24,18 +24,26 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
-constexpr std::string_view session_by_key =
-    "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-    " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, 0, 0"
-    " FROM sessions WHERE key = :k";
-// With what waits for its delivery, and whether anything is held.
-constexpr std::string_view session_and_outputs_by_key =
-    "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-    " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size,"
-    " COALESCE((SELECT MAX(d.seq) FROM deliveries d WHERE d.session = sessions.id), 0),"
-    " CASE WHEN EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id AND o.delivery = 1)"
-    " THEN 1 ELSE 0 END"
-    " FROM sessions WHERE key = :k";
+std::string session_by_key(std::string_view pending_up_to, std::string_view holds_outputs) {
+  return "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+         " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, " +
+         std::string(pending_up_to) + ", " + std::string(holds_outputs) +
+         " FROM sessions WHERE key = :k";
+}
+
+// With what its outputs wait for, if that is asked; where nobody else delivers, only what is held.
+const std::string& session_query(bool with_outputs, Dialect dialect) {
+  constexpr std::string_view pending_up_to =
+      "COALESCE((SELECT MAX(d.seq) FROM deliveries d WHERE d.session = sessions.id), 0)";
+  constexpr std::string_view holds_outputs =
+      "CASE WHEN EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id"
+      " AND o.delivery = 1) THEN 1 ELSE 0 END";
+  static const std::string alone = session_by_key("0", "0");
+  static const std::string embedded = session_by_key("0", holds_outputs);
+  static const std::string shared = session_by_key(pending_up_to, holds_outputs);
+  if (!with_outputs) return alone;
+  return dialect == Dialect::postgres ? shared : embedded;
+}
 
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
                                            std::string* damage = nullptr,
@@ -43,7 +51,7 @@ std::optional<model::Session> load_session(Connection& connection, const model::
   auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t,
                             std::int64_t, std::string, std::string, std::optional<std::string>,
                             std::int64_t, std::int64_t, std::int64_t, int>(
-      loaded != nullptr ? session_and_outputs_by_key : session_by_key, key.encode());
+      session_query(loaded != nullptr, connection.dialect()), key.encode());
   if (!row) return std::nullopt;
   auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
          inbox_size, pending_up_to, holds_outputs] = *row;
@@ -62,7 +70,7 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     if (loaded != nullptr) loaded->execution_lost = !session.execution;
   }
   if (loaded != nullptr) {
-    if (connection.dialect() == Dialect::postgres) loaded->pending_up_to = pending_up_to;
+    loaded->pending_up_to = pending_up_to;
     loaded->holds_outputs = holds_outputs != 0;
   }
   session.last_output_seq = seq;

@@ -82,19 +82,20 @@ class KafkaCase(DaemonCase):
 
 
 class PostgresCase(KafkaCase):
-    """The store is PostgreSQL. `cluster_settings`: of the daemon as one of several."""
+    """The store is PostgreSQL. `server_settings`: of its server; `cluster_settings`: of the daemon as one of several."""
 
+    server_settings = ()
     cluster_settings = ""
 
     @classmethod
     def setUpClass(cls):
-        cls.server = cls.make_server()
+        cls.server = cls.make_server(settings=cls.server_settings)
         cls.store_settings = f"store: {{driver: postgres, postgres: {{url: '{cls.store_url()}'}}}}\n" + cls.cluster_settings
         super().setUpClass()
 
     @classmethod
-    def make_server(cls, primary=None):
-        server = postgres.Server(primary)
+    def make_server(cls, primary=None, settings=()):
+        server = postgres.Server(primary, settings)
         cls.addClassCleanup(server.close)
         return server.start()
 

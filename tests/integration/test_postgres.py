@@ -95,14 +95,12 @@ class Kills(PostgresCase):
 class FailOver(PostgresCase):
     """Two servers: commits are told once both have them, and the second one takes over."""
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server.follow_synchronously(cls.standby)
+    server_settings = ["synchronous_standby_names=*"]
 
     @classmethod
     def store_url(cls):
         cls.standby = cls.make_server(primary=cls.server)
+        cls.server.run_sql("CREATE TABLE first ()")  # ends once the standby has it
         return postgres.url_of(cls.server, cls.standby)
 
     def test_nothing_is_lost_or_doubled_when_the_standby_takes_over(self):

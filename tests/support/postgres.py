@@ -68,10 +68,11 @@ def url_of(*servers):
 
 
 class Server:
-    """One server; may be killed and started again with the same data and address. With `primary`, a server that runs,
-    it is its hot standby until it is promoted."""
+    """One server; may be killed and started again with the same data, address and `settings` (NAME=VALUE). With
+    `primary`, a server that runs, it is its hot standby until it is promoted."""
 
-    def __init__(self, primary=None):
+    def __init__(self, primary=None, settings=()):
+        self.settings = [argument for setting in settings for argument in ("-c", setting)]
         self.programs = newest_programs()
         self.account = account()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conversed-postgres-"))
@@ -97,15 +98,6 @@ class Server:
         if done.returncode != 0:
             raise Failed(done.stdout + done.stderr)
 
-    def follow_synchronously(self, standby):
-        """From now on a commit is told once the standby has it, too."""
-        self.run_sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        self.run_sql("SELECT pg_reload_conf()")
-        while self.run_sql("SELECT sync_state FROM pg_stat_replication") != "sync":
-            if standby.process.poll() is not None:
-                raise Failed((standby.folder / "server.log").read_text()[-4000:])
-            time.sleep(0.05)
-
     def promote(self):
         """A standby takes writes once this returns."""
         self.run("pg_ctl", "promote", "-w", "-t", "60", "-s")
@@ -121,7 +113,7 @@ class Server:
         with log:
             self.process = subprocess.Popen(
                 [self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder, "-c", "listen_addresses=",
-                 "-c", "fsync=off", "-c", "max_connections=200"],
+                 "-c", "fsync=off", "-c", "max_connections=200", *self.settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **self.identity())
         ended = os.pidfd_open(self.process.pid)
         deadline = time.monotonic() + timeout

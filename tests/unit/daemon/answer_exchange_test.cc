@@ -139,6 +139,7 @@ class AnswerExchangeTest : public testing::Test {
     b_->exchange.when_settled(input_id, [promise](bool pending) { promise->set_value(pending); });
     return promise->get_future();
   }
+  using Seqs = std::vector<std::int64_t>;
   // What is to be sent to the webhook, in order.
   std::vector<std::int64_t> for_webhook() {
     std::vector<std::int64_t> sent;
@@ -149,9 +150,14 @@ class AnswerExchangeTest : public testing::Test {
     }
     return sent;
   }
+  void expect_that_nobody_is_there(Peer& peer) {
+    ASSERT_TRUE(peer.exchange.start());
+    ASSERT_TRUE(b_->exchange.start());
+    auto pending = settle(input_, {"a"});
+    EXPECT_TRUE(soon(pending));
+    EXPECT_EQ(for_webhook(), Seqs{1});
+  }
   bool holds_something() { return !b_->store->sessions().to_drain(0, 10)->empty(); }
-
-  using Seqs = std::vector<std::int64_t>;
 
   const tests::StorePlace place_;
   tests::ManualClock clock_;
@@ -177,11 +183,7 @@ TEST_F(AnswerExchangeTest, TheClientElsewhereHasTheAnswerAndTheWebhookHasNot) {
 
 TEST_F(AnswerExchangeTest, IfTheClientHasGoneTheWebhookHasIt) {
   Peer a("a", place_, clock_);
-  ASSERT_TRUE(a.exchange.start());
-  ASSERT_TRUE(b_->exchange.start());
-  auto pending = settle(input_, {"a"});
-  EXPECT_TRUE(soon(pending));
-  EXPECT_EQ(for_webhook(), Seqs{1});
+  ASSERT_NO_FATAL_FAILURE(expect_that_nobody_is_there(a));
 }
 
 TEST_F(AnswerExchangeTest, WhatIsHeldBehindAnAnswerGoesOnceThatIsGiven) {
@@ -399,11 +401,7 @@ TEST_F(AnswerExchangeTest, AKeyThatIsTooLongToBeToldHoldsNothingUp) {
   EXPECT_EQ(to_news(store::SessionNews{store::SessionNews::Kind::touch, key_.encode()}),
             store::sessions_topic);
   Peer a("a", place_, clock_);
-  ASSERT_TRUE(a.exchange.start());
-  ASSERT_TRUE(b_->exchange.start());
-  auto pending = settle(input_, {"a"});
-  EXPECT_TRUE(soon(pending));
-  EXPECT_EQ(for_webhook(), Seqs{1});
+  ASSERT_NO_FATAL_FAILURE(expect_that_nobody_is_there(a));
   ASSERT_EQ(commit(ended(model::new_id(), {"c"})), store::Outcome::committed);
   a.exchange.left(input_, key_, clock_.now());
   EXPECT_TRUE(b_->touched.has(key_.session_id));
