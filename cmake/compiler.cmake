@@ -51,10 +51,16 @@ find_program(CONVERSED_CCACHE ccache)
 if(CONVERSED_CCACHE)
   # Paths are hashed as seen from this checkout, so that a second clone of the same commit, or a
   # worktree beside it, need not compile everything again.
+  # What a precompiled header may hide from the cache (macros, times) is in none of ours.
   set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-    "${CONVERSED_CCACHE}")
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CONVERSED_CCACHE}")
 endif()
 find_program(CONVERSED_LLD ld.lld)
 if(CONVERSED_LLD)
   add_link_options(-fuse-ld=lld)
+endif()
+
+# Without it Clang stores times in a precompiled header, and no second checkout could share it.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 endif()

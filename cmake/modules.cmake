@@ -2,6 +2,23 @@
 #
 # Defines the target conversed_<name> from the sources in the current folder, links what it uses and
 # records the edge. The table of edges goes to a file that tests/tidy checks every #include against.
+# Every module and every test includes the standard library, JSON and expected; compiling them once halves what a
+# small file costs. The headers below are still included where they are used: clang-tidy reads each file by itself.
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_test.cc" CONTENT "")
+set(CONVERSED_PRECOMPILED_HEADERS
+  <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <deque> <filesystem> <fstream> <functional>
+  <map> <memory> <mutex> <optional> <set> <span> <sstream> <string> <string_view> <thread> <unordered_map>
+  <unordered_set> <utility> <variant> <vector> <nlohmann/json.hpp> <tl/expected.hpp>)
+add_library(conversed_precompiled STATIC "${PROJECT_BINARY_DIR}/precompiled.cc")
+target_link_libraries(conversed_precompiled PRIVATE conversed_flags)
+target_precompile_headers(conversed_precompiled PRIVATE ${CONVERSED_PRECOMPILED_HEADERS})
+if(BUILD_TESTING)
+  add_library(conversed_precompiled_test STATIC "${PROJECT_BINARY_DIR}/precompiled_test.cc")
+  target_link_libraries(conversed_precompiled_test PRIVATE conversed_flags GTest::gtest)
+  target_precompile_headers(conversed_precompiled_test PRIVATE ${CONVERSED_PRECOMPILED_HEADERS} <gtest/gtest.h>)
+endif()
+
 function(conversed_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBS;PRIVATE_LIBS" ${ARGN})
   set(target conversed_${name})
@@ -9,6 +26,7 @@ function(conversed_module name)
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE conversed_flags ${arg_PRIVATE_LIBS})
   target_link_libraries(${target} PUBLIC ${arg_LIBS})
+  target_precompile_headers(${target} REUSE_FROM conversed_precompiled)
   foreach(used IN LISTS arg_USES)
     target_link_libraries(${target} PUBLIC conversed_${used})
   endforeach()
@@ -45,6 +63,7 @@ function(conversed_test)
     target_link_libraries(${arg_NAME} PRIVATE conversed_${used})
   endforeach()
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_precompile_headers(${arg_NAME} REUSE_FROM conversed_precompiled_test)
   add_test(NAME ${arg_NAME} COMMAND ${arg_LAUNCHER} $<TARGET_FILE:${arg_NAME}>)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)

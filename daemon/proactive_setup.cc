@@ -102,7 +102,7 @@ Result<void> ProactiveSetup::do_next(const Job& job, JobHold& hold) {
 
 Result<void> ProactiveSetup::commit(const Job& job, Reach reached, const Make& make) {
   static constexpr std::array<std::pair<int, int>, 4> places{{{10, 1}, {25, 2}, {50, 3}, {75, 4}}};
-  const auto [progress, step] = places.at(static_cast<std::size_t>(reached));
+  const std::pair<int, int> place = places.at(static_cast<std::size_t>(reached));
   std::optional<std::string> refused;
   auto written = store_.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
     refused.reset();
@@ -112,8 +112,9 @@ Result<void> ProactiveSetup::commit(const Job& job, Reach reached, const Make& m
       return made;
     }
     store_.assets().grow(writer, store::Assets::Lexicons::stay);
-    return store_.jobs().step(writer, job.id, job.fencing_token,
-                              {.progress = progress, .current_step = step, .data = data});
+    return store_.jobs().step(
+        writer, job.id, job.fencing_token,
+        {.progress = place.first, .current_step = place.second, .data = data});
   });
   if (refused) return begin_undo(job, *refused);
   if (!written) return written;

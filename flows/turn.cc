@@ -285,8 +285,8 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
   if (!finds_more) return {};
   // One search for all, since what they find may overlap.
   auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits);
-  std::ranges::stable_partition(
-      hits, [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
+  std::stable_partition(hits.begin(), hits.end(),
+                        [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
   for (const auto& hit : hits) {
     if (known.contains(hit.lexicon->id())) continue;
     // Counted before it is copied: the data of an entry may be large.
@@ -302,7 +302,7 @@ bool Turn::takes_hit(std::size_t bytes) {
   const Limits& limits = input_.limits;
   if (!slots_filled_) {
     const auto& slots = input_object_["slots"];
-    slots_filled_.emplace();
+    slots_filled_ = Filled{};
     for (const auto& hits : slots) slots_filled_->hits += hits.size();
     slots_filled_->bytes = json_size(slots, limits.slot_bytes);
   }

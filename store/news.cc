@@ -55,7 +55,8 @@ News::News() : state_(std::make_shared<State>()) {}
 News::~News() = default;
 
 News::Subscription News::subscribe(std::string topic, Heard heard) {
-  auto entry = std::make_shared<Subscription::Entry>(state_, std::move(topic), std::move(heard));
+  auto entry = std::make_shared<Subscription::Entry>(
+      Subscription::Entry{state_, std::move(topic), std::move(heard)});
   const std::lock_guard lock(state_->mutex);
   state_->entries.push_back(entry.get());
   return Subscription(std::move(entry));

@@ -10,8 +10,6 @@
 namespace conversed::flows::expression {
 namespace {
 
-constexpr char32_t replacement = 0xFFFD;
-
 unsigned byte_at(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]);
 }

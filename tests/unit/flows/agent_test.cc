@@ -299,7 +299,8 @@ TEST(AiAgentNode, TellsTheModelWholeHits) {
 
 TEST(KnowledgeAnswer, NeverGrowsBeyondItsBounds) {
   json hits = json::array();
-  for (int i = 0; i < 30; ++i) hits.push_back({{"text", "é\n\"" + std::string(i * 7, 'x')}});
+  for (std::size_t i = 0; i < 30; ++i)
+    hits.push_back({{"text", "é\n\"" + std::string(i * 7, 'x')}});
   for (std::size_t most = 2; most < 3000; ++most) {
     const std::string told = hits_text(hits, most);
     ASSERT_LE(told.size(), most);
