@@ -34,6 +34,8 @@ constexpr milliseconds store_retry{1'000};
 constexpr milliseconds cut_short_pause{100};
 // What an operator put back into the outbox is found within this time.
 constexpr milliseconds sweep_interval{10'000};
+// The status says it all; the rest is read for the connection's sake.
+constexpr milliseconds wait_for_body{250};
 constexpr std::size_t sessions_a_page = 256;
 constexpr std::size_t outputs_a_session = 16;
 constexpr Timestamp end_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::max());
@@ -331,6 +333,7 @@ void Deliverer::Engine::prepare(DeliveryQueue::Session& session,
   const auto now = clock_.now();
   request.headers = webhook_headers(output, (*target)->keys_at(now), now, request.body);
   request.timeout = settings_.timeout;
+  request.wait_for_body = wait_for_body;
   batch.push_back(
       {std::move(request), [mailbox = thread_.mailbox(), &session](HttpOutcome outcome) {
          outcome.body = {};

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <deque>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -94,6 +95,8 @@ class HttpClient::Loop {
   void wait_for_events();
   void run_due_timer();
   void collect_finished();
+  [[nodiscard]] std::optional<SteadyClock::time_point> first_cut_off() const;
+  void cut_off();
   void end(HttpTransfer* transfer, HttpOutcome outcome);
   void abort_all();
   void want(int fd, std::uint32_t events);
@@ -200,6 +203,7 @@ void HttpClient::Loop::run() {
     begin_waiting();
     run_due_timer();
     collect_finished();
+    cut_off();
     wait_for_events();
     collect_finished();
   }
@@ -270,6 +274,27 @@ void HttpClient::Loop::collect_finished() {
   }
 }
 
+std::optional<SteadyClock::time_point> HttpClient::Loop::first_cut_off() const {
+  std::optional<SteadyClock::time_point> first;
+  for (const HttpTransfer* transfer : active_) {
+    const auto due = transfer->cut_off();
+    if (due && (!first || *due < *first)) first = due;
+  }
+  return first;
+}
+
+// Ends what has its status and waits for a body that does not come.
+void HttpClient::Loop::cut_off() {
+  const auto now = SteadyClock::now();
+  if (const auto first = first_cut_off(); !first || *first > now) return;
+  std::vector<HttpTransfer*> due;
+  std::ranges::copy_if(active_, std::back_inserter(due), [&](const HttpTransfer* transfer) {
+    const auto end = transfer->cut_off();
+    return end && *end <= now;
+  });
+  for (HttpTransfer* transfer : due) end(transfer, transfer->outcome(CURLE_OK));
+}
+
 void HttpClient::Loop::run_due_timer() {
   if (!timer_ || *timer_ > SteadyClock::now()) return;
   timer_.reset();
@@ -281,9 +306,12 @@ void HttpClient::Loop::wait_for_events() {
   auto timeout_ms = static_cast<int>(model::beat_interval.count());
   if (!waiting_.empty() && active_.size() < settings_.max_in_flight) {
     timeout_ms = 0;
-  } else if (timer_) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*timer_ - SteadyClock::now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, timeout_ms));
+  } else {
+    for (const auto& until : {timer_, first_cut_off()}) {
+      if (!until) continue;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - SteadyClock::now());
+      timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, timeout_ms));
+    }
   }
   std::array<epoll_event, 128> events;
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);

@@ -24,6 +24,9 @@ struct HttpRequest {
   std::string body{};  // at most what fits in memory; sent if not empty, or for POST, PUT and PATCH
   std::chrono::milliseconds timeout{10'000};    // of the whole exchange, from its begin
   std::size_t max_response_bytes = 256 * 1024;  // of the body
+  // Set: the status is the whole answer. Once the headers are in, the rest is waited for so long,
+  // only to keep the connection; however it ends, the outcome is the status.
+  std::optional<std::chrono::milliseconds> wait_for_body{};
 };
 
 enum class HttpError : std::uint8_t {
@@ -32,9 +35,9 @@ enum class HttpError : std::uint8_t {
   timeout,         // the outcome at the other end is unknown
   refused,         // name not found, no connection, TLS not trusted, or the connection broke
   egress_refused,  // the policy closes the address: nothing was sent
-  too_large,       // the answer is above `max_response_bytes`
-  overloaded,      // too many wait already: nothing was sent
-  aborted,         // the client stopped; the outcome at the other end is unknown
+  too_large,   // the answer is above `max_response_bytes`, or its headers and trailers above 64 KiB
+  overloaded,  // too many wait already: nothing was sent
+  aborted,     // the client stopped; the outcome at the other end is unknown
 };
 [[nodiscard]] std::string_view to_string(HttpError error);
 

@@ -15,6 +15,8 @@ namespace {
 
 constexpr long connect_timeout_ms = 5000;  // or the request's own, if that is shorter
 constexpr long dns_cache_s = 60;
+// libcurl keeps all of them, however many there are.
+constexpr std::size_t max_header_bytes = 64 * 1024;
 
 // RFC 9110 §5.6.2.
 bool is_token(std::string_view text) {
@@ -86,6 +88,8 @@ HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callb
   curl_easy_setopt(easy_, CURLOPT_DNS_CACHE_TIMEOUT, dns_cache_s);
   // A name server that does not answer must not hold the thread when its request has timed out.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
+  curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &HttpTransfer::on_header);
+  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &HttpTransfer::on_body);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, &HttpTransfer::on_socket);
@@ -191,7 +195,17 @@ HttpOutcome HttpTransfer::outcome(CURLcode code) {
   return outcome;
 }
 
+bool HttpTransfer::status_is_enough() const {
+  return headers_in_ && exchange_.request.wait_for_body;
+}
+
+std::optional<std::chrono::steady_clock::time_point> HttpTransfer::cut_off() const {
+  if (!status_is_enough()) return std::nullopt;
+  return *headers_in_ + *exchange_.request.wait_for_body;
+}
+
 HttpError HttpTransfer::error_of(CURLcode code) const {
+  if (status_is_enough()) return HttpError::none;
   if (too_large_) return HttpError::too_large;
   switch (code) {
     case CURLE_OK:
@@ -219,9 +233,28 @@ HttpClient::Callback HttpTransfer::release() {
   auto callback = std::move(exchange_.callback);
   exchange_ = {};
   response_ = {};
+  header_bytes_ = 0;
+  headers_in_.reset();
   too_large_ = false;
   egress_refused_ = false;
   return callback;
+}
+
+// Also for each line of a trailer, and of answers before the final one (1xx).
+std::size_t HttpTransfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
+  auto& transfer = *static_cast<HttpTransfer*>(self);
+  const std::size_t bytes = size * count;
+  transfer.header_bytes_ += bytes;
+  if (transfer.header_bytes_ > max_header_bytes) {
+    transfer.too_large_ = true;
+    return 0;
+  }
+  const std::string_view line(data, bytes);
+  if (transfer.headers_in_ || (line != "\r\n" && line != "\n")) return bytes;
+  long status = 0;
+  curl_easy_getinfo(transfer.easy_, CURLINFO_RESPONSE_CODE, &status);
+  if (status >= 200) transfer.headers_in_ = std::chrono::steady_clock::now();
+  return bytes;
 }
 
 std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {

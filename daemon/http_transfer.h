@@ -2,6 +2,8 @@
 
 #include <curl/curl.h>
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -34,17 +36,22 @@ class HttpTransfer {
   // What came of it; `code` is libcurl's.
   [[nodiscard]] HttpOutcome outcome(CURLcode code);
 
+  // When the exchange ends although the answer's body goes on; none: not before the body does.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> cut_off() const;
+
   // Ends the exchange, wipes what may be secret, and returns whom to tell.
   [[nodiscard]] HttpClient::Callback release();
 
   [[nodiscard]] CURL* easy() const { return easy_; }
 
  private:
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
   static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
   [[nodiscard]] bool set_headers();
   void set_method();
   void set_connections();
+  [[nodiscard]] bool status_is_enough() const;
   [[nodiscard]] HttpError error_of(CURLcode code) const;
 
   EgressInForce egress_;
@@ -52,6 +59,8 @@ class HttpTransfer {
   curl_slist* headers_ = nullptr;
   HttpClient::Exchange exchange_;
   std::string response_;
+  std::size_t header_bytes_ = 0;  // of all answers on the way to the final one, trailers included
+  std::optional<std::chrono::steady_clock::time_point> headers_in_;  // of the final answer
   bool too_large_ = false;
   bool egress_refused_ = false;
 };

@@ -66,6 +66,7 @@ std::optional<HttpReceiver::Request> next_request(std::string& in) {
 }
 
 std::string serialize(const HttpReceiver::Answer& answer, bool with_body) {
+  if (!answer.raw.empty()) return answer.raw;
   std::string bytes = "HTTP/1.1 " + std::to_string(answer.status) +
                       " Told So\r\nContent-Length: " + std::to_string(answer.body.size()) + "\r\n";
   for (const auto& [name, value] : answer.headers) bytes += name + ": " + value + "\r\n";

@@ -42,6 +42,7 @@ class HttpReceiver {
     std::vector<std::pair<std::string, std::string>> headers{};
     Then then = Then::answer;
     std::chrono::milliseconds delay{0};
+    std::string raw{};  // instead of all above: these bytes, be they an answer or not
   };
   using Handler = std::function<Answer(const Request&)>;
   enum class Recording : std::uint8_t { on, off };

@@ -284,6 +284,17 @@ TEST_F(DelivererTest, AfterRetryForAnOutputIsADeadLetterAndTheNextFollows) {
   EXPECT_EQ(pending(), 0);
 }
 
+TEST_F(DelivererTest, StatusTakesTheDeliveryThoughTheBodyStalls) {
+  receiver_.set_handler([](const auto&) {
+    return HttpReceiver::Answer{.raw = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnot all"};
+  });
+  say(key("ann"), {"one", "two"});
+  ASSERT_TRUE(receiver_.wait_for(2));
+  settle();
+  EXPECT_EQ(pending(), 0);
+  EXPECT_EQ(received()["ann"], (std::vector<std::string>{"one", "two"}));
+}
+
 TEST_F(DelivererTest, GoneEndsAnOutputAtOnce) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 410}; });
   say(key("ann"), {"hello"});

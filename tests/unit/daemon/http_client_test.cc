@@ -129,6 +129,66 @@ TEST_F(HttpClientTest, TooLongAnswerIsCutOffWithItsStatus) {
   EXPECT_EQ(send(request).get().body.size(), 5000U);
 }
 
+// A chunked answer with its trailer, or headers, or answers before the final one that never end.
+TEST_F(HttpClientTest, HeadersAndTrailersBeyond64KiBEndTheExchange) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n";
+  const auto many = [](const std::string& what) {
+    std::string text;
+    while (text.size() < 100 * 1024) text += what;
+    return text;
+  };
+  const std::string line = "X-More: " + std::string(500, 'x') + "\r\n";
+  const std::vector<std::string> answers{
+      ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n" + many(line),
+      ok + many(line),
+      many("HTTP/1.1 103 Early Hints\r\n" + line + "\r\n"),
+  };
+  for (const auto& answer : answers) {
+    receiver_.set_handler([&](const auto&) { return HttpReceiver::Answer{.raw = answer}; });
+    EXPECT_EQ(get(receiver_.url()).error, HttpError::too_large) << answer.substr(0, 60);
+  }
+  receiver_.set_handler([&](const auto&) {
+    return HttpReceiver::Answer{.raw = ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n" +
+                                       line + "\r\n"};
+  });
+  const auto outcome = get(receiver_.url());
+  EXPECT_TRUE(outcome.success()) << "a trailer is allowed";
+  EXPECT_EQ(outcome.body, "ok");
+}
+
+TEST_F(HttpClientTest, StatusIsEnoughWhereTheBodyIsNotWaitedFor) {
+  const std::vector<std::string> stalled{
+      "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+  };
+  for (const auto& answer : stalled) {
+    receiver_.set_handler([&](const auto&) { return HttpReceiver::Answer{.raw = answer}; });
+    auto request = post();
+    request.timeout = 1min;
+    request.wait_for_body = 10ms;
+    const auto outcome = send(request).get();
+    EXPECT_TRUE(outcome.success()) << answer;
+    EXPECT_EQ(outcome.status, 200);
+  }
+  receiver_.set_handler(
+      [](const auto&) { return HttpReceiver::Answer{.raw = "HTTP/1.1 100 Continue\r\n\r\n"}; });
+  auto request = post();
+  request.timeout = 50ms;
+  request.wait_for_body = 10ms;
+  EXPECT_EQ(send(request).get().error, HttpError::timeout) << "100 is no answer";
+}
+
+TEST_F(HttpClientTest, ConnectionIsKeptWhereTheBodyIsNotWaitedFor) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.body = "thanks"}; });
+  for (int i = 0; i < 3; ++i) {
+    auto request = post();
+    request.wait_for_body = 1min;
+    EXPECT_TRUE(send(request).get().success());
+  }
+  EXPECT_EQ(receiver_.connections(), 1U);
+}
+
 TEST_F(HttpClientTest, ClosedAddressIsNeverConnectedTo) {
   use({}, *Egress::create({}));
   EXPECT_EQ(send(post()).get().error, HttpError::egress_refused);
