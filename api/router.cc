@@ -256,8 +256,13 @@ class Router::Table {
 };
 
 Router::Router(std::span<const Operation* const> operations, Services& services)
-    : table_(std::make_unique<const Table>(operations, services.options.api.base_path)),
-      services_(services) {}
+    : Router(operations, services.options.api) {
+  open(services);
+}
+
+Router::Router(std::span<const Operation* const> operations, const config::ApiSettings& settings)
+    : table_(std::make_unique<const Table>(operations, settings.base_path)),
+      usual_body_bytes_(settings.max_body_bytes) {}
 
 Router::~Router() = default;
 
@@ -268,18 +273,24 @@ void Router::handle(Request&& request, Reply reply) const {
     return reply.send(
         preflight(allowed.empty() ? "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" : allowed));
   }
+  Services* const opened = services_.load();
+  if (opened == nullptr) {
+    return reply.fail({Errc::unavailable, "The daemon waits for its store; try again later."},
+                      table_->path(request.path).error_shape);
+  }
+  Services& services = *opened;
   const Route* route = table_->find(request.method, request.path, segments);
   if (route == nullptr) {
     const auto path = table_->path(request.path);
     if (path.allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
     Response response = error_response(405, "the method is not defined on this path",
-                                       reply.context(), services_.clock.now(), path.error_shape);
+                                       reply.context(), services.clock.now(), path.error_shape);
     response.headers.emplace_back("Allow", path.allowed);
     return reply.send(std::move(response));
   }
 
   const Operation& operation = *route->operation;
-  if (operation.is_inject) reply.observe(services_.on_inject_answered);
+  if (operation.is_inject) reply.observe(services.on_inject_answered);
   if (request.body.size() > body_limit(operation)) {
     return send_error(reply, operation,
                       {Errc::too_large, "the body is larger than this operation takes"});
@@ -289,45 +300,50 @@ void Router::handle(Request&& request, Reply reply) const {
   call.request = std::move(request);
   switch (operation.credential) {
     case Credential::basic:
-      return start_management(operation, std::move(call), services_, std::move(reply));
+      return start_management(operation, std::move(call), services, std::move(reply));
     case Credential::client: {
-      auto verified = check_client(call, services_);
+      auto verified = check_client(call, services);
       if (!verified) {
         return refuse_client(reply, operation, call.request, verified.error(),
-                             services_.clock.now());
+                             services.clock.now());
       }
       call.principal = std::move(*verified);
       break;
     }
     case Credential::open:
-      if (services_.rate_limiter.active() &&
-          services_.rate_limiter.take("address " + call.request.peer,
-                                      services_.options.steady_now())) {
+      if (services.rate_limiter.active() &&
+          services.rate_limiter.take("address " + call.request.peer,
+                                     services.options.steady_now())) {
         return send_error(reply, operation, {Errc::too_many, "too many requests; slow down"});
       }
       break;
   }
-  operation.run(std::move(call), services_, std::move(reply));
+  operation.run(std::move(call), services, std::move(reply));
 }
 
 BodyRule Router::body_rule(const Request& head) const {
-  const std::size_t usual = services_.options.api.max_body_bytes;
+  const std::size_t usual = usual_body_bytes_;
   thread_local Segments segments;
   const Route* route = table_->find(head.method, head.path, segments);
   BodyRule rule{.max_body = route == nullptr ? usual : body_limit(*route->operation)};
   rule.error_shape =
       route == nullptr ? table_->path(head.path).error_shape : shape_before(*route->operation);
   if (rule.max_body <= usual || route->operation->credential != Credential::basic) return rule;
+  Services* const services = services_.load();
+  if (services == nullptr) {
+    rule.wanted = false;
+    return rule;
+  }
   const auto authorization = head.header("authorization").value_or("");
   rule.wanted = parse_basic(authorization).has_value();
-  if (services_.authenticator.remembered_basic(authorization, services_.options.steady_now())) {
+  if (services->authenticator.remembered_basic(authorization, services->options.steady_now())) {
     rule.sender = Sender::known;
   }
   return rule;
 }
 
 std::size_t Router::body_limit(const Operation& operation) const {
-  return std::max<std::size_t>(operation.max_body_bytes, services_.options.api.max_body_bytes);
+  return std::max<std::size_t>(operation.max_body_bytes, usual_body_bytes_);
 }
 
 }  // namespace conversed::api

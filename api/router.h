@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -8,11 +9,12 @@
 
 #include "api/http_settings.h"
 #include "api/operation.h"
+#include "config/settings.h"
 
 namespace conversed::api {
 
 // Finds the operation of a request and sees that it is called with what it was promised:
-// authenticated, within its rate. Built from the table once, immutable, hence thread-safe.
+// authenticated, within its rate. Built from the table once; thread-safe.
 //
 // Every path is served with and without `api.base_path`. HEAD is answered by GET's operation;
 // OPTIONS by the preflight's 204 on any path; another method by 405 with `Allow`.
@@ -20,9 +22,15 @@ class Router {
  public:
   // `services` must outlive this and all requests.
   Router(std::span<const Operation* const> operations, Services& services);
+  // Until `open` every request is refused with 503, but for the preflight's.
+  Router(std::span<const Operation* const> operations, const config::ApiSettings& settings);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
+
+  // From now on requests reach the operations. `services` must outlive this and all requests. At
+  // most once.
+  void open(Services& services) { services_.store(&services); }
 
   // Answers the request, now or later. To be called on the threads of the HTTP server; it blocks on
   // no more than a point select.
@@ -40,7 +48,8 @@ class Router {
 
   class Table;
   const std::unique_ptr<const Table> table_;
-  Services& services_;
+  const std::size_t usual_body_bytes_;
+  std::atomic<Services*> services_{nullptr};
 };
 
 }  // namespace conversed::api

@@ -16,8 +16,9 @@ void answer(const AdminSources& sources, const api::Request& request, api::Reply
   } else if (request.path == "/healthz") {
     reply.text(api::status::ok, "ok\n");
   } else if (request.path == "/readyz") {
-    const bool ready = sources.ready();
-    reply.text(ready ? api::status::ok : 503, ready ? "ready\n" : "not ready\n");
+    const auto reason = sources.not_ready();
+    if (reason.empty()) return reply.text(api::status::ok, "ready\n");
+    reply.text(503, "not ready: " + std::string(reason) + "\n");
   } else if (request.path == "/metrics") {
     reply.send({.status = api::status::ok,
                 .content_type = "text/plain; version=0.0.4; charset=utf-8",

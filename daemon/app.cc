@@ -24,6 +24,10 @@ namespace {
 // deliveries, the store.
 constexpr milliseconds reserved_for_commits{6'000};
 
+auto given_up() {
+  return fail(model::Errc::unavailable, "the start was given up");
+}
+
 }  // namespace
 
 // The log can't be consumed as it is: nothing may be dropped, so the daemon ends.
@@ -160,8 +164,10 @@ void App::Parts::give_up_log(bool finished, Consumed consumed) {
   }
 }
 
-bool App::Parts::ready() {
-  return consuming.load() && store->healthy() && log->health().has_value();
+std::string_view App::Parts::not_ready() const {
+  if (!store->healthy()) return "the store fails";
+  if (!log->health()) return "the log fails";
+  return consuming.load() ? "" : "the log is not consumed yet";
 }
 
 // Nothing here waits for the store, or for a loop that may stand still.
@@ -203,10 +209,10 @@ void App::Parts::stop(milliseconds limit) {
   backups.stop();
   const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
   bool answered = true;
-  if (server) {
+  if (door.has_api()) {
     watch.stop();
     job_watch.stop();
-    answered = server->drain(left(std::min(reserved_for_commits, limit / 2)));
+    answered = door.drain(left(std::min(reserved_for_commits, limit / 2)));
   }
   scheduler.stop();
   if (peers) peers->retire();
@@ -223,11 +229,8 @@ void App::Parts::stop(milliseconds limit) {
   // Not before: a Turn in hand may hold an answer that goes to nobody else.
   waiters.stop();
   if (exchange) exchange->stop();
-  if (server) {
-    if (!answered)
-      (void)server->drain(milliseconds(200));  // those that have just been answered 503
-    server->stop();
-  }
+  if (!answered) (void)door.drain(milliseconds(200));  // those that have just been answered 503
+  door.stop_api();
   sign_ins.stop();
   pool.stop();
   pump_to_hold = nullptr;
@@ -240,8 +243,7 @@ void App::Parts::stop(milliseconds limit) {
   if (peers) peers->stop();
   // Before anything goes that its callbacks refer to.
   store->committer().stop();
-  if (admin) admin->stop();
-  folder.remove_ports();
+  door.stop();
 }
 
 App::App(config::Settings settings, const model::Clock& clock)
@@ -256,7 +258,9 @@ App::~App() {
 Progress App::progress() {
   if (Parts* parts = watched_.load(); parts != nullptr) return parts->progress();
   Progress now;
-  now.waits_for = "the store is opened; one of an older version is copied and migrated first";
+  now.waits_for = store_away_
+                      ? "PostgreSQL is not there, see the log; it is tried again until it is"
+                      : "the store is opened; one of an older version is copied and migrated first";
   return now;
 }
 
@@ -273,37 +277,54 @@ Result<void> App::start() {
 }
 
 Result<void> App::open_and_start() {
-  auto heartbeat = std::make_optional(heartbeats_.add("start"));
-  const auto go_on = [&] {
-    heartbeat->beat();
-    return !given_up_.load();
-  };
   auto folder = DataFolder::open(settings_.data_dir);
   if (!folder) return fail(folder.error());
   auto egress = Egress::create(settings_.egress.allow);
   if (!egress) return fail(egress.error());
   auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
-  auto store = open_store(settings_, clock_, store::PostgresSettings::Place::shared, go_on);
+  door_.emplace(settings_, clock_, heartbeats_, std::move(*folder));
+  auto store = wait_for_store();
   if (!store) return fail(store.error());
   auto log = open_log(settings_, **store, clock_);
   if (!log) return fail(log.error());
-  heartbeat.reset();  // from here on waiting for the store is no stall
   {
     const std::lock_guard lock(starting_);
     parts_ = std::make_unique<Parts>(
-        settings_, clock_, Parts::Watch{heartbeats_, supervisor_}, std::move(*folder),
-        std::move(*egress), std::move(*contact_center), std::move(*store), std::move(*log));
+        settings_, clock_, Parts::Before{heartbeats_, supervisor_, *door_}, std::move(*egress),
+        std::move(*contact_center), std::move(*store), std::move(*log));
   }
   watched_ = parts_.get();
-  if (given_up_) return fail(model::Errc::unavailable, "the start was given up");
+  if (given_up_.stop_requested()) return given_up();
   return parts_->start();
+}
+
+// PostgreSQL may be away for a while: until it is there the daemon listens, and refuses.
+Result<std::unique_ptr<store::Store>> App::wait_for_store() {
+  const auto waiting = given_up_.get_token();
+  std::string reported;
+  do {
+    auto heartbeat = heartbeats_.add("start");
+    auto store = open_store(settings_, clock_, store::PostgresSettings::Place::shared, [&] {
+      heartbeat.beat();
+      return !waiting.stop_requested();
+    });
+    const bool waits = in_cluster(settings_) && !store && may_come_back(store.error());
+    if (!waits || waiting.stop_requested()) return store;
+    if (auto listening = door_->listen(); !listening) return fail(listening.error());
+    store_away_ = true;
+    if (reported != store.error().message) {
+      reported = store.error().message;
+      log::error("the store is not there; trying again until it is", {{"error", reported}});
+    }
+  } while (wait_a_while(waiting));
+  return given_up();
 }
 
 void App::give_up_start() {
   const std::lock_guard lock(starting_);
   if (started_) return;
-  given_up_ = true;
+  given_up_.request_stop();
   // Whoever waits until the store works does so no longer.
   if (parts_) parts_->store->committer().stop_retrying();
 }
@@ -325,12 +346,16 @@ void App::reload(const std::function<std::optional<config::Settings>()>& read) {
 }
 
 void App::stop() {
-  if (!parts_) return supervisor_.stop();
+  if (!parts_) {
+    supervisor_.stop();
+    return door_.reset();
+  }
   log::info("stopping");
   parts_->stop(settings_.shutdown_timeout);
   watched_ = nullptr;  // by nobody: the Supervisor has stopped
   failed_ = parts_->failed.load();
   parts_.reset();
+  door_.reset();
   log::info("stopped");
 }
 

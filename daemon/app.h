@@ -5,12 +5,18 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 
 #include "config/settings.h"
+#include "daemon/front_door.h"
 #include "daemon/supervisor.h"
 #include "store/model/clock.h"
 #include "store/model/heartbeat.h"
 #include "store/model/result.h"
+
+namespace conversed::store {
+class Store;
+}
 
 namespace conversed::daemon {
 
@@ -27,8 +33,8 @@ class App {
 
   // Opens the data folder, recovers what the last run left, listens and consumes. Writes
   // `run/ports.json` once it listens, and logs `ready` once it consumes. On an error nothing runs.
-  // At most once. May wait for a long time: while an old store is copied and migrated, or while the
-  // store fails.
+  // At most once. May wait for a long time: while an old store is copied and migrated, while
+  // the store fails, or until PostgreSQL is there.
   [[nodiscard]] model::Result<void> start();
 
   // Thread-safe: a `start` that goes on on another thread comes to its end soon, with an error if
@@ -52,17 +58,20 @@ class App {
  private:
   struct Parts;
   [[nodiscard]] model::Result<void> open_and_start();
+  [[nodiscard]] model::Result<std::unique_ptr<store::Store>> wait_for_store();
   [[nodiscard]] Progress progress();
   config::Settings settings_;  // `reload` changes what can be
   const model::Clock& clock_;
   bool failed_ = false;
 
-  std::atomic<bool> given_up_{false};
+  std::stop_source given_up_;
+  std::atomic<bool> store_away_{false};
   std::atomic<Parts*> watched_{nullptr};  // by the Supervisor: the parts, from their first moment
   model::Heartbeats heartbeats_;
   Supervisor supervisor_;
   std::mutex starting_;  // guards `started_`, and `parts_` against `give_up_start`
   bool started_ = false;
+  std::optional<FrontDoor> door_;  // outlives the parts, which it leads to
   std::unique_ptr<Parts> parts_;
 };
 

@@ -27,11 +27,11 @@ std::unique_ptr<SharedLimits> App::Parts::make_shared_limits() {
 
 std::unique_ptr<Peers> App::Parts::make_peers() {
   if (!in_cluster(settings)) return nullptr;
-  auto with = peers_settings(settings, folder.last_run());
+  auto with = peers_settings(settings, door.folder().last_run());
   with.changed = [this] { scheduler.look_again(); };
   with.also = [this] {
     shared_limits->tell();
-    if (listens.load()) write_ports();
+    door.write_ports();
     look_at_lag();
   };
   with.partitions = [this] { return ownership.partitions(); };
@@ -56,7 +56,7 @@ SchedulerSettings App::Parts::scheduler_settings() {
 }
 
 HousekeeperSettings App::Parts::tidying() {
-  if (!peers) return housekeeper_settings(settings, [this] { write_ports(); });
+  if (!peers) return housekeeper_settings(settings, [this] { door.write_ports(); });
   auto tidying = housekeeper_settings(settings, {});
   tidying.mine = [this] { return peers->mine("housekeeper"); };
   return tidying;
@@ -66,7 +66,7 @@ Result<void> App::Parts::join_peers() {
   if (!peers) return {};
   if (auto joined = peers->start(); !joined) return joined;
   // The next start waits a little without it.
-  if (auto noted = folder.write_run(peers->run()); !noted) {
+  if (auto noted = door.folder().write_run(peers->run()); !noted) {
     log::warn("the next start can't know this run", {{"error", noted.error().message}});
   }
   return {};

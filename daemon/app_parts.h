@@ -6,26 +6,25 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "api/assets_cache.h"
 #include "api/auth/authenticator.h"
 #include "api/blocking_pool.h"
 #include "api/busy_sessions.h"
 #include "api/events.h"
-#include "api/http_server.h"
 #include "api/inject_quota.h"
 #include "api/rate_limiter.h"
-#include "api/router.h"
 #include "api/services.h"
 #include "api/waiters.h"
 #include "daemon/answer_exchange.h"
 #include "daemon/app.h"
 #include "daemon/backup.h"
 #include "daemon/caller.h"
-#include "daemon/data_folder.h"
 #include "daemon/deliverer.h"
 #include "daemon/egress.h"
 #include "daemon/embedded.h"
+#include "daemon/front_door.h"
 #include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
 #include "daemon/job_queue.h"
@@ -50,14 +49,15 @@ namespace conversed::daemon {
 
 // All parts, in the order of what needs what: destruction goes the other way round.
 struct App::Parts {
-  // Who looks after them; both outlive them.
-  struct Watch {
+  // What is there before them, and outlives them.
+  struct Before {
     model::Heartbeats& heartbeats;
     Supervisor& supervisor;
+    FrontDoor& door;
   };
 
-  Parts(const config::Settings& all, const model::Clock& time, Watch watch_by, DataFolder locked,
-        Egress policy, api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
+  Parts(const config::Settings& all, const model::Clock& time, Before before, Egress policy,
+        api::JwtVerifier contact_center, std::unique_ptr<store::Store> opened_store,
         OpenedLog opened_log);
 
   model::Result<void> start();
@@ -69,8 +69,6 @@ struct App::Parts {
   model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
   void warn_without_organisation();
   model::Result<void> start_listening();
-  model::Result<void> open_api();
-  void write_ports();
   void look_at_lag();
   model::Result<void> take_up_log(std::span<const queue::PartitionRange> ranges);
   model::Result<void> share_log(std::span<const queue::PartitionRange> ranges);
@@ -86,7 +84,7 @@ struct App::Parts {
   void on_store_health(bool healthy);
   void die(const model::Error& error);
   void update_metrics();
-  [[nodiscard]] bool ready();
+  [[nodiscard]] std::string_view not_ready() const;
   [[nodiscard]] bool has(config::Role role) const;
   [[nodiscard]] std::unique_ptr<SharedLimits> make_shared_limits();
   [[nodiscard]] std::unique_ptr<Peers> make_peers();
@@ -102,13 +100,13 @@ struct App::Parts {
   const model::Clock& clock;
   model::Heartbeats& heartbeats;
   Supervisor& supervisor;
-  DataFolder folder;
+  FrontDoor& door;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
   queue::KeyedAppend& keyed;
   std::unique_ptr<queue::Log> log;
   BackupMaker backups;
-  Metrics metrics;
+  Metrics& metrics;
   const api::ApiOptions options;
 
   api::Events events;
@@ -145,7 +143,6 @@ struct App::Parts {
   bool recovery_begun = false;                // from then on the store says that a daemon runs
   std::atomic<bool> consuming{false};         // without the role of a worker: it might
   std::atomic<std::size_t> lag_elsewhere{0};  // where there are no lanes
-  std::atomic<bool> listens{false};  // from then on ports.json is the peers' thread's to write
   std::atomic<bool> failed{false};
   std::atomic<queue::Pump*> pump_to_hold{nullptr};
   std::optional<TurnWorker> worker;
@@ -154,10 +151,6 @@ struct App::Parts {
   std::unique_ptr<queue::Pump> pump;
 
   std::optional<api::Services> services;
-  std::optional<api::Router> router;
-  std::unique_ptr<api::HttpServer> server;
-  std::unique_ptr<api::HttpServer> admin;
-  bool ports_written = false;  // the peers' or the housekeeper's, once that runs
   LateLog late_log;
 };
 

@@ -1,15 +1,12 @@
 // How the parts of the daemon know of each other.
 #include <utility>
 
-#include "api/operations.h"
-#include "daemon/admin.h"
 #include "daemon/app_parts.h"
 #include "daemon/backlog.h"
 #include "daemon/job_wake_up.h"
 #include "daemon/logging.h"
 #include "daemon/part_settings.h"
 #include "daemon/reports.h"
-#include "daemon/version.h"
 
 namespace conversed::daemon {
 
@@ -27,19 +24,20 @@ constexpr std::size_t sign_in_queue = 64;
 
 }  // namespace
 
-App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch watch_by,
-                  DataFolder locked, Egress policy, api::JwtVerifier contact_center,
+App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before before,
+                  Egress policy, api::JwtVerifier contact_center,
                   std::unique_ptr<store::Store> opened_store, OpenedLog opened_log)
     : settings(all),
       clock(time),
-      heartbeats(watch_by.heartbeats),
-      supervisor(watch_by.supervisor),
-      folder(std::move(locked)),
+      heartbeats(before.heartbeats),
+      supervisor(before.supervisor),
+      door(before.door),
       store(std::move(opened_store)),
       stored_keys(std::move(opened_log.stored_keys)),
       keyed(*opened_log.keyed),
       log(std::move(opened_log.log)),
       backups(all, time, opened_log.embedded),
+      metrics(door.metrics()),
       options(api_options(all, time.now())),
       events(*log, keyed),
       assets(store->assets()),
@@ -81,7 +79,6 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Watch w
                                         ? std::function<void(const std::string&)>()
                                         : [this](const std::string& id) { job_worker.offer(id); });
   }
-  metrics.add_source([this] { update_metrics(); });
   store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
     job_watch.notify(id);
     if (change == store::Jobs::Change::created) return wake_job(id);
@@ -177,66 +174,13 @@ Result<void> App::Parts::start_listening() {
             metrics.inject_answered(status, took);
           }});
   tell_of_answers(*services);
-  router.emplace(api::all_operations(), *services);
-
-  if (has(config::Role::api)) {
-    if (auto opened = open_api(); !opened) return opened;
-  }
-  auto opened_admin = open_admin_server(
-      settings.admin,
-      {.ready = [this] { return ready(); }, .metrics = [this] { return metrics.expose(); }},
-      heartbeats);
-  if (!opened_admin) return fail(opened_admin.error());
-  admin = std::move(*opened_admin);
-  if (auto started = admin->start(); !started) return fail(started.error());
-  if (server) {
-    if (auto started = server->start(); !started) return fail(started.error());
-    log::info("listening", {{"address", settings.listen.address},
-                            {"port", server->port()},
-                            {"adminPort", admin->port()},
-                            {"version", version}});
-  } else {
-    log::info("listening, without the API", {{"adminPort", admin->port()}, {"version", version}});
-  }
-  write_ports();
-  listens = true;
+  if (auto listening = door.listen(); !listening) return listening;
+  metrics.add_source([this] { update_metrics(); });
+  door.open(*services, [this] { return not_ready(); });
   return {};
-}
-
-Result<void> App::Parts::open_api() {
-  api::HttpSettings http = http_settings(settings);
-  http.body_rule = [this](const api::Request& head) { return router->body_rule(head); };
-  http.clock = &clock;
-  http.name = "api";
-  http.heartbeats = &heartbeats;
-  http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
-  auto opened =
-      api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
-        router->handle(std::move(request), std::move(reply));
-      });
-  if (!opened) return fail(opened.error());
-  server = std::move(*opened);
-  return {};
-}
-
-// For scripts and tests. On a full disk the daemon goes on without it: the housekeeper tries again.
-void App::Parts::write_ports() {
-  if (ports_written) return;
-  const auto api_port = server ? std::optional(server->port()) : std::nullopt;
-  auto written = folder.write_ports(api_port, admin->port());
-  ports_written = written.has_value();
-  if (!written) {
-    log::warn("run/ports.json can't be written; trying again",
-              {{"error", written.error().message}});
-  }
 }
 
 void App::Parts::update_metrics() {
-  if (server) {
-    for (const auto& [status, count] : server->answer_counts()) {
-      metrics.requests(status).raise_to(count);
-    }
-  }
   metrics.events_appended.raise_to(events.appended());
   if (consuming.load() && worker) {  // before, there is none, or never
     const auto& counts = worker->counts();
@@ -251,7 +195,7 @@ void App::Parts::update_metrics() {
   metrics.calls_in_flight.set(static_cast<double>(upstreams.in_flight()));
   metrics.store_healthy.set(store->committer().healthy() ? 1 : 0);
   metrics.log_healthy.set(log->health() ? 1 : 0);
-  metrics.ready.set(ready() ? 1 : 0);
+  metrics.ready.set(not_ready().empty() ? 1 : 0);
   update_backlog(metrics, *log, *store);
 }
 

@@ -18,15 +18,6 @@ namespace {
 
 constexpr std::chrono::milliseconds retry_interval{1'000};
 
-// False if it is to stop.
-bool wait_a_while(const std::stop_token& stopping) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stopping, retry_interval, [] { return false; });
-  return !stopping.stop_requested();
-}
-
 }  // namespace
 
 Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store) {
@@ -42,6 +33,14 @@ Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store) {
 bool may_come_back(const model::Error& error) {
   return error.code == Errc::unavailable || error.code == Errc::timed_out ||
          error.code == Errc::bad_upstream;
+}
+
+bool wait_a_while(const std::stop_token& stopping) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stopping, retry_interval, [] { return false; });
+  return !stopping.stop_requested();
 }
 
 LateLog::~LateLog() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -16,8 +17,11 @@ using LogRanges = std::vector<queue::PartitionRange>;
 // whatever either of them fails with.
 [[nodiscard]] model::Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store);
 
-// Whether it may be over by itself: a log in the network may be away for a while.
+// Whether it may be over by itself: a log or store in the network may be away for a while.
 [[nodiscard]] bool may_come_back(const model::Error& error);
+
+// Between two looks. False if it is to stop.
+[[nodiscard]] bool wait_a_while(const std::stop_token& stopping);
 
 // Waits for a log that is not there at the start. One thread at a time.
 class LateLog {

@@ -139,6 +139,8 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
       impl->readers.push_back(std::move(slot));
     }
     return std::unique_ptr<Database>(new Database(std::move(impl)));
+  } catch (const PostgresUnusable& error) {
+    return fail(Errc::invalid_argument, name + " can't be used: " + error.what());
   } catch (const SqlError& error) {
     return fail(Errc::unavailable, name + " can't be opened: " + error.what());
   }

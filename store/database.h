@@ -39,7 +39,8 @@ class Database {
  public:
   // Opens or creates the file, sets its mode to 0600 when it creates it, and migrates it; or
   // migrates the schema that PostgreSQL's session finds first.
-  // `conflict` if the store needs a newer program, `unavailable` if it can't be opened or written.
+  // `conflict` if the store needs a newer program, `invalid_argument` if the URL is none or the
+  // database was made otherwise than we need it, `unavailable` if it can't be opened or written.
   [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
       const DatabaseSettings& settings);
 

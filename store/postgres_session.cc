@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "store/postgres.h"
+
 namespace conversed::store {
 namespace {
 
@@ -35,8 +37,7 @@ void check_url(const std::string& url) {
   // libpq's complaint would quote the URL, and with it the password.
   PQconninfoOption* options = PQconninfoParse(url.c_str(), nullptr);
   if (options == nullptr) {
-    throw SqlError(SqlError::Kind::failed, "(store.postgres.url is no connection URI of libpq)",
-                   SqlError::Effect::none);
+    throw PostgresUnusable("(store.postgres.url is no connection URI of libpq)");
   }
   PQconninfoFree(options);
 }
@@ -124,8 +125,7 @@ PostgresSession::PostgresSession(const PostgresSettings& settings, Connection::R
   }
   const char* encoding = PQparameterStatus(handle(), "server_encoding");
   if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
-    throw SqlError(SqlError::Kind::failed, "(the database must be made with ENCODING 'UTF8')",
-                   SqlError::Effect::none);
+    throw PostgresUnusable("(the database must be made with ENCODING 'UTF8')");
   }
   // Notices ("already exists, skipping") would go to the standard error stream.
   PQsetNoticeReceiver(

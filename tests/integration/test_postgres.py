@@ -1,6 +1,9 @@
 """A daemon whose log is Kafka and whose store is PostgreSQL: what is accepted has its effects once, whatever is killed."""
 
 import concurrent.futures
+import contextlib
+import http.client
+import json
 import os
 import pathlib
 import signal
@@ -125,6 +128,97 @@ class FailOver(PostgresCase):
         self.assertIn("after 19", accepted)
         self.assert_once_and_in_order("moved", accepted, maybe)
         self.assertEqual(self.standby.run_sql("SELECT count(*) FROM outputs WHERE text = 'after 19'"), "1")
+
+
+class LateServers(PostgresCase):
+    """The daemon starts before its servers do."""
+
+    def end_all(self, *servers):
+        self.daemon.kill()
+        for server in servers:
+            server.kill()
+
+    def start_alone(self, extra_environment=None):
+        """Starts the daemon and waits until it listens."""
+        ports_file = pathlib.Path(self.folder.name) / "data" / "run" / "ports.json"
+        ports_file.unlink(missing_ok=True)
+        self.daemon.spawn(extra_environment)
+        while not ports_file.exists():
+            self.assertFalse(self.daemon.wait_end(0.05), "it ended; see its log")
+        self.daemon.ports = json.loads(ports_file.read_text())
+
+    def admin(self, path):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.daemon.ports["admin"])) as connection:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def assert_refuses_all(self, session):
+        self.assertEqual(self.admin("/healthz")[0], 200)
+        self.assertEqual(self.admin("/readyz"), (503, "not ready: the store is not there yet\n"))
+        self.assertIn("\nconversed_ready 0\n", self.admin("/metrics")[1])
+        status, body, headers = self.inject("echo", session, text="refused")
+        self.assertEqual((status, body["detail"]), (503, "The daemon waits for its store; try again later."))
+        self.assertIn("Retry-After", headers)
+        self.assertEqual(self.say("echo", session, text="refused")[0], 503)
+        self.assertEqual(self.daemon.request("GET", "/management/status", basic=True)[0], 503)
+        self.assertEqual(self.daemon.request("GET", "/nothing")[0], 503)
+        large = self.daemon.request("POST", "/management/import", "x" * 1_000_000, basic=True)
+        self.assertEqual(large[0], 503)
+        status, body, _ = self.daemon.request("POST", "/auth/oauth2/token", "grant_type=password")
+        self.assertEqual((status, body["error"]), (503, "temporarily_unavailable"))
+
+    def test_without_its_database_it_listens_and_refuses_and_goes_on_by_itself(self):
+        self.assertEqual(self.inject("echo", "early", text="before")[0], 200)
+        self.end_all(self.server)
+        self.start_alone()
+        self.assert_refuses_all("early")
+        self.server.start()
+        self.wait_ready(True)
+        self.assertEqual(self.inject("echo", "early", text="after")[0], 200)
+        self.assert_once_and_in_order("early", ["before", "after"])
+
+    def test_without_database_and_broker_it_waits_for_both(self):
+        self.assertEqual(self.inject("echo", "alone", text="before")[0], 200)
+        self.end_all(self.server, self.broker)
+        self.start_alone()
+        self.assert_refuses_all("alone")
+        self.server.start()
+        while "its store" in (answer := self.inject("echo", "alone", text="refused"))[1]["detail"]:
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+        self.assertEqual(answer[0], 503, answer)
+        self.assertFalse(self.ready())
+        self.broker.start()
+        self.wait_ready(True)
+        self.assertEqual(self.inject("echo", "alone", text="after")[0], 200)
+        self.assert_once_and_in_order("alone", ["before", "after"])
+
+    def test_a_stop_while_it_waits_is_a_clean_one(self):
+        self.end_all(self.server)
+        self.start_alone()
+        self.assertEqual(self.daemon.terminate(), 0)
+        self.assertFalse((pathlib.Path(self.folder.name) / "data" / "run" / "ports.json").exists())
+        self.server.start()
+        self.assertTrue(self.daemon.start())
+
+    def test_a_server_that_refuses_it_is_named_once_and_asked_again(self):
+        self.end_all()
+        self.start_alone({"CONVERSED_STORE_POSTGRES_URL": self.server.url.replace("//conversed@", "//late@")})
+        self.assert_refuses_all("refused")
+        self.server.run_sql("CREATE ROLE late SUPERUSER LOGIN")
+        self.wait_ready(True)
+        lines = [line for line in self.daemon.log_path.read_text().splitlines() if 'role \\"late\\"' in line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("trying again", lines[0])
+
+    def test_a_store_of_a_newer_program_ends_it(self):
+        self.end_all()
+        self.server.run_sql("INSERT INTO schema_version (version, min_reader) VALUES (9999, 9999)")
+        self.assertFalse(self.daemon.start())
+        self.assertEqual(self.daemon.process.returncode, 1)
+        self.assertIn("written by a newer program", self.daemon.log_path.read_text())
+        self.server.run_sql("DELETE FROM schema_version WHERE version = 9999")
+        self.assertTrue(self.daemon.start())
 
 
 class Partitions(PostgresCase):

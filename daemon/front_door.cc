@@ -1,0 +1,115 @@
+#include "daemon/front_door.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api/operations.h"
+#include "daemon/admin.h"
+#include "daemon/logging.h"
+#include "daemon/part_settings.h"
+#include "daemon/version.h"
+
+namespace conversed::daemon {
+
+using model::fail;
+using model::Result;
+
+FrontDoor::FrontDoor(const config::Settings& settings, const model::Clock& clock,
+                     model::Heartbeats& heartbeats, DataFolder folder)
+    : settings_(settings),
+      clock_(clock),
+      heartbeats_(heartbeats),
+      folder_(std::move(folder)),
+      router_(api::all_operations(), settings.api) {
+  metrics_.add_source([this] {
+    if (!api_) return;
+    for (const auto& [status, count] : api_->answer_counts()) {
+      metrics_.requests(status).raise_to(count);
+    }
+  });
+}
+
+FrontDoor::~FrontDoor() {
+  stop();
+}
+
+Result<void> FrontDoor::listen() {
+  if (listens_) return {};
+  if (std::ranges::find(settings_.roles, config::Role::api) != settings_.roles.end()) {
+    if (auto opened = open_api(); !opened) return opened;
+  }
+  auto admin = open_admin_server(settings_.admin,
+                                 {.not_ready = [this] { return not_ready(); },
+                                  .metrics = [this] { return metrics_.expose(); }},
+                                 heartbeats_);
+  if (!admin) return fail(admin.error());
+  admin_ = std::move(*admin);
+  if (auto started = admin_->start(); !started) return started;
+  if (api_) {
+    if (auto started = api_->start(); !started) return started;
+    log::info("listening", {{"address", settings_.listen.address},
+                            {"port", api_->port()},
+                            {"adminPort", admin_->port()},
+                            {"version", version}});
+  } else {
+    log::info("listening, without the API", {{"adminPort", admin_->port()}, {"version", version}});
+  }
+  listens_ = true;
+  write_ports();
+  return {};
+}
+
+Result<void> FrontDoor::open_api() {
+  api::HttpSettings http = http_settings(settings_);
+  http.body_rule = [this](const api::Request& head) { return router_.body_rule(head); };
+  http.clock = &clock_;
+  http.name = "api";
+  http.heartbeats = &heartbeats_;
+  http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
+  auto opened =
+      api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
+        router_.handle(std::move(request), std::move(reply));
+      });
+  if (!opened) return fail(opened.error());
+  api_ = std::move(*opened);
+  return {};
+}
+
+void FrontDoor::open(api::Services& services, std::function<std::string_view()> not_ready) {
+  not_ready_ = std::move(not_ready);
+  open_ = true;
+  router_.open(services);
+}
+
+std::string_view FrontDoor::not_ready() const {
+  return open_ ? not_ready_() : "the store is not there yet";
+}
+
+// For scripts and tests. On a full disk the daemon goes on without it, and tries again.
+void FrontDoor::write_ports() {
+  if (!listens_ || ports_written_) return;
+  const auto api_port = api_ ? std::optional(api_->port()) : std::nullopt;
+  auto written = folder_.write_ports(api_port, admin_->port());
+  ports_written_ = written.has_value();
+  if (!written) {
+    log::warn("run/ports.json can't be written; trying again",
+              {{"error", written.error().message}});
+  }
+}
+
+bool FrontDoor::drain(std::chrono::milliseconds limit) {
+  return !api_ || api_->drain(limit);
+}
+
+void FrontDoor::stop_api() {
+  if (api_) api_->stop();
+}
+
+void FrontDoor::stop() {
+  stop_api();
+  if (admin_) admin_->stop();
+  folder_.remove_ports();
+}
+
+}  // namespace conversed::daemon

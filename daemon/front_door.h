@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "api/http_server.h"
+#include "api/router.h"
+#include "config/settings.h"
+#include "daemon/data_folder.h"
+#include "daemon/metrics.h"
+#include "store/model/clock.h"
+#include "store/model/heartbeat.h"
+#include "store/model/result.h"
+
+namespace conversed::daemon {
+
+// The daemon's listeners, and the data folder in which it says where they are. It can listen before
+// there is a store: until `open`, every request is answered 503 and `/readyz` says 503.
+//
+// `listen`, `open`, `drain` and `stop` belong to one thread, the rest is thread-safe unless it says
+// otherwise.
+class FrontDoor {
+ public:
+  // All but the folder must outlive it.
+  FrontDoor(const config::Settings& settings, const model::Clock& clock,
+            model::Heartbeats& heartbeats, DataFolder folder);
+  ~FrontDoor();  // stops
+  FrontDoor(const FrontDoor&) = delete;
+  FrontDoor& operator=(const FrontDoor&) = delete;
+
+  // Listens, and writes `run/ports.json`. Does nothing if it listens already.
+  [[nodiscard]] model::Result<void> listen();
+
+  // From now on requests reach the operations. `not_ready` says why the daemon is not ready, and
+  // nothing if it is; it must not block. Both must live until `stop`. After `listen`.
+  void open(api::Services& services, std::function<std::string_view()> not_ready);
+
+  // Tries again to write `run/ports.json`, where that failed, as on a full disk. One thread at a
+  // time; before `listen` it does nothing.
+  void write_ports();
+
+  // As HttpServer::drain; true without a listener of the API.
+  [[nodiscard]] bool drain(std::chrono::milliseconds limit);
+  // Ends all requests of the API.
+  void stop_api();
+  // Ends the rest, too, and removes `run/ports.json`.
+  void stop();
+
+  [[nodiscard]] bool has_api() const { return api_ != nullptr; }
+  [[nodiscard]] const DataFolder& folder() const { return folder_; }
+  [[nodiscard]] Metrics& metrics() { return metrics_; }
+
+ private:
+  [[nodiscard]] model::Result<void> open_api();
+  [[nodiscard]] std::string_view not_ready() const;
+
+  const config::Settings& settings_;
+  const model::Clock& clock_;
+  model::Heartbeats& heartbeats_;
+  const DataFolder folder_;
+  Metrics metrics_;
+  api::Router router_;
+  std::function<std::string_view()> not_ready_;
+  std::atomic<bool> open_{false};     // from then on `not_ready_` is constant
+  std::atomic<bool> listens_{false};  // from then on the servers are
+  bool ports_written_ = false;
+  std::unique_ptr<api::HttpServer> api_;
+  std::unique_ptr<api::HttpServer> admin_;
+};
+
+}  // namespace conversed::daemon
