@@ -37,18 +37,28 @@ bool is_plain(std::string_view text) {
   return std::find(words.begin(), words.end(), lower) == words.end();
 }
 
-// Characters that YAML may not hold as they are, or takes for line ends.
+// Characters that YAML may not hold as they are, or takes for line ends; and those that turn the
+// direction of writing, so that a reader sees the text in its real order.
 std::string_view escape_of(std::string_view rest, std::size_t& length) {
   struct Escape {
     std::string_view bytes;
     std::string_view text;
   };
-  static constexpr std::array<Escape, 6> escapes{{{"\x7F", "\\x7f"},
-                                                  {"\xC2\x85", "\\x85"},
-                                                  {"\xE2\x80\xA8", "\\L"},
-                                                  {"\xE2\x80\xA9", "\\P"},
-                                                  {"\xEF\xBB\xBF", "\\ufeff"},
-                                                  {"\xC2\xA0", "\\xa0"}}};
+  static constexpr std::array<Escape, 15> escapes{{{"\x7F", "\\x7f"},
+                                                   {"\xC2\x85", "\\x85"},
+                                                   {"\xE2\x80\xA8", "\\L"},
+                                                   {"\xE2\x80\xA9", "\\P"},
+                                                   {"\xEF\xBB\xBF", "\\ufeff"},
+                                                   {"\xC2\xA0", "\\xa0"},
+                                                   {"\xE2\x80\xAA", "\\u202a"},
+                                                   {"\xE2\x80\xAB", "\\u202b"},
+                                                   {"\xE2\x80\xAC", "\\u202c"},
+                                                   {"\xE2\x80\xAD", "\\u202d"},
+                                                   {"\xE2\x80\xAE", "\\u202e"},
+                                                   {"\xE2\x81\xA6", "\\u2066"},
+                                                   {"\xE2\x81\xA7", "\\u2067"},
+                                                   {"\xE2\x81\xA8", "\\u2068"},
+                                                   {"\xE2\x81\xA9", "\\u2069"}}};
   for (const Escape& escape : escapes) {
     if (!rest.starts_with(escape.bytes)) continue;
     length = escape.bytes.size();

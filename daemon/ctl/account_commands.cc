@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -25,12 +26,6 @@ struct Arguments {
   bool password_stdin = false;
 };
 using ArgumentsPtr = std::shared_ptr<Arguments>;
-
-// What the daemon answered, as programs read it, or one line for people.
-int print(const Client& client, const json& answer, const std::string& line) {
-  std::cout << (client.options().json ? answer.dump() : line) << "\n";
-  return 0;
-}
 
 // The password that the command is to set: a line of standard input, or asked for twice.
 model::Result<std::string> new_password(const Arguments& args) {
@@ -60,95 +55,90 @@ int add_user(Client& client, const Arguments& args) {
     if (!password) return failed(password.error());
     body["password"] = *password;
   }
-  auto user = client.manage("POST", "/management/users", body);
-  if (!user) return failed(user.error());
-  return print(client, *user,
-               "Added " + args.email + " (" + user->value("_id", "") + ")" +
-                   (args.password_stdin ? "" : ", without a password: see `user passwd`"));
+  return print(client, client.manage("POST", "/management/users", body), [&](const Fields& user) {
+    say("Added " + args.email + " (" + user.text("_id") + ")" +
+        (args.password_stdin ? "" : ", without a password: see `user passwd`"));
+  });
 }
 
 int set_password(Client& client, const Arguments& args) {
   auto password = new_password(args);
   if (!password) return failed(password.error());
-  auto done = client.manage("POST", "/management/users/password",
-                            {{"user", args.email}, {"password", *password}});
-  if (!done) return failed(done.error());
-  if (!client.options().json) std::cout << "Changed the password of " << args.email << "\n";
-  return 0;
+  return print(client,
+               client.manage("POST", "/management/users/password",
+                             {{"user", args.email}, {"password", *password}}),
+               [&](const Fields&) { say("Changed the password of " + args.email); });
 }
 
-std::string joined(const json& list) {
+std::string joined(const std::vector<std::string>& list) {
   std::string text;
-  for (const auto& item : list) text += (text.empty() ? "" : ",") + item.get<std::string>();
+  for (const std::string& item : list) text += (text.empty() ? "" : ",") + item;
   return text;
 }
 
 int list_users(Client& client) {
-  auto users = client.manage("GET", "/management/users");
-  if (!users) return failed(users.error());
-  if (client.options().json) return print(client, *users, "");
-  for (const auto& user : users->at("items")) {
-    std::cout << user.value("_id", "") << "  " << user.value("email", "") << "  "
-              << joined(user.at("roles"))
-              << (user.value("hasPassword", false) ? "" : "  (no password)") << "\n";
-  }
-  return 0;
+  return print(client, client.manage("GET", "/management/users"), [](const Fields& page) {
+    Table table({"ID", "EMAIL", "NAME", "PASSWORD", "ROLES"});
+    for (const Fields& user : page.items()) {
+      table.add({user.text("_id"), user.text("email"), user.text("name"),
+                 user.flag("hasPassword") ? "yes" : "no", joined(user.texts("roles"))});
+    }
+    table.print("No users.");
+  });
 }
 
 int add_client(Client& client, const Arguments& args) {
-  auto made = client.manage("POST", "/management/oauth/clients",
-                            {{"name", args.name},
-                             {"public", args.is_public},
-                             {"redirectUris", args.redirect_uris},
-                             {"passwordGrant", args.password_grant}});
-  if (!made) return failed(made.error());
-  std::string lines = "Client id:     " + made->value("clientId", "");
-  if (const auto& secret = made->at("clientSecret"); secret.is_string()) {
-    lines += "\nClient secret: " + secret.get<std::string>() + "\nKeep it: it is not shown again.";
-  }
-  return print(client, *made, lines);
+  return print(client,
+               client.manage("POST", "/management/oauth/clients",
+                             {{"name", args.name},
+                              {"public", args.is_public},
+                              {"redirectUris", args.redirect_uris},
+                              {"passwordGrant", args.password_grant}}),
+               [](const Fields& made) {
+                 say("Client id:     " + made.text("clientId"));
+                 if (!made.has("clientSecret")) return;
+                 say("Client secret: " + made.text("clientSecret"));
+                 say("Keep it: it is not shown again.");
+               });
 }
 
 int list_clients(Client& client) {
-  auto clients = client.manage("GET", "/management/oauth/clients");
-  if (!clients) return failed(clients.error());
-  if (client.options().json) return print(client, *clients, "");
-  for (const auto& each : clients->at("items")) {
-    std::cout << each.value("clientId", "") << "  " << each.value("name", "") << "  "
-              << (each.value("public", false) ? "public" : "confidential")
-              << (each.value("passwordGrant", false) ? ", password grant" : "") << "  "
-              << joined(each.at("redirectUris")) << "\n";
-  }
-  return 0;
+  return print(client, client.manage("GET", "/management/oauth/clients"), [](const Fields& page) {
+    Table table({"ID", "NAME", "KIND", "PASSWORD GRANT", "REDIRECT URIS"});
+    for (const Fields& each : page.items()) {
+      table.add({each.text("clientId"), each.text("name"),
+                 each.flag("public") ? "public" : "confidential",
+                 each.flag("passwordGrant") ? "yes" : "no", joined(each.texts("redirectUris"))});
+    }
+    table.print("No OAuth clients.");
+  });
 }
 
 int remove_client(Client& client, const std::string& id) {
-  auto done = client.manage("DELETE", "/management/oauth/clients/" + encode(id));
-  if (!done) return failed(done.error());
-  if (!client.options().json) std::cout << "Removed " << id << " and ended its tokens\n";
-  return 0;
+  return print(client, client.manage("DELETE", "/management/oauth/clients/" + encode(id)),
+               [&](const Fields&) { say("Removed " + id + " and ended its tokens"); });
 }
 
 int add_organisation(Client& client, const Arguments& args) {
   auto password = new_password(args);
   if (!password) return failed(password.error());
-  auto made = client.manage("POST", "/management/organisations",
-                            {{"name", args.name}, {"admin", args.email}, {"password", *password}});
-  if (!made) return failed(made.error());
-  return print(client, *made, "Added " + args.name + " (" + made->value("_id", "") + ")");
+  return print(
+      client,
+      client.manage("POST", "/management/organisations",
+                    {{"name", args.name}, {"admin", args.email}, {"password", *password}}),
+      [&](const Fields& made) { say("Added " + args.name + " (" + made.text("_id") + ")"); });
 }
 
 int list_organisations(Client& client) {
-  auto organisations = client.manage("GET", "/management/organisations");
-  if (!organisations) return failed(organisations.error());
-  if (client.options().json) return print(client, *organisations, "");
-  for (const auto& each : organisations->at("items")) {
-    const auto& used = each.at("used");
-    std::cout << each.value("_id", "") << "  " << each.value("name", "") << "  in "
-              << used.value("month", "") << ": " << used.at("injects") << " injects, "
-              << used.at("modelTokens") << " tokens of language models\n";
-  }
-  return 0;
+  return print(client, client.manage("GET", "/management/organisations"), [](const Fields& page) {
+    Table table({"ID", "NAME", "MONTH", "INJECTS", "MODEL TOKENS"});
+    for (const Fields& each : page.items()) {
+      const Fields used = each.object("used");
+      table.add({each.text("_id"), each.text("name"), used.text("month"), used.number("injects"),
+                 used.number("modelTokens")});
+    }
+    table.print("No organisations.");
+  });
 }
 
 void add_password_flag(CLI::App& command, const ArgumentsPtr& args) {

@@ -2,12 +2,15 @@
 // outputs.
 #include <unistd.h>
 
+#include <exception>
 #include <iostream>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
 #include "daemon/ctl/commands.h"
+#include "store/text/terminal.h"
 
 namespace conversed::ctl {
 namespace {
@@ -30,22 +33,38 @@ class Transcript {
         "GET", path_ + "&after=" + std::to_string(after) + "&wait=" + std::to_string(wait_seconds),
         nullptr, Credentials::none);
     if (!answer) return model::fail(answer.error());
-    if (answer->status >= 400) return model::fail(error_of(*answer));
+    if (answer->status >= 300) return model::fail(error_of(*answer));
+    const Fields page(answer->body);
     const std::lock_guard lock(mutex_);
-    for (const auto& item : answer->body.at("items")) show(item);
+    // The session began anew behind our back, with numbers from 1 on.
+    if (page.has("restarted") && page.flag("restarted") && last_ == after) last_ = 0;
+    for (const auto& item : page.any("items")) show(item);
     return {};
   }
 
  private:
   void show(const nlohmann::json& item) {
-    const auto seq = item.value("seq", std::int64_t{0});
+    const Fields output(item);
+    const auto seq = output.number("seq");
     if (seq <= last_) return;
     last_ = seq;
     if (json_) {
-      std::cout << item.dump() << std::endl;
+      say_json(item);
     } else {
-      std::cout << "\r< " << item.value("text", "") << std::endl;
+      std::cout << "\r< " << indented(text::shown(output.text_if_any("text"), text::Lines::many))
+                << '\n';
     }
+    std::cout.flush();
+  }
+
+  // Further lines stand below the first, so that none looks like the begin of another text.
+  static std::string indented(const std::string& lines) {
+    std::string text;
+    for (const char c : lines) {
+      text += c;
+      if (c == '\n') text += "  ";
+    }
+    return text;
   }
 
   const std::string path_;
@@ -71,9 +90,12 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
   // the end is quick.
   std::jthread poller([&](const std::stop_token& stop) {
     Client own(client.options());
-    while (!stop.stop_requested()) {
-      if (!transcript.fetch(own, 2)) return;  // the main thread reports what is wrong
+    try {
+      while (!stop.stop_requested() && transcript.fetch(own, 2)) {
+      }
+    } catch (const std::exception&) {
     }
+    // Otherwise something is wrong, which the main thread meets as well, and reports.
   });
 
   std::string line;
@@ -83,7 +105,7 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
                                  {{"userId", user_id}, {"sessionId", session_id}, {"text", line}},
                                  Credentials::none);
     if (!answer) return failed(answer.error());
-    if (answer->status >= 400) std::cerr << "! " << error_of(*answer).message << std::endl;
+    if (answer->status >= 300) note("! " + error_of(*answer).message);
     if (auto shown = transcript.fetch(client, 0); !shown) return failed(shown.error());
   }
   return 0;

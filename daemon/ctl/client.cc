@@ -8,6 +8,8 @@
 #include <iostream>
 #include <utility>
 
+#include "daemon/ctl/fields.h"
+
 namespace conversed::ctl {
 namespace {
 
@@ -20,13 +22,24 @@ std::size_t collect(char* data, std::size_t size, std::size_t count, void* out) 
   return size * count;
 }
 
-std::string problem_lines(const nlohmann::json& problems) {
-  std::string lines;
-  for (const auto& problem : problems) {
-    lines += "\n  " + problem.value("file", "") + ":" + std::to_string(problem.value("line", 0)) +
-             ": " + problem.value("path", "") + ": " + problem.value("message", "");
+// What the daemon says of an error; the status alone where the answer is not the daemon's.
+std::string detail_of(const Answer& answer) {
+  try {
+    const Fields error(answer.body);
+    std::string detail = error.text("detail");
+    if (error.has("details") && error.object("details").has("problems")) {
+      for (const Fields& problem : error.object("details").objects("problems")) {
+        detail += "\n  " + problem.text_if_any("file") + ":" +
+                  std::to_string(problem.number("line")) + ": " + problem.text_if_any("path") +
+                  ": " + problem.text("message");
+      }
+    }
+    const auto trace = error.text_if_any("traceId");
+    if (!trace.empty() && answer.status >= 500) detail += " (traceId " + trace + ")";
+    return detail;
+  } catch (const BadAnswer&) {
+    return std::to_string(answer.status);
   }
-  return lines;
 }
 
 }  // namespace
@@ -69,7 +82,14 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   curl_easy_reset(curl);
   const std::string address = options_.url + path;
   const std::string method_name(method);
-  const std::string payload = body.is_null() ? std::string() : body.dump();
+  std::string payload;
+  try {
+    if (!body.is_null()) payload = body.dump();
+  } catch (const nlohmann::json::type_error&) {
+    return fail(Errc::invalid_argument,
+                "an argument, or the file to send, is not UTF-8: convert it, such as by "
+                "`iconv -f latin1 -t utf-8`");
+  }
   std::string received;
   curl_easy_setopt(curl, CURLOPT_URL, address.c_str());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method_name.c_str());
@@ -110,7 +130,11 @@ Result<nlohmann::json> Client::manage(std::string_view method, const std::string
                                       const nlohmann::json& body, std::chrono::seconds wait) {
   auto answer = request(method, path, body, Credentials::basic, wait);
   if (!answer) return fail(answer.error());
-  if (answer->status >= 400) return fail(error_of(*answer));
+  if (answer->status >= 300) return fail(error_of(*answer));
+  if (!answer->body.is_null() && !answer->body.is_object()) {
+    return fail(Errc::internal,
+                "the answer of " + options_.url + " is none of conversed's: is --url right?");
+  }
   return std::move(answer->body);
 }
 
@@ -147,19 +171,8 @@ std::string encode(std::string_view text) {
 }
 
 model::Error error_of(const Answer& answer) {
-  std::string message = std::to_string(answer.status);
-  if (answer.body.is_object()) {
-    message = answer.body.value("detail", message);
-    if (auto details = answer.body.find("details"); details != answer.body.end()) {
-      if (auto problems = details->find("problems"); problems != details->end()) {
-        message += problem_lines(*problems);
-      }
-    }
-    if (const auto trace = answer.body.value("traceId", "");
-        !trace.empty() && answer.status >= 500) {
-      message += " (traceId " + trace + ")";
-    }
-  }
+  std::string message = detail_of(answer);
+  if (answer.status < 400) message += ": the answer leads elsewhere; is --url right?";
   if (answer.status == 401) message += ": check --as and CONVERSECTL_PASSWORD";
   return model::Error{Errc::invalid_argument, std::move(message)};
 }

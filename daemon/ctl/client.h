@@ -43,8 +43,9 @@ class Client {
                                               const nlohmann::json& body, Credentials credentials,
                                               std::chrono::seconds wait = usual_wait);
 
-  // As `request` by Basic, but a status of 400 and above is an Error whose message is the daemon's
-  // `detail`, with its traceId and, for a bundle, one line a problem.
+  // As `request` by Basic, for an answer that is an object, or null where there is no content. A
+  // status of 300 and above is an Error whose message is the daemon's `detail`, with its traceId
+  // and, for a bundle, one line a problem.
   [[nodiscard]] model::Result<nlohmann::json> manage(std::string_view method,
                                                      const std::string& path,
                                                      const nlohmann::json& body = nullptr,
@@ -67,7 +68,7 @@ class Client {
 // Percent-encodes a path segment or a query value (RFC 3986 §2.1).
 [[nodiscard]] std::string encode(std::string_view text);
 
-// An answer of 400 and above as an Error that says what to do next.
+// An answer of 300 and above as an Error that says what to do next.
 [[nodiscard]] model::Error error_of(const Answer& answer);
 
 }  // namespace conversed::ctl

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "daemon/ctl/client.h"
+#include "daemon/ctl/output.h"
 
 namespace CLI {
 class App;
@@ -53,8 +54,5 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
 // The whole text of a file, a pipe among them. `not_found`: there is none, it is a folder, or it
 // can't be read to its end; the message names it.
 [[nodiscard]] model::Result<std::string> read_file(const std::string& path);
-
-// Prints the error to stderr and gives the exit code of a failed command.
-int failed(const model::Error& error);
 
 }  // namespace conversed::ctl

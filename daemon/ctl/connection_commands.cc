@@ -1,7 +1,7 @@
 // conversectl connections: which there are, and who would miss one.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
@@ -9,8 +9,6 @@
 
 namespace conversed::ctl {
 namespace {
-
-using nlohmann::json;
 
 struct Asked {
   std::string connection;
@@ -22,45 +20,41 @@ struct Asked {
 int list(Client& client, const Asked& asked) {
   auto query = project_query(client, asked.project);
   if (!query) return failed(query.error());
-  auto connections = client.manage("GET", "/management/connections" + *query);
-  if (!connections) return failed(connections.error());
-  if (client.options().json) {
-    std::cout << connections->dump() << "\n";
-    return 0;
-  }
-  for (const auto& item : connections->at("items")) {
-    std::cout << item.value("_id", "") << "  " << item.value("type", "") << "  "
-              << item.value("name", "") << "\n";
-  }
-  return 0;
+  return print(client, client.manage("GET", "/management/connections" + *query),
+               [](const Fields& page) {
+                 Table table({"ID", "TYPE", "NAME"});
+                 for (const Fields& item : page.items()) {
+                   table.add({item.text("_id"), item.text("type"), item.text("name")});
+                 }
+                 table.print("No Connections.");
+               });
 }
 
-void print(const json& usages) {
-  std::cout << usages.value("name", "") << " (" << usages.value("type", "") << ")\n";
-  if (usages.at("flows").empty()) std::cout << "  no Flow uses it\n";
-  for (const auto& flow : usages.at("flows")) {
-    std::cout << "  Flow " << flow.value("name", "") << ", version " << flow.at("version") << "\n";
-    for (const auto& node : flow.at("nodes")) {
-      std::cout << "    " << node.value("node", "") << " (" << node.value("type", "") << ")\n";
+void show_sessions(const Fields& sessions) {
+  if (sessions.has("count")) {  // only the first page has it
+    say((sessions.flag("isComplete") ? "" : "at least ") +
+        std::to_string(sessions.number("count")) + " sessions may come to these Nodes");
+  }
+  if (!sessions.has("items")) return say("(the role conversationAdmin is needed to see which)");
+  Table table({"MEETS IT", "USER", "SESSION", "LAST ACTIVITY"});
+  for (const Fields& session : sessions.items()) {
+    table.add({session.text("meets"), session.text("userId"), session.text("sessionId"),
+               session.time("lastActivityAt")});
+  }
+  table.print("No sessions.");
+  if (sessions.has("next")) say("more with --after " + std::to_string(sessions.number("next")));
+}
+
+void show_usages(const Fields& usages) {
+  say(usages.text("name") + " (" + usages.text("type") + ")");
+  Table table({"FLOW", "VERSION", "NODE", "TYPE"});
+  for (const Fields& flow : usages.objects("flows")) {
+    for (const Fields& node : flow.objects("nodes")) {
+      table.add({flow.text("name"), flow.number("version"), node.text("node"), node.text("type")});
     }
   }
-  const auto& sessions = usages.at("sessions");
-  if (!sessions.at("count").is_null()) {  // only the first page has it
-    std::cout << (sessions.value("isComplete", true) ? "" : "at least ") << sessions.at("count")
-              << " sessions may come to these Nodes\n";
-  }
-  if (sessions.at("items").is_null()) {
-    std::cout << "  (the role conversationAdmin is needed to see which)\n";
-    return;
-  }
-  for (const auto& session : sessions.at("items")) {
-    std::cout << "  " << session.value("meets", "") << "  " << session.value("userId", "") << "  "
-              << session.value("sessionId", "") << "  " << time_text(session.at("lastActivityAt"))
-              << "\n";
-  }
-  if (!sessions.at("next").is_null()) {
-    std::cout << "  more with --after " << sessions.at("next") << "\n";
-  }
+  table.print("No Flow uses it.");
+  show_sessions(usages.object("sessions"));
 }
 
 int usages(Client& client, const Asked& asked) {
@@ -68,19 +62,14 @@ int usages(Client& client, const Asked& asked) {
   std::string id = asked.connection;
   auto named = find_in_project(client, "/management/connections", "Connection", asked.connection,
                                asked.project);
-  if (named) id = named->value("_id", "");
+  if (named) id = *named;
   constexpr std::size_t id_length = 24;
   if (!named && asked.connection.size() != id_length) return failed(named.error());
-  auto found = client.manage("GET", "/management/connections/" + encode(id) +
+  return print(client,
+               client.manage("GET", "/management/connections/" + encode(id) +
                                         "/usages?limit=" + std::to_string(asked.limit) +
-                                        "&after=" + std::to_string(asked.after));
-  if (!found) return failed(found.error());
-  if (client.options().json) {
-    std::cout << found->dump() << "\n";
-  } else {
-    print(*found);
-  }
-  return 0;
+                                        "&after=" + std::to_string(asked.after)),
+               show_usages);
 }
 
 }  // namespace

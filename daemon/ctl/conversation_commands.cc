@@ -1,9 +1,10 @@
 // conversectl inject, chat, sessions.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/lookup.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 
@@ -43,46 +44,33 @@ int inject(Client& client, const Arguments& args) {
   if (args.times.preview) {
     return failed({model::Errc::invalid_argument, "--preview goes with --at, --in or --cron"});
   }
-  auto answer = client.manage("POST", "/management/inject", body);
-  if (!answer) return failed(answer.error());
-  if (client.options().json) {
-    std::cout << answer->dump() << "\n";
-  } else {
-    std::cout << "Accepted as " << answer->value("_id", "") << "\n";
-  }
-  return 0;
+  return print(client, client.manage("POST", "/management/inject", body),
+               [](const Fields& event) { say("Accepted as " + event.text("_id")); });
 }
 
 int list_sessions(Client& client, const Arguments& args) {
-  std::string path = "/management/sessions?limit=" + std::to_string(args.limit);
-  if (!args.project.empty()) path += "&projectId=" + encode(args.project);
-  auto page = client.manage("GET", path);
-  if (!page) return failed(page.error());
-  if (client.options().json) {
-    std::cout << page->dump() << "\n";
-    return 0;
-  }
-  for (const auto& session : page->at("items")) {
-    std::cout << session.value("userId", "") << "  " << session.value("sessionId", "") << "  "
-              << (session.value("busy", false) ? "busy" : "idle") << "  inbox "
-              << session.value("inboxSize", 0) << "  outputs " << session.value("lastOutputSeq", 0)
-              << "  " << session.value("lastActivityAt", "") << "\n";
-  }
-  return 0;
+  auto query = project_query(client, args.project, "limit=" + std::to_string(args.limit));
+  if (!query) return failed(query.error());
+  return print(
+      client, client.manage("GET", "/management/sessions" + *query), [](const Fields& page) {
+        Table table({"ENDPOINT", "USER", "SESSION", "STATE", "INBOX", "OUTPUTS", "LAST ACTIVITY"});
+        for (const Fields& session : page.items()) {
+          table.add({session.text_if_any("endpoint"), session.text("userId"),
+                     session.text("sessionId"), session.text("state"), session.number("inboxSize"),
+                     session.number("outputs"), session.time("lastActivityAt")});
+        }
+        table.print("No sessions.");
+      });
 }
 
 int show_session(Client& client, const Arguments& args) {
-  auto session = client.manage("GET", "/management/sessions/show" + session_query(args));
-  if (!session) return failed(session.error());
-  std::cout << session->dump(client.options().json ? -1 : 2) << "\n";
-  return 0;
+  return print_document(client,
+                        client.manage("GET", "/management/sessions/show" + session_query(args)));
 }
 
 int reset_session(Client& client, const Arguments& args) {
-  auto done = client.manage("POST", "/management/sessions/reset", session_body(args));
-  if (!done) return failed(done.error());
-  if (!client.options().json) std::cout << "Reset. What waits in its inbox runs now.\n";
-  return 0;
+  return print(client, client.manage("POST", "/management/sessions/reset", session_body(args)),
+               [](const Fields&) { say("Reset. What waits in its inbox runs now."); });
 }
 
 void add_session_options(CLI::App& command, const std::shared_ptr<Arguments>& args) {
@@ -118,7 +106,7 @@ void add_conversation_commands(CLI::App& app, Action& action) {
   auto* sessions =
       app.add_subcommand("sessions", "Conversations and their state")->require_subcommand(1);
   auto* list = sessions->add_subcommand("list", "The newest sessions");
-  list->add_option("--project", args->project, "Only those of this project's id");
+  list->add_option("--project", args->project, "Name or id; not needed if there is one");
   list->add_option("--limit", args->limit, "How many")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();

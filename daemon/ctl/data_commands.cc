@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "config/load.h"
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/lookup.h"
 #include "daemon/restore.h"
 #include "store/model/clock.h"
+#include "store/text/terminal.h"
 
 namespace conversed::ctl {
 namespace {
@@ -32,21 +35,15 @@ struct Arguments {
 };
 using ArgumentsPtr = std::shared_ptr<Arguments>;
 
-int print(const Client& client, const json& answer, const std::string& lines) {
-  std::cout << (client.options().json ? answer.dump() : lines) << "\n";
-  return 0;
-}
-
 int back_up(Client& client, const Arguments& args) {
   json body = json::object();
   if (!args.name.empty()) body["name"] = args.name;
-  auto made = client.manage("POST", "/management/backups", body, long_wait);
-  if (!made) return failed(made.error());
-  return print(client, *made,
-               "Made " + made->value("path", "") + " (" +
-                   std::to_string(made->value("bytes", std::int64_t{0})) +
-                   " bytes), on the daemon's machine.\nThe master key is not in it: keep a copy of "
-                   "that, apart.");
+  return print(client, client.manage("POST", "/management/backups", body, long_wait),
+               [](const Fields& made) {
+                 say("Made " + made.text("path") + " (" + std::to_string(made.number("bytes")) +
+                     " bytes), on the daemon's machine.");
+                 say("The master key is not in it: keep a copy of that, apart.");
+               });
 }
 
 int restore(const Client& client, const Arguments& args) {
@@ -54,8 +51,7 @@ int restore(const Client& client, const Arguments& args) {
   if (!args.config.empty()) file = args.config;
   const auto settings = config::load(config::inputs_of_process(file, {.kafka = true}));
   if (!settings) {
-    std::cerr << config::format_problems(settings.error());
-    return 1;
+    return failed({model::Errc::invalid_argument, config::format_problems(settings.error())});
   }
   using Log = daemon::RestoreOrder::Log;
   const daemon::RestoreOrder order{.backup = args.backup,
@@ -65,47 +61,47 @@ int restore(const Client& client, const Arguments& args) {
   if (!restored) return failed(restored.error());
   const auto made_at = model::to_unix_ms(restored->created_at) / 1000;
   return print(client,
-               {{"dataDir", settings->data_dir.string()},
-                {"createdAt", made_at},
-                {"program", restored->program}},
-               "Restored " + args.backup + " into " + settings->data_dir.string() +
-                   ". The daemon can be started.");
+               model::Result<json>(json{{"dataDir", settings->data_dir.string()},
+                                        {"createdAt", made_at},
+                                        {"program", restored->program}}),
+               [&](const Fields& done) {
+                 say("Restored " + args.backup + " into " + done.text("dataDir") +
+                     ". The daemon can be started.");
+               });
 }
 
 int rotate_key(Client& client) {
-  auto done = client.manage("POST", "/management/key/rotate", json::object(), long_wait);
-  if (!done) return failed(done.error());
-  return print(client, *done,
-               "The master key is number " + std::to_string(done->value("key", 0)) + " now; " +
-                   std::to_string(done->value("resealed", 0)) +
-                   " secrets were sealed anew by it.\nBackups from before need the key from "
-                   "before: keep that with them, and copy the new one.");
-}
-
-std::string project_query(const Arguments& args, char begin) {
-  return args.project.empty() ? "" : begin + ("projectId=" + encode(args.project));
+  return print(
+      client, client.manage("POST", "/management/key/rotate", json::object(), long_wait),
+      [](const Fields& done) {
+        say("The master key is number " + std::to_string(done.number("key")) + " now; " +
+            std::to_string(done.number("resealed")) + " secrets were sealed anew by it.");
+        say("Backups from before need the key from before: keep that with them, and copy the new "
+            "one.");
+      });
 }
 
 std::string text_of(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text::shown(value.dump(-1, ' ', false, json::error_handler_t::replace), text::Lines::many);
 }
 
 // One JSON document, written as its pages come.
 int export_data(Client& client, const Arguments& args) {
-  const std::string path =
-      "/management/usersdata?limit=100&userId=" + encode(args.user_id) + project_query(args, '&');
+  auto query = project_query(client, args.project, "limit=100&userId=" + encode(args.user_id));
+  if (!query) return failed(query.error());
+  const std::string path = "/management/usersdata" + *query;
   std::string after;
   bool first = true;
   do {
     auto page = client.manage("GET", after.empty() ? path : path + "&after=" + encode(after));
     if (!page) return failed(page.error());
+    const Fields fields(*page);
     if (first) std::cout << "{\"userId\":" << text_of(args.user_id) << ",\"items\":[";
-    for (const auto& item : page->at("items")) {
+    for (const auto& item : fields.any("items")) {
       std::cout << (std::exchange(first, false) ? "\n" : ",\n") << text_of(item);
     }
     first = false;
-    const auto& next = page->at("next");
-    after = next.is_string() ? next.get<std::string>() : "";
+    after = fields.text_if_any("next");
   } while (!after.empty());
   std::cout << "\n]}\n";
   std::cout.flush();
@@ -114,21 +110,24 @@ int export_data(Client& client, const Arguments& args) {
 }
 
 int erase_data(Client& client, const Arguments& args) {
-  auto erased = client.manage("POST", "/management/usersdata/erase" + project_query(args, '?'),
-                              {{"userId", args.user_id}}, long_wait);
-  if (!erased) return failed(erased.error());
-  const auto count = [&](const char* what) {
-    return std::to_string(erased->value(what, std::int64_t{0}));
-  };
-  std::string lines = "Erased " + count("sessions") + " sessions with " + count("outputs") +
-                      " outputs, " + count("pending") + " pending events, calls and timers, " +
-                      count("deadLetters") + " dead letters, " + count("answers") +
-                      " kept answers and " + count("profiles") + " profile.";
-  if (erased->value("queue", "") == "kept") {
-    lines += "\nKafka keeps the user's events until it deletes their segments.";
-  }
-  return print(client, *erased,
-               lines + "\nBackups and logs from before hold what they held: see to them, too.");
+  auto query = project_query(client, args.project);
+  if (!query) return failed(query.error());
+  return print(client,
+               client.manage("POST", "/management/usersdata/erase" + *query,
+                             {{"userId", args.user_id}}, long_wait),
+               [](const Fields& erased) {
+                 const auto count = [&](const char* what) {
+                   return std::to_string(erased.number(what));
+                 };
+                 say("Erased " + count("sessions") + " sessions with " + count("outputs") +
+                     " outputs, " + count("pending") + " pending events, calls and timers, " +
+                     count("deadLetters") + " dead letters, " + count("answers") +
+                     " kept answers and " + count("profiles") + " profile.");
+                 if (erased.text("queue") == "kept") {
+                   say("Kafka keeps the user's events until it deletes their segments.");
+                 }
+                 say("Backups and logs from before hold what they held: see to them, too.");
+               });
 }
 
 void add_backup_commands(CLI::App& app, Action& action) {
@@ -157,7 +156,7 @@ void add_user_data_commands(CLI::App& app, Action& action) {
   const auto add = [&](const char* name, const char* help, auto command) {
     auto* sub = data->add_subcommand(name, help);
     sub->add_option("USERID", args->user_id, "The user, as messages name it")->required();
-    sub->add_option("--project", args->project, "The project's id; default: the only one");
+    sub->add_option("--project", args->project, "Name or id; not needed if there is one");
     sub->callback([args, &action, command] {
       action = [args, command](Client& client) { return command(client, *args); };
     });

@@ -1,15 +1,19 @@
-// conversectl flow: tools for designers. Those in this file need no daemon: they work on files.
+// conversectl flow: tools for designers. They work on files, without a daemon; `graph` draws the
+// Flows of a daemon, too.
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/lookup.h"
 #include "flows/flow.h"
 #include "flows/loader.h"
 #include "flows/tools/check.h"
@@ -47,56 +51,139 @@ int check(const std::vector<std::string>& paths, bool strict, bool json) {
                           {"path", problem.path},
                           {"message", problem.message}});
       } else {
-        std::cout << to_string(finding) << "\n";
+        say(to_string(finding));
       }
     }
-    if (findings.empty() && !json) std::cout << path << ": no findings\n";
+    if (findings.empty() && !json) say(path + ": no findings");
   }
-  if (json) std::cout << report.dump() << "\n";
+  if (json) say_json(report);
   return good ? 0 : 1;
 }
 
-// Graphviz writes to our output.
-int draw(const std::string& dot) {
-  std::cout.flush();
-  std::FILE* pipe = popen("dot -Tsvg", "w");
-  if (pipe == nullptr) return failed({model::Errc::unavailable, "dot can't be started"});
+struct Drawing {
+  std::string source;
+  std::string flow;
+  std::string project;
+  std::string format = "mermaid";
+};
+
+// Graphviz draws what it reads from a pipe; it writes to our output, or with --json to a file.
+model::Result<std::string> drawn_by_graphviz(const std::string& dot) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  if (!file) return model::fail(model::Errc::unavailable, "no temporary file can be made");
+  const std::string command = "dot -Tsvg >&" + std::to_string(fileno(file.get()));
+  std::FILE* pipe = popen(command.c_str(), "w");
+  if (pipe == nullptr) return model::fail(model::Errc::unavailable, "dot can't be started");
   std::fwrite(dot.data(), 1, dot.size(), pipe);
-  if (pclose(pipe) == 0) return 0;
-  return failed({model::Errc::unavailable,
-                 "dot failed; it comes with Graphviz (apt install graphviz). --format mermaid and "
-                 "--format dot do without"});
+  if (pclose(pipe) != 0) {
+    return model::fail(model::Errc::unavailable,
+                       "dot failed; it comes with Graphviz (apt install graphviz). --format "
+                       "mermaid and --format dot do without");
+  }
+  std::string picture;
+  std::array<char, 16 * 1024> part;
+  std::rewind(file.get());
+  while (const auto count = std::fread(part.data(), 1, part.size(), file.get())) {
+    picture.append(part.data(), count);
+  }
+  return picture;
 }
 
-int graph(const std::string& path, const std::string& name, const std::string& format) {
-  const auto text = read_file(path);
-  if (!text) return failed(text.error());
-  const auto bundle = flows::load_bundle(*text, path, any_value);
+model::Result<std::string> drawn(const flows::Flow& flow, const std::string& format) {
+  if (format == "mermaid") return flows::tools::mermaid_of(flow);
+  const auto dot = flows::tools::dot_of(flow);
+  return format == "dot" ? dot : drawn_by_graphviz(dot);
+}
+
+struct NamedFlow {
+  std::string name;
+  std::shared_ptr<const flows::Flow> flow;
+};
+
+model::Result<NamedFlow> flow_of_file(const Drawing& wanted) {
+  const auto text = read_file(wanted.source);
+  if (!text) return model::fail(text.error());
+  const auto bundle = flows::load_bundle(*text, wanted.source, any_value);
   if (!bundle) {
-    return failed({model::Errc::invalid_argument, flows::to_string(bundle.error())});
+    return model::fail(model::Errc::invalid_argument, flows::to_string(bundle.error()));
   }
   for (const auto& flow : bundle->flows) {
-    if (!name.empty() && flow.name != name) continue;
+    if (!wanted.flow.empty() && flow.name != wanted.flow) continue;
     const auto compiled = flows::Flow::compile(flow.definition);
-    if (!compiled) continue;
-    if (format == "svg") return draw(flows::tools::dot_of(**compiled));
-    std::cout << (format == "dot" ? flows::tools::dot_of(**compiled)
-                                  : flows::tools::mermaid_of(**compiled));
-    return 0;
+    if (compiled) return NamedFlow{flow.name, *compiled};
   }
-  return failed({model::Errc::not_found, path + ": there is no Flow '" + name + "'"});
+  return model::fail(model::Errc::not_found,
+                     wanted.source + ": there is no Flow '" + wanted.flow + "'");
 }
 
-void print(const flows::tools::SuiteResult& suite) {
-  if (!suite.problems.empty()) std::cout << flows::to_string(suite.problems) << "\n";
+model::Result<NamedFlow> flow_of_daemon(Client& client, const Drawing& wanted) {
+  const auto route = flow_route(client, wanted.source, wanted.project);
+  if (!route) return model::fail(route.error());
+  const auto answer = client.manage("GET", *route + "/definition");
+  if (!answer) return model::fail(answer.error());
+  const Fields found(*answer);
+  auto compiled = flows::Flow::compile(found.any("definition"));
+  if (compiled) return NamedFlow{found.text("name"), *compiled};
+  return model::fail(model::Errc::internal,
+                     "this conversectl can't read the Flow; are it and the daemon of one version?");
+}
+
+// Bundles have these names; so does what is there.
+bool is_file(const std::string& source) {
+  std::error_code unknown;
+  const auto extension = std::filesystem::path(source).extension();
+  return extension == ".yaml" || extension == ".yml" || extension == ".json" ||
+         std::filesystem::exists(source, unknown);
+}
+
+int graph(Client& client, const Drawing& wanted) {
+  const bool from_file = !wanted.flow.empty() || (wanted.project.empty() && is_file(wanted.source));
+  const auto found = from_file ? flow_of_file(wanted) : flow_of_daemon(client, wanted);
+  if (!found) return failed(found.error());
+  auto picture = drawn(*found->flow, wanted.format);
+  if (!picture) return failed(picture.error());
+  if (client.options().json) {
+    return say_json({{"name", found->name}, {"format", wanted.format}, {"text", *picture}});
+  }
+  if (picture->ends_with('\n')) picture->pop_back();
+  say_lines(*picture);
+  return 0;
+}
+
+void show(const flows::tools::SuiteResult& suite) {
+  if (!suite.problems.empty()) say_lines(flows::to_string(suite.problems));
   for (const auto& test : suite.tests) {
-    std::cout << (test.failures.empty() ? "ok    " : "FAIL  ") << suite.file << ": " << test.name
-              << " (" << static_cast<double>(test.took.count()) / 1000 << " ms)\n";
+    std::ostringstream took;
+    took << static_cast<double>(test.took.count()) / 1000;
+    say((test.failures.empty() ? "ok    " : "FAIL  ") + suite.file + ": " + test.name + " (" +
+        took.str() + " ms)");
     for (const auto& failure : test.failures) {
-      std::cout << "      " << suite.file << ':' << failure.place.line << ": " << failure.message
-                << "\n";
+      say("      " + suite.file + ':' + std::to_string(failure.place.line) + ": " +
+          failure.message);
     }
   }
+}
+
+nlohmann::json to_json(const flows::tools::SuiteResult& suite) {
+  auto problems = nlohmann::json::array();
+  for (const auto& problem : suite.problems) {
+    problems.push_back({{"line", problem.place.line}, {"message", problem.message}});
+  }
+  auto tests = nlohmann::json::array();
+  for (const auto& test : suite.tests) {
+    auto failures = nlohmann::json::array();
+    for (const auto& failure : test.failures) {
+      failures.push_back({{"line", failure.place.line}, {"message", failure.message}});
+    }
+    tests.push_back({{"name", test.name},
+                     {"passed", test.failures.empty()},
+                     {"microseconds", test.took.count()},
+                     {"failures", std::move(failures)}});
+  }
+  return {{"file", suite.file},
+          {"passed", suite.passed()},
+          {"problems", std::move(problems)},
+          {"tests", std::move(tests)}};
 }
 
 flows::tools::SuiteResult run_file(const std::string& path) {
@@ -112,14 +199,17 @@ flows::tools::SuiteResult run_file(const std::string& path) {
 
 // A file that can't be read fails as one whose tests do: the others run, and the results of all are
 // written.
-int test(const std::vector<std::string>& paths, const std::string& junit) {
+int test(const Client& client, const std::vector<std::string>& paths, const std::string& junit) {
   std::vector<flows::tools::SuiteResult> suites;
+  auto report = nlohmann::json::array();
   bool passed = true;
   for (const auto& path : paths) {
     suites.push_back(run_file(path));
     passed = passed && suites.back().passed();
-    print(suites.back());
+    report.push_back(to_json(suites.back()));
+    if (!client.options().json) show(suites.back());
   }
+  if (client.options().json) say_json(report);
   if (!junit.empty()) {
     std::ofstream file(junit, std::ios::binary);
     file << flows::tools::junit_of(suites);
@@ -132,20 +222,18 @@ int test(const std::vector<std::string>& paths, const std::string& junit) {
 
 void add_flow_commands(CLI::App& app, Action& action) {
   auto* flow = app.add_subcommand(
-      "flow", "Checks, draws and tests Flows of files; versions of those of the daemon");
+      "flow", "Check, draw and test Flows; list and restore versions of those of the daemon");
   flow->require_subcommand(1);
 
   struct Asked {
     std::vector<std::string> paths;
-    std::string path;
-    std::string flow;
-    std::string format = "mermaid";
+    Drawing drawing;
     std::string junit;
     bool strict = false;
   };
   auto asked = std::make_shared<Asked>();
 
-  auto* checking = flow->add_subcommand("check", "Says what is wrong with bundles, line by line");
+  auto* checking = flow->add_subcommand("check", "Say what is wrong with bundles, line by line");
   checking->add_option("FILE", asked->paths, "YAML or JSON bundles")->required();
   checking->add_flag("--strict", asked->strict, "Exit 1 for warnings, too");
   checking->callback([asked, &action] {
@@ -154,21 +242,28 @@ void add_flow_commands(CLI::App& app, Action& action) {
     };
   });
 
-  auto* drawing = flow->add_subcommand("graph", "Draws a Flow");
-  drawing->add_option("FILE", asked->path, "A YAML or JSON bundle")->required();
-  drawing->add_option("FLOW", asked->flow, "The Flow's name; default: the first");
-  drawing->add_option("--format", asked->format, "mermaid, dot, or svg (by Graphviz)")
+  auto* drawing = flow->add_subcommand("graph", "Draw a Flow of the daemon, or of a bundle's file");
+  auto& wanted = asked->drawing;
+  drawing
+      ->add_option("FILE_OR_FLOW", wanted.source,
+                   "A Flow's name or id; or a YAML or JSON bundle, which needs no daemon")
+      ->required();
+  drawing->add_option("FLOW", wanted.flow, "The Flow's name in the bundle; default: the first");
+  drawing->add_option("--project", wanted.project,
+                      "Name or id, for a Flow of the daemon; not needed if there is one");
+  drawing->add_option("--format", wanted.format, "mermaid, dot, or svg (by Graphviz)")
       ->check(CLI::IsMember({"mermaid", "dot", "svg"}))
       ->capture_default_str();
   drawing->callback([asked, &action] {
-    action = [asked](Client&) { return graph(asked->path, asked->flow, asked->format); };
+    action = [asked](Client& client) { return graph(client, asked->drawing); };
   });
 
-  auto* testing = flow->add_subcommand("test", "Runs conversations that a file describes");
+  auto* testing = flow->add_subcommand("test", "Run conversations that a file describes");
   testing->add_option("FILE", asked->paths, "Test files, see flows/tools/README.md")->required();
   testing->add_option("--junit", asked->junit, "Write the results to this file as JUnit's XML");
-  testing->callback(
-      [asked, &action] { action = [asked](Client&) { return test(asked->paths, asked->junit); }; });
+  testing->callback([asked, &action] {
+    action = [asked](Client& client) { return test(client, asked->paths, asked->junit); };
+  });
   add_version_commands(*flow, action);
 }
 

@@ -1,8 +1,30 @@
 // conversectl: the operator's tool. Speaks to a daemon's management routes by HTTP Basic.
 #include <CLI/CLI.hpp>
-#include <iostream>
+#include <exception>
+#include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
+
+namespace conversed::ctl {
+namespace {
+
+// Runs the command. A command ends with an exit code, whatever is thrown in it.
+int run(const Action& action, Client& client) {
+  try {
+    return action(client);
+  } catch (const BadAnswer& bad) {
+    return failed({model::Errc::internal, bad.what()});
+  } catch (const nlohmann::json::exception& error) {
+    return failed({model::Errc::internal,
+                   std::string("the daemon's answer is not the JSON that was expected (") +
+                       error.what() + "): are conversectl and the daemon of one version?"});
+  } catch (const std::exception& error) {
+    return failed({model::Errc::internal, error.what()});
+  }
+}
+
+}  // namespace
+}  // namespace conversed::ctl
 
 int main(int argc, char** argv) {
   using namespace conversed::ctl;
@@ -41,5 +63,5 @@ int main(int argc, char** argv) {
   }
   while (!options.url.empty() && options.url.back() == '/') options.url.pop_back();
   Client client(options);
-  return action(client);
+  return run(action, client);
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
@@ -26,18 +27,17 @@ nlohmann::json referenced_environment(const std::string& text) {
   return values;
 }
 
-void print_import(const nlohmann::json& report) {
-  const auto& project = report.at("project");
-  std::cout << "Imported " << project.value("name", "") << " (" << project.value("_id", "")
-            << ")\n";
-  for (const auto& flow : report.at("flows")) {
-    std::cout << "  Flow      " << flow.value("name", "") << ", version "
-              << flow.value("version", 0) << "\n";
+void show_import(const Fields& report) {
+  const Fields project = report.object("project");
+  say("Imported " + project.text("name") + " (" + project.text("_id") + ")");
+  Table table({"PART", "NAME", "VERSION OR URLTOKEN"});
+  for (const Fields& flow : report.objects("flows")) {
+    table.add({"Flow", flow.text("name"), std::to_string(flow.number("version"))});
   }
-  for (const auto& endpoint : report.at("endpoints")) {
-    std::cout << "  Endpoint  " << endpoint.value("name", "") << "  URLToken "
-              << endpoint.value("urlToken", "") << "\n";
+  for (const Fields& endpoint : report.objects("endpoints")) {
+    table.add({"Endpoint", endpoint.text("name"), endpoint.text("urlToken")});
   }
+  table.print("It has no Flow and no Endpoint.");
 }
 
 int import_bundle(Client& client, const std::string& path, bool check_only) {
@@ -45,81 +45,61 @@ int import_bundle(Client& client, const std::string& path, bool check_only) {
   if (!text) return failed(text.error());
   const nlohmann::json body{
       {"file", path}, {"text", *text}, {"environment", referenced_environment(*text)}};
-  auto report = client.manage(
-      "POST", check_only ? "/management/import?dryRun=true" : "/management/import", body);
-  if (!report) return failed(report.error());
-  if (client.options().json) {
-    std::cout << report->dump() << "\n";
-  } else if (check_only) {
-    std::cout << path << ": no problems\n";
-  } else {
-    print_import(*report);
-  }
-  return 0;
+  const char* route = check_only ? "/management/import?dryRun=true" : "/management/import";
+  return print(client, client.manage("POST", route, body), [&](const Fields& report) {
+    if (check_only) return say(path + ": no problems");
+    show_import(report);
+  });
 }
 
 // The bundle goes to the output or the file, and what is to be known of it to stderr.
 int export_project(Client& client, const std::string& name, const std::string& path) {
-  auto project = find_item(client, "/management/projects", "project", name);
+  auto project = find_id(client, "/management/projects", "project", name);
   if (!project) return failed(project.error());
-  auto bundle =
-      client.manage("GET", "/management/projects/" + encode(project->value("_id", "")) + "/export");
+  auto bundle = client.manage("GET", "/management/projects/" + encode(*project) + "/export");
   if (!bundle) return failed(bundle.error());
-  const auto text = bundle->value("text", "");
+  const auto text = Fields(*bundle).text("text");
   if (!path.empty()) {
     std::ofstream file(path, std::ios::binary);
     file << text;
     if (!file.flush()) return failed({model::Errc::unavailable, path + ": can't be written"});
   }
-  if (client.options().json) {
-    std::cout << bundle->dump() << "\n";
-    return 0;
-  }
-  if (path.empty()) std::cout << text;
-  for (const auto& variable : bundle->at("variables")) {
-    std::cerr << "An import needs " << variable.get<std::string>() << " in its environment\n";
-  }
-  for (const auto& problem : bundle->at("problems")) {
-    std::cerr << "An import would refuse line " << problem.at("line") << ": "
-              << problem.value("path", "") << ": " << problem.value("message", "") << "\n";
-  }
-  return 0;
+  return print(client, bundle, [&](const Fields& exported) {
+    // As it is: the writer of bundles escapes control characters, and the text has to import.
+    if (path.empty()) std::cout << text;
+    for (const std::string& variable : exported.texts("variables")) {
+      note("An import needs " + variable + " in its environment");
+    }
+    for (const Fields& problem : exported.objects("problems")) {
+      note("An import would refuse line " + std::to_string(problem.number("line")) + ": " +
+           problem.text("path") + ": " + problem.text("message"));
+    }
+  });
 }
 
 int create_key(Client& client, const std::string& name, const std::string& user) {
   nlohmann::json body{{"name", name}};
   if (!user.empty()) body["user"] = user;
-  auto key = client.manage("POST", "/management/apikeys", body);
-  if (!key) return failed(key.error());
-  if (client.options().json) {
-    std::cout << key->dump() << "\n";
-  } else {
-    std::cerr << "API key " << key->value("name", "") << " of " << key->value("user", "")
-              << ". Keep it: it is not shown again.\n";
-    std::cout << key->value("key", "") << "\n";
-  }
-  return 0;
+  return print(client, client.manage("POST", "/management/apikeys", body), [](const Fields& key) {
+    note("API key " + key.text("name") + " of " + key.text("user") +
+         ". Keep it: it is not shown again.");
+    say(key.text("key"));
+  });
 }
 
 int list_keys(Client& client) {
-  auto keys = client.manage("GET", "/management/apikeys");
-  if (!keys) return failed(keys.error());
-  if (client.options().json) {
-    std::cout << keys->dump() << "\n";
-    return 0;
-  }
-  for (const auto& key : keys->at("items")) {
-    std::cout << key.value("_id", "") << "  " << key.value("user", "") << "  "
-              << key.value("name", "") << "\n";
-  }
-  return 0;
+  return print(client, client.manage("GET", "/management/apikeys"), [](const Fields& page) {
+    Table table({"ID", "USER", "CREATED", "NAME"});
+    for (const Fields& key : page.items()) {
+      table.add({key.text("_id"), key.text("user"), key.time("createdAt"), key.text("name")});
+    }
+    table.print("No API keys.");
+  });
 }
 
 int revoke_key(Client& client, const std::string& id) {
-  auto done = client.manage("DELETE", "/management/apikeys/" + encode(id));
-  if (!done) return failed(done.error());
-  if (!client.options().json) std::cout << "Revoked " << id << "\n";
-  return 0;
+  return print(client, client.manage("DELETE", "/management/apikeys/" + encode(id)),
+               [&](const Fields&) { say("Revoked " + id); });
 }
 
 // The values of one subcommand's options; owned by the callbacks that read them.
@@ -185,11 +165,6 @@ model::Result<std::string> read_file(const std::string& path) {
     return model::fail(model::Errc::not_found, path + ": can't be read; is the path right?");
   }
   return text;
-}
-
-int failed(const model::Error& error) {
-  std::cerr << "conversectl: " << error.message << "\n";
-  return 1;
 }
 
 }  // namespace conversed::ctl

@@ -1,12 +1,11 @@
 // conversectl schedules; and what inject does that is to come later.
 #include <CLI/CLI.hpp>
 
-#include <array>
-#include <ctime>
-#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/lookup.h"
 #include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
@@ -27,84 +26,50 @@ std::string path_of(const std::string& id) {
   return std::string(schedules_path) + "/" + encode(id);
 }
 
-// "2027-03-28T07:00:00Z"
-std::string utc_time(std::int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  std::array<char, 32> text{};
-  if (gmtime_r(&time, &parts) == nullptr) return std::to_string(seconds);
-  return {text.data(), std::strftime(text.data(), text.size(), "%FT%TZ", &parts)};
-}
-
-void print_next(const json& schedule) {
-  for (const auto& time : schedule.at("next")) {
-    std::cout << "  " << utc_time(time.get<std::int64_t>()) << "\n";
-  }
+void show_next(const Fields& schedule) {
+  for (const std::string& time : schedule.times("next")) say("  " + time);
 }
 
 // Sends what makes or moves a schedule, and shows when it comes.
 int send(Client& client, const std::string& path, json body, const Times& times) {
   body.update(times_body(times));
-  auto schedule = client.manage("POST", path + (times.preview ? "?dryRun=true" : ""), body);
-  if (!schedule) return failed(schedule.error());
-  if (client.options().json) {
-    std::cout << schedule->dump() << "\n";
-    return 0;
-  }
-  if (times.preview) {
-    std::cout << "It would come at\n";
-  } else {
-    std::cout << "Scheduled as " << schedule->value("_id", "") << "; it comes at\n";
-  }
-  print_next(*schedule);
-  return 0;
+  return print(client, client.manage("POST", path + (times.preview ? "?dryRun=true" : ""), body),
+               [&](const Fields& schedule) {
+                 say(times.preview
+                         ? "It would come at (UTC)"
+                         : "Scheduled as " + schedule.text("_id") + "; it comes at (UTC)");
+                 show_next(schedule);
+               });
 }
 
 int list(Client& client, const Arguments& args) {
-  std::string path = std::string(schedules_path) + "?limit=" + std::to_string(args.limit);
-  if (!args.project.empty()) path += "&projectId=" + encode(args.project);
-  auto page = client.manage("GET", path);
-  if (!page) return failed(page.error());
-  if (client.options().json) {
-    std::cout << page->dump() << "\n";
-    return 0;
-  }
-  for (const auto& schedule : page->at("items")) {
-    const bool recurs = schedule.at("cron").is_string();
-    std::cout << schedule.value("_id", "") << "  "
-              << utc_time(schedule.value("dueAt", std::int64_t{0})) << "  "
-              << (recurs ? schedule.value("cron", "") + " " + schedule.value("timezone", "")
-                         : "once")
-              << "  " << schedule.value("userId", "") << "  " << schedule.value("sessionId", "")
-              << "\n";
-  }
-  if (page->at("items").empty()) std::cout << "Nothing is scheduled.\n";
-  return 0;
+  auto query = project_query(client, args.project, "limit=" + std::to_string(args.limit));
+  if (!query) return failed(query.error());
+  return print(client, client.manage("GET", schedules_path + *query), [](const Fields& page) {
+    Table table({"ID", "COMES (UTC)", "USER", "SESSION", "RULE"});
+    for (const Fields& schedule : page.items()) {
+      table.add({schedule.text("_id"), schedule.time("dueAt"), schedule.text("userId"),
+                 schedule.text("sessionId"),
+                 schedule.has("cron") ? schedule.text("cron") + " " + schedule.text("timezone")
+                                      : "once"});
+    }
+    table.print("Nothing is scheduled.");
+  });
 }
 
 int show(Client& client, const Arguments& args) {
-  auto schedule = client.manage("GET", path_of(args.id));
-  if (!schedule) return failed(schedule.error());
-  std::cout << schedule->dump(client.options().json ? -1 : 2) << "\n";
-  return 0;
+  return print_document(client, client.manage("GET", path_of(args.id)));
 }
 
 int preview(Client& client, const Arguments& args) {
   auto schedule = client.manage("GET", path_of(args.id));
-  if (!schedule) return failed(schedule.error());
-  if (client.options().json) {
-    std::cout << json{{"next", schedule->at("next")}}.dump() << "\n";
-  } else {
-    print_next(*schedule);
-  }
-  return 0;
+  if (schedule) *schedule = json{{"next", Fields(*schedule).any("next")}};
+  return print(client, schedule, show_next);
 }
 
 int cancel(Client& client, const Arguments& args) {
-  auto done = client.manage("DELETE", path_of(args.id));
-  if (!done) return failed(done.error());
-  if (!client.options().json) std::cout << "It comes no more.\n";
-  return 0;
+  return print(client, client.manage("DELETE", path_of(args.id)),
+               [](const Fields&) { say("It comes no more."); });
 }
 
 int reschedule(Client& client, const Arguments& args) {
@@ -147,7 +112,7 @@ void add_schedule_commands(CLI::App& app, Action& action) {
           ->require_subcommand(1);
   auto* list_command =
       add_subcommand(*schedules, "list", "Those that are still to come", action, args, list);
-  list_command->add_option("--project", args->project, "Only those of this project's id");
+  list_command->add_option("--project", args->project, "Name or id; not needed if there is one");
   list_command->add_option("--limit", args->limit, "How many")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
@@ -157,7 +122,7 @@ void add_schedule_commands(CLI::App& app, Action& action) {
     command->add_option("ID", args->id, "Its id")->required();
     return command;
   };
-  add("show", "One, whole", show);
+  add("show", "Show one, whole", show);
   add("preview", "The next ten times of one", preview);
   add("cancel", "Take one back", cancel);
   add_time_options(*add("reschedule", "Another time, or another rule", reschedule), args->times);

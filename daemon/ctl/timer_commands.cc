@@ -2,8 +2,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
@@ -43,40 +43,39 @@ model::Result<json> fetch(Client& client, const Arguments& args) {
   put(filter, "URLToken", args.endpoint);
   put(filter, "userId", args.user);
   put(filter, "sessionId", args.session);
-  json all{{"items", json::array()}, {"next", nullptr}};
-  if (!args.after.empty()) all["next"] = args.after;
+  json all{{"items", json::array()}};
   json& items = all["items"];
+  std::string next = args.after;
   do {
     std::string path = "/management/timers" + query;
     path += std::to_string(std::min(args.limit - items.size(), most_a_page)) + filter;
-    if (all["next"].is_string()) put(path, "after", all["next"].get<std::string>());
+    put(path, "after", next);
     auto page = client.manage("GET", path);
     if (!page) return model::fail(page.error());
-    for (auto& item : page->at("items")) items.push_back(std::move(item));
-    all["next"] = page->at("next");
-  } while (items.size() < args.limit && !all["next"].is_null());
+    const Fields fields(*page);
+    for (const auto& item : fields.any("items")) items.push_back(item);
+    next = fields.text_if_any("next");
+  } while (items.size() < args.limit && !next.empty());
+  all["next"] = next.empty() ? json(nullptr) : json(next);
   return all;
 }
 
-void print(const json& timer) {
-  std::cout << timer.value("_id", "") << "  " << timer.value("kind", "") << "  "
-            << time_text(timer.at("dueAt")) << "  " << timer.value("userId", "") << "  "
-            << timer.value("sessionId", "") << "\n";
+Table timer_table() {
+  return Table({"ID", "KIND", "DUE (UTC)", "USER", "SESSION"});
+}
+
+void add_row(Table& table, const Fields& timer) {
+  table.add({timer.text("_id"), timer.text("kind"), timer.time("dueAt"), timer.text("userId"),
+             timer.text("sessionId")});
 }
 
 int list(Client& client, const Arguments& args) {
-  auto all = fetch(client, args);
-  if (!all) return failed(all.error());
-  if (client.options().json) {
-    std::cout << all->dump() << "\n";
-    return 0;
-  }
-  for (const auto& timer : all->at("items")) print(timer);
-  if (all->at("items").empty()) std::cout << "Nothing waits for its time.\n";
-  if (all->at("next").is_string()) {
-    std::cout << "more with --after " << all->at("next").get<std::string>() << "\n";
-  }
-  return 0;
+  return print(client, fetch(client, args), [](const Fields& page) {
+    auto table = timer_table();
+    for (const Fields& timer : page.items()) add_row(table, timer);
+    table.print("Nothing waits for its time.");
+    if (page.has("next")) say("more with --after " + page.text("next"));
+  });
 }
 
 std::string path_of(const std::string& id) {
@@ -84,50 +83,45 @@ std::string path_of(const std::string& id) {
 }
 
 int cancel(Client& client, const Arguments& args) {
-  auto done = client.manage("DELETE", path_of(args.id));
-  if (!done) return failed(done.error());
-  if (!client.options().json) std::cout << "Nothing comes of it any more.\n";
-  return 0;
+  return print(client, client.manage("DELETE", path_of(args.id)),
+               [](const Fields&) { say("Nothing comes of it any more."); });
 }
 
 int reschedule(Client& client, const Arguments& args) {
-  auto moved = client.manage("POST", path_of(args.id) + "/reschedule", times_body(args.times));
-  if (!moved) return failed(moved.error());
-  if (client.options().json) {
-    std::cout << moved->dump() << "\n";
-  } else {
-    print(*moved);
-  }
-  return 0;
+  return print(client,
+               client.manage("POST", path_of(args.id) + "/reschedule", times_body(args.times)),
+               [](const Fields& timer) {
+                 auto table = timer_table();
+                 add_row(table, timer);
+                 table.print("");
+               });
 }
 
 model::Result<std::string> proactive_path(Client& client, const std::string& id_or_name) {
-  auto project = find_item(client, "/management/projects", "project", id_or_name);
+  auto project = find_id(client, "/management/projects", "project", id_or_name);
   if (!project) return model::fail(project.error());
-  return "/management/projects/" + encode(project->value("_id", "")) + "/proactive";
+  return "/management/projects/" + encode(*project) + "/proactive";
 }
 
-int told(Client& client, const model::Result<json>& state) {
-  if (!state) return failed(state.error());
-  if (client.options().json) {
-    std::cout << state->dump() << "\n";
-    return 0;
+void show_state(const Fields& project) {
+  const auto state = project.text("state");
+  std::string line = state == "notSetUp" ? "not set up" : state;
+  if (project.has("withdrawn")) {
+    line += "; taken back: " + std::to_string(project.number("withdrawn"));
   }
-  const auto is = state->value("state", "");
-  std::cout << (is == "notSetUp" ? "not set up" : is);
-  if (state->contains("withdrawn")) std::cout << "; taken back: " << state->at("withdrawn");
-  std::cout << "\n";
-  return 0;
+  say(line);
 }
 
 int show_proactive(Client& client, const Arguments& args) {
   auto path = proactive_path(client, args.project);
-  return path ? told(client, client.manage("GET", *path)) : failed(path.error());
+  if (!path) return failed(path.error());
+  return print(client, client.manage("GET", *path), show_state);
 }
 
 int turn(Client& client, const Arguments& args, bool on) {
   auto path = proactive_path(client, args.project);
-  return path ? told(client, client.manage("POST", *path, {{"on", on}})) : failed(path.error());
+  if (!path) return failed(path.error());
+  return print(client, client.manage("POST", *path, {{"on", on}}), show_state);
 }
 int turn_on(Client& client, const Arguments& args) {
   return turn(client, args, true);
@@ -137,7 +131,7 @@ int turn_off(Client& client, const Arguments& args) {
 }
 
 void add_list(CLI::App& timers, Action& action, const std::shared_ptr<Arguments>& args) {
-  auto* command = add_subcommand(timers, "list", "What falls due first, first", action, args, list);
+  auto* command = add_subcommand(timers, "list", "List timers, earliest first", action, args, list);
   command->add_option("--project", args->project, "Name or id; not needed if there is one");
   command->add_option("--kind", args->kind, "journey, followUp, sleep, question or schedule")
       ->check(CLI::IsMember({"journey", "followUp", "sleep", "question", "schedule"}));

@@ -1,11 +1,12 @@
 // conversectl flow versions, diff, rollback: what an import has changed, and the way back.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
 #include "daemon/ctl/subcommand.h"
+#include "store/text/utf8.h"
 
 namespace conversed::ctl {
 namespace {
@@ -22,59 +23,48 @@ struct Asked {
 
 // The route of the Flow that is asked for.
 model::Result<std::string> route_of(Client& client, const Asked& asked) {
-  auto flow = find_in_project(client, "/management/flows", "Flow", asked.flow, asked.project);
-  if (!flow) return model::fail(flow.error());
-  return "/management/flows/" + encode(flow->value("_id", ""));
+  return flow_route(client, asked.flow, asked.project);
 }
 
 int versions(Client& client, const Asked& asked) {
   auto route = route_of(client, asked);
   if (!route) return failed(route.error());
-  auto list = client.manage("GET", *route + "/versions");
-  if (!list) return failed(list.error());
-  if (client.options().json) {
-    std::cout << list->dump() << "\n";
-    return 0;
-  }
-  for (const auto& item : list->at("items")) {
-    std::cout << item.at("version") << "  " << time_text(item.at("createdAt")) << "  "
-              << (item.at("createdBy").is_string() ? item.at("createdBy").get<std::string>() : "-");
-    if (!item.at("restoredFrom").is_null()) {
-      std::cout << "  rollback to " << item.at("restoredFrom");
+  return print(client, client.manage("GET", *route + "/versions"), [](const Fields& page) {
+    Table table({"VERSION", "CREATED", "BY", "ROLLBACK TO"});
+    for (const Fields& item : page.items()) {
+      table.add({item.number("version"), item.time("createdAt"), item.text_if_any("createdBy"),
+                 item.has("restoredFrom") ? std::to_string(item.number("restoredFrom")) : ""});
     }
-    std::cout << "\n";
-  }
-  return 0;
+    table.print("No versions.");
+  });
 }
 
 // A value on one line, cut where it gets long.
 std::string short_text(const json& value) {
   constexpr std::size_t longest = 100;
-  std::string text = value.is_null() ? "(nothing)" : value.dump();
-  if (text.size() <= longest) return text;
-  std::size_t end = longest;
-  // Not within a character: its first byte is the last that is no continuation.
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "...";
+  const std::string whole = value.is_null() ? "(nothing)" : value.dump();
+  const std::string text(text::cut(whole, longest));
+  return text.size() < whole.size() ? text + "..." : text;
 }
 
-void print(const json& change) {
-  const auto kind = change.at("change").get<std::string>();
-  const auto text = [&](const char* name) {
-    return change.at(name).is_string() ? change.at(name).get<std::string>() : std::string();
-  };
+void show_change(const Fields& change) {
+  const auto kind = change.text("change");
+  const auto path = change.text_if_any("path");
+  const auto type = change.text_if_any("type");
   const char* mark = kind == "added" ? "+" : kind == "removed" ? "-" : kind == "moved" ? ">" : "~";
-  std::cout << "  " << mark << " " << (text("path").empty() ? "the Flow" : text("path"));
-  if (!text("type").empty()) std::cout << " " << text("type");
-  if (!text("id").empty()) std::cout << " '" << text("id") << "'";
-  if (!text("oldPath").empty()) std::cout << " (was " << text("oldPath") << ")";
-  if (!change.at("node").is_null()) {
-    std::cout << ": " << short_text(change.at("node").value(text("type"), json()));
+  std::string line = std::string("  ") + mark + " " + (path.empty() ? "the Flow" : path);
+  if (!type.empty()) line += " " + type;
+  if (change.has("id")) line += " '" + change.text("id") + "'";
+  if (change.has("oldPath")) line += " (was " + change.text("oldPath") + ")";
+  if (change.has("node")) {
+    const json& node = change.any("node");
+    const bool has_type = node.is_object() && node.contains(type);
+    line += ": " + short_text(has_type ? node.at(type) : node);
   }
-  std::cout << "\n";
-  for (const auto& field : change.at("fields")) {
-    std::cout << "      " << field.value("name", "") << ": " << short_text(field.at("before"))
-              << " -> " << short_text(field.at("after")) << "\n";
+  say(line);
+  for (const Fields& field : change.objects("fields")) {
+    say("      " + field.text("name") + ": " + short_text(field.any("before")) + " -> " +
+        short_text(field.any("after")));
   }
 }
 
@@ -88,30 +78,23 @@ int diff(Client& client, const Asked& asked) {
   };
   add("from=", asked.from);
   add("to=", asked.to);
-  auto found = client.manage("GET", *route + "/diff" + query);
-  if (!found) return failed(found.error());
-  if (client.options().json) {
-    std::cout << found->dump() << "\n";
-    return 0;
-  }
-  std::cout << found->value("name", "") << ": version " << found->at("from") << " to "
-            << found->at("to") << (found->at("changes").empty() ? ", no differences" : "") << "\n";
-  for (const auto& change : found->at("changes")) print(change);
-  return 0;
+  return print(client, client.manage("GET", *route + "/diff" + query), [](const Fields& found) {
+    const auto changes = found.objects("changes");
+    say(found.text("name") + ": version " + std::to_string(found.number("from")) + " to " +
+        std::to_string(found.number("to")) + (changes.empty() ? ", no differences" : ""));
+    for (const Fields& change : changes) show_change(change);
+  });
 }
 
 int roll_back(Client& client, const Asked& asked) {
   auto route = route_of(client, asked);
   if (!route) return failed(route.error());
-  auto done = client.manage("POST", *route + "/rollback", {{"version", asked.version}});
-  if (!done) return failed(done.error());
-  if (client.options().json) {
-    std::cout << done->dump() << "\n";
-  } else {
-    std::cout << done->value("name", "") << " is at version " << done->at("version")
-              << ", which is equal to version " << done->at("restoredFrom") << "\n";
-  }
-  return 0;
+  return print(client, client.manage("POST", *route + "/rollback", {{"version", asked.version}}),
+               [](const Fields& done) {
+                 say(done.text("name") + " is at version " +
+                     std::to_string(done.number("version")) + ", which is equal to version " +
+                     std::to_string(done.number("restoredFrom")));
+               });
 }
 
 }  // namespace

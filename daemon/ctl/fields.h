@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+// Reading what the daemon answers.
+namespace conversed::ctl {
+
+// The daemon's answer is not as expected. Main reports it and ends with 1.
+class BadAnswer : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The fields of a JSON object, which must outlive it. What is missing or of another type than the
+// one asked for throws a BadAnswer that names the field.
+class Fields {
+ public:
+  explicit Fields(const nlohmann::json& object);
+
+  // Whether it is there and not null.
+  [[nodiscard]] bool has(const char* name) const;
+  [[nodiscard]] std::string text(const char* name) const;
+  // Empty for null or a field that is missing.
+  [[nodiscard]] std::string text_if_any(const char* name) const;
+  [[nodiscard]] std::vector<std::string> texts(const char* name) const;
+  [[nodiscard]] std::int64_t number(const char* name) const;
+  [[nodiscard]] bool flag(const char* name) const;
+  // Unix seconds in UTC, as `2026-11-21 14:03:59`; `-` for null.
+  [[nodiscard]] std::string time(const char* name) const;
+  [[nodiscard]] std::vector<std::string> times(const char* name) const;
+  [[nodiscard]] Fields object(const char* name) const;
+  [[nodiscard]] std::vector<Fields> objects(const char* name) const;
+  [[nodiscard]] std::vector<Fields> items() const { return objects("items"); }
+  [[nodiscard]] const nlohmann::json& any(const char* name) const;
+
+ private:
+  const nlohmann::json& array(const char* name) const;
+
+  const nlohmann::json* object_;
+};
+
+}  // namespace conversed::ctl

@@ -1,0 +1,107 @@
+#include "daemon/ctl/output.h"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "store/text/terminal.h"
+
+namespace conversed::ctl {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view between_columns = "  ";
+
+std::string dumped(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void say(std::string_view line) {
+  std::cout << text::shown(line, text::Lines::one) << '\n';
+}
+
+void say_lines(std::string_view lines) {
+  std::cout << text::shown(lines, text::Lines::many) << '\n';
+}
+
+void note(std::string_view line) {
+  std::cerr << text::shown(line, text::Lines::one) << '\n';
+}
+
+int failed(const model::Error& error) {
+  std::cerr << "conversectl: " << text::shown(error.message, text::Lines::many) << '\n';
+  return 1;
+}
+
+int say_json(const json& value) {
+  say(dumped(value, -1));
+  return 0;
+}
+
+void say_document(const json& value) {
+  say_lines(dumped(value, 2));
+}
+
+Table::Table(std::vector<std::string> headers) {
+  std::vector<Cell> row;
+  for (std::string& header : headers) row.emplace_back(std::move(header));
+  rows_.push_back(std::move(row));
+}
+
+void Table::add(std::vector<Cell> row) {
+  for (Cell& cell : row) {
+    cell.text = cell.text.empty() ? "-" : text::shown(cell.text, text::Lines::one);
+  }
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::to_text() const {
+  const std::size_t count = rows_.front().size();
+  std::vector<std::size_t> widths(count);
+  std::vector<bool> is_number(count);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < count; ++i) {
+      widths[i] = std::max(widths[i], text::columns(row[i].text));
+      is_number[i] = is_number[i] || row[i].is_number;
+    }
+  }
+  std::string lines;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string padding(widths[i] - text::columns(row[i].text), ' ');
+      if (i > 0) line += between_columns;
+      line += is_number[i] ? padding + row[i].text : row[i].text + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines += line + '\n';
+  }
+  lines.pop_back();
+  return lines;
+}
+
+void Table::print(std::string_view if_empty) const {
+  say_lines(rows_.size() > 1 ? to_text() : std::string(if_empty));
+}
+
+int print(const Client& client, const model::Result<json>& answer, const ForPeople& for_people) {
+  if (!answer) return failed(answer.error());
+  const json& body = answer->is_null() ? json::object() : *answer;
+  if (client.options().json) return say_json(body);
+  for_people(Fields(body));
+  return 0;
+}
+
+int print_document(const Client& client, const model::Result<json>& answer) {
+  if (answer && !client.options().json) {
+    say_document(*answer);
+    return 0;
+  }
+  return print(client, answer, {});
+}
+
+}  // namespace conversed::ctl

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/ctl/client.h"
+#include "daemon/ctl/fields.h"
+
+// What commands print. Everything goes through here: the texts of others are in it, and come to a
+// terminal with their control characters escaped (store/text/terminal.h).
+namespace conversed::ctl {
+
+// Prints a line to standard output, or to standard error. A line end in it is shown escaped.
+void say(std::string_view line);
+void note(std::string_view line);
+// Prints several lines to standard output.
+void say_lines(std::string_view lines);
+
+// Prints the error, which may have several lines, to stderr and gives the exit code of a failed
+// command.
+int failed(const model::Error& error);
+
+// Prints JSON on one line, for programs, and gives the exit code of a command that is done.
+int say_json(const nlohmann::json& value);
+// Prints JSON on many lines, for people.
+void say_document(const nlohmann::json& value);
+
+// A cell of a table: a text, or a number, which is aligned at the right.
+struct Cell {
+  // Not explicit: a row is a list of texts and numbers.
+  Cell(std::string value) : text(std::move(value)) {}                         // NOLINT
+  Cell(const char* value) : text(value) {}                                    // NOLINT
+  Cell(std::int64_t value) : text(std::to_string(value)), is_number(true) {}  // NOLINT
+
+  std::string text;
+  bool is_number = false;
+};
+
+// Rows under headers. Columns are as wide as their widest cell; the last one, which may have long
+// texts, ends where its text does.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headers);
+
+  // As many cells as there are headers. An empty text is shown as `-`.
+  void add(std::vector<Cell> row);
+  [[nodiscard]] std::string to_text() const;
+  // Prints the table, or without rows this line.
+  void print(std::string_view if_empty) const;
+
+ private:
+  std::vector<std::vector<Cell>> rows_;  // the first has the headers
+};
+
+// What is printed of an answer for people.
+using ForPeople = std::function<void(const Fields&)>;
+
+// Prints an answer, or the error, and gives the exit code. With --json the answer is printed as it
+// is, and one without a body as `{}`; without --json `for_people` prints it.
+int print(const Client& client, const model::Result<nlohmann::json>& answer,
+          const ForPeople& for_people);
+
+// As `print`, where people get the whole answer as JSON on many lines.
+int print_document(const Client& client, const model::Result<nlohmann::json>& answer);
+
+}  // namespace conversed::ctl

@@ -1,0 +1,53 @@
+#include "store/text/terminal.h"
+
+#include <algorithm>
+
+#include "store/text/utf8.h"
+
+namespace conversed::text {
+namespace {
+
+bool acts_on_terminals(char32_t code, Lines lines) {
+  if (code == '\n' || code == '\t') return lines == Lines::one;
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) ||  // C0, delete, C1
+         (code >= 0x2028 && code <= 0x202E) ||            // separators, embeddings, overrides
+         (code >= 0x2066 && code <= 0x2069);              // isolates
+}
+
+void append_escape(std::string& out, char32_t code) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) out += digits[(code >> shift) & 0xF];
+}
+
+}  // namespace
+
+std::string shown(std::string_view text, Lines lines) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sequence_length(text, at);
+    const char32_t code = decode(text, at).code;
+    if (length == 0) {
+      append_code(out, 0xFFFD);
+    } else if (!acts_on_terminals(code, lines)) {
+      out.append(text, at, length);
+    } else if (code == '\n') {
+      out += "\\n";
+    } else if (code == '\t') {
+      out += "\\t";
+    } else {
+      append_escape(out, code);
+    }
+    at += std::max<std::size_t>(1, length);
+  }
+  return out;
+}
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned>(c) & 0xC0u) != 0x80u;
+  }));
+}
+
+}  // namespace conversed::text

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+// Texts of others on a terminal.
+namespace conversed::text {
+
+enum class Lines : std::uint8_t {
+  one,   // line ends and tabs are shown escaped
+  many,  // they stay
+};
+
+// The text as a terminal may get it. A character that would act on the terminal instead of being
+// shown becomes its escape, such as `\u001b`: the control characters of C0 and C1, those that turn
+// the direction of writing (Unicode's bidirectional embeddings, overrides and isolates), and the
+// line and paragraph separators. A byte that is not UTF-8 becomes U+FFFD.
+//
+// JSON stays the same JSON: in it such characters stand only inside of strings, where the escape
+// means the character.
+[[nodiscard]] std::string shown(std::string_view text, Lines lines);
+
+// How many columns a text of one line takes, if each character takes one.
+[[nodiscard]] std::size_t columns(std::string_view text);
+
+}  // namespace conversed::text

@@ -1,0 +1,98 @@
+"""What the tests of conversectl share: its commands as `--help` names them, and what it prints for people and programs."""
+
+import functools
+import json
+import pathlib
+import re
+import subprocess
+import unicodedata
+
+from case import BIN, DaemonCase
+
+CTL = pathlib.Path(BIN) / "conversectl"
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+ID = r"[0-9a-z]{24}"
+RIGHT_TO_LEFT = "\u202e"
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@functools.cache
+def help_of(path):
+    return subprocess.run([CTL, *path, "--help"], capture_output=True, text=True, check=True, env={}, timeout=60).stdout
+
+
+def section(text, name):
+    """The lines of a section of a help text."""
+    match = re.search(rf"^{name}:\n((?:(?:  .*)?\n)*)", text, re.MULTILINE)
+    return match[1].splitlines() if match else []
+
+
+def commands(path=()):
+    """The paths of all commands that do something, by the program's own word."""
+    names = [line.split()[0] for line in section(help_of(path), "Subcommands") if re.match(r"  \S", line)]
+    return [leaf for name in names for leaf in commands((*path, name))] or [path]
+
+
+def test_name(path):
+    """The name of the test of a command."""
+    return "test_" + "_".join(path).replace("-", "_")
+
+
+def acting_characters(text):
+    """The characters of a text that act on a terminal: controls but line ends, and changes of the direction of writing."""
+    return {hex(ord(c)) for c in text if c != "\n" and (unicodedata.category(c) == "Cc" or unicodedata.bidirectional(c) in (
+        "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI") or c in "\u2028\u2029")}
+
+
+def rows(text):
+    """The rows of a printed table, by their headers."""
+    lines = text.splitlines()
+    headers = re.split(r" {2,}", lines[0].strip())
+    cells = [re.split(r" {2,}", line.strip(), maxsplit=len(headers) - 1) for line in lines[1:]]
+    return [dict(zip(headers, row)) for row in cells if len(row) == len(headers)]
+
+
+class CtlCase(DaemonCase):
+    """A test of a command has its name: `test_sessions_list`. It has to run it for people and with --json."""
+
+    def setUp(self):
+        self.ran = set()
+
+    def run_ctl(self, *arguments, input=None, code=0):
+        while True:
+            done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *map(str, arguments)],
+                                  capture_output=True, text=True, input=input, timeout=120, env=self.daemon.environment)
+            if "try again in a moment" not in done.stderr:
+                break
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+        self.assertEqual(done.returncode, code, (arguments, done))
+        self.assertEqual(acting_characters(done.stdout + done.stderr), set(), arguments)
+        return done
+
+    def people(self, *arguments, **options):
+        """What people get to see on standard output."""
+        done = self.run_ctl(*arguments, **options)
+        self.ran.add(("people", *arguments))
+        return done.stdout
+
+    def json(self, *arguments, **options):
+        done = self.run_ctl("--json", *arguments, **options)
+        self.ran.add(("json", *arguments))
+        return json.loads(done.stdout)
+
+    def row(self, text, **cells):
+        """The one row of a printed table that has these cells; `_` in a name stands for a blank."""
+        wanted = {name.replace("_", " "): value for name, value in cells.items()}
+        found = [row for row in rows(text) if wanted.items() <= row.items()]
+        self.assertEqual(len(found), 1, text)
+        return found[0]
+
+    def tearDown(self):
+        for path in commands():
+            if self.id().endswith("." + test_name(path)):
+                self.expect_both_ways(path)
+
+    def expect_both_ways(self, path):
+        for way in ("people", "json"):
+            self.assertTrue(any(ran[0] == way and ran[1:len(path) + 1] == path for ran in self.ran),
+                            f"{path} was not run: {way}")

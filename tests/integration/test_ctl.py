@@ -1,0 +1,428 @@
+"""Every command of conversectl, as people and as programs run it, with rows in what it prints; test_ctl_jobs.py has those of
+jobs."""
+
+import json
+import pathlib
+import re
+import unittest
+
+import test_ctl_jobs
+from ctl_case import ID, RIGHT_TO_LEFT, SOURCE, TIME, CtlCase, commands, rows, test_name
+from daemon_process import EMAIL
+
+HOSTILE = f"red\x1b[31m {RIGHT_TO_LEFT}\x9b1m"
+SHOWN = r"red\u001b[31m \u202e\u009b1m"
+MALLORY = f"mal{RIGHT_TO_LEFT}lory"
+SHOWN_MALLORY = r"mal\u202elory"
+NEW_PASSWORD = "another horse, another battery"
+
+# Beside what the demo's project has: one that fails, and one that waits.
+FLOWS = f"""
+  - {{name: "Loop {RIGHT_TO_LEFT}", nodes: [{{id: again, addToContext: {{said: "{{{{input.text}}}}"}}}}, {{goTo: again}}]}}
+  - {{name: Sleeper, nodes: [{{say: "Good night."}}, {{sleep: {{for: 1d}}}}]}}
+"""
+ENDPOINTS = f"""
+  - {{name: loop, flow: "Loop {RIGHT_TO_LEFT}"}}
+  - {{name: sleeper, flow: Sleeper}}
+"""
+
+
+class Commands(CtlCase):
+    bundle = (SOURCE / "config" / "demo" / "shop.yaml").read_text().replace("http://127.0.0.1:9101", "UPSTREAM") \
+        .replace("\nendpoints:\n", f"{FLOWS}endpoints:{ENDPOINTS}", 1)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.project = cls.report["project"]["_id"]
+
+    def session(self, endpoint, name, user=None):
+        return ("--endpoint", self.tokens[endpoint], "--user", user or f"user of {name}", "--session", name)
+
+    def dead_letter(self, name):
+        """The id of a new one."""
+        self.inject("loop", name, text=HOSTILE, userId=MALLORY)
+        return self.letter_of(name)
+
+    def letter_of(self, name):
+        for _ in range(600):
+            for letter in self.daemon.ctl("deadletters", "list", "--limit", "100")["items"]:
+                if letter["sessionId"] == name:
+                    return letter["_id"]
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+        self.fail(f"no dead letter of {name}")
+
+    def schedule(self, name):
+        return self.daemon.ctl("inject", *self.session("web", name, MALLORY), "--text", "later", "--in", "2h")["_id"]
+
+    def timer(self, name):
+        self.say("sleeper", name, "hi", userId=MALLORY)
+        return next(timer["_id"] for timer in self.daemon.ctl("timers", "list")["items"] if timer["sessionId"] == name)
+
+    # --- Projects ------------------------------------------------------------------------------
+
+    def bundle_file(self):
+        return pathlib.Path(self.folder.name) / "bundle.yaml"
+
+    def test_import(self):
+        text = self.people("import", self.bundle_file())
+        self.assertIn(f"Imported Shop ({self.project})", text)
+        self.assertIn(f"Loop \\u202e", text)
+        self.assertRegex(text, rf"Endpoint +web +{self.tokens['web']}\n")
+        self.assertIn("no problems", self.people("import", "--check", self.bundle_file()))
+        self.assertEqual(self.json("import", self.bundle_file()), self.report)
+
+    def test_import_says_where_the_problems_are(self):
+        path = pathlib.Path(self.folder.name) / "bad.yaml"
+        path.write_text(f'conversed: 1\nproject: {{name: P}}\nflows: [{{name: F, nodes: [{{"{RIGHT_TO_LEFT}": Hi}}]}}]\n')
+        errors = self.run_ctl("import", path, code=1).stderr
+        self.assertRegex(errors, r"bad.yaml:3: flows")
+        self.assertIn(r"\u202e", errors)
+
+    def test_import_of_a_file_that_is_not_utf8(self):
+        path = pathlib.Path(self.folder.name) / "latin1.yaml"
+        path.write_bytes("conversed: 1\nproject: {name: Käse}\n".encode("latin-1"))
+        self.assertIn("is not UTF-8", self.run_ctl("import", path, code=1).stderr)
+
+    def test_export(self):
+        text = self.people("export", "Shop")
+        self.assertIn(r'name: "Loop \u202e"', text)
+        self.assertEqual(self.json("export", "Shop")["text"], text)
+        self.assertIn("CRM_TOKEN", self.run_ctl("export", self.project).stderr)
+
+    def test_apikey_create(self):
+        self.assertRegex(self.people("apikey", "create", "--name", "one"), r"^\S{20,}\n$")
+        self.assertEqual(self.json("apikey", "create", "--name", "two")["user"], EMAIL)
+
+    def test_apikey_list(self):
+        key = self.daemon.ctl("apikey", "create", "--name", RIGHT_TO_LEFT)["_id"]
+        row = self.row(self.people("apikey", "list"), ID=key, USER=EMAIL, NAME=r"\u202e")
+        self.assertRegex(row["CREATED"], f"^{TIME}$")
+        self.assertIn(key, [item["_id"] for item in self.json("apikey", "list")["items"]])
+
+    def test_apikey_revoke(self):
+        first, second = (self.daemon.ctl("apikey", "create", "--name", "short-lived")["_id"] for _ in range(2))
+        self.assertEqual(self.people("apikey", "revoke", first), f"Revoked {first}\n")
+        self.assertEqual(self.json("apikey", "revoke", second), {})
+
+    # --- Accounts ------------------------------------------------------------------------------
+
+    def test_user_add(self):
+        text = self.people("user", "add", "ann@example.com", "--roles", "projectAdmin", "--project", "Shop")
+        self.assertRegex(text, rf"^Added ann@example.com \({ID}\), without a password")
+        made = self.json("user", "add", "bea@example.com", "--password-stdin", input=NEW_PASSWORD + "\n")
+        self.assertEqual(made["email"], "bea@example.com")
+
+    def test_user_list(self):
+        self.daemon.ctl("user", "add", "cleo@example.com", "--name", RIGHT_TO_LEFT, "--roles", "userAdmin,projectAdmin")
+        self.row(self.people("user", "list"), EMAIL="cleo@example.com", NAME=r"\u202e", PASSWORD="no",
+                 ROLES="userAdmin,projectAdmin")
+        self.row(self.people("user", "list"), EMAIL=EMAIL, PASSWORD="yes")
+        self.assertIn("cleo@example.com", [user["email"] for user in self.json("user", "list")["items"]])
+
+    def test_user_passwd(self):
+        self.daemon.ctl("user", "add", "dora@example.com")
+        options = {"input": NEW_PASSWORD + "\n"}
+        self.assertEqual(self.people("user", "passwd", "dora@example.com", "--password-stdin", **options),
+                         "Changed the password of dora@example.com\n")
+        self.assertEqual(self.json("user", "passwd", "dora@example.com", "--password-stdin", **options), {})
+        self.assertIn("no password on standard input",
+                      self.run_ctl("user", "passwd", "dora@example.com", "--password-stdin", input="", code=1).stderr)
+
+    def test_oauth_client_add(self):
+        text = self.people("oauth-client", "add", "--name", "one", "--password-grant")
+        self.assertRegex(text, rf"^Client id: +{ID}\nClient secret: \S+\nKeep it")
+        made = self.json("oauth-client", "add", "--name", "two", "--public", "--redirect-uri", "https://shop.example/back")
+        self.assertIsNone(made["clientSecret"])
+
+    def test_oauth_client_list(self):
+        uris = ("https://a.example/back", "https://b.example/back")
+        made = self.daemon.ctl("oauth-client", "add", "--name", RIGHT_TO_LEFT, "--public", "--redirect-uri", uris[0],
+                               "--redirect-uri", uris[1])
+        self.row(self.people("oauth-client", "list"), ID=made["clientId"], NAME=r"\u202e", KIND="public",
+                 PASSWORD_GRANT="no", REDIRECT_URIS=",".join(uris))
+        self.assertIn(made["clientId"], [item["clientId"] for item in self.json("oauth-client", "list")["items"]])
+
+    def test_oauth_client_remove(self):
+        first, second = (self.daemon.ctl("oauth-client", "add", "--name", "gone", "--password-grant")["clientId"]
+                         for _ in range(2))
+        self.assertEqual(self.people("oauth-client", "remove", first), f"Removed {first} and ended its tokens\n")
+        self.assertEqual(self.json("oauth-client", "remove", second), {})
+
+    def test_organisation_add(self):
+        def add(run, name):
+            return run("organisation", "add", name, "--admin", f"{name}@example.com", "--password-stdin",
+                       input=NEW_PASSWORD + "\n")
+        self.assertRegex(add(self.people, "one"), rf"^Added one \({ID}\)\n$")
+        self.assertEqual(add(self.json, "two")["name"], "two")
+
+    def test_organisation_list(self):
+        self.inject("web", "counted", text="hi")
+        row = self.row(self.people("organisation", "list"), NAME="Test")
+        self.assertGreater(int(row["INJECTS"]), 0)
+        self.assertEqual(int(row["MODEL TOKENS"]), 0)
+        self.assertRegex(row["MONTH"], r"^\d{4}-\d\d$")
+        self.assertIn("Test", [item["name"] for item in self.json("organisation", "list")["items"]])
+
+    # --- Conversations -------------------------------------------------------------------------
+
+    def test_inject(self):
+        self.assertRegex(self.people("inject", *self.session("web", "injected"), "--text", "hi"), rf"^Accepted as {ID}\n$")
+        self.assertRegex(self.json("inject", *self.session("web", "injected"), "--data", '{"event": "packed"}')["_id"], ID)
+        text = self.people("inject", *self.session("web", "injected"), "--text", "hi", "--cron", "0 9 * * mon-fri",
+                           "--preview")
+        self.assertRegex(text, rf"^It would come at \(UTC\)\n(  {TIME}\n){{10}}$")
+        text = self.people("inject", *self.session("web", "injected"), "--text", "hi", "--in", "1h")
+        self.assertRegex(text, rf"^Scheduled as {ID}; it comes at \(UTC\)\n  {TIME}\n$")
+
+    def test_chat(self):
+        text = self.people("chat", self.tokens["web"], "--user", MALLORY, input=HOSTILE + "\n")
+        self.assertIn(f"< You said: {SHOWN}\n", text)
+        said = self.run_ctl("--json", "chat", self.tokens["web"], input="one\ntwo\n").stdout.splitlines()
+        self.assertEqual([json.loads(line)["text"] for line in said][1:], ["You said: one", "You said: two"])
+        self.json("chat", self.tokens["sleeper"], input="hi\n")
+
+    def test_chat_shows_lines_of_a_text_below_its_first(self):
+        self.say("web", "lines", "hi")
+        self.inject("web", "lines", data={"event": "a\n< b"})
+        self.assertTrue(self.outputs("web", "lines", after=2, wait=30))
+        text = self.people("chat", self.tokens["web"], "--user", "user of lines", "--session", "lines", input="")
+        self.assertIn("< Something happened to your order: a\n  < b.\n", text)
+
+    def test_sessions_list(self):
+        self.say("web", "listed", "hi", userId=MALLORY)
+        text = self.people("sessions", "list")
+        row = self.row(text, ENDPOINT="web", USER=SHOWN_MALLORY, SESSION="listed", STATE="idle", INBOX="0", OUTPUTS="2")
+        self.assertRegex(row["LAST ACTIVITY"], f"^{TIME}$")
+        self.assertEqual(self.people("sessions", "list", "--project", "Shop", "--limit", "100"), text)
+        self.assertIn("listed", [item["sessionId"] for item in self.json("sessions", "list")["items"]])
+
+    def test_sessions_show(self):
+        self.say("web", "shown", HOSTILE, userId=MALLORY)
+        shown = self.people("sessions", "show", *self.session("web", "shown", MALLORY))
+        self.assertEqual(json.loads(shown)["outputs"][-1]["text"], f"You said: {HOSTILE}")
+        self.assertEqual(self.json("sessions", "show", *self.session("web", "shown", MALLORY)), json.loads(shown))
+
+    def test_sessions_reset(self):
+        self.say("web", "reset", "hi")
+        self.assertEqual(self.people("sessions", "reset", *self.session("web", "reset")),
+                         "Reset. What waits in its inbox runs now.\n")
+        self.assertEqual(self.json("sessions", "reset", *self.session("web", "reset")), {})
+
+    def test_deadletters_list(self):
+        letter = self.dead_letter("listed letter")
+        row = self.row(self.people("deadletters", "list"), ID=letter, STATE="new", TYPE="inject", USER=SHOWN_MALLORY,
+                       SESSION="listed letter")
+        self.assertRegex(row["CREATED"], f"^{TIME}$")
+        self.assertIn(r"\u202e", row["REASON"])
+        self.run_ctl("deadletters", "discard", letter)
+        for state in ("all", "discarded"):
+            self.row(self.people("deadletters", "list", "--state", state, "--project", "Shop"), ID=letter, STATE="discarded")
+            self.assertIn(letter, [item["_id"] for item in self.json("deadletters", "list", "--state", state)["items"]])
+        self.assertNotIn(letter, self.people("deadletters", "list", "--state", "new", "--limit", "100"))
+
+    def test_deadletters_show(self):
+        letter = self.dead_letter("shown letter")
+        shown = json.loads(self.people("deadletters", "show", letter))
+        self.assertEqual((shown["text"], shown["userId"]), (HOSTILE, MALLORY))
+        self.assertEqual(self.json("deadletters", "show", letter), shown)
+
+    def test_deadletters_replay(self):
+        letter = self.dead_letter("first replayed")
+        self.assertIn("Appended again", self.people("deadletters", "replay", letter))
+        self.assertNotEqual(self.letter_of("first replayed"), letter, "it failed again")
+        letter = self.dead_letter("second replayed")
+        self.assertRegex(self.json("deadletters", "replay", letter)["_id"], ID)
+        self.row(self.people("deadletters", "list", "--state", "replayed"), ID=letter, STATE="replayed")
+
+    def test_deadletters_discard(self):
+        self.assertEqual(self.people("deadletters", "discard", self.dead_letter("first discarded")), "Discarded.\n")
+        self.assertEqual(self.json("deadletters", "discard", self.dead_letter("second discarded")), {})
+
+    # --- Data ----------------------------------------------------------------------------------
+
+    def test_backup(self):
+        text = self.people("backup", "--name", "named")
+        self.assertRegex(text, r"^Made \S+/named \(\d+ bytes\), on the daemon's machine.\nThe master key")
+        self.assertGreater(self.json("backup")["bytes"], 0)
+
+    def test_restore(self):
+        backup = self.daemon.ctl("backup", "--name", "restored")["path"]
+        key = pathlib.Path(self.folder.name) / "data" / "master.key"
+        for number, run in enumerate((self.people, self.json)):
+            folder = pathlib.Path(self.folder.name) / f"restored {number}"
+            settings = pathlib.Path(self.folder.name) / f"restored {number}.yaml"
+            settings.write_text(f"data_dir: {folder}\n")
+            done = run("restore", backup, "--config", settings, "--key", key)
+            self.assertTrue((folder / "store.db").exists())
+            if run == self.people:
+                self.assertEqual(done, f"Restored {backup} into {folder}. The daemon can be started.\n")
+            else:
+                self.assertEqual(done["dataDir"], str(folder))
+
+    def test_rotate_key(self):
+        self.assertRegex(self.people("rotate-key"), r"^The master key is number \d+ now; \d+ secrets were sealed anew")
+        self.assertGreater(self.json("rotate-key")["resealed"], 0)
+
+    def test_users_data_export(self):
+        self.say("web", "exported", HOSTILE, userId=MALLORY)
+        exported = json.loads(self.people("users-data", "export", MALLORY, "--project", "Shop"))
+        self.assertEqual(exported["userId"], MALLORY)
+        self.assertIn("exported", json.dumps(exported["items"]))
+        self.assertEqual(self.json("users-data", "export", MALLORY)["userId"], MALLORY)
+
+    def test_users_data_erase(self):
+        for run, user in ((self.people, "eva"), (self.json, "eve")):
+            self.say("web", f"session of {user}", "hi", userId=user)
+            erased = run("users-data", "erase", user, "--project", self.project)
+            if run == self.people:
+                self.assertRegex(erased, "^Erased 1 sessions with 2 outputs, ")
+            else:
+                self.assertEqual((erased["sessions"], erased["outputs"]), (1, 2))
+
+    # --- Flows ---------------------------------------------------------------------------------
+
+    def test_flow_check(self):
+        self.assertEqual(self.people("flow", "check", SOURCE / "config" / "demo" / "shop.yaml").count("no findings"), 1)
+        path = pathlib.Path(self.folder.name) / "warned.yaml"
+        path.write_text(f'conversed: 1\nproject: {{name: P}}\nflows: [{{name: F, nodes: [{{"{RIGHT_TO_LEFT}": Hi}}]}}]\n')
+        self.assertRegex(self.people("flow", "check", path, code=1), r"warned.yaml:3:\d+: error: .*\\u202e")
+        self.assertEqual([(found["line"], found["severity"]) for found in self.json("flow", "check", path, code=1)],
+                         [(3, "error")])
+
+    def test_flow_graph(self):
+        of_daemon = self.people("flow", "graph", "Orders", "--project", "Shop")
+        self.assertTrue(of_daemon.startswith("flowchart"), of_daemon)
+        self.assertIn("How many stars", of_daemon)
+        self.assertEqual(self.people("flow", "graph", self.bundle_file(), "Orders"), of_daemon)
+        self.assertEqual(self.people("flow", "graph", self.bundle_file()), of_daemon)
+        self.assertEqual(self.people("flow", "graph", self.report["flows"][0]["_id"]).split()[0], of_daemon.split()[0])
+        self.assertTrue(self.people("flow", "graph", f"Loop {RIGHT_TO_LEFT}", "--format", "dot").startswith("digraph"))
+        for source in (("Orders",), (self.bundle_file(), "Orders")):
+            self.assertEqual(self.json("flow", "graph", *source),
+                             {"name": "Orders", "format": "mermaid", "text": of_daemon})
+        self.assertIn("there is no Flow 'Ordres'; there are: ", self.run_ctl("flow", "graph", "Ordres", code=1).stderr)
+
+    def test_flow_test(self):
+        path = SOURCE / "tests" / "flows" / "faq.test.yaml"
+        text = self.people("flow", "test", path)
+        count = len(re.findall(r"^ok    .*: .* \([\d.e-]+ ms\)$", text, re.MULTILINE))
+        self.assertGreater(count, 0, text)
+        report = self.json("flow", "test", path)
+        self.assertEqual([(suite["file"], suite["passed"], len(suite["tests"])) for suite in report],
+                         [(str(path), True, count)])
+
+    def test_flow_versions(self):
+        self.load(self.bundle.replace("Good night.", "Sleep well."))
+        newest = self.json("flow", "versions", "Sleeper")["items"][0]["version"]
+        row = self.row(self.people("flow", "versions", "Sleeper"), VERSION=str(newest), BY=EMAIL, ROLLBACK_TO="-")
+        self.assertRegex(row["CREATED"], f"^{TIME}$")
+
+    def test_flow_diff(self):
+        self.load(self.bundle.replace("Sorry, a number", f"{RIGHT_TO_LEFT}A number"))
+        text = self.people("flow", "diff", "Orders")
+        self.assertRegex(text, r"^Orders: version \d+ to \d+\n")
+        self.assertIn(r'-> "\u202eA number', text)
+        self.assertEqual(self.json("flow", "diff", "Orders")["changes"][0]["change"], "changed")
+
+    def test_flow_rollback(self):
+        first = self.daemon.ctl("flow", "versions", "Sleeper")["items"][-1]["version"]
+        for run, other in ((self.people, "One."), (self.json, "Two.")):
+            self.load(self.bundle.replace("Good night.", other))
+            done = run("flow", "rollback", "Sleeper", first)
+            if run == self.people:
+                self.assertRegex(done, rf"^Sleeper is at version \d+, which is equal to version {first}\n$")
+            else:
+                self.assertEqual(done["restoredFrom"], first)
+
+    # --- Connections ---------------------------------------------------------------------------
+
+    def test_connections_list(self):
+        self.row(self.people("connections", "list", "--project", "Shop"), TYPE="httpBearer", NAME="crm")
+        self.assertEqual([item["name"] for item in self.json("connections", "list")["items"]], ["crm"])
+
+    def test_connections_usages(self):
+        self.say("web", "uses crm", "hi", userId=MALLORY)
+        text = self.people("connections", "usages", "crm")
+        self.assertIn("crm (httpBearer)\n", text)
+        flows, sessions = re.split(r"(?:at least )?\d+ sessions may come to these Nodes\n", text.split("\n", 1)[1])
+        self.assertEqual(rows(flows)[0]["FLOW"], "Orders")
+        row = self.row(sessions, USER=SHOWN_MALLORY, SESSION="uses crm")
+        self.assertRegex(row["LAST ACTIVITY"], f"^{TIME}$")
+        usages = self.json("connections", "usages", self.report["connections"][0]["_id"], "--limit", "1")
+        self.assertEqual(len(usages["sessions"]["items"]), 1)
+        if usages["sessions"]["next"] is not None:
+            self.assertIn("more with --after ", self.people("connections", "usages", "crm", "--limit", "1"))
+
+    # --- Time ----------------------------------------------------------------------------------
+
+    def test_schedules_list(self):
+        once = self.schedule("listed schedule")
+        rule = self.daemon.ctl("inject", *self.session("web", "rule"), "--text", "x", "--cron", "0 9 * * *", "--timezone",
+                               "Europe/Berlin")["_id"]
+        text = self.people("schedules", "list", "--project", "Shop")
+        row = self.row(text, ID=once, USER=SHOWN_MALLORY, SESSION="listed schedule", RULE="once")
+        self.assertRegex(row["COMES (UTC)"], f"^{TIME}$")
+        self.row(text, ID=rule, RULE="0 9 * * * Europe/Berlin")
+        self.assertIn(once, [item["_id"] for item in self.json("schedules", "list")["items"]])
+
+    def test_schedules_show(self):
+        schedule = self.schedule("shown schedule")
+        shown = json.loads(self.people("schedules", "show", schedule))
+        self.assertEqual((shown["userId"], shown["text"]), (MALLORY, "later"))
+        self.assertEqual(self.json("schedules", "show", schedule), shown)
+
+    def test_schedules_preview(self):
+        schedule = self.schedule("previewed")
+        self.assertRegex(self.people("schedules", "preview", schedule), rf"^  {TIME}\n$")
+        self.assertEqual(len(self.json("schedules", "preview", schedule)["next"]), 1)
+
+    def test_schedules_cancel(self):
+        self.assertEqual(self.people("schedules", "cancel", self.schedule("first cancelled")), "It comes no more.\n")
+        self.assertEqual(self.json("schedules", "cancel", self.schedule("second cancelled")), {})
+
+    def test_schedules_reschedule(self):
+        schedule = self.schedule("moved")
+        self.assertRegex(self.people("schedules", "reschedule", schedule, "--in", "3h", "--preview"),
+                         rf"^It would come at \(UTC\)\n  {TIME}\n$")
+        self.assertRegex(self.people("schedules", "reschedule", schedule, "--in", "3h"), f"^Scheduled as {schedule}; ")
+        self.assertEqual(self.json("schedules", "reschedule", schedule, "--cron", "0 9 * * *")["cron"], "0 9 * * *")
+
+    def test_timers_list(self):
+        timer = self.timer("listed timer")
+        row = self.row(self.people("timers", "list", "--project", "Shop"), ID=timer, KIND="sleep", USER=SHOWN_MALLORY,
+                       SESSION="listed timer")
+        self.assertRegex(row["DUE (UTC)"], f"^{TIME}$")
+        self.timer("another timer")
+        self.assertRegex(self.people("timers", "list", "--limit", "1"), r"\nmore with --after \S+\n$")
+        self.assertEqual(len(self.json("timers", "list", "--limit", "1")["items"]), 1)
+        self.assertEqual(self.people("timers", "list", *self.session("web", "none")), "Nothing waits for its time.\n")
+
+    def test_timers_cancel(self):
+        self.schedule("cancelled timer")
+        self.schedule("cancelled timer")
+        options = ("--kind", "schedule", *self.session("web", "cancelled timer", MALLORY))
+        first, second = (timer["_id"] for timer in self.daemon.ctl("timers", "list", *options)["items"])
+        self.assertEqual(self.people("timers", "cancel", first), "Nothing comes of it any more.\n")
+        self.assertEqual(self.json("timers", "cancel", second), {})
+
+    def test_timers_reschedule(self):
+        timer = self.timer("moved timer")
+        self.row(self.people("timers", "reschedule", timer, "--in", "2h"), ID=timer, KIND="sleep", SESSION="moved timer")
+        self.assertEqual(self.json("timers", "reschedule", timer, "--in", "3h")["_id"], timer)
+
+    def test_status(self):
+        shown = json.loads(self.people("status"))
+        self.assertIn("version", shown)
+        self.assertEqual(self.json("status").keys(), shown.keys())
+
+
+class Completeness(unittest.TestCase):
+    def test_every_command_has_a_test_that_runs_it_for_people_and_for_programs(self):
+        tests = {name for case in (Commands, test_ctl_jobs.JobCommands) for name in dir(case)}
+        untested = ["conversectl " + " ".join(path) for path in commands() if test_name(path) not in tests]
+        self.assertEqual(untested, [], f"write a test for them in {__file__}")
+
+
+if __name__ == "__main__":
+    unittest.main()

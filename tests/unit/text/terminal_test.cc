@@ -1,0 +1,39 @@
+#include "store/text/terminal.h"
+
+#include <gtest/gtest.h>
+
+namespace conversed::text {
+namespace {
+
+TEST(Terminal, ShowsControlCharactersAsTheirEscapes) {
+  EXPECT_EQ(shown("a\x1b[31m\x07z\x7f", Lines::one), "a\\u001b[31m\\u0007z\\u007f");
+  EXPECT_EQ(shown("\xC2\x9B"
+                  "31m",
+                  Lines::many),
+            "\\u009b31m");
+}
+
+TEST(Terminal, ShowsChangesOfDirectionAsTheirEscapes) {
+  EXPECT_EQ(shown("a\u202Eb\u2066c\u2069\u2028", Lines::many), "a\\u202eb\\u2066c\\u2069\\u2028");
+}
+
+TEST(Terminal, LineEndsStayOnlyInTextsOfManyLines) {
+  EXPECT_EQ(shown("a\n\tb\r", Lines::many), "a\n\tb\\u000d");
+  EXPECT_EQ(shown("a\n\tb", Lines::one), "a\\n\\tb");
+}
+
+TEST(Terminal, LettersOfAllScriptsStayAsTheyAre) {
+  const std::string text = "Größe שלום 你好 👩‍🚀 \xC2\xA0.";
+  EXPECT_EQ(shown(text, Lines::one), text);
+}
+
+TEST(Terminal, BytesThatAreNoUtf8AreReplaced) {
+  EXPECT_EQ(shown("a\x9b\xff\xE2\x80", Lines::one), "a\uFFFD\uFFFD\uFFFD\uFFFD");
+}
+
+TEST(Terminal, ColumnsAreCountedInCharacters) {
+  EXPECT_EQ(columns("Größe"), 5U);
+}
+
+}  // namespace
+}  // namespace conversed::text
