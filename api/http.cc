@@ -51,6 +51,7 @@ Reply& Reply::operator=(Reply&& other) noexcept {
     sequence_ = other.sequence_;
     observer_ = other.observer_;
     since_ = other.since_;
+    told_ = std::move(other.told_);
   }
   return *this;
 }
@@ -69,6 +70,7 @@ void Reply::observe(const AnswerObserver& observer) {
 
 void Reply::tell_observer(int status) const {
   if (observer_ != nullptr) (*observer_)(status, std::chrono::steady_clock::now() - since_);
+  if (told_) told_(status);
 }
 
 void Reply::send(Response response) {

@@ -28,6 +28,7 @@ inline constexpr int ok = 200;
 inline constexpr int created = 201;
 inline constexpr int no_content = 204;
 inline constexpr int found = 302;
+inline constexpr int unauthorized = 401;
 }  // namespace status
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
@@ -117,6 +118,10 @@ class Reply {
   // outlive the Reply; an empty one is none.
   void observe(const AnswerObserver& observer);
 
+  // Has `told` called with the status of the answer, whoever gives it, before it is sent. From any
+  // thread; it must neither block nor throw.
+  void on_answer(std::function<void(int status)> told) { told_ = std::move(told); }
+
   // False once sent or moved from.
   [[nodiscard]] explicit operator bool() const { return sink_ != nullptr; }
   // Of the request; only while not yet sent.
@@ -129,6 +134,7 @@ class Reply {
   std::uint64_t sequence_;
   const AnswerObserver* observer_ = nullptr;
   std::chrono::steady_clock::time_point since_{};
+  std::function<void(int status)> told_;
 };
 
 }  // namespace conversed::api

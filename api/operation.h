@@ -26,6 +26,13 @@ enum class Credential : std::uint8_t {
   basic,   // HTTP Basic: the management routes, and only these
 };
 
+// Which requests of an operation have an entry in the audit trail (audit_trail.h).
+enum class Audited : std::uint8_t {
+  changes,  // all, unless it is a GET or open to strangers
+  always,
+  never,
+};
+
 // The values that a path pattern's {names} matched, percent-decoded.
 class PathParameters {
  public:
@@ -66,6 +73,7 @@ struct Operation {
   ErrorShape error_shape = ErrorShape::problem;
   std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
   bool is_inject = false;          // its answers are measured as those of injects
+  Audited audited = Audited::changes;
   void (*run)(Call call, Services& services, Reply reply) = nullptr;
   openapi::Description (*describe)() = nullptr;  // for the OpenAPI document; pure
 };

@@ -61,6 +61,7 @@ constexpr std::array operations{
     &show_schedule_operation,
     &cancel_schedule_operation,
     &reschedule_operation,
+    &list_audit_operation,
     &list_timers_operation,
     &cancel_timer_operation,
     &reschedule_timer_operation,

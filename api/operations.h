@@ -36,6 +36,8 @@ extern const Operation oauth_sign_in_operation;
 extern const Operation oauth_token_operation;
 extern const Operation oauth_revoke_operation;
 
+extern const Operation list_audit_operation;
+
 extern const Operation import_operation;
 extern const Operation list_projects_operation;
 extern const Operation export_operation;

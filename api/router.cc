@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/auth/browser.h"
 #include "api/auth/credentials.h"
@@ -120,12 +121,30 @@ void refuse_busy(Reply& reply) {
   reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
 }
 
-void run_management(const std::shared_ptr<Pending>& pending) {
+void run_on_pool(const std::shared_ptr<Pending>& pending) {
   const bool posted = pending->services.pool.post([pending] {
     auto& [call, reply, operation, services] = *pending;
     operation.run(std::move(call), services, std::move(reply));
   });
   if (!posted) refuse_busy(pending->reply);
+}
+
+// An audited request is begun when its entry is durable.
+void run_audited(const std::shared_ptr<Pending>& pending) {
+  auto& [call, reply, operation, services] = *pending;
+  AuditTrail& audit = services.audit;
+  audit.begin(operation, call, reply.context().trace_id,
+              [pending, &audit](Result<store::AuditEntry> entry) {
+                Reply& waiting = pending->reply;
+                if (!entry) return waiting.fail(entry.error());
+                waiting.on_answer(
+                    [&audit, entry = *std::move(entry)](int status) { audit.end(entry, status); });
+                run_on_pool(pending);
+              });
+}
+
+void run_management(const std::shared_ptr<Pending>& pending) {
+  is_audited(pending->operation) ? run_audited(pending) : run_on_pool(pending);
 }
 
 // On the sign-in pool.
@@ -134,6 +153,10 @@ void sign_in(const std::shared_ptr<Pending>& pending) {
   const auto authorization = call.request.header("authorization").value_or("");
   auto verified =
       services.authenticator.basic(authorization, call.request.peer, services.options.steady_now());
+  const auto typed = parse_basic(authorization);
+  services.audit.sign_in(
+      {typed ? typed->name : "", call.request.peer, operation, reply.context().trace_id},
+      verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
   if (!verified) {
     if (verified.error().code != Errc::unauthenticated) return reply.fail(verified.error());
     return reply.send(basic_challenge(verified.error(), reply.context(), services.clock.now()));
@@ -317,6 +340,10 @@ void Router::handle(Request&& request, Reply reply) const {
         return send_error(reply, operation, {Errc::too_many, "too many requests; slow down"});
       }
       break;
+  }
+  if (operation.credential == Credential::client && is_audited(operation)) {
+    return run_audited(
+        std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, services}));
   }
   operation.run(std::move(call), services, std::move(reply));
 }

@@ -25,6 +25,7 @@ namespace conversed::api {
 
 class AnswerWaiters;
 class AssetsCache;
+class AuditTrail;
 class Authenticator;
 class BlockingPool;
 class BusySessions;
@@ -84,6 +85,7 @@ struct Services {
   Events& events;
   AssetsCache& assets;
   Authenticator& authenticator;
+  AuditTrail& audit;
   RateLimiter& rate_limiter;
   InjectQuota& quota;
   BusySessions& busy;

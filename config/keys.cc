@@ -241,6 +241,8 @@ constexpr Key table[] = {
              "to be delivered stays. 0: for ever."),
     duration("retention.dead_letters", CONVERSED_FIELD(retention.dead_letters), {0, 3650 * day},
              "How long dead letters are kept, whatever became of them. 0: for ever."),
+    duration("retention.audit", CONVERSED_FIELD(retention.audit), {0, 3650 * day},
+             "How long entries of the audit trail are kept. 0: for ever."),
 
     path("backup.dir", CONVERSED_FIELD(backup.dir),
          "The folder of backups: those that `conversectl backup` asks for, and the one that is "

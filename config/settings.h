@@ -67,6 +67,7 @@ struct BackupSettings {
 struct RetentionSettings {
   Duration transcripts{0};
   Duration dead_letters{0};
+  Duration audit = std::chrono::days(365);
   bool operator==(const RetentionSettings&) const = default;
 };
 

@@ -14,6 +14,7 @@
 #include "api/busy_sessions.h"
 #include "api/events.h"
 #include "api/inject_quota.h"
+#include "api/audit_trail.h"
 #include "api/rate_limiter.h"
 #include "api/services.h"
 #include "api/waiters.h"
@@ -112,6 +113,7 @@ struct App::Parts {
   api::Events events;
   api::AssetsCache assets;
   api::Authenticator authenticator;
+  api::AuditTrail audit;
   api::RateLimiter rate_limiter;
   api::InjectQuota quota;
   api::BusySessions busy;

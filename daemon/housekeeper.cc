@@ -78,6 +78,9 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     done = all(report.dead_letters,
                [&] { return store.dead_letters().prune(now - settings.dead_letters, batch); });
   }
+  if (done && settings.audit.count() > 0) {
+    done = all(report.audit, [&] { return store.audit().prune(now - settings.audit, batch); });
+  }
   if (!done) return fail(done.error());
   return report;
 }
@@ -133,10 +136,11 @@ void Housekeeper::make_round() {
     log::warn("what is old could not be removed", {{"error", report.error().message}});
     return;
   }
-  if (report->outputs + report->sessions + report->dead_letters == 0) return;
+  if (report->outputs + report->sessions + report->dead_letters + report->audit == 0) return;
   log::info("removed what is past its retention", {{"outputs", report->outputs},
                                                    {"sessions", report->sessions},
-                                                   {"deadLetters", report->dead_letters}});
+                                                   {"deadLetters", report->dead_letters},
+                                                   {"auditEntries", report->audit}});
 }
 
 }  // namespace conversed::daemon

@@ -20,6 +20,7 @@ namespace conversed::daemon {
 struct HousekeeperSettings {
   std::chrono::milliseconds transcripts{0};
   std::chrono::milliseconds dead_letters{0};
+  std::chrono::milliseconds audit{0};
   // How long a webhook's replaced secret is of use; 0: not at all.
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   std::size_t batch = 500;                     // rows a transaction
@@ -34,6 +35,7 @@ struct TidyReport {
   std::int64_t outputs = 0;
   std::int64_t sessions = 0;
   std::int64_t dead_letters = 0;
+  std::int64_t audit = 0;    // entries
   std::int64_t answers = 0;  // and claims
   std::int64_t secrets = 0;
 };

@@ -195,6 +195,7 @@ HousekeeperSettings housekeeper_settings(const config::Settings& settings,
   housekeeper.also = std::move(also);
   housekeeper.transcripts = settings.retention.transcripts;
   housekeeper.dead_letters = settings.retention.dead_letters;
+  housekeeper.audit = settings.retention.audit;
   housekeeper.secret_overlap = settings.delivery.secret_overlap;
   return housekeeper;
 }

@@ -2,6 +2,7 @@
 
 #include "daemon/backup.h"
 #include "daemon/logging.h"
+#include "store/audit.h"
 #include "store/key_rotation.h"
 
 namespace conversed::daemon {
@@ -16,6 +17,17 @@ void log_key_file(api::KeyFileNews news, std::string_view message) {
 
 void log_lockout(std::string_view what, std::string_view address) {
   log::warn("locked out after wrong passwords", {{"what", what}, {"clientAddress", address}});
+}
+
+void log_audit(const store::AuditEntry& entry) {
+  log::info("audit", {{"actor", entry.actor},
+                      {"credential", entry.credential},
+                      {"clientAddress", entry.address},
+                      {"operation", entry.operation},
+                      {"route", entry.route},
+                      {"object", entry.object},
+                      {"status", entry.status},
+                      {"traceId", entry.trace_id}});
 }
 
 model::Result<api::BackUpAnswer> back_up(BackupMaker& backups, store::KeyRotation& keys,

@@ -8,6 +8,7 @@
 #include "store/model/result.h"
 
 namespace conversed::store {
+struct AuditEntry;
 class KeyRotation;
 }
 
@@ -21,6 +22,9 @@ void log_key_file(api::KeyFileNews news, std::string_view message);
 
 // For Authenticator. It is not said whose account: what was typed there may be a password.
 void log_lockout(std::string_view what, std::string_view address);
+
+// For AuditTrail.
+void log_audit(const store::AuditEntry& entry);
 
 // For Services: BackupMaker::make, with a line of how it went. Not while the master key is rotated:
 // what is backed up then would need both keys. `conflict`.

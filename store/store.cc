@@ -110,6 +110,7 @@ struct Store::Impl {
         schedules(*database, committer),
         timers(*database, committer),
         pending_timers(*database, committer),
+        audit(*database, committer),
         dead_letters(*database, committer),
         append_keys(*database, committer),
         attempts(*database, committer),
@@ -157,6 +158,7 @@ struct Store::Impl {
   Schedules schedules;
   Timers timers;
   PendingTimers pending_timers;
+  Audit audit;
   DeadLetters dead_letters;
   AppendKeys append_keys;
   Attempts attempts;
@@ -313,6 +315,10 @@ Timers& Store::timers() {
 PendingTimers& Store::pending_timers() {
   return impl_->pending_timers;
 }
+Audit& Store::audit() {
+  return impl_->audit;
+}
+
 DeadLetters& Store::dead_letters() {
   return impl_->dead_letters;
 }

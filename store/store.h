@@ -13,6 +13,7 @@
 #include "store/calls.h"
 #include "store/committer.h"
 #include "store/database.h"
+#include "store/audit.h"
 #include "store/dead_letters.h"
 #include "store/follow_ups.h"
 #include "store/jobs.h"
@@ -91,6 +92,7 @@ class Store {
   [[nodiscard]] Schedules& schedules();
   [[nodiscard]] Timers& timers();
   [[nodiscard]] PendingTimers& pending_timers();
+  [[nodiscard]] Audit& audit();
   [[nodiscard]] DeadLetters& dead_letters();
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();

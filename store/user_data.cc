@@ -446,6 +446,11 @@ Result<void> UserData::erase_rest(const UserOfProject& user, Erased& erased) {
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    // The audit trail keeps that somebody looked or erased, not whose data it was.
+    writer.connection().run(
+        "UPDATE audit SET subject_user = '', subject_session = '' WHERE subject_user = :u"
+        " AND organisation_id = (SELECT organisation_id FROM projects WHERE id = :p)",
+        user.user_id, user.project_id);
     profiles = writer.connection().run_counted(
         "DELETE FROM profiles WHERE project_id = :p AND user_id = :u", user.project_id,
         user.user_id);

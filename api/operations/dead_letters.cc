@@ -234,6 +234,7 @@ constinit const Operation list_dead_letters_operation{.id = "listDeadLetters",
                                                       .path = "/management/deadletters",
                                                       .credential = Credential::basic,
                                                       .role = Role::conversation_admin,
+                                                      .audited = Audited::always,
                                                       .run = list,
                                                       .describe = describe_list};
 
@@ -243,6 +244,7 @@ constinit const Operation show_dead_letter_operation{
     .path = "/management/deadletters/{deadLetterId}",
     .credential = Credential::basic,
     .role = Role::conversation_admin,
+    .audited = Audited::always,
     .run = show,
     .describe = describe_show};
 

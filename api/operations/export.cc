@@ -122,6 +122,7 @@ constinit const Operation export_operation{.id = "exportProject",
                                            .path = "/management/projects/{projectId}/export",
                                            .credential = Credential::basic,
                                            .role = Role::project_admin,
+                                           .audited = Audited::always,
                                            .run = export_project,
                                            .describe = describe_export};
 

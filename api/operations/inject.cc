@@ -180,6 +180,7 @@ constinit const Operation inject_operation{.id = "inject",
                                            .role = Role::conversation_admin,
                                            .error_shape = ErrorShape::reduced,
                                            .is_inject = true,
+                                           .audited = Audited::never,
                                            .run = inject,
                                            .describe = describe_inject};
 
@@ -190,6 +191,7 @@ constinit const Operation inject_by_token_operation{.id = "injectByToken",
                                                     .role = Role::conversation_admin,
                                                     .error_shape = ErrorShape::reduced,
                                                     .is_inject = true,
+                                                    .audited = Audited::never,
                                                     .run = inject_by_token,
                                                     .describe = describe_inject_by_token};
 

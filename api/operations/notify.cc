@@ -52,6 +52,7 @@ constinit const Operation notify_operation{.id = "notify",
                                            .credential = Credential::client,
                                            .role = Role::conversation_admin,
                                            .error_shape = ErrorShape::reduced,
+                                           .audited = Audited::never,
                                            .run = notify,
                                            .describe = describe_notify};
 
@@ -61,6 +62,7 @@ constinit const Operation notify_by_token_operation{.id = "notifyByToken",
                                                     .credential = Credential::client,
                                                     .role = Role::conversation_admin,
                                                     .error_shape = ErrorShape::reduced,
+                                                    .audited = Audited::never,
                                                     .run = notify_by_token,
                                                     .describe = describe_notify_by_token};
 

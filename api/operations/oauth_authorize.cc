@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/auth/browser.h"
 #include "api/auth/pkce.h"
@@ -194,6 +195,10 @@ void sign_in(const std::shared_ptr<SignIn>& attempt) {
   Services& services = attempt->services;
   auto user = services.authenticator.password(attempt->username, attempt->password,
                                               attempt->address, services.options.steady_now());
+  services.audit.sign_in(
+      {attempt->username, attempt->address, oauth_sign_in_operation,
+       attempt->reply->context().trace_id},
+      user ? model::Result<const Principal*>(user->principal.get()) : model::fail(user.error()));
   if (!user) {
     switch (user.error().code) {
       case Errc::unauthenticated:

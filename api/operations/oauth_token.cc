@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/auth/pkce.h"
 #include "api/openapi/description.h"
@@ -53,6 +54,9 @@ void check_password(const ExchangePtr& exchange, const std::string& username,
                                   "the e-mail address or the password is wrong"};
   auto user = services.authenticator.password(username, password, exchange->address,
                                               services.options.steady_now());
+  services.audit.sign_in(
+      {username, exchange->address, oauth_token_operation, exchange->reply->context().trace_id},
+      user ? model::Result<const Principal*>(user->principal.get()) : model::fail(user.error()));
   if (!user) return exchange->refuse(oauth_error(user.error(), refused));
   if (user->principal->organisation_id != exchange->client.organisation_id) {
     return exchange->refuse(refused);

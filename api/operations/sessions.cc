@@ -205,6 +205,7 @@ constinit const Operation show_session_operation{.id = "showSession",
                                                  .path = "/management/sessions/show",
                                                  .credential = Credential::basic,
                                                  .role = Role::conversation_admin,
+                                                 .audited = Audited::always,
                                                  .run = show_session,
                                                  .describe = describe_show};
 

@@ -223,6 +223,7 @@ constinit const Operation export_user_data_operation{.id = "exportUserData",
                                                      .path = "/management/usersdata",
                                                      .credential = Credential::basic,
                                                      .role = Role::conversation_admin,
+                                                     .audited = Audited::always,
                                                      .run = export_data,
                                                      .describe = describe_export};
 

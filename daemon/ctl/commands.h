@@ -28,6 +28,7 @@ void add_connection_commands(CLI::App& app, Action& action);    // connections
 void add_job_commands(CLI::App& app, Action& action);           // jobs
 void add_schedule_commands(CLI::App& app, Action& action);      // schedules
 void add_timer_commands(CLI::App& app, Action& action);         // timers, proactive
+void add_audit_command(CLI::App& app, Action& action);          // audit
 void add_status_command(CLI::App& app, Action& action);         // status
 
 // When something is to be injected that is not to come at once.

@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   add_job_commands(app, action);
   add_schedule_commands(app, action);
   add_timer_commands(app, action);
+  add_audit_command(app, action);
   add_status_command(app, action);
   try {
     app.parse(argc, argv);

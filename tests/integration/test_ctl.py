@@ -411,6 +411,16 @@ class Commands(CtlCase):
         self.row(self.people("timers", "reschedule", timer, "--in", "2h"), ID=timer, KIND="sleep", SESSION="moved timer")
         self.assertEqual(self.json("timers", "reschedule", timer, "--in", "3h")["_id"], timer)
 
+    def test_audit(self):
+        key = self.daemon.ctl("apikey", "create", "--name", HOSTILE)["_id"]
+        self.daemon.ctl("apikey", "revoke", key)
+        text = self.people("audit", "--actor", EMAIL, "--operation", "revokeApiKey")
+        self.assertEqual(rows(text)[0][:2], ["AT", "(UTC)"])
+        self.assertIn(f"keyId={key}", text)
+        self.assertIn(SHOWN, self.people("audit", "--operation", "createApiKey"))
+        entry = self.json("audit", "--operation", "revokeApiKey", "--limit", "1")["items"][0]
+        self.assertEqual((entry["actor"], entry["object"], entry["status"]), (EMAIL, f"keyId={key}", 204))
+
     def test_status(self):
         shown = json.loads(self.people("status"))
         self.assertIn("version", shown)

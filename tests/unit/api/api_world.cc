@@ -97,12 +97,13 @@ World::World(const WorldSettings& settings) {
   assets = std::make_unique<AssetsCache>(store->assets());
   authenticator = std::make_unique<Authenticator>(*store, clock, LockoutLimits{},
                                                   must(JwtVerifier::open(settings.contact_center)));
+  audit = std::make_unique<AuditTrail>(store->audit());
   rate_limiter = std::make_unique<RateLimiter>(RateLimits{
       .requests_per_second = settings.limits.requests_per_second, .burst = settings.limits.burst});
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
   services = std::make_unique<Services>(Services{options, clock, *store, *log, *events, *assets,
-                                                 *authenticator, *rate_limiter, *quota, busy,
+                                                 *authenticator, *audit, *rate_limiter, *quota, busy,
                                                  waiters, watch, job_watch, pool, sign_ins});
   services->touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };

@@ -19,6 +19,7 @@
 #include "api/events.h"
 #include "api/inject_quota.h"
 #include "api/operations.h"
+#include "api/audit_trail.h"
 #include "api/rate_limiter.h"
 #include "api/router.h"
 #include "api/services.h"
@@ -100,6 +101,7 @@ class World {
   std::unique_ptr<Events> events;
   std::unique_ptr<AssetsCache> assets;
   std::unique_ptr<Authenticator> authenticator;
+  std::unique_ptr<AuditTrail> audit;
   std::unique_ptr<RateLimiter> rate_limiter;
   std::unique_ptr<InjectQuota> quota;
   BusySessions busy;

@@ -108,14 +108,14 @@ class BackupTest : public testing::Test {
     return log->log->ranges()->front().committed;
   }
 
-  // Undoes the newest migration, all of whose changes are additions.
+  // Undoes the newest migration, that of the audit trail.
   static void make_older(const std::filesystem::path& file) {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db,
-                           "DELETE FROM schema_version WHERE version = 16;"
-                           "ALTER TABLE pending_calls DROP COLUMN time_out;"
-                           "ALTER TABLE follow_ups DROP COLUMN of_journey;",
+                           "DELETE FROM schema_version WHERE version ="
+                           " (SELECT MAX(version) FROM schema_version);"
+                           "DROP TABLE audit;",
                            nullptr, nullptr, nullptr),
               SQLITE_OK)
         << sqlite3_errmsg(db);

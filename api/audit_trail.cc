@@ -1,0 +1,138 @@
+#include "api/audit_trail.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/auth/credentials.h"
+#include "store/model/ids.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Result;
+using nlohmann::json;
+
+// Members of a body, and parameters of a query, that name an object. None of them is a secret.
+constexpr std::array<std::string_view, 8> names{"user",  "email",    "name",      "admin",
+                                                "roles", "URLToken", "projectId", "version"};
+// Longer bodies name no object beside their path.
+constexpr std::size_t max_named_body_bytes = 64UL * 1024;
+constexpr std::size_t max_text_bytes = 512;  // of each part
+
+// Cut where a character ends.
+std::string cut(std::string text, std::size_t most = max_text_bytes) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  text.resize(most);
+  return text;
+}
+
+void add(std::string& object, std::string_view name, const std::string& value) {
+  if (value.empty()) return;
+  if (!object.empty()) object += ", ";
+  object.append(name).append("=").append(cut(value));
+}
+
+std::string text_of(const json& body, std::string_view name) {
+  const auto member = body.find(name);
+  if (member == body.end() || member->is_null()) return {};
+  return member->is_string() ? member->get<std::string>() : member->dump();
+}
+
+// The body, if it is an object that may name something.
+json named_body(const Request& request) {
+  if (request.body.empty() || request.body.size() > max_named_body_bytes) return json::object();
+  auto body = json::parse(request.body, nullptr, false);
+  return body.is_object() ? std::move(body) : json::object();
+}
+
+void name_object(store::AuditEntry& entry, const Operation& operation, const Call& call) {
+  // The path's own names first: they are the object.
+  std::string_view path = operation.path;
+  for (auto open = path.find('{'); open != std::string_view::npos; open = path.find('{')) {
+    const auto close = path.find('}', open);
+    const auto name = path.substr(open + 1, close - open - 1);
+    add(entry.object, name, std::string(call.parameters[name]));
+    path.remove_prefix(close + 1);
+  }
+  const json body = named_body(call.request);
+  const auto find = [&](std::string_view name) {
+    auto text = text_of(body, name);
+    return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
+  };
+  for (const std::string_view name : names) add(entry.object, name, find(name));
+  if (call.parameters["userId"].empty()) {
+    entry.subject_user = cut(find("userId"));
+    entry.subject_session = cut(find("sessionId"));
+  }
+}
+
+std::string route_of(const Operation& operation) {
+  return std::string(method_name(operation.method)) + ' ' + std::string(operation.path);
+}
+
+}  // namespace
+
+bool is_audited(const Operation& operation) {
+  switch (operation.audited) {
+    case Audited::always:
+      return true;
+    case Audited::never:
+      return false;
+    case Audited::changes:
+      break;
+  }
+  return operation.credential != Credential::open && operation.method != Method::get;
+}
+
+void AuditTrail::begin(const Operation& operation, const Call& call, const std::string& trace_id,
+                       Begun begun) {
+  store::AuditEntry entry;
+  entry.id = model::new_id();
+  entry.organisation_id = call.principal->organisation_id;
+  entry.user_id = call.principal->user_id;
+  entry.address = call.request.peer;
+  entry.operation = operation.id;
+  entry.route = route_of(operation);
+  entry.trace_id = trace_id;
+  if (operation.credential == Credential::basic) {
+    entry.credential = "password";
+  } else {
+    const std::string& key = call.principal->key_id;
+    entry.credential = key.empty() ? "token" : "key " + key;
+  }
+  name_object(entry, operation, call);
+  audit_.begin(std::move(entry), [begun = std::move(begun)](Result<store::AuditEntry> stored) {
+    if (stored) return begun(*std::move(stored));
+    begun(model::fail(model::Errc::unavailable,
+                      "the audit trail can't be written to at present, so nothing was done; try "
+                      "again later"));
+  });
+}
+
+void AuditTrail::end(store::AuditEntry entry, int status) {
+  entry.status = status;
+  if (log_) log_(entry);
+  audit_.end(std::move(entry.id), status);
+}
+
+void AuditTrail::sign_in(const SignIn& sign_in, const Result<const Principal*>& ended) {
+  if (!ended && ended.error().code != model::Errc::unauthenticated) return;
+  store::AuditEntry entry;
+  entry.id = model::new_id();
+  if (ended) entry.user_id = (*ended)->user_id;
+  if (ended) entry.organisation_id = (*ended)->organisation_id;
+  entry.actor = sign_in.actor;
+  entry.credential = "password";
+  entry.address = sign_in.address;
+  entry.operation = "signIn";
+  entry.route = route_of(sign_in.operation);
+  entry.status = ended ? status::ok : status::unauthorized;
+  entry.trace_id = sign_in.trace_id;
+  audit_.begin(std::move(entry), [log = log_](const Result<store::AuditEntry>& stored) {
+    if (stored && log) log(*stored);
+  });
+}
+
+}  // namespace conversed::api

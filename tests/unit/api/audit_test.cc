@@ -1,0 +1,136 @@
+// The audit trail: which requests have an entry, what it says, and who may read it.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/auth/base64.h"
+#include "store/sql.h"
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api::test {
+namespace {
+
+using nlohmann::json;
+
+class AuditTrailOfRequests : public testing::Test {
+ protected:
+  // Newest first. Statuses and sign-ins are stored behind their answers: a write of ours that has
+  // ended shows that those before it have, too.
+  json entries(const HeaderList& query = {}, std::string_view email = "admin@acme.example") {
+    const auto nothing = [](store::Writer&) -> model::Result<void> { return {}; };
+    EXPECT_TRUE(world.store->committer().write_and_wait(nothing));
+    const auto answer = world.manage(Method::get, "/management/audit", nullptr, query, email);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return json::parse(answer.body).at("items");
+  }
+  json newest(const std::string& operation) {
+    const auto items = entries({{"operation", operation}});
+    return items.empty() ? json(nullptr) : items[0];
+  }
+
+  World world;
+};
+
+TEST_F(AuditTrailOfRequests, ChangeHasOneEntryThatSaysWhoWhatAndHowItEnded) {
+  const auto made = world.manage(Method::post, "/management/apikeys", {{"name", "orders"}});
+  ASSERT_EQ(made.status, 201) << made.body;
+  const auto entry = newest("createApiKey");
+  EXPECT_EQ(entry.at("actor"), "admin@acme.example");
+  EXPECT_EQ(entry.at("credential"), "password");
+  EXPECT_EQ(entry.at("route"), "POST /management/apikeys");
+  EXPECT_EQ(entry.at("object"), "name=orders");
+  EXPECT_EQ(entry.at("status"), 201);
+  EXPECT_EQ(entry.at("traceId").get<std::string>().size(), 32U);
+  EXPECT_EQ(entries({{"operation", "createApiKey"}}).size(), 1U);
+  EXPECT_EQ(entry.dump().find(json::parse(made.body).at("key").get<std::string>()),
+            std::string::npos);
+}
+
+TEST_F(AuditTrailOfRequests, RefusedChangeHasAnEntryToo) {
+  const auto id = std::string(24, 'x');
+  EXPECT_EQ(world.manage(Method::delete_, "/management/apikeys/" + id).status, 404);
+  const auto entry = newest("revokeApiKey");
+  EXPECT_EQ(entry.at("object"), "keyId=" + id);
+  EXPECT_EQ(entry.at("status"), 404);
+}
+
+TEST_F(AuditTrailOfRequests, ReadOfAConversationHasAnEntryAndAListHasNone) {
+  world.put_session();
+  const HeaderList names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
+  const auto shown =
+      world.manage(Method::get, "/management/sessions/show", nullptr, names, "ann@acme.example");
+  ASSERT_EQ(shown.status, 200) << shown.body;
+  const auto entry = newest("showSession");
+  EXPECT_EQ(entry.at("actor"), "ann@acme.example");
+  EXPECT_EQ(entry.at("userId"), "u");
+  EXPECT_EQ(entry.at("sessionId"), "s");
+  EXPECT_TRUE(newest("listUsers").is_null());
+}
+
+TEST_F(AuditTrailOfRequests, InjectHasNone) {
+  ASSERT_EQ(world.inject(message()).status, 200);
+  EXPECT_TRUE(newest("inject").is_null());
+}
+
+TEST_F(AuditTrailOfRequests, ErasureTakesTheUserOutAndStaysItself) {
+  world.put_session();
+  const HeaderList names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
+  (void)world.manage(Method::get, "/management/sessions/show", nullptr, names, "ann@acme.example");
+  world.log_is_empty();
+  const auto erased = world.store->user_data().erase(
+      {world.session_key().project_id, "u"},
+      {.finished = [](const model::Position&) { return true; }, .ended = {}});
+  ASSERT_TRUE(erased) << erased.error().message;
+  const auto entry = newest("showSession");
+  EXPECT_TRUE(entry.at("userId").is_null()) << entry;
+  EXPECT_TRUE(entry.at("sessionId").is_null());
+}
+
+TEST_F(AuditTrailOfRequests, SignInHasOneEntryForEachVerification) {
+  (void)world.manage(Method::get, "/management/projects");
+  (void)world.manage(Method::get, "/management/projects");
+  const auto items = entries({{"operation", "signIn"}, {"actor", "admin@acme.example"}});
+  ASSERT_EQ(items.size(), 1U) << items;
+  EXPECT_EQ(items[0].at("status"), 200);
+}
+
+TEST_F(AuditTrailOfRequests, WrongPasswordHasAnEntryWithoutWhatWasTypedForAnUnknownUser) {
+  const auto wrong = [&](const std::string& credentials) {
+    return world.call({Method::get,
+                       "/management/projects",
+                       {{"authorization", "Basic " + encode_base64(credentials, Base64::standard)}},
+                       "",
+                       {}});
+  };
+  (void)world.manage(Method::get, "/management/projects");  // who asks below is signed in by then
+  EXPECT_EQ(wrong("ann@acme.example:not this one").status, 401);
+  EXPECT_EQ(wrong("my secret password:").status, 401);
+  const auto items = entries({{"operation", "signIn"}});
+  ASSERT_EQ(items.size(), 3U) << items;
+  EXPECT_TRUE(items[0].at("actor").is_null());
+  EXPECT_EQ(items[0].at("status"), 401);
+  EXPECT_EQ(items[1].at("actor"), "ann@acme.example");
+  EXPECT_EQ(items.dump().find("my secret"), std::string::npos);
+}
+
+TEST_F(AuditTrailOfRequests, OthersMayNotReadIt) {
+  EXPECT_EQ(world.manage(Method::get, "/management/audit", nullptr, {}, "tom@acme.example").status,
+            403);
+}
+
+TEST_F(AuditTrailOfRequests, EntryIsEditedByNobody) {
+  (void)world.manage(Method::post, "/management/apikeys", {{"name", "orders"}});
+  for (const char* sql :
+       {"UPDATE audit SET actor = 'x'", "UPDATE audit SET status = 500 WHERE status <> 0",
+        "UPDATE audit SET subject_user = 'x'"}) {
+    const auto edited =
+        world.store->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
+          writer.connection().run(sql);
+          return {};
+        });
+    EXPECT_FALSE(edited) << sql;
+  }
+}
+
+}  // namespace
+}  // namespace conversed::api::test
