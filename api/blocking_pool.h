@@ -1,11 +1,18 @@
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
+#include <list>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 namespace conversed::api {
@@ -13,27 +20,57 @@ namespace conversed::api {
 // Threads for what takes too long for a thread of the HTTP server: password hashes and the
 // management operations. Thread-safe. The queue is bounded: its memory is requests with their
 // bodies.
+//
+// Work is taken in turn from those who post, by the names that they post under, and nobody holds
+// more than a few places: whoever posts much waits for himself.
 class BlockingPool {
  public:
-  BlockingPool(std::size_t threads, std::size_t max_waiting);
+  struct Limits {
+    std::size_t threads = 1;
+    std::size_t waiting = 64;                                              // in each line
+    std::size_t waiting_of_one = std::numeric_limits<std::size_t>::max();  // of one name in a line
+  };
+  // Two lines with places of their own, served by turns: those in the first do not wait behind
+  // those in the other, however many these are.
+  enum class Line : std::uint8_t { known, others };
+
+  explicit BlockingPool(const Limits& limits);
+  BlockingPool(std::size_t threads, std::size_t max_waiting)
+      : BlockingPool(Limits{.threads = threads, .waiting = max_waiting}) {}
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // False, and the work is dropped, when the queue is full or the pool stopped. Work must not
-  // throw.
-  [[nodiscard]] bool post(std::function<void()> work);
+  // False, and the work is dropped, when there is no place for it or the pool stopped. Work must
+  // not throw.
+  [[nodiscard]] bool post(std::function<void()> work) {
+    return post({}, Line::others, std::move(work));
+  }
+  [[nodiscard]] bool post(std::string_view name, Line line, std::function<void()> work);
 
   // Runs what waits, then joins; refuses new work at once. Tolerates being called twice.
   void stop();
 
  private:
-  void run();
+  struct Name {
+    std::string name;
+    std::deque<std::function<void()>> waiting;  // never empty
+  };
+  struct Waiting {
+    std::list<Name> names;  // whose turn is next, first
+    std::unordered_map<std::string, std::list<Name>::iterator> by_name;
+    std::size_t count = 0;
+  };
 
-  const std::size_t max_waiting_;
+  void run();
+  [[nodiscard]] bool idle() const { return lines_[0].count == 0 && lines_[1].count == 0; }
+  [[nodiscard]] std::function<void()> take_next();
+
+  const Limits limits_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> waiting_;
+  std::array<Waiting, 2> lines_;
+  std::size_t turn_ = 0;  // the line that is served next
   bool stopping_ = false;
   std::vector<std::jthread> threads_;
 };

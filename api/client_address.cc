@@ -2,7 +2,9 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 
 namespace conversed::api {
@@ -71,6 +73,14 @@ std::string forwarded_client(const std::string& peer, const HeaderList& headers,
     if (!each_hop_backwards(header->second, take)) break;
   }
   return client;
+}
+
+std::string counted_address(std::string_view peer) {
+  auto address = config::parse_address(peer);
+  if (!address) return std::string(peer);
+  if (config::is_mapped(*address)) return text_of(*address);
+  std::fill(address->begin() + 8, address->end(), std::uint8_t{0});
+  return text_of(*address) + "/64";
 }
 
 }  // namespace conversed::api

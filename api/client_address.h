@@ -19,4 +19,8 @@ namespace conversed::api {
 [[nodiscard]] std::string forwarded_client(const std::string& peer, const HeaderList& headers,
                                            std::span<const config::AddressRange> trusted);
 
+// What limits count this client under: an IPv4 address, or the /64 of an IPv6 address, since
+// whoever has one address of that has all.
+[[nodiscard]] std::string counted_address(std::string_view peer);
+
 }  // namespace conversed::api

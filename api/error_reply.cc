@@ -123,6 +123,16 @@ int error_code(int status) {
   return row ? row->code : 1000;
 }
 
+std::string reason_for_log(int status, std::string_view detail) {
+  if (status >= 500) return std::string(detail);
+  std::string word(reason_phrase(status));
+  for (char& c : word) {
+    if (c == ' ') c = '_';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
 std::string http_date(model::Timestamp time) {
   static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -154,6 +164,7 @@ Response error_response(int status, std::string_view detail, const ExchangeConte
   Response response{.status = status,
                     .content_type = "application/problem+json",
                     .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  response.reason = reason_for_log(status, detail);
   if (status == 401)
     response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"conversed\"");
   // Published clients read a number of seconds as a date long past, so it is always a date.
@@ -171,6 +182,7 @@ Response oauth_error_response(int status, std::string_view error, std::string_vi
   Response response = error_response(status, description, context, now);
   response.content_type = "application/json; charset=utf-8";
   response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  response.reason = error;
   response.headers.emplace_back("Cache-Control", "no-store");
   response.headers.emplace_back("Pragma", "no-cache");
   if (status == 401) {
@@ -187,7 +199,9 @@ Response error_response(const model::Error& error, const ExchangeContext& contex
   const std::string_view detail = error.code == Errc::internal
                                       ? std::string_view("The request could not be completed.")
                                       : std::string_view(error.message);
-  return error_response(status_of(error.code), detail, context, now, shape);
+  Response response = error_response(status_of(error.code), detail, context, now, shape);
+  if (error.code == Errc::internal) response.reason = error.message;
+  return response;
 }
 
 }  // namespace conversed::api

@@ -24,6 +24,10 @@ inline constexpr std::chrono::seconds default_retry_after{2};
 // The `code` of a status in error bodies; 1000 for what the API does not name.
 [[nodiscard]] int error_code(int status);
 
+// The reason of an error in the log: of a failure of ours its detail, else a word for its status,
+// since a detail may quote the client.
+[[nodiscard]] std::string reason_for_log(int status, std::string_view detail);
+
 // IMF-fixdate (RFC 9110 §5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT".
 [[nodiscard]] std::string http_date(model::Timestamp time);
 

@@ -30,10 +30,12 @@ std::int64_t to_ns(Gate::Time time) {
 
 }  // namespace
 
-Gate::Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer)
+Gate::Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer,
+           std::string address)
     : keeper_(std::move(keeper)),
       id_(id),
       peer_(std::move(peer)),
+      address_(std::move(address)),
       from_proxy_(is_trusted(peer_, keeper_->settings().trusted_proxies)),
       deadline_(never),
       descriptor_(descriptor),
@@ -145,7 +147,8 @@ void Gate::dispatch(Lock& lock) {
 
 void Gate::begin_exchange(const Request& request, bool keep_alive) {
   ++sequence_;
-  head_ = request.method == Method::head;
+  method_ = request.method;
+  head_ = method_ == Method::head;
   keep_alive_ = keep_alive;
   context_.instance = request.target.substr(0, request.target.find('?'));
   if (context_.instance.empty()) context_.instance = "/";
@@ -162,15 +165,28 @@ void Gate::refuse(int status, std::string_view detail) {
   std::string message;
   const BodyRuleFor& rule = keeper_->settings().body_rule;
   const auto shape = rule ? rule(reader_.partial()).error_shape : ErrorShape::problem;
-  write_response(message, error_response(status, detail, context_, now(), shape),
+  const Response response = error_response(status, detail, context_, now(), shape);
+  report(response);
+  write_response(message, response,
                  {.head = head_,
                   .http_1_0 = false,
                   .keep_alive = false,
+                  .cors = keeper_->settings().cors,
                   .trace_id = context_.trace_id,
                   .traceparent = traceparent_},
                  now());
   write(message);
   if (phase_ == Phase::serving) phase_ = Phase::finishing;
+}
+
+void Gate::report(const Response& response) const {
+  const auto& on_error = keeper_->settings().on_error;
+  if (response.status < 400 || !on_error) return;
+  on_error({.method = method_,
+            .route = response.route,
+            .status = response.status,
+            .reason = response.reason,
+            .trace_id = context_.trace_id});
 }
 
 void Gate::turn_away(int status, std::string_view detail) {
@@ -186,10 +202,12 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   thread_local std::string message;
   message.clear();
   const bool keep_alive = keep_alive_ && !keeper_->draining();
+  report(response);
   write_response(message, response,
                  {.head = head_,
                   .http_1_0 = http_1_0_,
                   .keep_alive = keep_alive,
+                  .cors = keeper_->settings().cors,
                   .trace_id = context_.trace_id,
                   .traceparent = traceparent_},
                  now());

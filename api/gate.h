@@ -31,8 +31,12 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `descriptor` is a connected non-blocking socket.
-  Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer);
+  // `descriptor` is a connected non-blocking socket. `address`: what the connection is counted
+  // under, "" if it is not.
+  Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer,
+       std::string address);
+
+  [[nodiscard]] const std::string& address() const { return address_; }
 
   // From the reactor.
   void received(std::string_view bytes);
@@ -70,6 +74,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   void pump(Lock& lock, std::string_view bytes);
   void dispatch(Lock& lock);
   void refuse(int status, std::string_view detail);
+  void report(const Response& response) const;
   void begin_exchange(const Request& request, bool keep_alive);
   void write(std::string_view bytes);
   std::size_t write_some(std::string_view bytes);
@@ -86,6 +91,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   const std::shared_ptr<Keeper> keeper_;
   const std::uint64_t id_;
   const std::string peer_;
+  const std::string address_;
   const bool from_proxy_;  // that is trusted to say whose its requests are
   // Steady nanoseconds; read without the lock, so that the Keeper's round costs next to nothing.
   std::atomic<std::int64_t> deadline_;
@@ -113,6 +119,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   ExchangeContext context_;
   ErrorShape error_shape_ = ErrorShape::problem;  // should its Reply be dropped
   std::string traceparent_;
+  Method method_ = Method::get;
   bool head_ = false;
   bool http_1_0_ = false;
   bool keep_alive_ = false;

@@ -52,6 +52,7 @@ Reply& Reply::operator=(Reply&& other) noexcept {
     observer_ = other.observer_;
     since_ = other.since_;
     told_ = std::move(other.told_);
+    route_ = other.route_;
   }
   return *this;
 }
@@ -77,6 +78,7 @@ void Reply::send(Response response) {
   if (!sink_) return;
   const auto sink = std::move(sink_);
   tell_observer(response.status);
+  response.route = route_;
   sink->answer(sequence_, std::move(response));
 }
 

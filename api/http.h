@@ -38,7 +38,10 @@ using HeaderList = std::vector<std::pair<std::string, std::string>>;
 struct Request {
   Method method = Method::get;
   std::string target;  // as received: "/a%20b?x=1", or "*" (OPTIONS only)
-  std::string path;    // percent-decoded UTF-8 without NUL; dot segments are left as they are
+  // Percent-decoded UTF-8 without NUL, but for slashes and percent signs within a segment, which
+  // are
+  // `%2F` and `%25`; dot segments are left as they are.
+  std::string path;
   HeaderList query;    // percent-decoded (and '+' as space) UTF-8 pairs, in order, repeats kept
   HeaderList headers;  // names in lower case, values trimmed, in order, repeats kept
   std::string body;    // de-chunked; at most HttpSettings::max_body bytes
@@ -61,6 +64,10 @@ struct Response {
   std::string content_type = {};  // empty: no Content-Type header
   HeaderList headers = {};
   std::string body = {};
+  // For the log alone, which names no query and no body: the path of the operation's row, "" if the
+  // request found none, and of an error its reason.
+  std::string_view route = {};
+  std::string reason = {};
 };
 
 enum class ErrorShape : std::uint8_t {
@@ -122,6 +129,9 @@ class Reply {
   // thread; it must neither block nor throw.
   void on_answer(std::function<void(int status)> told) { told_ = std::move(told); }
 
+  // Names the path pattern of the operation, a constant, for the log.
+  void set_route(std::string_view route) { route_ = route; }
+
   // False once sent or moved from.
   [[nodiscard]] explicit operator bool() const { return sink_ != nullptr; }
   // Of the request; only while not yet sent.
@@ -135,6 +145,7 @@ class Reply {
   const AnswerObserver* observer_ = nullptr;
   std::chrono::steady_clock::time_point since_{};
   std::function<void(int status)> told_;
+  std::string_view route_;
 };
 
 }  // namespace conversed::api

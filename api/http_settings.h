@@ -38,6 +38,15 @@ struct BodyRule {
 // under the lock of a connection: it may look into memory, no further.
 using BodyRuleFor = std::function<BodyRule(const Request& head)>;
 
+// An answer with a status from 400 on, for the log.
+struct ErrorAnswer {
+  Method method = Method::get;
+  std::string_view route;  // the operation's path pattern; "" if the request found none
+  int status = 0;
+  std::string_view reason;
+  std::string_view trace_id;
+};
+
 struct HttpSettings {
   std::string address = "127.0.0.1";  // an IPv4 or IPv6 address
   std::uint16_t port = 0;             // 0 picks one
@@ -54,6 +63,8 @@ struct HttpSettings {
   std::size_t max_pipelined =
       256 * 1024;  // bytes that wait behind the request in flight: else closed
   std::size_t max_connections = 10'000;  // open at a time: the next ones get 503
+  // The same of one address, IPv6 by /64; the trusted proxies' are not counted.
+  std::size_t max_connections_per_address = 1000;
 
   std::chrono::milliseconds header_timeout{
       10'000};                                      // from a request's first byte to its empty line
@@ -62,6 +73,8 @@ struct HttpSettings {
   std::chrono::milliseconds write_timeout{10'000};  // without the client taking a byte of an answer
   std::chrono::milliseconds linger_timeout{2'000};  // for the client to close after the last answer
 
+  bool cors = true;  // whether pages of other sites may read the answers
+
   // The source of Date and Retry-After; nullptr is the system's clock. Must outlive the server and
   // every Reply. Time-outs are steady and do not use it.
   const model::Clock* clock = nullptr;
@@ -69,6 +82,10 @@ struct HttpSettings {
   // any thread; must be thread-safe. Nothing secret, and nothing of the exception, is in the
   // message.
   std::function<void(std::string_view message)> on_defect = nullptr;
+
+  // Told of each error answer before it is sent, from any thread; must be thread-safe and quick.
+  // May be empty.
+  std::function<void(const ErrorAnswer& answer)> on_error = nullptr;
 
   // Where each of the server's threads, but for the one that accepts, has a heartbeat under `name`;
   // must outlive the server. Null: nobody watches.

@@ -8,12 +8,15 @@
 #include <array>
 #include <utility>
 
+#include "api/client_address.h"
+
 namespace conversed::api {
 namespace {
 
 constexpr std::uint64_t wake_tag = 0;  // ids of Gates begin at 1
 // Connections beyond the limit that are told so; the ones beyond these are closed without a word.
 constexpr std::size_t max_turned_away = 256;
+constexpr std::size_t max_turned_away_of_one = 16;
 
 // A quarter of the shortest time-out, within reason: how late one may be noticed.
 std::chrono::milliseconds round_for(const HttpSettings& settings) {
@@ -97,18 +100,30 @@ void Keeper::abort_all() {
 }
 
 std::shared_ptr<Gate> Keeper::admit(int descriptor, std::string peer) {
+  const bool counted = !is_trusted(peer, settings_.trusted_proxies);
+  std::string address = counted ? counted_address(peer) : std::string();
   std::shared_ptr<Gate> gate;
   std::size_t count = 0;
+  std::size_t of_address = 0;
   {
     const std::lock_guard lock(mutex_);
-    gate = std::make_shared<Gate>(shared_from_this(), ++last_id_, descriptor, std::move(peer));
+    gate = std::make_shared<Gate>(shared_from_this(), ++last_id_, descriptor, std::move(peer),
+                                  std::move(address));
     gates_.emplace(last_id_, gate);
     count = gates_.size();
+    if (counted) of_address = ++by_address_[gate->address()];
   }
-  if (count > settings_.max_connections + max_turned_away) {
+  const auto beyond = [](std::size_t number, std::size_t limit) {
+    return number > limit ? number - limit : 0;
+  };
+  const std::size_t beyond_all = beyond(count, settings_.max_connections);
+  const std::size_t beyond_one = beyond(of_address, settings_.max_connections_per_address);
+  if (beyond_all > max_turned_away || beyond_one > max_turned_away_of_one) {
     gate->abort();
-  } else if (count > settings_.max_connections) {
+  } else if (beyond_all > 0) {
     gate->turn_away(503, "This server has no room for another connection.");
+  } else if (beyond_one > 0) {
+    gate->turn_away(429, "Too many connections are open from this address; close some.");
   } else if (draining()) {
     gate->turn_away(503, "This server is about to stop.");
   }
@@ -124,6 +139,10 @@ void Keeper::gone(std::uint64_t id) {
   Gates::node_type dropped;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   dropped = gates_.extract(id);
+  if (!dropped.empty()) {
+    const auto count = by_address_.find(dropped.mapped()->address());
+    if (count != by_address_.end() && --count->second == 0) by_address_.erase(count);
+  }
   if (gates_.empty()) emptied_.notify_all();
 }
 

@@ -94,9 +94,10 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   std::atomic<std::size_t> reactors_{0};                   // that have a heartbeat
   std::array<std::atomic<std::uint64_t>, 500> answers_{};  // by status, from 100 on
 
-  mutable std::mutex mutex_;  // guards the next three
+  mutable std::mutex mutex_;  // guards the next four
   std::condition_variable emptied_;
   Gates gates_;
+  std::unordered_map<std::string, std::size_t> by_address_;  // how many gates
   std::uint64_t last_id_ = 0;
 
   struct Resumable {

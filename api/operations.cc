@@ -72,6 +72,8 @@ constexpr std::array operations{
     &manage_cancel_task_operation,
     &status_operation,
     &console_operation,
+    &management_operation,
+    &management_folder_operation,
     &back_up_operation,
     &rotate_key_operation,
     &export_user_data_operation,

@@ -79,6 +79,8 @@ extern const Operation show_proactive_operation;
 extern const Operation switch_proactive_operation;
 extern const Operation status_operation;
 extern const Operation console_operation;
+extern const Operation management_operation;
+extern const Operation management_folder_operation;
 extern const Operation back_up_operation;
 extern const Operation rotate_key_operation;
 extern const Operation export_user_data_operation;

@@ -1,11 +1,15 @@
 #include "api/percent.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "store/text/utf8.h"
 
 namespace conversed::api {
 namespace {
+
+constexpr std::string_view encoded_slash = "%2F";
+constexpr std::string_view encoded_percent = "%25";
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -14,7 +18,9 @@ int hex_value(char c) {
   return -1;
 }
 
-std::optional<std::string> decode(std::string_view text, bool plus_is_space) {
+enum class Part : std::uint8_t { path, query };
+
+std::optional<std::string> decode(std::string_view text, Part part) {
   std::string decoded;
   decoded.reserve(text.size());
   bool all_ascii = true;
@@ -28,7 +34,11 @@ std::optional<std::string> decode(std::string_view text, bool plus_is_space) {
       c = static_cast<char>(high * 16 + low);
       if (c == '\0') return std::nullopt;
       i += 2;
-    } else if (c == '+' && plus_is_space) {
+      if (part == Part::path && (c == '/' || c == '%')) {
+        decoded.append(c == '/' ? encoded_slash : encoded_percent);
+        continue;
+      }
+    } else if (c == '+' && part == Part::query) {
       c = ' ';
     }
     all_ascii = all_ascii && static_cast<unsigned char>(c) < 0x80;
@@ -41,7 +51,18 @@ std::optional<std::string> decode(std::string_view text, bool plus_is_space) {
 }  // namespace
 
 std::optional<std::string> percent_decode_path(std::string_view text) {
-  return decode(text, false);
+  return decode(text, Part::path);
+}
+
+std::string percent_decode_segment(std::string_view segment) {
+  std::string decoded;
+  while (true) {
+    const auto at = segment.find('%');
+    decoded.append(segment.substr(0, at));
+    if (at == std::string_view::npos) return decoded;
+    decoded += segment.substr(at).starts_with(encoded_slash) ? '/' : '%';
+    segment.remove_prefix(std::min(at + encoded_slash.size(), segment.size()));
+  }
 }
 
 std::optional<HeaderList> parse_query(std::string_view text) {
@@ -52,9 +73,9 @@ std::optional<HeaderList> parse_query(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (part.empty()) continue;
     const auto equals = part.find('=');
-    auto name = decode(part.substr(0, equals), true);
+    auto name = decode(part.substr(0, equals), Part::query);
     auto value = equals == std::string_view::npos ? std::optional<std::string>(std::string())
-                                                  : decode(part.substr(equals + 1), true);
+                                                  : decode(part.substr(equals + 1), Part::query);
     if (!name || !value) return std::nullopt;
     pairs.emplace_back(std::move(*name), std::move(*value));
   }

@@ -9,8 +9,13 @@
 
 namespace conversed::api {
 
-// Decodes `%XX`; nothing when an escape is broken, or the result holds NUL or is not UTF-8.
+// Decodes `%XX` but for the slash and the percent sign, which stay as `%2F` and `%25`: a slash that
+// was encoded belongs to its segment. Nothing when an escape is broken, or the result holds NUL or
+// is not UTF-8.
 [[nodiscard]] std::optional<std::string> percent_decode_path(std::string_view text);
+
+// Decodes what the above has left of a segment.
+[[nodiscard]] std::string percent_decode_segment(std::string_view segment);
 
 // Decodes `a=1&b=x%20y+z` into its pairs, in order ('+' is a space; a name without '=' has an empty
 // value; empty parts are skipped). Nothing under the same conditions.

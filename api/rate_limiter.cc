@@ -5,15 +5,16 @@
 
 namespace conversed::api {
 
-std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name, TimePoint now) {
+std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name, TimePoint now,
+                                                           std::uint32_t tokens) {
   if (!active()) return std::nullopt;
   const std::size_t index = std::hash<std::string_view>{}(name) % shard_count;
   return shards_[index].with([&](Shard& shard) -> std::optional<std::chrono::milliseconds> {
     Bucket& bucket = bucket_of(shard, name, now);
     bucket = {tokens_at(bucket, now), std::max(bucket.at, now)};
     if (bucket.tokens >= 1) {
-      bucket.tokens -= 1;
-      if (shares_.load(std::memory_order_relaxed)) note_spent(shard, name);
+      bucket.tokens -= tokens;
+      if (shares_.load(std::memory_order_relaxed)) note_spent(shard, name, tokens);
       return std::nullopt;
     }
     // It may have become unlimited meanwhile.
@@ -24,11 +25,11 @@ std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name
 }
 
 // Told soon, so that it does not grow; a full one leaves names out.
-void RateLimiter::note_spent(Shard& shard, std::string_view name) const {
+void RateLimiter::note_spent(Shard& shard, std::string_view name, std::uint32_t tokens) const {
   if (const auto known = shard.spent.find(name); known != shard.spent.end()) {
-    ++known->second;
+    known->second += tokens;
   } else if (shard.spent.size() < max_names_ / shard_count) {
-    shard.spent.emplace(std::string(name), 1);
+    shard.spent.emplace(std::string(name), tokens);
   }
 }
 
@@ -53,7 +54,8 @@ void RateLimiter::spent_elsewhere(const Spent& spent, TimePoint now) {
   const std::size_t index = std::hash<std::string_view>{}(spent.name) % shard_count;
   shards_[index].with([&](Shard& shard) {
     Bucket& bucket = bucket_of(shard, spent.name, now);
-    bucket = {std::max(tokens_at(bucket, now) - spent.tokens, -burst()), std::max(bucket.at, now)};
+    const double left = tokens_at(bucket, now);
+    bucket = {std::min(left, std::max(left - spent.tokens, -burst())), std::max(bucket.at, now)};
   });
 }
 

@@ -15,6 +15,9 @@
 
 namespace conversed::api {
 
+// What names of addresses begin with.
+inline constexpr std::string_view address_prefix = "address ";
+
 struct RateLimits {
   std::uint32_t requests_per_second = 0;  // of one name; 0: no limit at all
   std::uint32_t burst = 100;              // at once, after a pause; at least 1 is granted
@@ -37,8 +40,10 @@ class RateLimiter {
   // From now on these hold, for the names that are remembered, too; `max_names` stays.
   void set_limits(const RateLimits& limits);
 
-  // Takes one token. Without one: how long it takes until there is one, above zero.
-  [[nodiscard]] std::optional<std::chrono::milliseconds> take(std::string_view name, TimePoint now);
+  // Takes tokens if there is one: those that are short are owed, and no further ones are given
+  // before. Without one: how long it takes until there is one, above zero.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> take(std::string_view name, TimePoint now,
+                                                              std::uint32_t tokens = 1);
 
   // What was taken here by name since the last call, at most `at_most` names at a time; the others
   // come next. For other daemons, which count it as if it had been taken there. The first call
@@ -72,7 +77,7 @@ class RateLimiter {
 
   [[nodiscard]] double tokens_at(const Bucket& bucket, TimePoint now) const;
   void sweep(Shard& shard, TimePoint now) const;
-  void note_spent(Shard& shard, std::string_view name) const;
+  void note_spent(Shard& shard, std::string_view name, std::uint32_t tokens) const;
   Bucket& bucket_of(Shard& shard, std::string_view name, TimePoint now) const;
   [[nodiscard]] double burst() const;
 

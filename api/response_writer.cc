@@ -15,6 +15,10 @@ constexpr std::string_view cors_headers =
     "Access-Control-Expose-Headers: traceparent, X-Trace-Id, X-Inject-Id, X-Next-Cursor, "
     "X-Previous-Cursor, X-Total-Count, Link, Location, Allow, Retry-After, WWW-Authenticate\r\n";
 
+// What is answered is somebody's, and of now. The few answers that may be kept say so themselves.
+constexpr std::string_view no_store = "Cache-Control: no-store\r\n";
+constexpr std::string_view no_sniff = "X-Content-Type-Options: nosniff\r\n";
+
 void append_number(std::string& out, std::size_t number) {
   char digits[24];
   const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
@@ -57,13 +61,19 @@ void write_response(std::string& out, const Response& response, const AnswerFram
   append_number(out, static_cast<std::size_t>(response.status));
   out.append(" ").append(reason_phrase(response.status)).append("\r\n");
   if (!response.content_type.empty()) append_header(out, "Content-Type", response.content_type);
-  for (const auto& [name, value] : response.headers) append_header(out, name, value);
+  bool says_how_to_cache = false;
+  for (const auto& [name, value] : response.headers) {
+    append_header(out, name, value);
+    says_how_to_cache = says_how_to_cache || name == "Cache-Control";
+  }
+  if (!says_how_to_cache) out.append(no_store);
+  out.append(no_sniff);
   if (!bodiless) {
     out.append("Content-Length: ");
     append_number(out, response.body.size());
     out.append("\r\n");
   }
-  out.append(cors_headers);
+  if (framing.cors) out.append(cors_headers);
   out.append("traceparent: ").append(framing.traceparent);
   out.append("\r\nX-Trace-Id: ").append(framing.trace_id).append("\r\n");
   append_date(out, now);

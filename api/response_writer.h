@@ -14,6 +14,7 @@ struct AnswerFraming {
   bool head = false;        // answer to HEAD: no body, but its length
   bool http_1_0 = false;    // keep-alive must then be said
   bool keep_alive = false;  // false: `Connection: close`
+  bool cors = true;         // pages of other sites may read it
   std::string_view trace_id;
   std::string_view traceparent;
 };

@@ -12,10 +12,13 @@
 #include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/blocking_pool.h"
+#include "api/client_address.h"
 #include "api/error_reply.h"
 #include "api/operations/replies.h"
+#include "api/percent.h"
 #include "api/rate_limiter.h"
 #include "api/services.h"
+#include "api/sign_in_queue.h"
 #include "store/model/ids.h"
 
 namespace conversed::api {
@@ -72,7 +75,8 @@ struct Route {
     PathParameters found;
     for (std::size_t i = 0; i < segments.size(); ++i) {
       if (!segments[i].starts_with('{')) continue;
-      found.add(std::string(segments[i].substr(1, segments[i].size() - 2)), std::string(path[i]));
+      found.add(std::string(segments[i].substr(1, segments[i].size() - 2)),
+                percent_decode_segment(path[i]));
     }
     return found;
   }
@@ -121,6 +125,26 @@ void refuse_busy(Reply& reply) {
   reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
 }
 
+// Whether there was room for a request of this key or user.
+bool take_as_user(const Principal& principal, Services& services) {
+  if (!services.rate_limiter.active()) return true;
+  const std::string name =
+      principal.key_id.empty() ? "user " + principal.user_id : "key " + principal.key_id;
+  return !services.rate_limiter.take(name, services.options.steady_now());
+}
+
+// Whether there was room for a request of this address, which shows no credentials or wrong ones.
+// Its `bytes` count, too: a large body costs more than its request.
+bool take_as_stranger(const Request& request, std::size_t bytes, Services& services) {
+  if (!services.public_limiter.active()) return true;
+  constexpr std::size_t bytes_of_one = 4096;
+  const auto tokens = static_cast<std::uint32_t>(1 + bytes / bytes_of_one);
+  return !services.public_limiter.take(std::string(address_prefix) + counted_address(request.peer),
+                                       services.options.steady_now(), tokens);
+}
+
+const Error too_fast{Errc::too_many, "too many requests; slow down"};
+
 void run_on_pool(const std::shared_ptr<Pending>& pending) {
   const bool posted = pending->services.pool.post([pending] {
     auto& [call, reply, operation, services] = *pending;
@@ -144,6 +168,9 @@ void run_audited(const std::shared_ptr<Pending>& pending) {
 }
 
 void run_management(const std::shared_ptr<Pending>& pending) {
+  if (!take_as_user(*pending->call.principal, pending->services)) {
+    return pending->reply.fail(too_fast);
+  }
   is_audited(pending->operation) ? run_audited(pending) : run_on_pool(pending);
 }
 
@@ -172,7 +199,8 @@ void start_management(const Operation& operation, Call&& call, Services& service
   }
   const auto authorization = call.request.header("authorization").value_or("");
   // What can't be right is told apart here: it costs no thread of a pool.
-  if (!parse_basic(authorization)) {
+  const auto credentials = parse_basic(authorization);
+  if (!credentials) {
     const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
     return reply.send(basic_challenge(error, reply.context(), services.clock.now()));
   }
@@ -182,7 +210,12 @@ void start_management(const Operation& operation, Call&& call, Services& service
       std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, services});
   // Whoever was here before does not wait behind those who guess.
   if (pending->call.principal) return run_management(pending);
-  if (!services.sign_ins.post([pending] { sign_in(pending); })) refuse_busy(pending->reply);
+  // Large bodies have a budget of their own, and the password may be right.
+  if (!take_as_stranger(pending->call.request, 0, services)) return pending->reply.fail(too_fast);
+  if (!post_sign_in(services, credentials->name, pending->call.request.peer,
+                    [pending] { sign_in(pending); })) {
+    refuse_busy(pending->reply);
+  }
 }
 
 // The user of an operation's request. Errors: `unauthenticated`, `invalid_argument`, `too_many`,
@@ -198,16 +231,10 @@ Result<Authenticator::Verified> check_client(const Call& call, Services& service
                        "Authorization, or a contact-center token");
   };
   auto verified = verify();
-  if (!services.rate_limiter.active()) return verified;
   // Whoever guesses is limited by address, whoever is known by the key, or as a user.
-  std::string name = "address " + call.request.peer;
-  if (verified) {
-    const Principal& principal = **verified;
-    name = principal.key_id.empty() ? "user " + principal.user_id : "key " + principal.key_id;
-  }
-  if (services.rate_limiter.take(name, now)) {
-    return model::fail(Errc::too_many, "too many requests; slow down");
-  }
+  const bool room = verified ? take_as_user(**verified, services)
+                             : take_as_stranger(call.request, call.request.body.size(), services);
+  if (!room) return model::fail(too_fast);
   return verified;
 }
 
@@ -305,6 +332,9 @@ void Router::handle(Request&& request, Reply reply) const {
   const Route* route = table_->find(request.method, request.path, segments);
   if (route == nullptr) {
     const auto path = table_->path(request.path);
+    if (!take_as_stranger(request, request.body.size(), services)) {
+      return reply.fail(too_fast, path.error_shape);
+    }
     if (path.allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
     Response response = error_response(405, "the method is not defined on this path",
                                        reply.context(), services.clock.now(), path.error_shape);
@@ -313,6 +343,7 @@ void Router::handle(Request&& request, Reply reply) const {
   }
 
   const Operation& operation = *route->operation;
+  reply.set_route(operation.path);
   if (operation.is_inject) reply.observe(services.on_inject_answered);
   if (request.body.size() > body_limit(operation)) {
     return send_error(reply, operation,
@@ -334,10 +365,8 @@ void Router::handle(Request&& request, Reply reply) const {
       break;
     }
     case Credential::open:
-      if (services.rate_limiter.active() &&
-          services.rate_limiter.take("address " + call.request.peer,
-                                     services.options.steady_now())) {
-        return send_error(reply, operation, {Errc::too_many, "too many requests; slow down"});
+      if (!take_as_stranger(call.request, call.request.body.size(), services)) {
+        return send_error(reply, operation, too_fast);
       }
       break;
   }
@@ -363,8 +392,10 @@ BodyRule Router::body_rule(const Request& head) const {
   }
   const auto authorization = head.header("authorization").value_or("");
   rule.wanted = parse_basic(authorization).has_value();
-  if (services->authenticator.remembered_basic(authorization, services->options.steady_now())) {
+  if (const auto known =
+          services->authenticator.remembered_basic(authorization, services->options.steady_now())) {
     rule.sender = Sender::known;
+    rule.wanted = known->has_anywhere(route->operation->role);
   }
   return rule;
 }

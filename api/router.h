@@ -39,8 +39,8 @@ class Router {
   // What becomes of the body of a request with this head, and what errors look like that the HTTP
   // server itself answers to it: asked before a body is read, and for what is refused, when the
   // head may have no more than a path. `api.max_body` for what the table does not know. A larger
-  // one is not read from somebody who shows no credentials; whether those that are shown are right
-  // is told from memory only.
+  // one is not read from somebody who shows no credentials, or who lacks the role everywhere;
+  // whether those that are shown are right is told from memory only.
   [[nodiscard]] BodyRule body_rule(const Request& head) const;
 
  private:

@@ -72,11 +72,11 @@ struct MemberView {
 // request, and each is thread-safe.
 //
 // The store needs a reading connection for each thread that calls in here: those of the HTTP
-// server, those of `pool` and `sign_ins`, and one each for `watch` and
+// server, those of `pool`, `sign_ins` and `imports`, and one each for `watch` and
 // `job_watch`.
 //
-// To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `waiters`,
-// `watch` and `job_watch`, then the log and the store.
+// To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `imports`,
+// `waiters`, `watch` and `job_watch`, then the log and the store.
 struct Services {
   const ApiOptions& options;
   const model::Clock& clock;
@@ -86,16 +86,20 @@ struct Services {
   AssetsCache& assets;
   Authenticator& authenticator;
   AuditTrail& audit;
-  RateLimiter& rate_limiter;
+  RateLimiter& rate_limiter;    // of keys and users
+  RateLimiter& public_limiter;  // of addresses
   InjectQuota& quota;
   BusySessions& busy;
   AnswerWaiters& waiters;
   OutputWatch& watch;
   KeyWatch& job_watch;
   BlockingPool& pool;  // 2 threads and a queue of 64 do
-  // Checks passwords and nothing else: strangers can fill it, and it is what bounds the cost of
-  // their guesses. One thread and a queue of 64 do.
+  // Checks passwords and nothing else: it is what bounds the cost of guesses. One thread does. Its
+  // names are addresses (api/sign_in_queue.h).
   BlockingPool& sign_ins;
+  // Reads bundles and imports them: what each takes of memory is bounded, and one thread bounds
+  // what they take together.
+  BlockingPool& imports;
 
   // Has the session's lane run once more (queue::Lanes::touch), at whichever daemon it is, from any
   // thread: a reset may have freed its inbox.

@@ -102,15 +102,25 @@ constexpr Key table[] = {
     size("api.max_header", CONVERSED_FIELD(api.max_header_bytes), {kib, mib},
          "The most bytes of request line and headers; beyond it 431."),
 
-    reloads(whole(
-        "limits.requests_per_second", CONVERSED_FIELD(limits.requests_per_second), {0, 1'000'000},
-        "Requests a second of one API key or, without one, of one address; beyond it 429. 0: no "
-        "limit.")),
+    reloads(whole("limits.requests_per_second", CONVERSED_FIELD(limits.requests_per_second),
+                  {0, 1'000'000},
+                  "Requests a second of one API key or user; beyond it 429. 0: no limit.")),
     reloads(
-        whole("limits.burst", CONVERSED_FIELD(limits.burst), {1, 1'000'000},
-              "Requests at once before limits.requests_per_second holds a key or address back.")),
+        whole("limits.public_requests_per_second",
+              CONVERSED_FIELD(limits.public_requests_per_second), {0, 1'000'000},
+              "Requests a second of one address without credentials, or with wrong ones; beyond it "
+              "429. IPv6 addresses count by their /64. A request counts once more for each 4 KiB "
+              "of its body, so that by default an address sends 800 KiB a second at most. Behind a "
+              "proxy, "
+              "name it in trusted_proxies, or all clients have its address. 0: no limit.")),
+    reloads(whole("limits.burst", CONVERSED_FIELD(limits.burst), {1, 1'000'000},
+                  "Requests at once before the limits above hold a key, user or address back.")),
     whole("limits.connections", CONVERSED_FIELD(limits.connections), {1, 1'000'000},
           "Open connections to the API; beyond it new ones are closed."),
+    whole("limits.connections_per_address", CONVERSED_FIELD(limits.connections_per_address),
+          {1, 1'000'000},
+          "Open connections of one address, IPv6 by /64; beyond it new ones are closed. Those of "
+          "trusted_proxies are not counted."),
     size("limits.large_bodies", CONVERSED_FIELD(limits.large_bodies_bytes),
          {64 * mib, 65'536 * mib},
          "Memory for all bodies together that are larger than api.max_body, as imports are; beyond "
@@ -148,13 +158,16 @@ constexpr Key table[] = {
              "How long an OAuth refresh token is good for; not shorter than the access token."),
 
     whole("sign_in.account_failures", CONVERSED_FIELD(sign_in.account_failures), {1, 1'000'000},
-          "Wrong passwords for one account, by HTTP Basic and OAuth alike, that lock it out."),
-    whole("sign_in.address_failures", CONVERSED_FIELD(sign_in.address_failures), {0, 1'000'000},
-          "Wrong passwords from one address that lock it out. 0: addresses are not counted. "
-          "Behind a proxy, name it in trusted_proxies, or all clients have its address."),
+          "Wrong passwords for one account within sign_in.lockout, by HTTP Basic and OAuth alike, "
+          "from all addresses that have never signed in to it: beyond it these are refused. An "
+          "address that has signed in to it is counted by itself."),
+    whole(
+        "sign_in.address_failures", CONVERSED_FIELD(sign_in.address_failures), {0, 1'000'000},
+        "Wrong passwords from one address (IPv6: one /64) within sign_in.lockout; beyond it it is "
+        "refused, but for accounts that it has signed in to. 0: addresses are not counted. "
+        "Behind a proxy, name it in trusted_proxies, or all clients have its address."),
     duration("sign_in.lockout", CONVERSED_FIELD(sign_in.lockout), {second, day},
-             "How long an account or address stays locked out after its last wrong password, and "
-             "how long wrong passwords are remembered."),
+             "How long wrong passwords count, from the first one on."),
 
     file(
         "contact_center.jwks_file", CONVERSED_FIELD(contact_center.jwks_file),

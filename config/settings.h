@@ -125,9 +125,11 @@ struct ApiSettings {
 };
 
 struct LimitSettings {
-  std::uint32_t requests_per_second = 0;  // of one key or address; 0: unlimited
+  std::uint32_t requests_per_second = 0;           // of one key or user; 0: unlimited
+  std::uint32_t public_requests_per_second = 200;  // of one address; 0: unlimited
   std::uint32_t burst = 100;
   std::uint32_t connections = 10'000;
+  std::uint32_t connections_per_address = 1000;
   std::uint64_t large_bodies_bytes = std::uint64_t{128} << 20;  // above api.max_body, in all
   std::uint32_t inbox = 1000;      // records of one session in the store
   std::uint32_t lane = 64;         // records of one session in memory
@@ -153,9 +155,9 @@ struct OauthSettings {
 
 // Guesses at passwords, by HTTP Basic and OAuth alike.
 struct SignInSettings {
-  std::uint32_t account_failures = 10;   // at least 1
+  std::uint32_t account_failures = 100;  // at least 1
   std::uint32_t address_failures = 100;  // 0: addresses are not counted
-  Duration lockout = std::chrono::minutes(5);
+  Duration lockout = std::chrono::hours(1);
   bool operator==(const SignInSettings&) const = default;
 };
 

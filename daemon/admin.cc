@@ -39,6 +39,7 @@ model::Result<std::unique_ptr<api::HttpServer>> open_admin_server(
   http.threads = 1;
   http.max_body = 0;
   http.max_connections = 100;
+  http.cors = false;  // no page has any business here
   http.name = "admin";
   http.heartbeats = &heartbeats;
   return api::HttpServer::open(

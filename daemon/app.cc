@@ -43,7 +43,8 @@ void App::Parts::on_store_health(bool healthy) {
   if (healthy) {
     log::info("store works again");
   } else {
-    log::error("store fails; trying again until it works");
+    log::error("store fails; trying again until it works",
+               {{"error", store->committer().last_failure()}});
   }
   if (queue::Pump* held = pump_to_hold.load(); held != nullptr) {
     healthy ? held->release() : held->hold();
@@ -233,6 +234,7 @@ void App::Parts::stop(milliseconds limit) {
   door.stop_api();
   sign_ins.stop();
   pool.stop();
+  imports.stop();
   pump_to_hold = nullptr;
   if (worker) worker->stop();
   deliverer.stop();
@@ -339,6 +341,7 @@ void App::reload(const std::function<std::optional<config::Settings>()>& read) {
   const auto reloaded = config::reload(settings_, *wanted);
   supervisor_.reloaded(reload_parts(settings_, reloaded,
                                     {.rate_limiter = parts_->rate_limiter,
+                                     .public_limiter = parts_->public_limiter,
                                      .injects = parts_->quota,
                                      .quota = parts_->options.quota,
                                      .webhooks = parts_->webhooks,

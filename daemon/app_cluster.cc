@@ -22,7 +22,7 @@ std::unique_ptr<SharedLimits> App::Parts::make_shared_limits() {
   return std::make_unique<SharedLimits>(
       SharedLimitsSettings{.daemon = member_name(settings),
                            .inbox_limit = static_cast<std::int64_t>(settings.limits.inbox)},
-      *store, rate_limiter, busy, quota);
+      *store, rate_limiter, public_limiter, busy, quota);
 }
 
 std::unique_ptr<Peers> App::Parts::make_peers() {

@@ -115,6 +115,7 @@ struct App::Parts {
   api::Authenticator authenticator;
   api::AuditTrail audit;
   api::RateLimiter rate_limiter;
+  api::RateLimiter public_limiter;
   api::InjectQuota quota;
   api::BusySessions busy;
   api::AnswerWaiters waiters;
@@ -122,6 +123,7 @@ struct App::Parts {
   api::KeyWatch job_watch;
   api::BlockingPool pool;
   api::BlockingPool sign_ins;
+  api::BlockingPool imports;
 
   Ownership ownership;
   HttpClient webhooks;

@@ -18,9 +18,11 @@ namespace {
 // They mostly wait for the disk; what waits for them holds a request with its body.
 constexpr std::size_t management_threads = 4;
 constexpr std::size_t management_queue = 256;
-// One core's worth at most for whoever guesses passwords.
-constexpr std::size_t sign_in_threads = 1;
-constexpr std::size_t sign_in_queue = 64;
+// One core's worth at most for whoever guesses passwords, a few places for each address.
+constexpr api::BlockingPool::Limits sign_in_limits{
+    .threads = 1, .waiting = 512, .waiting_of_one = 4};
+// What waits holds its body. The places of one are those of an organisation.
+constexpr api::BlockingPool::Limits import_limits{.threads = 1, .waiting = 16, .waiting_of_one = 4};
 
 }  // namespace
 
@@ -45,10 +47,12 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
                     log_lockout),
       audit(store->audit(), log_audit),
       rate_limiter(rate_limits(all.limits)),
+      public_limiter(public_rate_limits(all.limits)),
       quota({.injects_per_month = all.quota.injects_per_month, .shared = in_cluster(all)},
             store->usage(), time),
       pool(management_threads, management_queue),
-      sign_ins(sign_in_threads, sign_in_queue),
+      sign_ins(sign_in_limits),
+      imports(import_limits),
       ownership(in_cluster(all) ? Ownership::Of::partitions : Ownership::Of::everything),
       webhooks(client_settings("webhooks", all.delivery.connections, heartbeats), policy),
       upstreams(client_settings("upstreams", all.calls.connections, heartbeats), std::move(policy)),
@@ -158,6 +162,7 @@ Result<void> App::Parts::start_listening() {
       .authenticator = authenticator,
       .audit = audit,
       .rate_limiter = rate_limiter,
+      .public_limiter = public_limiter,
       .quota = quota,
       .busy = busy,
       .waiters = waiters,
@@ -165,6 +170,7 @@ Result<void> App::Parts::start_listening() {
       .job_watch = job_watch,
       .pool = pool,
       .sign_ins = sign_ins,
+      .imports = imports,
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
       .timer = [this](const model::Claim& claim,
                       model::Timestamp due) { scheduler.offer(claim, due); },

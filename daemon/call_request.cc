@@ -56,10 +56,10 @@ bool address_model(const nlohmann::json& fields, HttpRequest& request) {
   }
   const auto model = text_member(fields, "model");
   if (!model || model->empty()) return true;
-  auto body = nlohmann::json::parse(request.body, nullptr, false);
-  if (body.is_object() && !body.contains("model")) {
-    body["model"] = *model;
-    request.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  auto body = model::parse_json(request.body, max_body_depth);
+  if (body && body->is_object() && !body->contains("model")) {
+    (*body)["model"] = *model;
+    request.body = body->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   return true;
 }

@@ -67,6 +67,7 @@ Result<void> FrontDoor::open_api() {
   http.name = "api";
   http.heartbeats = &heartbeats_;
   http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
+  http.on_error = [this](const api::ErrorAnswer& answer) { error_log_.write(answer); };
   auto opened =
       api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
         router_.handle(std::move(request), std::move(reply));

@@ -10,6 +10,7 @@
 #include "api/router.h"
 #include "config/settings.h"
 #include "daemon/data_folder.h"
+#include "daemon/error_log.h"
 #include "daemon/metrics.h"
 #include "store/model/clock.h"
 #include "store/model/heartbeat.h"
@@ -62,6 +63,7 @@ class FrontDoor {
   model::Heartbeats& heartbeats_;
   const DataFolder folder_;
   Metrics metrics_;
+  ErrorLog error_log_;
   api::Router router_;
   std::function<std::string_view()> not_ready_;
   std::atomic<bool> open_{false};     // from then on `not_ready_` is constant

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "daemon/log_repeats.h"
 #include "store/text/utf8.h"
 
 namespace conversed::daemon::log {
@@ -23,6 +24,7 @@ struct State {
   std::atomic<config::LogFormat> format{config::LogFormat::json};
   std::mutex sink_mutex;
   std::function<void(std::string_view)> sink;
+  Repeats repeats;
   // Writes each line whole and at once; spdlog's own formatting is off.
   std::shared_ptr<spdlog::logger> stderr_logger = make_logger();
 
@@ -137,8 +139,10 @@ std::string timestamp(std::int64_t unix_ms) {
   return {buffer.data(), static_cast<std::size_t>(length)};
 }
 
+constexpr std::string_view json_begin = R"({"time":")";
+
 std::string format_json(std::int64_t unix_ms, Level level, std::string_view event, Fields fields) {
-  std::string line = R"({"time":")" + timestamp(unix_ms) + R"(","level":")";
+  std::string line = std::string(json_begin) + timestamp(unix_ms) + R"(","level":")";
   line += level_name(level);
   line += R"(","event":)";
   append_quoted(line, event);
@@ -165,6 +169,28 @@ std::string format_text(std::int64_t unix_ms, Level level, std::string_view even
     append_value(line, field, false);
   }
   return line;
+}
+
+// What is the same when the line is written again.
+std::string without_time(std::string_view line) {
+  const std::size_t begin = line.starts_with('{') ? json_begin.size() : 0;
+  return std::string(line.substr(begin + timestamp(0).size()));
+}
+
+std::string line_of_repeats(const std::string& time, const Repeats::Repeated& repeated) {
+  const auto times = std::to_string(repeated.times);
+  const std::string_view rest = repeated.line;
+  if (!rest.starts_with('"')) return time + repeated.line + " repeated=" + times;
+  return std::string(json_begin) + time + std::string(rest.substr(0, rest.size() - 1)) +
+         R"(,"repeated":)" + times + '}';
+}
+
+void emit(const std::string& line) {
+  {
+    const std::lock_guard lock(state().sink_mutex);
+    if (state().sink) return state().sink(line);
+  }
+  state().stderr_logger->log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));
 }
 
 }  // namespace
@@ -201,16 +227,14 @@ std::string format(config::LogFormat format, std::int64_t unix_ms, Level level,
 
 void write(Level level, std::string_view event, Fields fields) {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const auto line = format(state().format.load(std::memory_order_relaxed),
-                           now.time_since_epoch().count(), level, event, fields);
-  {
-    const std::lock_guard lock(state().sink_mutex);
-    if (state().sink) {
-      state().sink(line);
-      return;
-    }
+  const auto unix_ms = now.time_since_epoch().count();
+  const auto steady = std::chrono::steady_clock::now();
+  const auto line =
+      format(state().format.load(std::memory_order_relaxed), unix_ms, level, event, fields);
+  for (const auto& repeated : state().repeats.take_due(steady)) {
+    emit(line_of_repeats(timestamp(unix_ms), repeated));
   }
-  state().stderr_logger->log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));
+  if (level < Level::warn || state().repeats.is_first(without_time(line), steady)) emit(line);
 }
 
 void set_sink(std::function<void(std::string_view line)> sink) {

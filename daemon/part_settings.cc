@@ -87,13 +87,14 @@ api::HttpSettings http_settings(const config::Settings& settings) {
   http.body_timeout = settings.api.body_timeout;
   http.idle_timeout = settings.api.idle_timeout;
   http.max_connections = settings.limits.connections;
+  http.max_connections_per_address = settings.limits.connections_per_address;
   return http;
 }
 
 api::LockoutLimits lockout_limits(const config::SignInSettings& settings) {
   return {.account_failures = settings.account_failures,
           .address_failures = settings.address_failures,
-          .duration = settings.lockout};
+          .window = settings.lockout};
 }
 
 flows::Limits flow_limits(const config::FlowSettings& settings, const config::CallSettings& calls) {
@@ -133,6 +134,10 @@ queue::LanesSettings lanes_settings(const config::Settings& settings, const Reco
 
 api::RateLimits rate_limits(const config::LimitSettings& settings) {
   return {.requests_per_second = settings.requests_per_second, .burst = settings.burst};
+}
+
+api::RateLimits public_rate_limits(const config::LimitSettings& settings) {
+  return {.requests_per_second = settings.public_requests_per_second, .burst = settings.burst};
 }
 
 DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
@@ -176,9 +181,9 @@ store::StoreSettings store_settings(const config::Settings& settings,
   store::StoreSettings store;
   store.data_dir = settings.data_dir;
   store.master_key = settings.master_key;
-  // One for each worker, reactor thread, management thread and the sign-in thread, and some for
-  // the services, so that none waits.
-  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 13);
+  // One for each worker, reactor thread, management thread, the sign-in and the import thread, and
+  // some for the services, so that none waits.
+  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 14);
   if (settings.store.driver == config::StoreDriver::postgres) {
     store.postgres = store::PostgresSettings{.url = settings.store.postgres.url.reveal(),
                                              .timeout = settings.store.postgres.timeout,

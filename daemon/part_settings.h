@@ -51,6 +51,7 @@ class Recovery;
                                                   const Recovery& recovery,
                                                   model::Heartbeats& heartbeats);
 [[nodiscard]] api::RateLimits rate_limits(const config::LimitSettings& settings);
+[[nodiscard]] api::RateLimits public_rate_limits(const config::LimitSettings& settings);
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
                                                    model::Heartbeats& heartbeats);
 // Reports go to the log of this process.

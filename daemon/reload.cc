@@ -16,6 +16,7 @@ std::string reload_parts(const config::Settings& settings, const config::Reloade
                          const ReloadableParts& parts) {
   log::open(settings.log);
   parts.rate_limiter.set_limits(rate_limits(settings.limits));
+  parts.public_limiter.set_limits(public_rate_limits(settings.limits));
   parts.injects.set_limits({.injects_per_month = settings.quota.injects_per_month});
   parts.quota.set(settings.quota);
   // The loader has checked each entry already; one that it let pass keeps the policy as it is.

@@ -18,6 +18,7 @@ class HttpClient;
 // The parts that take other settings while they run, those of the keys that the table marks.
 struct ReloadableParts {
   api::RateLimiter& rate_limiter;
+  api::RateLimiter& public_limiter;
   api::InjectQuota& injects;
   const model::Live<config::QuotaSettings>& quota;
   HttpClient& webhooks;

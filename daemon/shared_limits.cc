@@ -59,11 +59,12 @@ json items_of(std::string_view payload, const std::string& own, std::string* by)
 }  // namespace
 
 SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
-                           api::RateLimiter& limiter, api::BusySessions& busy,
-                           api::InjectQuota& quota)
+                           api::RateLimiter& limiter, api::RateLimiter& public_limiter,
+                           api::BusySessions& busy, api::InjectQuota& quota)
     : settings_(std::move(settings)),
       store_(store),
       limiter_(limiter),
+      public_limiter_(public_limiter),
       busy_(busy),
       quota_(quota),
       spent_(store.news().subscribe(std::string(spent_topic),
@@ -73,11 +74,13 @@ SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
 
 void SharedLimits::tell() {
   const auto spent = limiter_.take_spent(spenders_a_time);
+  const auto spent_by_strangers = public_limiter_.take_spent(spenders_a_time);
   // Of an outage nothing is told later: what was spent in it has long been refilled.
   if (!store_.committer().healthy()) return;
   count_accepted();
   std::vector<std::string> news;
   add_spent(news, settings_.daemon, spent);
+  add_spent(news, settings_.daemon, spent_by_strangers);
   const auto full = busy_.full(settings_.inbox_limit, full_inboxes);
   if (!full.empty() || told_full_) {
     news.push_back(announcement(full_topic, settings_.daemon, full));
@@ -114,7 +117,9 @@ void SharedLimits::hear_spent(std::string_view payload) {
         !item[1].is_number_unsigned()) {
       continue;
     }
-    limiter_.spent_elsewhere({item[0].get<std::string>(), item[1].get<std::uint32_t>()}, now);
+    auto name = item[0].get<std::string>();
+    auto& limiter = name.starts_with(api::address_prefix) ? public_limiter_ : limiter_;
+    limiter.spent_elsewhere({std::move(name), item[1].get<std::uint32_t>()}, now);
   }
 }
 

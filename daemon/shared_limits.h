@@ -38,7 +38,7 @@ class SharedLimits {
  public:
   // All must outlive it.
   SharedLimits(SharedLimitsSettings settings, store::Store& store, api::RateLimiter& limiter,
-               api::BusySessions& busy, api::InjectQuota& quota);
+               api::RateLimiter& public_limiter, api::BusySessions& busy, api::InjectQuota& quota);
 
   // Tells what there is to tell: once a second makes a second's slack. May wait for room with the
   // Committer.
@@ -52,6 +52,7 @@ class SharedLimits {
   const SharedLimitsSettings settings_;
   store::Store& store_;
   api::RateLimiter& limiter_;
+  api::RateLimiter& public_limiter_;
   api::BusySessions& busy_;
   api::InjectQuota& quota_;
   bool told_full_ = false;

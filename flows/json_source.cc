@@ -45,14 +45,14 @@ class Handler final : public json::json_sax_t {
  public:
   Handler(std::string_view text, std::string_view file, const LoadLimits& limits,
           const std::size_t& taken)
-      : text_(text), file_(file), limits_(limits), taken_(taken) {}
+      : text_(text), file_(file), limits_(limits), budget_(text.size(), limits), taken_(taken) {}
 
   bool null() override { return scalar(nullptr); }
   bool boolean(bool value) override { return scalar(value); }
   bool number_integer(number_integer_t value) override { return scalar(value); }
   bool number_unsigned(number_unsigned_t value) override { return scalar(value); }
   bool number_float(number_float_t value, const string_t&) override { return scalar(value); }
-  bool string(string_t& value) override { return scalar(std::move(value)); }
+  bool string(string_t& value) override { return scalar(std::move(value), value.size()); }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(Located::object(token_place())); }
   bool start_array(std::size_t) override { return open(Located::array(token_place())); }
@@ -61,6 +61,7 @@ class Handler final : public json::json_sax_t {
 
   bool key(string_t& name) override {
     const Place place = token_place();
+    if (!budget_.take_name(name.size())) return refuse(place, ReadBudget::refusal);
     auto& members = open_.back().value->members();
     if (!open_.back().names.insert(name).second) {
       return refuse(place, "the name \"" + name + "\" stands twice in one object");
@@ -122,16 +123,10 @@ class Handler final : public json::json_sax_t {
     return &parent.members().back().value;
   }
 
-  bool count(Place place) {
-    if (++values_ <= limits_.max_values) return true;
-    return refuse(place,
-                  "the file has more than " + std::to_string(limits_.max_values) + " values");
-  }
-
   template <typename T>
-  bool scalar(T&& value) {
+  bool scalar(T&& value, std::size_t text_bytes = 0) {
     const Place place = token_place();
-    if (!count(place)) return false;
+    if (!budget_.take_value(text_bytes)) return refuse(place, ReadBudget::refusal);
     put(Located(json(std::forward<T>(value)), place));
     return true;
   }
@@ -141,7 +136,7 @@ class Handler final : public json::json_sax_t {
     if (open_.size() >= limits_.max_depth) {
       return refuse(place, "nested deeper than " + std::to_string(limits_.max_depth));
     }
-    if (!count(place)) return false;
+    if (!budget_.take_value()) return refuse(place, ReadBudget::refusal);
     open_.push_back({put(std::move(container)), {}});
     return true;
   }
@@ -160,10 +155,10 @@ class Handler final : public json::json_sax_t {
   const std::string_view text_;
   const std::string_view file_;
   const LoadLimits& limits_;
+  ReadBudget budget_;
   const std::size_t& taken_;
   std::size_t offset_ = 0;  // `place_` is that of the byte here
   Place place_{1, 1};
-  std::size_t values_ = 0;
   Located root_;
   std::vector<Open> open_;  // outermost first; each is the last part of the one before
   Problem problem_;

@@ -17,8 +17,10 @@ using Environment = std::function<std::optional<std::string>(std::string_view na
 struct LoadLimits {
   std::size_t max_bytes = std::size_t{16} << 20;  // of the text
   std::size_t max_depth = 64;                     // of nested values; the outermost counts as 1
-  std::size_t max_values = 1'000'000;             // after aliases are expanded
-  std::size_t max_problems = 200;                 // further ones are counted, not listed
+  // That the text may take once read, aliases expanded, about. Of a short text less: 4 MiB, and 16
+  // bytes for each of its own.
+  std::size_t max_memory = std::size_t{128} << 20;
+  std::size_t max_problems = 200;  // further ones are counted, not listed
 };
 
 // Makes a Bundle from the text of a YAML or JSON file, or says all that is wrong with it. The text

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "flows/problem.h"
@@ -24,38 +25,39 @@ class Located {
   // Places are all 0. Requires that `value` is nested no deeper than what parse_json lets through.
   [[nodiscard]] static Located from_json(const nlohmann::json& value);
 
-  [[nodiscard]] bool is_array() const { return kind_ == Kind::array; }
-  [[nodiscard]] bool is_object() const { return kind_ == Kind::object; }
-  [[nodiscard]] bool is_scalar() const { return kind_ == Kind::scalar; }
-  [[nodiscard]] bool is_text() const { return is_scalar() && scalar_.is_string(); }
-  [[nodiscard]] bool is_null() const { return is_scalar() && scalar_.is_null(); }
+  [[nodiscard]] bool is_array() const { return std::holds_alternative<Items>(value_); }
+  [[nodiscard]] bool is_object() const { return std::holds_alternative<Members>(value_); }
+  [[nodiscard]] bool is_scalar() const { return std::holds_alternative<nlohmann::json>(value_); }
+  [[nodiscard]] bool is_text() const { return is_scalar() && scalar().is_string(); }
+  [[nodiscard]] bool is_null() const { return is_scalar() && scalar().is_null(); }
 
   [[nodiscard]] Place place() const { return place_; }
   // Null for arrays and objects.
-  [[nodiscard]] const nlohmann::json& scalar() const { return scalar_; }
+  [[nodiscard]] const nlohmann::json& scalar() const;
   [[nodiscard]] const std::string& text() const {
-    return scalar_.get_ref<const std::string&>();  // requires is_text()
+    return scalar().get_ref<const std::string&>();  // requires is_text()
   }
-  [[nodiscard]] const std::vector<Located>& items() const { return items_; }
-  // In the file's order; names are unique, which the readers of files see to.
-  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+  // Empty for what is no array.
+  [[nodiscard]] const std::vector<Located>& items() const;
+  // In the file's order; names are unique, which the readers of files see to. Empty for what is no
+  // object.
+  [[nodiscard]] const std::vector<Member>& members() const;
   [[nodiscard]] const Located* find(std::string_view name) const;
 
   [[nodiscard]] nlohmann::json to_json() const;
   // What the value is, for a message: `a text`, `a number`, `a list`, ...
   [[nodiscard]] std::string_view kind_name() const;
 
-  std::vector<Located>& items() { return items_; }
-  std::vector<Member>& members() { return members_; }
+  std::vector<Located>& items() { return std::get<Items>(value_); }     // requires is_array()
+  std::vector<Member>& members() { return std::get<Members>(value_); }  // requires is_object()
 
  private:
-  enum class Kind : std::uint8_t { scalar, array, object };
-  Located(Kind kind, Place place);
+  using Items = std::vector<Located>;
+  using Members = std::vector<Member>;
+  using Value = std::variant<nlohmann::json, Items, Members>;
+  Located(Value value, Place place);
 
-  Kind kind_ = Kind::scalar;
-  nlohmann::json scalar_;
-  std::vector<Located> items_;
-  std::vector<Member> members_;
+  Value value_;
   Place place_;
 };
 

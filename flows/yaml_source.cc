@@ -8,9 +8,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <istream>
 #include <optional>
 #include <set>
-#include <sstream>
+#include <streambuf>
 #include <unordered_map>
 #include <utility>
 
@@ -130,22 +131,33 @@ json resolve(const std::string& text, Place place) {
   return text;
 }
 
+// Reads where the text is: a stringstream would copy it.
+class ViewBuffer final : public std::streambuf {
+ public:
+  explicit ViewBuffer(std::string_view text) {
+    char* first = const_cast<char*>(text.data());  // a buffer that is only read is not written to
+    setg(first, first, first + text.size());
+  }
+};
+
 class Handler final : public YAML::EventHandler {
  public:
-  explicit Handler(const LoadLimits& limits) : limits_(limits) {}
+  Handler(std::size_t text_bytes, const LoadLimits& limits)
+      : limits_(limits), budget_(text_bytes, limits) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    put(Located(nullptr, place_of(mark)), anchor);
+    pay(budget_.take_value(), place_of(mark));
+    put(Located(json(nullptr), place_of(mark)), anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
     // An anchor is known once its value is complete: `&a [*a]` would never end.
     if (known == anchors_.end()) throw Refusal{place_of(mark), "an alias within its own value"};
-    add_size(known->second.values, place_of(mark));
+    pay(budget_.take(known->second.memory), place_of(mark));
     if (open_.size() + known->second.depth > limits_.max_depth) too_deep(place_of(mark));
     put(known->second.value, YAML::NullAnchor, known->second.depth);
   }
@@ -153,13 +165,13 @@ class Handler final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     const Place place = place_of(mark);
-    add_size(1, place);
+    pay(budget_.take_value(value.size()), place);
     // The file is UTF-8; yaml-cpp makes a single byte of each of two escapes, which is none.
     if (!text::is_utf8(value)) {
       throw Refusal{place, "the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0"};
     }
     if (expects_key() || tag == "!" || tag == std::string(core) + "str") {
-      return put(Located(value, place), anchor);
+      return put(Located(json(value), place), anchor);
     }
     json resolved = tag == "?" ? resolve(value, place) : tagged(tag, value, place);
     put(Located(std::move(resolved), place), anchor);
@@ -182,14 +194,14 @@ class Handler final : public YAML::EventHandler {
   struct Open {
     Located value;
     YAML::anchor_t anchor;
-    std::size_t values_before;  // `values_` when it was opened
+    std::size_t left_before;  // of the budget, when it was opened
     std::size_t depth_inside = 0;
     std::optional<std::pair<std::string, Place>> name;  // read, its value is next
     std::set<std::string, std::less<>> names;
   };
   struct Anchored {
     Located value;
-    std::size_t values;
+    std::size_t memory;
     std::size_t depth;
   };
 
@@ -211,12 +223,8 @@ class Handler final : public YAML::EventHandler {
     throw Refusal{place, "nested deeper than " + std::to_string(limits_.max_depth)};
   }
 
-  void add_size(std::size_t values, Place place) {
-    values_ += values;
-    if (values_ > limits_.max_values) {
-      throw Refusal{place, "the file has more than " + std::to_string(limits_.max_values) +
-                               " values (aliases expanded)"};
-    }
+  static void pay(bool paid, Place place) {
+    if (!paid) throw Refusal{place, ReadBudget::refusal};
   }
 
   void open(Located container, const std::string& tag, std::string_view kind,
@@ -227,8 +235,8 @@ class Handler final : public YAML::EventHandler {
       throw Refusal{place, "the tag does not fit the value, or is unknown"};
     }
     if (open_.size() >= limits_.max_depth) too_deep(place);
-    const std::size_t before = values_;
-    add_size(1, place);
+    const std::size_t before = budget_.left();
+    pay(budget_.take_value(), place);
     open_.push_back({std::move(container), anchor, before, 0, std::nullopt, {}});
   }
 
@@ -237,16 +245,21 @@ class Handler final : public YAML::EventHandler {
     open_.pop_back();
     const std::size_t depth = done.depth_inside + 1;
     if (done.anchor != YAML::NullAnchor) {
-      const std::size_t values = values_ - done.values_before;
-      add_size(values, done.value.place());  // the copy that is kept for aliases counts as well
-      anchors_[done.anchor] = {done.value, values, depth};
+      const std::size_t memory = done.left_before - budget_.left();
+      // The copy that is kept for aliases counts as well.
+      pay(budget_.take(memory), done.value.place());
+      anchors_[done.anchor] = {done.value, memory, depth};
     }
     put(std::move(done.value), YAML::NullAnchor, depth);
   }
 
   // `depth`: of the value itself, 0 for a scalar.
   void put(Located value, YAML::anchor_t anchor, std::size_t depth = 0) {
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = {value, 1, 0};
+    if (anchor != YAML::NullAnchor) {
+      const std::size_t memory = 2 * sizeof(Located) + (value.is_text() ? value.text().size() : 0);
+      pay(budget_.take(memory), value.place());
+      anchors_[anchor] = {value, memory, 0};
+    }
     if (open_.empty()) {
       root_ = std::move(value);
       return;
@@ -275,7 +288,7 @@ class Handler final : public YAML::EventHandler {
   const LoadLimits& limits_;
   std::vector<Open> open_;  // outermost first
   std::unordered_map<YAML::anchor_t, Anchored> anchors_;
-  std::size_t values_ = 0;
+  ReadBudget budget_;
   Located root_;
 };
 
@@ -287,13 +300,14 @@ tl::unexpected<Problems> refuse(std::string_view file, Place place, std::string 
 
 Checked<Located> read_yaml(std::string_view text, std::string_view file_name,
                            const LoadLimits& limits) {
-  std::istringstream stream{std::string(text)};
-  Handler handler(limits);
+  ViewBuffer buffer(text);
+  std::istream stream(&buffer);
+  Handler handler(text.size(), limits);
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(handler)) return refuse(file_name, {}, "the file is empty");
     Located document = handler.take();
-    Handler further(limits);
+    Handler further(text.size(), limits);
     if (parser.HandleNextDocument(further)) {
       return refuse(file_name, {}, "the file holds more than one document");
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <future>
 #include <mutex>
 #include <span>
@@ -366,6 +365,7 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     return Attempt::committed;
   } catch (const SqlError& error) {
     connection.rollback();
+    owner.last_failure_ = error.what();
     if (error.kind() == SqlError::Kind::refused) {
       outcome_unknown = false;  // a refused COMMIT is a sure no
       return Attempt::refused;

@@ -246,6 +246,8 @@ class Committer {
 
   // Called on the Committer's thread when `healthy()` changes.
   void on_health(std::function<void(bool)> listener);
+  // Why the last try failed that did. For the listener of `on_health`, while it is called.
+  [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
 
   // Transactions and units committed since the start; for metrics.
   [[nodiscard]] std::uint64_t transactions() const { return transactions_.load(); }
@@ -255,6 +257,7 @@ class Committer {
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::atomic<bool> healthy_{true};
+  std::string last_failure_;  // the Committer's thread's
   std::atomic<bool> probing_{false};
   std::atomic<std::uint64_t> transactions_{0};
   std::atomic<std::uint64_t> units_{0};

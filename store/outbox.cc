@@ -55,13 +55,14 @@ std::vector<Output> load_outputs(Connection& connection, std::string_view sql, c
 Result<std::vector<Output>> Outbox::outputs(const model::SessionKey& key, std::int64_t after_seq,
                                             std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
-    const auto session = key.encode();
-    auto outputs = load_outputs(connection, output_columns_of_session, session, after_seq, limit);
-    if (!outputs.empty() || after_seq <= 0) return outputs;
-    const auto last = connection.value<std::int64_t>(
-        "SELECT last_output_seq FROM sessions WHERE key = :k", session);
-    if (last.value_or(after_seq) >= after_seq) return outputs;
-    return load_outputs(connection, output_columns_of_session, session, 0, limit);
+    return load_outputs(connection, output_columns_of_session, key.encode(), after_seq, limit);
+  });
+}
+
+Result<std::int64_t> Outbox::last_seq(const model::SessionKey& key) const {
+  return read(database_, [&](Connection& connection) {
+    return number(connection.value<std::int64_t>(
+        "SELECT last_output_seq FROM sessions WHERE key = :k", key.encode()));
   });
 }
 

@@ -27,12 +27,14 @@ class Outbox {
   // Both must outlive it.
   Outbox(Database& database, Committer& committer) : database_(database), committer_(committer) {}
 
-  // Outputs past `after_seq`, in order, at most `limit`. Empty for an unknown session. A number
-  // that the session has not come to is of one that went by erasure or retention before: whoever
-  // names it has none of this one's outputs, and gets them from the first on.
+  // Outputs past `after_seq`, in order, at most `limit`. Empty for an unknown session.
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs(const model::SessionKey& key,
                                                                   std::int64_t after_seq,
                                                                   std::size_t limit) const;
+
+  // The number of the session's last output, 0 if it has none. One that a client has and that is
+  // beyond this is of a session that went by erasure or retention before.
+  [[nodiscard]] model::Result<std::int64_t> last_seq(const model::SessionKey& key) const;
 
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs_of_input(
       const model::SessionKey& key, const std::string& input_id) const;

@@ -282,6 +282,22 @@ std::int64_t Sealer::fingerprint_of(const Key& key) {
   return hash;
 }
 
+std::string Sealer::keyed_hash(std::string_view purpose, std::string_view value) const {
+  std::string message(purpose);
+  message += '\0';
+  message += value;
+  std::array<unsigned char, crypto_generichash_BYTES> hash{};
+  keys_->with([&](const Keys& keys) {
+    const Key& key = keys.by_id.rbegin()->second;
+    crypto_generichash(hash.data(), hash.size(),
+                       reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                       key.data(), key.size());
+  });
+  std::array<char, 2 * hash.size() + 1> hex{};
+  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
+  return hex.data();
+}
+
 std::int64_t Sealer::fingerprint() const {
   return keys_->with([](const Keys& keys) { return fingerprint_of(keys.by_id.rbegin()->second); });
 }

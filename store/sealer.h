@@ -67,6 +67,10 @@ class Sealer {
   [[nodiscard]] model::Result<std::string> open_sealed(std::string_view place,
                                                        std::string_view sealed) const;
 
+  // A hash of the value under the newest key, in hex; `purpose` tells uses apart. The same value
+  // has the same hash until the key is rotated.
+  [[nodiscard]] std::string keyed_hash(std::string_view purpose, std::string_view value) const;
+
   // Tells keys apart, and nothing else about them: a hash of the one that seals.
   [[nodiscard]] std::int64_t fingerprint() const;
   // Whether one of the keys has this fingerprint.

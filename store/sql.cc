@@ -77,7 +77,8 @@ model::Error to_error(const SqlError& error) {
   if (error.kind() == SqlError::Kind::refused) {
     return {model::Errc::conflict, "the store refuses these values"};
   }
-  return {model::Errc::unavailable, "the store can't be used at the moment"};
+  return {model::Errc::unavailable,
+          std::string("the store can't be used at the moment: ") + error.what()};
 }
 
 }  // namespace conversed::store

@@ -219,7 +219,7 @@ SqlError sqlite_error(int code) {
   const bool wrote_nothing =
       primary == SQLITE_FULL || primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
   return {blames_values(code) ? SqlError::Kind::refused : SqlError::Kind::failed,
-          std::to_string(code),
+          std::to_string(code) + " (" + sqlite_api::sqlite3_errstr(code) + ")",
           wrote_nothing ? SqlError::Effect::none : SqlError::Effect::uncertain};
 }
 

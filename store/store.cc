@@ -122,6 +122,7 @@ struct Store::Impl {
         knowledge(make_knowledge_search(*database)),
         accounts(*database, committer),
         oauth(*database, committer, sealer),
+        sign_ins(*database, committer, sealer),
         usage(*database),
         key_rotation(*database, committer, sealer),
         user_data(*database, committer),
@@ -170,6 +171,7 @@ struct Store::Impl {
   std::unique_ptr<KnowledgeSearch> knowledge;
   Accounts accounts;
   Oauth oauth;
+  SignIns sign_ins;
   Usage usage;
   KeyRotation key_rotation;
   UserData user_data;
@@ -351,6 +353,10 @@ Accounts& Store::accounts() {
 }
 Oauth& Store::oauth() {
   return impl_->oauth;
+}
+
+SignIns& Store::sign_ins() {
+  return impl_->sign_ins;
 }
 Usage& Store::usage() {
   return impl_->usage;

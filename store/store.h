@@ -30,6 +30,7 @@
 #include "store/schedules.h"
 #include "store/sealer.h"
 #include "store/sessions.h"
+#include "store/sign_ins.h"
 #include "store/timers.h"
 #include "store/usage.h"
 #include "store/user_data.h"
@@ -104,6 +105,7 @@ class Store {
   [[nodiscard]] KnowledgeSearch& knowledge();
   [[nodiscard]] Accounts& accounts();
   [[nodiscard]] Oauth& oauth();
+  [[nodiscard]] SignIns& sign_ins();
   [[nodiscard]] Usage& usage();
   [[nodiscard]] KeyRotation& key_rotation();
   [[nodiscard]] UserData& user_data();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/client_address.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -128,22 +129,28 @@ Result<Authenticator::Verified> Authenticator::basic(std::string_view authorizat
   return verified->principal;
 }
 
+bool Authenticator::knows(std::string_view email, std::string_view address) const {
+  return store_.healthy() && store_.sign_ins().knows(email, counted_address(address));
+}
+
 Result<Authenticator::SignedIn> Authenticator::password(std::string_view email,
                                                         std::string_view password,
-                                                        std::string_view address, TimePoint now) {
-  if (lockout_.locked(email, address, now)) {
-    return model::fail(Errc::too_many, "too many wrong passwords; try again in a few minutes");
+                                                        std::string_view peer, TimePoint now) {
+  const std::string address = counted_address(peer);
+  const Visitor visitor = knows(email, address) ? Visitor::known : Visitor::stranger;
+  if (lockout_.locked(email, address, visitor, now)) {
+    return model::fail(Errc::too_many, "too many wrong passwords; try again later");
   }
   auto stored = store_.accounts().authenticate(email, password);
   if (!stored) {
     if (stored.error().code == Errc::unauthenticated) {
-      const auto locked_out = lockout_.failed(email, address, now);
+      const auto locked_out = lockout_.failed(email, address, visitor, now);
       if (locked_out.account && on_lockout_) on_lockout_("account", address);
       if (locked_out.address && on_lockout_) on_lockout_("address", address);
     }
     return model::fail(refusal(stored.error(), "the e-mail address or the password is wrong"));
   }
-  lockout_.succeeded(email);
+  store_.sign_ins().note(stored->principal.user_id, address);
   return SignedIn{principal_from(std::move(stored->principal)), std::move(stored->sign_in)};
 }
 

@@ -61,15 +61,18 @@ class Authenticator {
   [[nodiscard]] model::Result<Verified> basic(std::string_view authorization,
                                               std::string_view address, TimePoint now);
 
+  // Whether the user with this e-mail address has signed in from there before. A point select.
+  [[nodiscard]] bool knows(std::string_view email, std::string_view address) const;
+
   struct SignedIn {
     Verified principal;
     store::SignIn sign_in;
   };
-  // The user with this password, who asks from `address`. Takes tens of milliseconds and much
+  // The user with this password, who asks from `peer`. Takes tens of milliseconds and much
   // memory (Argon2id), whether or not the user exists: for the sign-in pool only. Errors:
   // `unauthenticated`, `too_many` while the account or the address is locked out, `unavailable`.
   [[nodiscard]] model::Result<SignedIn> password(std::string_view email, std::string_view password,
-                                                 std::string_view address, TimePoint now);
+                                                 std::string_view peer, TimePoint now);
 
  private:
   struct Entry {

@@ -5,23 +5,31 @@
 namespace conversed::api {
 
 // A digest, so that names of any length take the same room.
-std::string Lockout::name_of(std::string_view account) const {
+std::string Lockout::name_of(std::string_view account, std::string_view address) const {
   std::string folded(account);
   std::transform(folded.begin(), folded.end(), folded.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  return digest_({folded});
+  return digest_({folded, address});
 }
 
-bool Lockout::locked(std::string_view account, std::string_view address, TimePoint now) {
+bool Lockout::locked(std::string_view account, std::string_view address, Visitor visitor,
+                     TimePoint now) const {
+  if (visitor == Visitor::known) {
+    return locked(known_, name_of(account, address), limits_.account_failures, now);
+  }
   return locked(accounts_, name_of(account), limits_.account_failures, now) ||
          (limits_.address_failures > 0 &&
           locked(addresses_, digest_({address}), limits_.address_failures, now));
 }
 
 Lockout::LockedOut Lockout::failed(std::string_view account, std::string_view address,
-                                   TimePoint now) {
+                                   Visitor visitor, TimePoint now) {
   LockedOut locked_out;
+  if (visitor == Visitor::known) {
+    locked_out.account = count(known_, name_of(account, address), now) == limits_.account_failures;
+    return locked_out;
+  }
   locked_out.account = count(accounts_, name_of(account), now) == limits_.account_failures;
   if (limits_.address_failures > 0) {
     locked_out.address = count(addresses_, digest_({address}), now) == limits_.address_failures;
@@ -29,21 +37,12 @@ Lockout::LockedOut Lockout::failed(std::string_view account, std::string_view ad
   return locked_out;
 }
 
-void Lockout::succeeded(std::string_view account) {
-  accounts_.with([name = name_of(account)](Names& names) {
-    const auto known = names.by_name.find(name);
-    if (known == names.by_name.end()) return;
-    names.entries.erase(known->second);
-    names.by_name.erase(known);
-  });
-}
-
 bool Lockout::locked(const model::Guarded<Names>& names, const std::string& name,
                      std::uint32_t max_failures, TimePoint now) const {
   return names.with([&](const Names& all) {
     const auto known = all.by_name.find(name);
     return known != all.by_name.end() && known->second->failures >= max_failures &&
-           now - known->second->last < limits_.duration;
+           now - known->second->first < limits_.window;
   });
 }
 
@@ -60,9 +59,11 @@ std::uint32_t Lockout::count(model::Guarded<Names>& names, const std::string& na
       known = all.by_name.emplace(name, std::prev(all.entries.end())).first;
     }
     Entry& entry = *known->second;
-    if (now - entry.last >= limits_.duration) entry.failures = 0;
+    if (now - entry.first >= limits_.window) {
+      entry.failures = 0;
+      entry.first = now;
+    }
     ++entry.failures;
-    entry.last = now;
     all.entries.splice(all.entries.end(), all.entries, known->second);
     return entry.failures;
   });

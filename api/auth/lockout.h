@@ -14,39 +14,45 @@
 namespace conversed::api {
 
 struct LockoutLimits {
-  std::uint32_t account_failures = 10;
+  std::uint32_t account_failures = 100;
   std::uint32_t address_failures = 100;  // 0: addresses are not counted
-  std::chrono::milliseconds duration = std::chrono::minutes(5);
-  std::size_t max_names = 16'384;  // remembered, of accounts and of addresses each
+  std::chrono::milliseconds window = std::chrono::hours(1);
+  std::size_t max_names = 100'000;  // remembered, of each kind: more than an hour of guesses
 };
 
-// Counts wrong passwords by account and by address, and says when to listen to neither any more.
-// Accounts are counted whether or not they exist, so that nothing tells which do. Thread-safe.
+// Whether an address has signed in to the account before.
+enum class Visitor : std::uint8_t { known, stranger };
+
+// Counts wrong passwords and says whom not to listen to any more. Strangers are counted by account,
+// all together, and by address. An address that has signed in to the account before is counted for
+// this account by itself, so that nobody else's guesses keep its user out. Accounts are counted
+// whether or not they exist, so that nothing tells which do. Thread-safe.
 //
-// Whoever is locked out stays so until `duration` has passed since the last failure that counted;
-// what is tried meanwhile is not looked at and does not count. A right password clears its account
-// but not its address: a guesser may have an account, too. Beyond `max_names` the name that failed
-// longest ago is forgotten. Nothing is kept over a restart.
+// Who has reached the limit is refused until `window` has passed since the first failure that
+// counts; what is tried meanwhile is not looked at and does not count. A right password clears
+// nothing: a guesser may have an account, too. Beyond `max_names` the name that failed longest ago
+// is forgotten. Nothing is kept over a restart.
 class Lockout {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
   explicit Lockout(const LockoutLimits& limits) : limits_(limits) {}
 
-  [[nodiscard]] bool locked(std::string_view account, std::string_view address, TimePoint now);
+  [[nodiscard]] bool locked(std::string_view account, std::string_view address, Visitor visitor,
+                            TimePoint now) const;
   // What this failure was the last one of.
   struct LockedOut {
     bool account = false;
     bool address = false;
   };
-  LockedOut failed(std::string_view account, std::string_view address, TimePoint now);
-  void succeeded(std::string_view account);
+  LockedOut failed(std::string_view account, std::string_view address, Visitor visitor,
+                   TimePoint now);
 
  private:
   struct Entry {
     std::string name;
     std::uint32_t failures = 0;
-    TimePoint last;
+    TimePoint first;
   };
   // In the order of the last failure, the oldest first.
   struct Names {
@@ -54,7 +60,7 @@ class Lockout {
     std::unordered_map<std::string, std::list<Entry>::iterator> by_name;
   };
 
-  [[nodiscard]] std::string name_of(std::string_view account) const;
+  [[nodiscard]] std::string name_of(std::string_view account, std::string_view address = {}) const;
   [[nodiscard]] bool locked(const model::Guarded<Names>& names, const std::string& name,
                             std::uint32_t max_failures, TimePoint now) const;
   // How many there are now.
@@ -62,8 +68,9 @@ class Lockout {
 
   const LockoutLimits limits_;
   const KeyedDigest digest_;
-  model::Guarded<Names> accounts_;
-  model::Guarded<Names> addresses_;
+  model::Guarded<Names> accounts_;   // of strangers
+  model::Guarded<Names> known_;      // account and address
+  model::Guarded<Names> addresses_;  // of strangers
 };
 
 }  // namespace conversed::api

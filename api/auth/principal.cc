@@ -1,5 +1,6 @@
 #include "api/auth/principal.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -62,6 +63,15 @@ Access Principal::access(std::string_view organisation, std::string_view project
   if (role == Role::none || role == Role::member) return Access::granted;
   if (!counts_in_project(role)) return roles.has(role) ? Access::granted : Access::denied;
   return roles.has(role) || roles.has(Role::project_admin) ? Access::granted : Access::denied;
+}
+
+bool Principal::has_anywhere(Role role) const {
+  const auto grants = [&](Roles roles) {
+    return roles.has(role) || (counts_in_project(role) && roles.has(Role::project_admin));
+  };
+  return grants(organisation_roles) ||
+         std::any_of(project_roles.begin(), project_roles.end(),
+                     [&](const auto& project) { return grants(project.second); });
 }
 
 bool Principal::is_member() const {

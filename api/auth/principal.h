@@ -62,6 +62,9 @@ struct Principal {
   // Whether the user is a member of any project.
   [[nodiscard]] bool is_member() const;
 
+  // Whether the role is held in any project, or in the organisation as a whole.
+  [[nodiscard]] bool has_anywhere(Role role) const;
+
   // Whether the role is held in the organisation as a whole.
   [[nodiscard]] bool has(Role role) const { return organisation_roles.has(role); }
 };

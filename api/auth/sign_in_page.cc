@@ -113,7 +113,6 @@ HeaderList page_headers(std::string_view form_action) {
                                           "; form-action " + std::string(form_action) +
                                           "; frame-ancestors 'none'; base-uri 'none'"},
           {"X-Frame-Options", "DENY"},
-          {"X-Content-Type-Options", "nosniff"},
           // Not `no-referrer`: browsers then send no Origin with the form.
           {"Referrer-Policy", "same-origin"}};
 }

@@ -1,5 +1,5 @@
-// GET /management/console: the web console. The page has nothing of its own: it asks the other
-// management routes, so that its user sees and does what his roles let him.
+// GET /management/console, where /management leads: the web console. The page has nothing of its
+// own: it asks the other management routes, so that its user sees and does what his roles let him.
 #include "api/console/console.h"
 
 #include <string>
@@ -20,10 +20,26 @@ void show(Call /*call*/, Services& /*services*/, Reply reply) {
               .content_type = "text/html; charset=utf-8",
               .headers = {{"Content-Security-Policy", policy},
                           {"X-Frame-Options", "DENY"},
-                          {"X-Content-Type-Options", "nosniff"},
                           {"Referrer-Policy", "same-origin"},
                           {"Cache-Control", "no-store"}},
               .body = std::string(console_page)});
+}
+
+// Relative, so that it keeps the base path and whatever a proxy puts before it.
+void lead_there(Call call, Services& /*services*/, Reply reply) {
+  const bool within = call.request.path.ends_with('/');
+  reply.send({.status = status::found,
+              .headers = {{"Location", within ? "console" : "management/console"}}});
+}
+
+openapi::Description describe_way() {
+  using namespace openapi;
+  return {.tag = "Management",
+          .summary = "Find the web console",
+          .details = "Leads to `/management/console`.",
+          .answers = {{.status = status::found,
+                       .description = "The way there.",
+                       .headers = {{"Location", "The console.", text(1)}}}}};
 }
 
 openapi::Description describe() {
@@ -43,5 +59,19 @@ constinit const Operation console_operation{.id = "console",
                                             .role = Role::member,
                                             .run = show,
                                             .describe = describe};
+
+constinit const Operation management_operation{.id = "management",
+                                               .method = Method::get,
+                                               .path = "/management",
+                                               .credential = Credential::open,
+                                               .run = lead_there,
+                                               .describe = describe_way};
+
+constinit const Operation management_folder_operation{.id = "managementFolder",
+                                                      .method = Method::get,
+                                                      .path = "/management/",
+                                                      .credential = Credential::open,
+                                                      .run = lead_there,
+                                                      .describe = describe_way};
 
 }  // namespace conversed::api

@@ -1,10 +1,12 @@
 // POST /management/import: takes a project bundle whole, or says everything that is wrong with it.
 // `?dryRun=true` only says. Body: {"file": its name, "text": its text, "environment": {NAME:
-// value}}.
+// value}}. One runs at a time: it takes memory.
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "api/blocking_pool.h"
 #include "api/error_reply.h"
 #include "api/openapi/description.h"
 #include "api/operations.h"
@@ -125,12 +127,16 @@ model::Result<json> import_all(Services& services, const Principal& principal,
   return report;
 }
 
-void import(Call call, Services& services, Reply reply) {
-  auto source = read_source(call.request);
-  if (!source) return send_error(reply, import_operation, source.error());
+// On the pool of imports. The request goes as soon as it is read: it may have as many bytes as all
+// that is made of it.
+void run_import(Call call, Services& services, Reply reply) {
   const auto dry_run = read_dry_run(call.request);
   if (!dry_run) return send_error(reply, import_operation, dry_run.error());
+  auto source = read_source(call.request);
+  if (!source) return send_error(reply, import_operation, source.error());
+  call.request = {};
   auto bundle = load(*source);
+  source = {};
   if (!bundle) {
     return reply.send(error_response(400, "the bundle has problems; nothing was imported",
                                      reply.context(), services.clock.now(), ErrorShape::problem,
@@ -146,6 +152,26 @@ void import(Call call, Services& services, Reply reply) {
   auto report = import_all(services, *call.principal, *bundle);
   if (!report) return send_error(reply, import_operation, store_error(report.error()));
   send_json(reply, status::ok, *report);
+}
+
+void import(Call call, Services& services, Reply reply) {
+  // Told before anything is read: parsing costs memory.
+  if (!call.principal->has_anywhere(Role::project_admin)) {
+    return send_error(reply, import_operation,
+                      {Errc::permission_denied, "the role projectAdmin is needed"});
+  }
+  struct Waiting {
+    Call call;
+    Reply reply;
+  };
+  const auto waiting = std::make_shared<Waiting>(Waiting{std::move(call), std::move(reply)});
+  const bool posted = services.imports.post(
+      waiting->call.principal->organisation_id, BlockingPool::Line::others, [waiting, &services] {
+        run_import(std::move(waiting->call), services, std::move(waiting->reply));
+      });
+  if (posted) return;
+  send_error(waiting->reply, import_operation,
+             {Errc::unavailable, "too many imports wait for their turn; try again later"});
 }
 
 openapi::Schema report_schema() {

@@ -9,6 +9,7 @@
 #include "api/error_reply.h"
 #include "api/percent.h"
 #include "api/representation/media_type.h"
+#include "api/sign_in_queue.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -153,9 +154,11 @@ OauthResult<store::OauthClient> authenticate_client(const Request& request, cons
   return std::move(*client);
 }
 
-void post_or_refuse(BlockingPool& pool, Services& services, const std::shared_ptr<Reply>& reply,
-                    std::function<void()> work) {
-  if (!pool.post(std::move(work))) send_oauth_error(*reply, services, busy);
+void sign_in_or_refuse(Services& services, const std::shared_ptr<Reply>& reply,
+                       std::string_view email, std::string_view peer, std::function<void()> work) {
+  if (!post_sign_in(services, email, peer, std::move(work))) {
+    send_oauth_error(*reply, services, busy);
+  }
 }
 
 void post_write(Services& services, const std::shared_ptr<Reply>& reply,
@@ -163,7 +166,7 @@ void post_write(Services& services, const std::shared_ptr<Reply>& reply,
   if (!services.store.committer().healthy()) {
     return send_oauth_error(*reply, services, oauth_error({Errc::unavailable, ""}, {}));
   }
-  post_or_refuse(services.pool, services, reply, std::move(work));
+  if (!services.pool.post(std::move(work))) send_oauth_error(*reply, services, busy);
 }
 
 }  // namespace conversed::api

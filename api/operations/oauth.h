@@ -67,9 +67,10 @@ class Form {
                                                                   const Form& form,
                                                                   const Services& services);
 
-// Runs `work`, which owns a Reply, on a pool; answers 503 by that Reply when the pool is full.
-void post_or_refuse(BlockingPool& pool, Services& services, const std::shared_ptr<Reply>& reply,
-                    std::function<void()> work);
+// Runs `work`, which owns a Reply, in its turn among the sign-ins (api/sign_in_queue.h); answers
+// 503 by that Reply if there is no place.
+void sign_in_or_refuse(Services& services, const std::shared_ptr<Reply>& reply,
+                       std::string_view email, std::string_view peer, std::function<void()> work);
 
 // The same on the pool for what may write. Refuses at once while the store fails: a write would
 // wait for it.

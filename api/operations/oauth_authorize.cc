@@ -204,7 +204,7 @@ void sign_in(const std::shared_ptr<SignIn>& attempt) {
       case Errc::unauthenticated:
         return attempt->ask_again(wrong_password);
       case Errc::too_many:
-        return attempt->ask_again("Too many wrong passwords. Try again in a few minutes.");
+        return attempt->ask_again("Too many wrong passwords. Try again later.");
       default:
         return send_oauth_error(*attempt->reply, services, oauth_error(user.error(), {}));
     }
@@ -238,7 +238,8 @@ void take_form(Call call, Services& services, Reply reply) {
   if (attempt->username.empty() || attempt->password.empty()) {
     return attempt->ask_again("Both the e-mail address and the password are needed.");
   }
-  post_or_refuse(services.sign_ins, services, attempt->reply, [attempt] { sign_in(attempt); });
+  sign_in_or_refuse(services, attempt->reply, attempt->username, attempt->address,
+                    [attempt] { sign_in(attempt); });
 }
 
 openapi::Schema page_schema() {

@@ -77,10 +77,10 @@ void by_password(const ExchangePtr& exchange) {
   if (!username) return exchange->refuse(username.error());
   auto password = exchange->form.require("password");
   if (!password) return exchange->refuse(password.error());
-  post_or_refuse(exchange->services.sign_ins, exchange->services, exchange->reply,
-                 [exchange, username = std::move(*username), password = std::move(*password)] {
-                   check_password(exchange, username, password);
-                 });
+  sign_in_or_refuse(exchange->services, exchange->reply, *username, exchange->address,
+                    [exchange, username = *username, password = std::move(*password)] {
+                      check_password(exchange, username, password);
+                    });
 }
 
 void by_code(const ExchangePtr& exchange) {

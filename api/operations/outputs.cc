@@ -1,5 +1,6 @@
 // GET /{URLToken}/outputs: what a session has said past a sequence number, for clients without a
 // webhook. A long poll: with `wait` it holds the answer until there is something, at most 30 s.
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -54,17 +55,40 @@ Result<Query> read_query(const Call& call, Services& services) {
   return query;
 }
 
-void send_page(Reply& reply, const std::vector<model::Output>& outputs, std::int64_t after) {
+struct Page {
+  std::vector<model::Output> outputs;
+  std::int64_t last = 0;
+  // The client has numbers that the session has not come to: it began again, after an erasure or
+  // when its time was over.
+  bool restarted = false;
+};
+
+Result<Page> look(Services& services, const Query& query) {
+  auto& outbox = services.store.outbox();
+  auto outputs = outbox.outputs(query.key, query.after, max_items);
+  if (!outputs) return model::fail(store_error(outputs.error()));
+  if (!outputs->empty()) {
+    const std::int64_t last = outputs->back().seq;
+    return Page{std::move(*outputs), last, false};
+  }
+  if (query.after == 0) return Page{};
+  const auto last = outbox.last_seq(query.key);
+  if (!last) return model::fail(store_error(last.error()));
+  return Page{{}, std::min(*last, query.after), *last < query.after};
+}
+
+void send_page(Reply& reply, const Page& page) {
   json items = json::array();
-  for (const model::Output& output : outputs) items.push_back(output_item(output));
-  send_json(reply, status::ok,
-            {{"items", std::move(items)}, {"last", outputs.empty() ? after : outputs.back().seq}});
+  for (const model::Output& output : page.outputs) items.push_back(output_item(output));
+  json body{{"items", std::move(items)}, {"last", page.last}};
+  if (page.restarted) body["restarted"] = true;
+  send_json(reply, status::ok, body);
 }
 
 void send_outputs(Reply& reply, Services& services, const Query& query) {
-  auto outputs = services.store.outbox().outputs(query.key, query.after, max_items);
-  if (!outputs) return send_error(reply, outputs_operation, store_error(outputs.error()));
-  send_page(reply, *outputs, query.after);
+  auto page = look(services, query);
+  if (!page) return send_error(reply, outputs_operation, page.error());
+  send_page(reply, *page);
 }
 
 // A poll that waits. Either the watch's callback answers, or, when the outputs are there already,
@@ -90,14 +114,14 @@ void wait_for_outputs(const std::shared_ptr<Poll>& poll, Services& services) {
           case WatchEnd::stopped:
             // There was nothing when it began to wait: the client asks the next daemon for what
             // came since.
-            return send_page(poll->reply, {}, poll->query.after);
+            return send_page(poll->reply, {{}, poll->query.after, false});
         }
       });
-  auto found = services.store.outbox().outputs(query.key, query.after, max_items);
-  if (found && found->empty()) return;
+  const auto found = look(services, query);
+  if (found && found->outputs.empty() && !found->restarted) return;
   if (!services.watch.cancel(ticket)) return;
-  if (!found) return send_error(poll->reply, outputs_operation, store_error(found.error()));
-  send_page(poll->reply, *found, query.after);
+  if (!found) return send_error(poll->reply, outputs_operation, found.error());
+  send_page(poll->reply, *found);
 }
 
 void outputs(Call call, Services& services, Reply reply) {
@@ -113,11 +137,15 @@ void outputs(Call call, Services& services, Reply reply) {
 openapi::Description describe() {
   using openapi::Need;
   const auto page = openapi::object(
-      {{"items", openapi::list_of(openapi::output_schema())}, {"last", openapi::integer(0)}});
+      {{"items", openapi::list_of(openapi::output_schema())},
+       {"last", openapi::integer(0)},
+       {"restarted", openapi::described("Only if so.", openapi::boolean()), Need::optional}});
   return {.tag = "Conversations",
           .summary = "Get what a session has said",
           .details = "For clients without a webhook. At most " + std::to_string(max_items) +
-                     " items an answer; `last` is for the next `after`.",
+                     " items an answer; `last` is for the next `after`. An `after` "
+                     "beyond the session's last number is answered at once without items and with "
+                     "`restarted: true`: the session has begun again, ask without `after`.",
           .parameters = {openapi::url_token_parameter(),
                          openapi::query_parameter("userId", "The user of the conversation.",
                                                   openapi::conversation_name(), Need::required),

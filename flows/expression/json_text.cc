@@ -270,7 +270,8 @@ Value stringify(Machine& machine, const Value& value, std::string_view indent) {
 Value parse_json(Machine& machine, std::string_view text) {
   if (!machine.read(text.size())) return {};
   Reader reader(machine);
-  const bool parsed = json::sax_parse(text, &reader);
+  // nlohmann's parser takes NUL for the end of the text.
+  const bool parsed = text.find('\0') == std::string_view::npos && json::sax_parse(text, &reader);
   if (!parsed && !machine.failed()) machine.fail("JSON.parse: not JSON");
   return reader.result();
 }

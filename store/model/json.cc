@@ -10,19 +10,25 @@ namespace {
 
 using nlohmann::json;
 
-// Builds the value while it counts depth and looks for duplicate names. Depth has to be checked
-// here, before the value exists: nlohmann's own destructor and parser would overflow the stack on
-// deep input.
+// What a value takes besides its text: itself and its allocation's overhead; a member as well the
+// node of its object and its name.
+constexpr std::size_t value_memory = 4 * sizeof(json);
+constexpr std::size_t member_memory = 4 * sizeof(void*) + sizeof(std::string);
+
+// Builds the value while it counts depth and memory and looks for duplicate names. Depth has to be
+// checked here, before the value exists: nlohmann's own destructor and parser would overflow the
+// stack on deep input.
 class Builder final : public json::json_sax_t {
  public:
-  explicit Builder(std::size_t max_depth) : max_depth_(max_depth) {}
+  Builder(std::size_t max_depth, std::size_t max_memory)
+      : max_depth_(max_depth), memory_left_(max_memory) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
   bool number_integer(number_integer_t value) override { return add(value); }
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
+  bool string(string_t& value) override { return charge(value.size()) && add(std::move(value)); }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(json::object()); }
   bool start_array(std::size_t) override { return open(json::array()); }
@@ -30,6 +36,7 @@ class Builder final : public json::json_sax_t {
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
+    if (!charge(member_memory + name.size())) return false;
     auto [place, inserted] =
         open_.back()->get_ref<json::object_t&>().emplace(std::move(name), nullptr);
     if (!inserted) {
@@ -48,7 +55,7 @@ class Builder final : public json::json_sax_t {
     return false;
   }
 
-  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] Error error() const { return {code_, problem_}; }
   [[nodiscard]] json take() { return std::move(root_); }
 
  private:
@@ -69,12 +76,14 @@ class Builder final : public json::json_sax_t {
   template <typename T>
   bool add(T&& value) {
     if (open_.empty() && max_depth_ == 0) return too_deep();
+    if (!charge(value_memory)) return false;
     place(json(std::forward<T>(value)));
     return true;
   }
 
   bool open(json container) {
     if (open_.size() >= max_depth_) return too_deep();
+    if (!charge(value_memory)) return false;
     open_.push_back(place(std::move(container)));
     return true;
   }
@@ -89,22 +98,35 @@ class Builder final : public json::json_sax_t {
     return false;
   }
 
+  bool charge(std::size_t bytes) {
+    if (bytes <= memory_left_) {
+      memory_left_ -= bytes;
+      return true;
+    }
+    code_ = Errc::too_large;
+    problem_ = "the JSON has too many values: parsed, it would take too much memory";
+    return false;
+  }
+
   const std::size_t max_depth_;
+  std::size_t memory_left_;
   json root_;
   std::vector<json*>
       open_;  // the containers that are being filled, outermost first; each is its parent's last
   json* member_ = nullptr;
-  std::string problem_;
+  Errc code_ = Errc::invalid_argument;
+  std::string problem_ = "no valid JSON";
 };
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text, std::size_t max_depth) {
-  Builder builder(max_depth);
-  if (!json::sax_parse(text.begin(), text.end(), &builder)) {
-    return fail(Errc::invalid_argument,
-                builder.problem().empty() ? std::string("no valid JSON") : builder.problem());
+Result<json> parse_json(std::string_view text, std::size_t max_depth, std::size_t max_memory) {
+  // nlohmann's parser takes NUL for the end of the text.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    return fail(Errc::invalid_argument, "no valid JSON at byte " + std::to_string(nul + 1));
   }
+  Builder builder(max_depth, max_memory);
+  if (!json::sax_parse(text.begin(), text.end(), &builder)) return fail(builder.error());
   return builder.take();
 }
 

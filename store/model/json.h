@@ -11,11 +11,16 @@ namespace conversed::model {
 // How deep JSON from outside may nest; the outermost value counts as 1.
 inline constexpr std::size_t max_json_depth = 64;
 
+// The memory that a parsed value may take, about: `[[],[],...]` takes 24 times its text.
+inline constexpr std::size_t max_json_memory = std::size_t{128} << 20;
+
 // Parses JSON from outside. Refused with `invalid_argument` and the byte: what is no JSON (RFC
-// 8259), invalid UTF-8, lone surrogates, duplicate names in an object, numbers out of a double's
-// range, deeper nesting than `max_depth`. An integer past 64 bits becomes a double, a number that
+// 8259), a NUL byte, invalid UTF-8, lone surrogates, duplicate names in an object, numbers out of a
+// double's range, deeper nesting than `max_depth`. Refused with `too_large`: a value that would
+// take more than `max_memory` bytes. An integer past 64 bits becomes a double, a number that
 // underflows becomes 0.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text,
-                                                std::size_t max_depth = max_json_depth);
+                                                std::size_t max_depth = max_json_depth,
+                                                std::size_t max_memory = max_json_memory);
 
 }  // namespace conversed::model

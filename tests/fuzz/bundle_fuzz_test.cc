@@ -11,7 +11,8 @@ namespace {
 
 void try_to_load(const std::string& text, const std::string& name) {
   LoadLimits limits;
-  limits.max_values = 20'000;  // a bomb that goes off at the full limit takes its time
+  limits.max_memory = std::size_t{2}
+                      << 20;  // a bomb that goes off at the full limit takes its time
   const auto environment = [](std::string_view) { return "value"; };
   const auto bundle = load_bundle(text, name, environment, limits);
   if (!bundle) {

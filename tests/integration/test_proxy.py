@@ -31,7 +31,7 @@ def free_port():
 class BehindNginx(DaemonCase):
     bundle = ECHO
     settings = (f"trusted_proxies: [127.0.0.1]\nsign_in: {{address_failures: {FAILURES}, account_failures: 1000}}\n"
-                "limits: {requests_per_second: 1, burst: 5}\n")
+                "limits: {public_requests_per_second: 1, burst: 5}\n")
 
     @classmethod
     def setUpClass(cls):

@@ -182,9 +182,11 @@ class Watchdog(ServiceCase):
 
 
 class Reload(ServiceCase):
+    settings = "# public_requests_per_second is written while it runs\n"
+
     def test_what_can_be_changed_is_and_the_rest_is_named(self):
         self.spawn_ready()
-        self.write_settings("limits: {requests_per_second: 1, burst: 1}\nlog: {level: warn}\nflows: {max_steps: 7}\n")
+        self.write_settings("limits: {public_requests_per_second: 1, burst: 1}\nlog: {level: warn}\nflows: {max_steps: 7}\n")
         reloading, ready = self.reload()
         self.assertGreater(int(reloading["MONOTONIC_USEC"]), 0)
         self.assertEqual(ready["STATUS"], "Settings reloaded; these need a restart: flows.max_steps")
@@ -196,7 +198,7 @@ class Reload(ServiceCase):
     def test_settings_with_a_problem_are_refused_whole(self):
         self.spawn_ready()
         before = self.daemon.config.read_text()
-        self.write_settings("limits: {requests_per_second: 1, burst: 1}\nworkerz: 3\n")
+        self.write_settings("limits: {public_requests_per_second: 1, burst: 1}\nworkerz: 3\n")
         _, ready = self.reload()
         self.assertIn("refused", ready["STATUS"])
         refused = [line for line in self.log_lines() if line["event"] == "settings refused; the old ones stay"]

@@ -37,6 +37,9 @@ class Daemon:
         )
         self.environment = dict(os.environ)
         self.environment.update(environment or {})
+        if "public_requests_per_second" not in settings:
+            # All clients of a test have one address.
+            self.environment["CONVERSED_LIMITS_PUBLIC_REQUESTS_PER_SECOND"] = "0"
         self.environment["CONVERSECTL_PASSWORD"] = PASSWORD
         self.environment["CONVERSECTL_AS"] = EMAIL
         self.process = None

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "api/percent.h"
 #include "store/model/bundle.h"
 #include "store/model/ids.h"
 #include "tests/unit/api/documented.h"
@@ -95,16 +96,19 @@ World::World(const WorldSettings& settings) {
   options.steady_now = [this] { return steady; };
   events = std::make_unique<Events>(*log, *log);
   assets = std::make_unique<AssetsCache>(store->assets());
-  authenticator = std::make_unique<Authenticator>(*store, clock, LockoutLimits{},
+  authenticator = std::make_unique<Authenticator>(*store, clock, settings.lockout,
                                                   must(JwtVerifier::open(settings.contact_center)));
   audit = std::make_unique<AuditTrail>(store->audit());
   rate_limiter = std::make_unique<RateLimiter>(RateLimits{
       .requests_per_second = settings.limits.requests_per_second, .burst = settings.limits.burst});
+  public_limiter = std::make_unique<RateLimiter>(
+      RateLimits{.requests_per_second = settings.limits.public_requests_per_second,
+                 .burst = settings.limits.burst});
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
-  services = std::make_unique<Services>(Services{options, clock, *store, *log, *events, *assets,
-                                                 *authenticator, *audit, *rate_limiter, *quota, busy,
-                                                 waiters, watch, job_watch, pool, sign_ins});
+  services = std::make_unique<Services>(
+      Services{options, clock, *store, *log, *events, *assets, *authenticator, *audit, *rate_limiter,
+               *public_limiter, *quota, busy, waiters, watch, job_watch, pool, sign_ins, imports});
   services->touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->schedule = [](const model::Schedule&) {};
@@ -124,6 +128,7 @@ model::Result<BackUpAnswer> World::back_up(const std::string& name) {
 World::~World() {
   sign_ins.stop();
   pool.stop();
+  imports.stop();
   waiters.stop();
   watch.stop();
   job_watch.stop();
@@ -166,11 +171,11 @@ std::future<Response> World::send(Sent sent) {
   Request request;
   request.method = sent.method;
   request.target = sent.path;
-  request.path = sent.path;
+  request.path = percent_decode_path(sent.path).value_or("");
   request.headers = std::move(sent.headers);
   request.query = std::move(sent.query);
   request.body = std::move(sent.body);
-  request.peer = "192.0.2.1";
+  request.peer = std::move(sent.peer);
   request.trace_id = std::string(32, '7');
   auto sink = std::make_shared<CollectingSink>(
       request.method, ExchangeContext{request.path, request.trace_id}, clock);

@@ -32,10 +32,11 @@
 namespace conversed::api::test {
 
 struct WorldSettings {
-  config::LimitSettings limits;
+  config::LimitSettings limits{.public_requests_per_second = 0};
   config::QuotaSettings quota;
   std::chrono::milliseconds turn_timeout{30'000};
   config::ContactCenterSettings contact_center{};
+  LockoutLimits lockout{.account_failures = 10};
 };
 
 // Of everybody who has signed in.
@@ -52,6 +53,7 @@ struct Sent {
   HeaderList headers;
   std::string body;
   HeaderList query;
+  std::string peer = "192.0.2.1";
 };
 
 // Organisation "Acme" with the project "Shop" and the Endpoints `a` (plain) and `b` (activeOnly),
@@ -103,6 +105,7 @@ class World {
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<AuditTrail> audit;
   std::unique_ptr<RateLimiter> rate_limiter;
+  std::unique_ptr<RateLimiter> public_limiter;
   std::unique_ptr<InjectQuota> quota;
   BusySessions busy;
   AnswerWaiters waiters;
@@ -110,6 +113,7 @@ class World {
   JobWatch job_watch;
   BlockingPool pool{2, 64};
   BlockingPool sign_ins{1, 64};
+  BlockingPool imports{1, 16};
   std::vector<model::SessionKey> touched;
   std::vector<model::SessionKey> delivered;
   std::vector<std::string> backups;  // names that were asked for

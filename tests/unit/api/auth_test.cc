@@ -67,43 +67,43 @@ TEST(Base64, RoundTripsEveryLength) {
   EXPECT_FALSE(decode_base64("-_-_", Base64::standard));
 }
 
-TEST(Lockout, LocksAnAccountAfterItsFailuresFromAnyAddress) {
-  Lockout lockout({.account_failures = 3, .address_failures = 0, .duration = seconds(60)});
+TEST(Lockout, CountsTheGuessesOfAllStrangersAtAnAccountWithinAnHour) {
+  Lockout lockout({.account_failures = 3, .address_failures = 0, .window = seconds(60)});
   Lockout::TimePoint now{};
   for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(lockout.locked("ann@a.example", "1", now));
-    lockout.failed("Ann@A.example", std::to_string(i), now);
+    EXPECT_FALSE(lockout.locked("ann@a.example", "1", Visitor::stranger, now));
+    lockout.failed("Ann@A.example", std::to_string(i), Visitor::stranger, now);
+    now += seconds(10);
   }
-  EXPECT_TRUE(lockout.locked("ann@a.example", "9", now));
-  EXPECT_FALSE(lockout.locked("tom@a.example", "1", now));
-  now += seconds(60);
-  EXPECT_FALSE(lockout.locked("ann@a.example", "9", now));
-  lockout.failed("ann@a.example", "9", now);
-  EXPECT_FALSE(lockout.locked("ann@a.example", "9", now)) << "older failures are forgotten";
+  EXPECT_TRUE(lockout.locked("ann@a.example", "9", Visitor::stranger, now));
+  EXPECT_FALSE(lockout.locked("tom@a.example", "1", Visitor::stranger, now));
+  now = Lockout::TimePoint(seconds(60));
+  EXPECT_FALSE(lockout.locked("ann@a.example", "9", Visitor::stranger, now)) << "since the first";
+  lockout.failed("ann@a.example", "9", Visitor::stranger, now);
+  EXPECT_FALSE(lockout.locked("ann@a.example", "9", Visitor::stranger, now))
+      << "older ones are gone";
 }
 
-TEST(Lockout, LocksAnAddressAndARightPasswordDoesNotClearIt) {
-  Lockout lockout({.account_failures = 2, .address_failures = 3, .duration = seconds(60)});
+TEST(Lockout, CountsAnAddressThatHasSignedInByItself) {
+  Lockout lockout({.account_failures = 2, .address_failures = 2, .window = seconds(60)});
   const Lockout::TimePoint now{};
-  lockout.failed("a", "here", now);
-  lockout.succeeded("a");
-  lockout.failed("a", "here", now);
-  EXPECT_FALSE(lockout.locked("a", "here", now)) << "the success cleared the account";
-  lockout.failed("b", "here", now);
-  EXPECT_TRUE(lockout.locked("c", "here", now));
-  EXPECT_FALSE(lockout.locked("c", "there", now));
+  for (int i = 0; i < 2; ++i) lockout.failed("ann", "here", Visitor::stranger, now);
+  EXPECT_TRUE(lockout.locked("ann", "there", Visitor::stranger, now));
+  EXPECT_TRUE(lockout.locked("tom", "here", Visitor::stranger, now)) << "the address";
+  EXPECT_FALSE(lockout.locked("ann", "here", Visitor::known, now));
+  for (int i = 0; i < 2; ++i) lockout.failed("ann", "here", Visitor::known, now);
+  EXPECT_TRUE(lockout.locked("ann", "here", Visitor::known, now));
+  EXPECT_FALSE(lockout.locked("ann", "home", Visitor::known, now));
+  EXPECT_FALSE(lockout.locked("tom", "here", Visitor::known, now));
 }
 
 TEST(Lockout, ForgetsWhatFailedLongestAgoWhenItIsFull) {
   Lockout lockout({.account_failures = 1, .address_failures = 0, .max_names = 2});
   const Lockout::TimePoint now{};
-  lockout.failed("a", "", now);
-  lockout.failed("b", "", now);
-  lockout.failed("a", "", now);
-  lockout.failed("c", "", now);
-  EXPECT_TRUE(lockout.locked("a", "", now));
-  EXPECT_FALSE(lockout.locked("b", "", now));
-  EXPECT_TRUE(lockout.locked("c", "", now));
+  for (const char* name : {"a", "b", "a", "c"}) lockout.failed(name, "", Visitor::stranger, now);
+  EXPECT_TRUE(lockout.locked("a", "", Visitor::stranger, now));
+  EXPECT_FALSE(lockout.locked("b", "", Visitor::stranger, now));
+  EXPECT_TRUE(lockout.locked("c", "", Visitor::stranger, now));
 }
 
 TEST(Pkce, MakesTheChallengeOfTheStandardsExample) {

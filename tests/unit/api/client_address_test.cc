@@ -71,5 +71,13 @@ TEST(ClientAddress, RangesAreReadStrictly) {
       AddressRange::parse("192.0.2.128/25")->contains(*config::parse_address("192.0.2.127")));
 }
 
+TEST(CountedAddress, IsAnAddressOfVersion4OrANetworkOfVersion6) {
+  EXPECT_EQ(counted_address("192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(counted_address("::ffff:192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(counted_address("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+  EXPECT_EQ(counted_address("2001:db8:1:2::"), "2001:db8:1:2::/64");
+  EXPECT_EQ(counted_address(counted_address("2001:db8::1")), "2001:db8::/64");
+}
+
 }  // namespace
 }  // namespace conversed::api

@@ -260,6 +260,40 @@ TEST(HttpLimits, ConnectionsOverTheLimitGet503) {
   EXPECT_EQ(first.read_answer()->status, 200);
 }
 
+TEST(HttpLimits, OneAddressCanNotTakeAllConnections) {
+  TestServer server({.max_connections = 10, .max_connections_per_address = 2});
+  auto first = std::make_unique<RawClient>(server.port());
+  RawClient second(server.port());
+  for (RawClient* each : {first.get(), &second}) {
+    each->send(simple);
+    EXPECT_EQ(each->read_answer()->status, 200);
+  }
+  RawClient third(server.port());
+  EXPECT_EQ(third.read_answer()->status, 429);
+  EXPECT_TRUE(third.read_end());
+  first.reset();
+  // The server sees the ends a moment later.
+  for (int status = 429; status == 429;) {
+    RawClient next(server.port());
+    next.send(simple);
+    const auto answer = next.read_answer();
+    ASSERT_TRUE(answer);
+    status = answer->status;
+    EXPECT_TRUE(status == 429 || status == 200) << status;
+  }
+}
+
+TEST(HttpLimits, ConnectionsOfTrustedProxiesAreNotCountedByAddress) {
+  TestServer server({.trusted_proxies = {*config::AddressRange::parse("127.0.0.1")},
+                     .max_connections_per_address = 1});
+  RawClient first(server.port());
+  RawClient second(server.port());
+  for (RawClient* each : {&first, &second}) {
+    each->send(simple);
+    EXPECT_EQ(each->read_answer()->status, 200);
+  }
+}
+
 TEST(HttpLimits, AnAnswerLargerThanTheSocketTakesArrivesWhole) {
   const std::string large(8 * 1024 * 1024, 'y');
   TestServer server({}, [&](Request&&, Reply reply) { reply.text(200, large); });

@@ -93,6 +93,65 @@ TEST(BlockingPool, StopRunsWhatWaitsAndRefusesTheRest) {
   EXPECT_FALSE(pool.post([] {}));
 }
 
+// A pool whose only thread waits until `run`, and what it then ran, in order.
+class HeldPool {
+ public:
+  explicit HeldPool(const BlockingPool::Limits& limits) : pool_(limits) {
+    std::promise<void> begun;
+    EXPECT_TRUE(pool_.post([&] {
+      begun.set_value();
+      go_.get_future().wait();
+    }));
+    begun.get_future().wait();
+  }
+  bool post(const std::string& name, BlockingPool::Line line = BlockingPool::Line::others) {
+    return pool_.post(name, line, [this, name] { ran_ += name; });
+  }
+  std::string run() {
+    go_.set_value();
+    pool_.stop();
+    return ran_;
+  }
+
+ private:
+  std::promise<void> go_;
+  std::string ran_;
+  BlockingPool pool_;
+};
+
+TEST(BlockingPool, TurnsGoRoundTheNames) {
+  HeldPool pool({.threads = 1, .waiting = 10});
+  for (const char* name : {"a", "a", "a", "a", "b", "b", "c"}) EXPECT_TRUE(pool.post(name));
+  EXPECT_EQ(pool.run(), "abcabaa");
+}
+
+TEST(BlockingPool, OneNameHoldsAFewPlacesOnly) {
+  HeldPool pool({.threads = 1, .waiting = 3, .waiting_of_one = 2});
+  EXPECT_TRUE(pool.post("a"));
+  EXPECT_TRUE(pool.post("a"));
+  EXPECT_FALSE(pool.post("a"));
+  EXPECT_TRUE(pool.post("b"));
+  EXPECT_FALSE(pool.post("c")) << "full";
+  EXPECT_EQ(pool.run(), "aba");
+}
+
+TEST(BlockingPool, TheKnownDoNotWaitBehindAllOthers) {
+  HeldPool pool({.threads = 1, .waiting = 4, .waiting_of_one = 4});
+  for (const char* name : {"a", "b", "c", "d"}) EXPECT_TRUE(pool.post(name));
+  EXPECT_FALSE(pool.post("e")) << "full";
+  EXPECT_TRUE(pool.post("K", BlockingPool::Line::known));
+  EXPECT_LE(pool.run().find('K'), 1U);
+}
+
+TEST(RateLimiter, WhatCostsMoreThanThereIsIsOwed) {
+  RateLimiter limiter({.requests_per_second = 10, .burst = 2});
+  EXPECT_FALSE(limiter.take("a", start, 12));
+  EXPECT_EQ(limiter.take("a", start), milliseconds(1100));
+  limiter.spent_elsewhere({"a", 1}, start);
+  EXPECT_EQ(limiter.take("a", start), milliseconds(1100)) << "it pays no debt either";
+  EXPECT_FALSE(limiter.take("a", start + milliseconds(1100)));
+}
+
 TEST(RateLimiter, WhatWasSpentElsewhereIsSpentHere) {
   RateLimiter here({.requests_per_second = 1, .burst = 2});
   RateLimiter there({.requests_per_second = 1, .burst = 2});

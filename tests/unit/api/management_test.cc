@@ -5,6 +5,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "store/model/ids.h"
@@ -154,6 +155,36 @@ TEST(Import, TakesAProjectAdmin) {
        {json{{"file", "x"}}, json{{"text", 5}}, json{{"text", "x"}, {"environment", {{"A", 1}}}}}) {
     EXPECT_EQ(world.manage(Method::post, "/management/import", wrong).status, 400);
   }
+}
+
+TEST(Import, IsRefusedUnreadToWhoMayImportNowhere) {
+  World world;
+  const auto sent = [&](std::string_view email) {
+    return test::Sent{
+        Method::post, "/management/import", {{"authorization", world.sign_in(email)}}, "[[],[", {}};
+  };
+  EXPECT_EQ(world.call(sent("tom@acme.example")).status, 403);
+  EXPECT_EQ(world.call(sent("admin@acme.example")).status, 400);
+}
+
+TEST(Import, OneRunsAtATimeAndAFewWait) {
+  World world;
+  std::promise<void> go_on;
+  ASSERT_TRUE(world.imports.post([&] { go_on.get_future().wait(); }));
+  const json body{{"file", "shop.yaml"}, {"text", good_bundle}};
+  const test::Sent sent{Method::post,
+                        "/management/import",
+                        {{"authorization", world.sign_in("admin@acme.example")}},
+                        body.dump(),
+                        {}};
+  while (world.imports.post([] {})) {
+  }
+  EXPECT_EQ(world.call(sent).status, 503) << "no place is left to wait in";
+  go_on.set_value();
+  std::promise<void> all_ran;
+  while (!world.imports.post([&] { all_ran.set_value(); })) std::this_thread::yield();
+  all_ran.get_future().wait();
+  EXPECT_EQ(world.call(sent).status, 200);
 }
 
 TEST(ApiKeys, AreShownOnceAndWorkAtOnce) {

@@ -1,140 +1,8 @@
 // OAuth 2.0 and the other ways to say who one is, from requests to answers.
-#include <gtest/gtest.h>
+#include "tests/unit/api/oauth_fixture.h"
 
-#include "api/auth/pkce.h"
-#include "tests/unit/api/api_world.h"
-
-namespace conversed::api {
+namespace conversed::api::test {
 namespace {
-
-using nlohmann::json;
-using test::header;
-using test::World;
-
-constexpr const char* ann = "ann@acme.example";
-constexpr const char* redirect_uri = "https://shop.example/cb";
-const std::string verifier(64, 'v');
-
-std::string form(const HeaderList& parameters) {
-  std::string text;
-  for (const auto& [name, value] : parameters) {
-    text += (text.empty() ? "" : "&") + name + "=";
-    for (const char c : value) {
-      char escaped[4];
-      std::snprintf(escaped, sizeof escaped, "%%%02X", static_cast<unsigned char>(c));
-      text += escaped;
-    }
-  }
-  return text;
-}
-
-class OauthTest : public testing::Test {
- protected:
-  OauthTest() {
-    // Gives the users passwords.
-    (void)world_.sign_in("admin@acme.example");
-    (void)world_.sign_in(ann);
-    (void)world_.sign_in("out@other.example");
-    const auto confidential =
-        add_client({{"name", "Shop"}, {"redirectUris", {redirect_uri}}, {"passwordGrant", true}});
-    client_ = confidential.at("clientId");
-    secret_ = confidential.at("clientSecret");
-    const auto open =
-        add_client({{"name", "App"}, {"public", true}, {"redirectUris", {redirect_uri}}});
-    public_ = open.at("clientId");
-    EXPECT_TRUE(open.at("clientSecret").is_null());
-  }
-
-  json add_client(const json& body) {
-    const auto made = world_.manage(Method::post, "/management/oauth/clients", body);
-    EXPECT_EQ(made.status, 201) << made.body;
-    return json::parse(made.body);
-  }
-  Response post(const std::string& route, const std::string& body, HeaderList headers = {}) {
-    headers.emplace_back("content-type", "application/x-www-form-urlencoded");
-    return world_.call({Method::post, "/auth/oauth2/" + route, std::move(headers), body, {}});
-  }
-  HeaderList with_client(HeaderList parameters) {
-    parameters.emplace_back("client_id", client_);
-    parameters.emplace_back("client_secret", secret_);
-    return parameters;
-  }
-  Response sign_in(const std::string& password = "secret secret", const std::string& user = ann) {
-    return post("token",
-                form(with_client(
-                    {{"grant_type", "password"}, {"username", user}, {"password", password}})));
-  }
-  Response refresh(const std::string& token) {
-    return post("token",
-                form(with_client({{"grant_type", "refresh_token"}, {"refresh_token", token}})));
-  }
-  // The status of an inject with this access token.
-  int inject(const std::string& token) {
-    return world_
-        .call({Method::post,
-               "/v2.0/endpoint/inject",
-               {{"authorization", "Bearer " + token}},
-               test::message().dump(),
-               {}})
-        .status;
-  }
-  static std::string error_of(const Response& response) {
-    const auto body = json::parse(response.body);
-    for (const char* member : {"error_description", "type", "title", "detail", "traceId", "code"}) {
-      EXPECT_TRUE(body.contains(member)) << member;
-    }
-    EXPECT_EQ(body.value("status", 0), response.status);
-    EXPECT_EQ(header(response, "Cache-Control"), "no-store");
-    return body.value("error", "");
-  }
-
-  HeaderList asked(const std::string& client) {
-    return {{"response_type", "code"},
-            {"client_id", client},
-            {"redirect_uri", redirect_uri},
-            {"state", "a state"},
-            {"code_challenge", *pkce_challenge(verifier)},
-            {"code_challenge_method", "S256"}};
-  }
-  Response show_page(HeaderList query) {
-    return world_.call({Method::get, "/auth/oauth2/authorize", {}, "", std::move(query)});
-  }
-  static std::string hidden(const Response& page) {
-    static constexpr std::string_view before = "name=\"request\" value=\"";
-    const auto begin = page.body.find(before);
-    if (begin == std::string::npos) return {};
-    const auto from = begin + before.size();
-    return page.body.substr(from, page.body.find('"', from) - from);
-  }
-  Response send_form(const std::string& request, const std::string& password = "secret secret",
-                     const std::string& user = ann, HeaderList headers = {}) {
-    return post("authorize",
-                form({{"request", request}, {"username", user}, {"password", password}}),
-                std::move(headers));
-  }
-  // The code that a sign-in at the page leads to.
-  std::string new_code(const std::string& client) {
-    const auto sent = send_form(hidden(show_page(asked(client))));
-    EXPECT_EQ(sent.status, 303) << sent.body;
-    const auto location = header(sent, "Location");
-    EXPECT_TRUE(location.starts_with(std::string(redirect_uri) + "?code=")) << location;
-    EXPECT_TRUE(location.ends_with("&state=a%20state")) << location;
-    const auto begin = location.find("code=") + 5;
-    return location.substr(begin, location.find('&') - begin);
-  }
-  Response exchange(const std::string& code, const std::string& used_verifier = verifier) {
-    return post("token", form({{"grant_type", "authorization_code"},
-                               {"client_id", public_},
-                               {"code", code},
-                               {"redirect_uri", redirect_uri},
-                               {"code_verifier", used_verifier}}));
-  }
-
-  World world_;
-  std::string client_;
-  std::string secret_;
-  std::string public_;
-};
 
 TEST_F(OauthTest, PasswordGrantGivesTokensThatOpenTheApi) {
   const auto response = sign_in();
@@ -386,25 +254,6 @@ TEST_F(OauthTest, WrongPasswordShowsThePageAgain) {
   EXPECT_EQ(send_form(hidden(wrong)).status, 303);
 }
 
-TEST_F(OauthTest, GuessingLocksTheAccountOutForBasicAndOauthAlike) {
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(sign_in("guess").status, 400);
-  const auto locked = sign_in();
-  EXPECT_EQ(locked.status, 429) << locked.body;
-  EXPECT_FALSE(header(locked, "Retry-After").empty());
-  EXPECT_EQ(world_.manage(Method::get, "/management/apikeys", nullptr, {}, ann).status, 429);
-  const auto page = send_form(hidden(show_page(asked(public_))));
-  EXPECT_EQ(page.status, 200);
-  EXPECT_NE(page.body.find("Too many"), std::string::npos);
-  EXPECT_EQ(sign_in("secret secret", "admin@acme.example").status, 200);
-  world_.steady += std::chrono::minutes(5);
-  EXPECT_EQ(sign_in().status, 200);
-}
-
-TEST_F(OauthTest, UnknownAccountsAreLockedOutLikeKnownOnes) {
-  for (int i = 0; i < 10; ++i) (void)sign_in("guess", "nobody@acme.example");
-  EXPECT_EQ(sign_in("guess", "nobody@acme.example").status, 429);
-}
-
 TEST_F(OauthTest, RemovedClientsTokensEnd) {
   const std::string token = json::parse(sign_in().body).at("access_token");
   EXPECT_EQ(inject(token), 200);
@@ -466,7 +315,8 @@ TEST_F(OauthTest, ANewPasswordEndsTheSignInsThatAreInFlight) {
                    form({{"request", page}, {"username", ann}, {"password", "secret secret"}}),
                    {}});
   std::promise<void> checked;
-  ASSERT_TRUE(world_.sign_ins.post([&] { checked.set_value(); }));
+  ASSERT_TRUE(
+      world_.sign_ins.post("192.0.2.1", BlockingPool::Line::others, [&] { checked.set_value(); }));
   checked.get_future().wait();
   world_.set_password(ann, "another one");
   go_on.set_value();
@@ -496,4 +346,4 @@ TEST_F(OauthTest, RefusedTokenIsNamedInTheChallenge) {
 }
 
 }  // namespace
-}  // namespace conversed::api
+}  // namespace conversed::api::test

@@ -67,6 +67,15 @@ TEST(Inject, TheTokenMayBeInThePath) {
       world.call({Method::post, "/inject/nothing", {{"x-api-key", key}}, body.dump(), {}}), 404);
 }
 
+TEST(Inject, ABodyThatGoesOnBehindANulByteIsWrong) {
+  World world;
+  const auto key = world.key_of("ann@acme.example");
+  const auto body = message().dump() + std::string(1, '\0') + "more";
+  expect_reduced(
+      world.call({Method::post, "/v2.0/endpoint/inject", {{"x-api-key", key}}, body, {}}), 400);
+  EXPECT_TRUE(world.log_is_empty());
+}
+
 TEST(Inject, WrongBodiesAreToldInTheReducedShape) {
   World world;
   for (const char* name : {"URLToken", "userId", "sessionId", "text"}) {

@@ -51,9 +51,23 @@ test::Sent poll(HeaderList query) {
 
 TEST(Outputs, ThoseOfAnUnknownSessionAreNone) {
   World world;
-  const auto response = world.call(poll({{"after", "4"}}));
+  const auto response = world.call(poll({}));
   EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(body_of(response), (json{{"items", json::array()}, {"last", 4}}));
+  EXPECT_EQ(body_of(response), (json{{"items", json::array()}, {"last", 0}}));
+}
+
+TEST(Outputs, ANumberBeyondTheLastOneIsToldAtOnceThatTheSessionBeganAgain) {
+  World world;
+  const auto restarted = [](int last) {
+    return json{{"items", json::array()}, {"last", last}, {"restarted", true}};
+  };
+  EXPECT_EQ(body_of(world.call(poll({{"after", "4"}}))), restarted(0));
+  say_output(world, 1, "one");
+  say_output(world, 2, "two");
+  EXPECT_EQ(body_of(world.call(poll({{"after", "4"}}))), restarted(2));
+  EXPECT_EQ(body_of(world.call(poll({{"after", "3"}, {"wait", "30"}}))), restarted(2));
+  EXPECT_EQ(body_of(world.call(poll({{"after", "2"}}))),
+            (json{{"items", json::array()}, {"last", 2}}));
 }
 
 TEST(Outputs, ComeInOrderPastANumber) {
@@ -92,9 +106,9 @@ TEST(Outputs, APollWaitsOnWhenWhatIsToldOfIsNoNewsToIt) {
 
 TEST(Outputs, AStopAnswersTheWaitingPolls) {
   World world;
+  say_output(world, 1, "one");
   auto answer = world.send(poll({{"wait", "30"}, {"after", "1"}}));
   // Said, but the watch was not told: an answer that has it asked the store.
-  say_output(world, 1, "one");
   say_output(world, 2, "two");
   world.watch.stop();
   const auto body = body_of(answer.get());

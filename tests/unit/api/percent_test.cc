@@ -6,8 +6,14 @@ namespace conversed::api {
 namespace {
 
 TEST(Percent, EscapesAreDecodedOnce) {
-  EXPECT_EQ(percent_decode_path("/a%20b%2Fc%2f%25d+e"), "/a b/c/%d+e");
+  EXPECT_EQ(percent_decode_path("/a%20b+e"), "/a b+e");
   EXPECT_EQ(percent_decode_path("/%C3%9F"), "/\xC3\x9F");
+}
+
+TEST(Percent, ASlashThatWasEncodedStaysInItsSegment) {
+  EXPECT_EQ(percent_decode_path("/a%2Fc%2f%25d%252F"), "/a%2Fc%2F%25d%252F");
+  EXPECT_EQ(percent_decode_segment("a%2Fc%2F%25d%252F"), "a/c/%d%2F");
+  EXPECT_EQ(percent_decode_segment(""), "");
 }
 
 TEST(Percent, BrokenEscapesNulAndWhatIsNotUtf8AreRefused) {

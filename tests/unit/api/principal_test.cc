@@ -37,6 +37,14 @@ TEST(Principal, ProjectAdminHoldsEveryRoleOfItsProjectButNoneOfTheOrganisation) 
   EXPECT_FALSE(principal.has(Role::project_admin));
 }
 
+TEST(Principal, ARoleOfAnyProjectOrOfTheOrganisationIsHeldSomewhere) {
+  EXPECT_TRUE(member_with({Role::token_admin}).has_anywhere(Role::token_admin));
+  EXPECT_TRUE(member_with({Role::project_admin}).has_anywhere(Role::token_admin));
+  EXPECT_TRUE(member_with({}, {Role::project_admin}).has_anywhere(Role::project_admin));
+  EXPECT_FALSE(member_with({Role::token_admin}).has_anywhere(Role::project_admin));
+  EXPECT_FALSE(member_with({Role::project_admin}).has_anywhere(Role::user_admin));
+}
+
 TEST(Principal, ForeignProjectsAndOrganisationsAreHidden) {
   const auto principal = member_with({Role::project_admin});
   EXPECT_EQ(principal.access("org", "foreign", Role::member), Access::hidden);

@@ -34,7 +34,7 @@ TEST(Operations, ARoleIsNeededExactlyWhereSomebodyIsAsked) {
 TEST(Operations, BasicIsForManagementAndNothingElse) {
   for (const Operation* operation : all_operations()) {
     EXPECT_EQ(operation->credential == Credential::basic,
-              operation->path.starts_with("/management/"))
+              operation->path.starts_with("/management/") && operation->path != "/management/")
         << operation->id;
   }
 }
@@ -80,7 +80,7 @@ TEST(Router, AnotherMethodIsAnsweredWithWhatIsAllowed) {
 
 TEST(Router, ErrorsOfTheOauthRoutesAreThoseOfTheirStandard) {
   test::WorldSettings settings;
-  settings.limits.requests_per_second = 1;
+  settings.limits.public_requests_per_second = 1;
   settings.limits.burst = 1;
   World world(settings);
   const auto error_of = [](const Response& response) {
@@ -154,6 +154,16 @@ TEST(Router, AnImportIsNotReadFromSomebodyWhoShowsNoCredentials) {
   EXPECT_EQ(world.call({Method::post, "/management/import", {}, "", {}}).status, 401);
 }
 
+TEST(Router, AnImportIsNotReadFromWhoMayImportNowhere) {
+  World world;
+  const auto wanted = [&](std::string_view email) {
+    EXPECT_LT(world.manage(Method::get, "/management/apikeys", nullptr, {}, email).status, 404);
+    return world.router->body_rule(head_of("/management/import", world.sign_in(email))).wanted;
+  };
+  EXPECT_FALSE(wanted("tom@acme.example"));
+  EXPECT_TRUE(wanted("admin@acme.example"));
+}
+
 TEST(Router, TheSenderOfAnImportIsKnownOnceItsPasswordWasVerified) {
   World world;
   const auto sender = [&](const std::string& authorization) {
@@ -182,6 +192,7 @@ TEST(Router, AnImportMayBeLargerThanOtherBodies) {
 TEST(Router, AddressesAndKeysAreLimitedApart) {
   test::WorldSettings settings;
   settings.limits.requests_per_second = 1;
+  settings.limits.public_requests_per_second = 1;
   settings.limits.burst = 2;
   World world(settings);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(world.inject(test::message()).status, 200);
@@ -195,6 +206,74 @@ TEST(Router, AddressesAndKeysAreLimitedApart) {
   EXPECT_EQ(world.call({Method::post, "/v2.0/endpoint/inject", {}, "", {}}).status, 429);
   world.steady += std::chrono::seconds(1);
   EXPECT_EQ(world.inject(test::message()).status, 200);
+}
+
+// How many of `count` such requests are answered otherwise than by 429.
+int answered(World& world, const test::Sent& sent, int count) {
+  int answers = 0;
+  for (int i = 0; i < count; ++i) answers += world.call(sent).status != 429 ? 1 : 0;
+  return answers;
+}
+
+test::Sent from(std::string peer, std::string body = "{}") {
+  return {Method::post, "/" + test::token('a'), {}, std::move(body), {}, std::move(peer)};
+}
+
+TEST(Router, AddressesOfOneNetworkAreOne) {
+  test::WorldSettings settings;
+  settings.limits.public_requests_per_second = 1;
+  settings.limits.burst = 4;
+  World world(settings);
+  EXPECT_EQ(answered(world, from("2001:db8::1"), 2), 2);
+  EXPECT_EQ(answered(world, from("2001:db8::ffff:2"), 4), 2);
+  EXPECT_EQ(answered(world, from("2001:db8:0:1::1"), 4), 4) << "another /64";
+  EXPECT_EQ(answered(world, from("192.0.2.1"), 4), 4);
+  EXPECT_EQ(answered(world, from("192.0.2.2"), 4), 4);
+}
+
+TEST(Router, TheBytesOfStrangersCount) {
+  test::WorldSettings settings;
+  settings.limits.public_requests_per_second = 1;
+  settings.limits.burst = 10;
+  World world(settings);
+  EXPECT_EQ(answered(world, from("192.0.2.1", std::string(std::size_t{20} << 10, ' ')), 10), 2);
+  EXPECT_EQ(answered(world, from("192.0.2.2"), 10), 10);
+}
+
+TEST(Router, ManagementIsLimitedLikeTheRest) {
+  test::WorldSettings settings;
+  settings.limits.requests_per_second = 1;
+  settings.limits.public_requests_per_second = 1;
+  settings.limits.burst = 2;
+  World world(settings);
+  const auto sent = [&](const std::string& authorization) {
+    return test::Sent{
+        Method::get, "/management/apikeys", {{"authorization", authorization}}, "", {}};
+  };
+  EXPECT_EQ(answered(world, sent(test::basic("admin@acme.example", "wrong")), 4), 2);
+  world.steady += std::chrono::seconds(10);
+  EXPECT_EQ(answered(world, sent(world.sign_in("admin@acme.example")), 4), 2) << "as a user";
+}
+
+TEST(Router, AnEncodedSlashIsNoSlash) {
+  World world;
+  for (const char* path : {"/management%2fstatus", "/management%2Fstatus",
+                           "/new%2Fmanagement/status", "/management%252fstatus"}) {
+    EXPECT_EQ(world.call({Method::get, path, {}, "", {}}).status, 404) << path;
+  }
+  EXPECT_EQ(world.call({Method::get, "/%6danagement/status", {}, "", {}}).status, 401);
+}
+
+TEST(Router, ManagementLeadsToTheConsole) {
+  World world;
+  for (const char* base : {"", "/new"}) {
+    auto response = world.call({Method::get, std::string(base) + "/management", {}, "", {}});
+    EXPECT_EQ(response.status, 302);
+    EXPECT_EQ(test::header(response, "Location"), "management/console");
+    response = world.call({Method::get, std::string(base) + "/management/", {}, "", {}});
+    EXPECT_EQ(response.status, 302);
+    EXPECT_EQ(test::header(response, "Location"), "console");
+  }
 }
 
 }  // namespace

@@ -8,6 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/error_log.h"
+#include "daemon/log_repeats.h"
+
 namespace conversed::daemon::log {
 namespace {
 
@@ -113,6 +116,86 @@ TEST(Logging, ThreadsDoNotMixTheirLines) {
   set_sink({});
   ASSERT_EQ(lines.size(), 800U);
   for (const auto& line : lines) EXPECT_TRUE(json::accept(line)) << line;
+}
+
+TEST(Repeats, ALineThatComesAgainIsCountedForAMinute) {
+  Repeats repeats;
+  const Repeats::TimePoint start{std::chrono::hours(1)};
+  EXPECT_TRUE(repeats.is_first("a", start));
+  for (int i = 0; i < 300; ++i) EXPECT_FALSE(repeats.is_first("a", start));
+  EXPECT_TRUE(repeats.is_first("b", start));
+  EXPECT_TRUE(repeats.take_due(start).empty());
+  const auto due = repeats.take_due(start + Repeats::window);
+  ASSERT_EQ(due.size(), 1U) << "b came once";
+  EXPECT_EQ(due[0].line, "a");
+  EXPECT_EQ(due[0].times, 300U);
+  EXPECT_TRUE(repeats.take_due(start + Repeats::window).empty());
+  EXPECT_TRUE(repeats.is_first("a", start + Repeats::window));
+}
+
+TEST(Repeats, BeyondWhatIsRememberedEachLineIsWritten) {
+  Repeats repeats;
+  for (std::size_t i = 0; i < Repeats::max_lines; ++i) {
+    EXPECT_TRUE(repeats.is_first(std::to_string(i), {}));
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(repeats.is_first("further", {}));
+}
+
+class LinesOfLog {
+ public:
+  LinesOfLog() {
+    set_sink([this](std::string_view line) { lines_.emplace_back(line); });
+  }
+  ~LinesOfLog() { set_sink({}); }
+  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+TEST(Logging, AWarningIsWrittenOnceAMinuteUnlessItSaysOtherwise) {
+  const LinesOfLog log;
+  for (int i = 0; i < 300; ++i) warn("the store can't be read in this test", {{"error", "full"}});
+  EXPECT_EQ(log.lines().size(), 1U);
+  warn("the store can't be read in this test", {{"error", "locked"}});
+  EXPECT_EQ(log.lines().size(), 2U);
+  for (int i = 0; i < 2; ++i) info("the store can be read in this test");
+  EXPECT_EQ(log.lines().size(), 4U) << "news are written each time";
+}
+
+TEST(ErrorLog, HasALineForEachErrorWithItsTrace) {
+  const LinesOfLog log;
+  ErrorLog errors;
+  errors.write({.method = api::Method::post,
+                .route = "/{URLToken}",
+                .status = 503,
+                .reason = "the store is away",
+                .trace_id = "7777"},
+               {});
+  ASSERT_EQ(log.lines().size(), 1U);
+  const auto line = json::parse(log.lines()[0]);
+  EXPECT_EQ(line["level"], "warn");
+  EXPECT_EQ(line["event"], "request failed");
+  EXPECT_EQ(line["traceId"], "7777");
+  EXPECT_EQ(line["method"], "POST");
+  EXPECT_EQ(line["route"], "/{URLToken}");
+  EXPECT_EQ(line["status"], 503);
+  EXPECT_EQ(line["reason"], "the store is away");
+}
+
+TEST(ErrorLog, StrangersCanNotFloodTheLogNorHideOurErrors) {
+  const LinesOfLog log;
+  ErrorLog errors;
+  const ErrorLog::TimePoint now{};
+  const auto write = [&](int status, ErrorLog::TimePoint at) {
+    errors.write({.status = status, .reason = "r", .trace_id = "t"}, at);
+  };
+  for (int i = 0; i < 1000; ++i) write(404, now);
+  EXPECT_EQ(log.lines().size(), ErrorLog::lines_at_once);
+  write(500, now);
+  ASSERT_EQ(log.lines().size(), ErrorLog::lines_at_once + 1);
+  write(404, now + std::chrono::seconds(1));
+  EXPECT_EQ(json::parse(log.lines().back())["suppressed"], 1000 - ErrorLog::lines_at_once);
 }
 
 }  // namespace

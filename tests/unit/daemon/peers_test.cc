@@ -290,25 +290,31 @@ TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
   const auto now = std::chrono::steady_clock::now();
   api::RateLimiter limiter_a(limits);
   api::RateLimiter limiter_b(limits);
+  api::RateLimiter public_a(limits);
+  api::RateLimiter public_b(limits);
   api::BusySessions busy_a;
   api::BusySessions busy_b;
   api::InjectQuota quota_a({.injects_per_month = 10, .shared = true}, a_.store->usage(), clock_);
   api::InjectQuota quota_b({.injects_per_month = 10, .shared = true}, b_.store->usage(), clock_);
   SharedLimits limits_a({.daemon = "a", .inbox_limit = 3, .steady_now = [&] { return now; }},
-                        *a_.store, limiter_a, busy_a, quota_a);
+                        *a_.store, limiter_a, public_a, busy_a, quota_a);
   SharedLimits limits_b({.daemon = "b", .inbox_limit = 3, .steady_now = [&] { return now; }},
-                        *b_.store, limiter_b, busy_b, quota_b);
+                        *b_.store, limiter_b, public_b, busy_b, quota_b);
   wait_until_b_listens();
   limits_a.tell();  // from now on what is spent is counted
   const model::SessionKey full{"project", "endpoint", "full", "s"};
   const model::SessionKey other{"project", "endpoint", "other", "s"};
   busy_a.set(full, 3);
   busy_a.set(other, 2);
-  for (int i = 0; i < 100; ++i) ASSERT_FALSE(limiter_a.take("key k", now));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_FALSE(limiter_a.take("key k", now));
+    ASSERT_FALSE(public_a.take("address 192.0.2.1", now));
+  }
   limits_a.tell();
   ASSERT_TRUE(eventually([&] { return busy_b.is_full(full.encode(), 3, now); }));
   EXPECT_FALSE(busy_b.is_full(other.encode(), 3, now));
   EXPECT_TRUE(limiter_b.take("key k", now)) << "all was spent elsewhere";
+  EXPECT_TRUE(public_b.take("address 192.0.2.1", now));
   EXPECT_FALSE(limiter_b.take("key l", now));
   EXPECT_FALSE(limiter_a.take("key l", now)) << "what it said itself is not heard by it";
   busy_a.set(full, 0);

@@ -81,7 +81,8 @@ TEST(Library, JsonGoesBothWays) {
         R"({"a":{},"b":[1,2.5,"x",true,null]})"},
        {R"(Object.keys(JSON.parse('{"b": 1, "a": 2, "b": 3}')))", R"(["b","a"])"},
        {R"(JSON.parse('12345678901234567890'))", "12345678901234567890"},
-       {"JSON.parse('[1,')", "error: column 6: JSON.parse: not JSON at byte 4"}});
+       {"JSON.parse('[1,')", "error: column 6: JSON.parse: not JSON at byte 4"},
+       {R"(JSON.parse('[1]\u0000x'))", "error: column 6: JSON.parse: not JSON"}});
 }
 
 TEST(Library, ObjectsCanBeTakenApart) {

@@ -57,5 +57,27 @@ TEST(ParseJson, MembersAndElementsEndUpWhereTheyBelong) {
   EXPECT_EQ(parse_json(text)->dump(), text);
 }
 
+TEST(ParseJson, ANulByteDoesNotEndTheText) {
+  for (const std::string& before : {std::string("{}"), std::string("{\"a\":"), std::string()}) {
+    const auto parsed = parse_json(before + std::string(1, '\0') + "{}");
+    ASSERT_FALSE(parsed) << before;
+    EXPECT_EQ(parsed.error().code, Errc::invalid_argument);
+  }
+}
+
+TEST(ParseJson, WhatWouldTakeTooMuchMemoryIsTooLarge) {
+  constexpr std::size_t kib = 1024;
+  std::string arrays = "[[]";
+  for (int i = 0; i < 10'000; ++i) arrays += ",[]";
+  arrays += ']';
+  const auto parsed = parse_json(arrays, max_json_depth, 512 * kib);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, Errc::too_large);
+  EXPECT_TRUE(parse_json(arrays, max_json_depth, 1024 * kib));
+  const std::string text = '"' + std::string(600 * kib, 'x') + '"';
+  EXPECT_FALSE(parse_json(text, max_json_depth, 512 * kib));
+  EXPECT_FALSE(parse_json("{" + text + ":1}", max_json_depth, 512 * kib));
+}
+
 }  // namespace
 }  // namespace conversed::model

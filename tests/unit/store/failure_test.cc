@@ -97,6 +97,7 @@ TEST_F(FailureTest, FullDiskHealsAndLosesNothing) {
   committer_->on_health([&](bool healthy) {
     health.push_back(healthy);
     if (healthy) return;
+    EXPECT_EQ(committer_->last_failure(), "database error 13 (database or disk is full)");
     {
       const std::lock_guard lock(mutex_);
       called_back_while_full = outcomes_.size();

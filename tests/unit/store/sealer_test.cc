@@ -29,6 +29,16 @@ TEST_F(SealerTest, SealedValueOpensInItsPlaceOnly) {
   EXPECT_NE(sealer->seal("connections/fields/a", "secret"), sealed) << "nonces repeat";
 }
 
+TEST_F(SealerTest, AKeyedHashIsOfItsKeyPurposeAndValue) {
+  auto sealer = Sealer::open(file_);
+  const auto hash = sealer->keyed_hash("a", "value");
+  EXPECT_EQ(Sealer::open(file_)->keyed_hash("a", "value"), hash);
+  EXPECT_NE(sealer->keyed_hash("b", "value"), hash);
+  EXPECT_NE(sealer->keyed_hash("a", "another"), hash);
+  ASSERT_TRUE(sealer->add_key());
+  EXPECT_NE(sealer->keyed_hash("a", "value"), hash);
+}
+
 TEST_F(SealerTest, EveryAlteredCharacterIsNoticed) {
   const auto sealer = Sealer::open(file_);
   const auto sealed = sealer->seal("t/c/1", "secret");

@@ -1,0 +1,137 @@
+"""What strangers may take, and what they may not take from others: sign-ins, requests, connections, the log."""
+
+import base64
+import contextlib
+import http.client
+import json
+import threading
+import unittest
+
+from case import ECHO, DaemonCase
+from daemon_process import EMAIL, PASSWORD
+
+FAILURES = 5
+RATE = "limits: {public_requests_per_second: 100000, burst: 100000}\n"
+
+
+class LimitsCase(DaemonCase):
+    bundle = ECHO
+
+    def ask(self, method, path, source="127.0.0.1", body=None, headers=None):
+        """(status, text, headers) of one request from an address of this machine; the path goes as it is."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.daemon.ports["api"], timeout=60,
+                                                           source_address=(source, 0))) as connection:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode(), answer.headers
+
+    def sign_in(self, password, source, email=EMAIL):
+        credentials = base64.b64encode(f"{email}:{password}".encode()).decode()
+        return self.ask("GET", "/management/apikeys", source, headers={"Authorization": f"Basic {credentials}"})[0]
+
+    def log_lines(self, event):
+        lines = (json.loads(line) for line in self.daemon.log_path.read_text().splitlines() if line.startswith("{"))
+        return [line for line in lines if line["event"] == event]
+
+
+class SignIns(LimitsCase):
+    settings = f"sign_in: {{account_failures: {FAILURES}}}\n" + RATE
+
+    def test_guesses_keep_nobody_out_of_where_he_has_signed_in_also_after_a_restart(self):
+        home, elsewhere = "127.0.0.1", "127.0.0.66"
+        self.assertEqual(self.sign_in(PASSWORD, home), 200)
+        for _ in range(2):
+            self.assertEqual([self.sign_in("guess", elsewhere) for _ in range(FAILURES)], [401] * FAILURES)
+            self.assertEqual(self.sign_in(PASSWORD, elsewhere), 429)
+            # Another spelling, so that the answer is not remembered.
+            self.assertEqual(self.sign_in(PASSWORD, home, EMAIL.upper()), 200)
+            self.assertEqual(self.daemon.terminate(), 0)
+            self.daemon.start()
+
+
+class Flood(LimitsCase):
+    settings = "sign_in: {account_failures: 1000000, address_failures: 0}\n" + RATE
+
+    def test_guesses_from_many_addresses_do_not_starve_sign_ins(self):
+        stop = threading.Event()
+        guesses = []
+
+        def guess(source):
+            while not stop.is_set():
+                guesses.append(self.sign_in("guess", source, f"{source}@example.com"))
+
+        threads = [threading.Thread(target=guess, args=(f"127.0.1.{n}",)) for n in range(1, 81)]
+        for thread in threads:
+            thread.start()
+        try:
+            # From addresses that have never signed in: those that have do not wait behind these at all.
+            statuses = [self.sign_in(PASSWORD, f"127.0.2.{n}") for n in range(1, 6)]
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(statuses, [200] * 5)
+        self.assertGreater(len(guesses), 80)
+
+
+class Strangers(LimitsCase):
+    settings = "limits: {public_requests_per_second: 5, burst: 5, connections_per_address: 8}\n"
+
+    def test_requests_of_one_address_are_limited_and_others_are_not(self):
+        path = f"/{self.tokens['echo']}/outputs?userId=u&sessionId=s"
+        self.assertIn(429, [self.ask("GET", path, "127.0.0.2")[0] for _ in range(40)])
+        self.assertEqual(self.ask("GET", path, "127.0.0.3")[0], 200)
+
+    def test_connections_of_one_address_are_limited(self):
+        connections = [http.client.HTTPConnection("127.0.0.1", self.daemon.ports["api"], timeout=30,
+                                                  source_address=("127.0.0.4", 0)) for _ in range(10)]
+        statuses = []
+        for connection in connections:
+            with contextlib.suppress(OSError):  # it may have closed before we send
+                connection.request("GET", "/openapi.json")
+                statuses.append(connection.getresponse().status)
+        for connection in connections:
+            connection.close()
+        self.assertIn(429, statuses[8:] or [429])
+        self.assertEqual(self.ask("GET", "/unknown", "127.0.0.5")[0], 404)
+
+
+class Answers(LimitsCase):
+    def test_each_error_is_in_the_log_by_its_trace(self):
+        wrong = json.dumps({"URLToken": "x"})
+        for method, path, body, headers, route in [
+                ("GET", "/unknown?secret=1", None, {}, ""),
+                ("POST", "/v2.0/endpoint/inject", wrong, {"X-API-Key": self.key}, "/v2.0/endpoint/inject"),
+                ("GET", "/management/status", None, {}, "/management/status")]:
+            status, _, answered = self.ask(method, path, body=body, headers=headers)
+            lines = [line for line in self.log_lines("request failed") if line["traceId"] == answered["X-Trace-Id"]]
+            self.assertEqual([(line["method"], line["route"], line["status"]) for line in lines],
+                             [(method, route, status)])
+        self.assertNotIn("secret=1", self.daemon.log_path.read_text())
+
+    def test_an_encoded_slash_leads_to_no_other_route(self):
+        self.assertEqual(self.ask("GET", "/management%2fstatus")[0], 404)
+        self.assertEqual(self.ask("GET", "/management/status")[0], 401)
+
+    def test_management_leads_to_the_console(self):
+        for path, location in (("/new/management", "management/console"), ("/management/", "console")):
+            status, _, headers = self.ask("GET", path)
+            self.assertEqual((status, headers["Location"]), (302, location))
+
+    def test_nothing_that_is_answered_is_stored_on_the_way(self):
+        for path in ("/management/status", "/auth/oauth2/token", f"/{self.tokens['echo']}/outputs"):
+            _, _, headers = self.ask("GET", path)
+            self.assertEqual((headers["Cache-Control"], headers["X-Content-Type-Options"]), ("no-store", "nosniff"))
+
+    def test_no_page_reads_the_metrics(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.daemon.ports["admin"], timeout=30)
+        for path in ("/metrics", "/healthz", "/unknown"):
+            connection.request("GET", path, headers={"Origin": "https://example.com"})
+            answer = connection.getresponse()
+            answer.read()
+            self.assertIsNone(answer.headers["Access-Control-Allow-Origin"])
+        connection.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
