@@ -16,6 +16,17 @@ RIGHT_TO_LEFT = "\u202e"
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
+# The demo's project, and beside what it has: a Flow that fails, and one that waits.
+SHOP = (SOURCE / "config" / "demo" / "shop.yaml").read_text().replace("http://127.0.0.1:9101", "UPSTREAM").replace(
+    "\nendpoints:\n", f"""
+  - {{name: "Loop {RIGHT_TO_LEFT}", nodes: [{{id: again, addToContext: {{said: "{{{{input.text}}}}"}}}}, {{goTo: again}}]}}
+  - {{name: Sleeper, nodes: [{{say: "Good night."}}, {{sleep: {{for: 1d}}}}]}}
+endpoints:
+  - {{name: loop, flow: "Loop {RIGHT_TO_LEFT}"}}
+  - {{name: sleeper, flow: Sleeper}}
+""", 1)
+
+
 @functools.cache
 def help_of(path):
     return subprocess.run([CTL, *path, "--help"], capture_output=True, text=True, check=True, env={}, timeout=60).stdout
@@ -59,7 +70,7 @@ class CtlCase(DaemonCase):
         self.ran = set()
 
     def run_ctl(self, *arguments, input=None, code=0):
-        while True:
+        while True:  # what is refused while it is busy is asked again
             done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *map(str, arguments)],
                                   capture_output=True, text=True, input=input, timeout=120, env=self.daemon.environment)
             if "try again in a moment" not in done.stderr:
@@ -86,6 +97,19 @@ class CtlCase(DaemonCase):
         found = [row for row in rows(text) if wanted.items() <= row.items()]
         self.assertEqual(len(found), 1, text)
         return found[0]
+
+    def dead_letter(self, name, **message):
+        """The id of a new one of this session."""
+        self.assertEqual(self.inject("loop", name, **message)[0], 200)
+        return self.letter_of(name)
+
+    def letter_of(self, name):
+        for _ in range(600):
+            for letter in self.daemon.ctl("deadletters", "list", "--limit", "100")["items"]:
+                if letter["sessionId"] == name:
+                    return letter["_id"]
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+        self.fail(f"no dead letter of {name}")
 
     def tearDown(self):
         for path in commands():

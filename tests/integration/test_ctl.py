@@ -7,7 +7,7 @@ import re
 import unittest
 
 import test_ctl_jobs
-from ctl_case import ID, RIGHT_TO_LEFT, SOURCE, TIME, CtlCase, commands, rows, test_name
+from ctl_case import ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, rows, test_name
 from daemon_process import EMAIL
 
 HOSTILE = f"red\x1b[31m {RIGHT_TO_LEFT}\x9b1m"
@@ -16,20 +16,9 @@ MALLORY = f"mal{RIGHT_TO_LEFT}lory"
 SHOWN_MALLORY = r"mal\u202elory"
 NEW_PASSWORD = "another horse, another battery"
 
-# Beside what the demo's project has: one that fails, and one that waits.
-FLOWS = f"""
-  - {{name: "Loop {RIGHT_TO_LEFT}", nodes: [{{id: again, addToContext: {{said: "{{{{input.text}}}}"}}}}, {{goTo: again}}]}}
-  - {{name: Sleeper, nodes: [{{say: "Good night."}}, {{sleep: {{for: 1d}}}}]}}
-"""
-ENDPOINTS = f"""
-  - {{name: loop, flow: "Loop {RIGHT_TO_LEFT}"}}
-  - {{name: sleeper, flow: Sleeper}}
-"""
-
 
 class Commands(CtlCase):
-    bundle = (SOURCE / "config" / "demo" / "shop.yaml").read_text().replace("http://127.0.0.1:9101", "UPSTREAM") \
-        .replace("\nendpoints:\n", f"{FLOWS}endpoints:{ENDPOINTS}", 1)
+    bundle = SHOP
 
     @classmethod
     def setUpClass(cls):
@@ -40,17 +29,7 @@ class Commands(CtlCase):
         return ("--endpoint", self.tokens[endpoint], "--user", user or f"user of {name}", "--session", name)
 
     def dead_letter(self, name):
-        """The id of a new one."""
-        self.inject("loop", name, text=HOSTILE, userId=MALLORY)
-        return self.letter_of(name)
-
-    def letter_of(self, name):
-        for _ in range(600):
-            for letter in self.daemon.ctl("deadletters", "list", "--limit", "100")["items"]:
-                if letter["sessionId"] == name:
-                    return letter["_id"]
-            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
-        self.fail(f"no dead letter of {name}")
+        return super().dead_letter(name, text=HOSTILE, userId=MALLORY)
 
     def schedule(self, name):
         return self.daemon.ctl("inject", *self.session("web", name, MALLORY), "--text", "later", "--in", "2h")["_id"]
