@@ -117,8 +117,9 @@ tl::unexpected<model::Error> wrong(std::string_view what) {
 }  // namespace
 
 Result<Cron> Cron::parse(std::string_view text) {
-  constexpr std::size_t longest = 200;
-  if (text.size() > longest) return wrong("at most 200 characters");
+  if (text.size() > max_length) {
+    return wrong("at most " + std::to_string(max_length) + " characters");
+  }
   for (const auto& [nickname, meaning] : nicknames) {
     if (text == nickname) text = meaning;
   }

@@ -22,6 +22,8 @@ namespace conversed::flows {
 // hour.
 class Cron {
  public:
+  static constexpr std::size_t max_length = 200;
+
   // Errors: `invalid_argument`, naming the field.
   [[nodiscard]] static model::Result<Cron> parse(std::string_view text);
 

@@ -23,7 +23,7 @@ std::vector<Content> json_content(Schema schema) {
 
 std::vector<Content> form_content(Schema schema) {
   // Unknown ones are ignored, but none may be there twice (RFC 6749, section 3.2).
-  schema["additionalProperties"] = form_text();
+  schema["patternProperties"] = {{"", form_text()}};
   schema["propertyNames"] = form_text();
   return {{"application/x-www-form-urlencoded", std::move(schema)}};
 }

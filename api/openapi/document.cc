@@ -9,6 +9,7 @@
 
 #include "api/error_reply.h"
 #include "api/openapi/description.h"
+#include "api/openapi/webhooks.h"
 
 namespace conversed::api::openapi {
 namespace {
@@ -284,25 +285,30 @@ Value document(std::span<const Operation* const> operations, std::string_view ba
     paths[std::string(operation->path)][lower(method_name(operation->method))] =
         operation_object(*operation, description, components, errors);
   }
+  tags.push_back({{"name", webhooks_tag}});
   Value responses = Value::object();
   for (const int status : errors) {
     responses[response_name(status)] =
         error_response_object(status, problem_content(status, components));
   }
-  return {{"openapi", "3.1.0"},
-          {"info",
-           {{"title", "conversed"},
-            {"version", interface_version},
-            {"description", about},
-            {"license", {{"name", "Apache-2.0"}, {"identifier", "Apache-2.0"}}}}},
-          {"servers", Value::array({{{"url", base.empty() ? "/" : base}}})},
-          {"tags", std::move(tags)},
-          {"paths", std::move(paths)},
-          {"components",
-           {{"schemas", components.schemas()},
-            {"responses", std::move(responses)},
-            {"headers", common_headers()},
-            {"securitySchemes", security_schemes(base)}}}};
+  return {
+      {"openapi", "3.1.0"},
+      {"info",
+       {{"title", "conversed"},
+        {"version", interface_version},
+        {"description", about},
+        {"license", {{"name", "Apache-2.0"}, {"identifier", "Apache-2.0"}}}}},
+      {"servers", Value::array({{{"url", base.empty() ? "/" : base}}})},
+      {"tags", std::move(tags)},
+      {"paths", std::move(paths)},
+      // By reference: where generators look for it, some make a client of it that does not compile.
+      {"webhooks", {{"output", reference("pathItems", "Delivery")}}},
+      {"components",
+       {{"schemas", components.schemas()},
+        {"responses", std::move(responses)},
+        {"headers", common_headers()},
+        {"pathItems", {{"Delivery", delivery_item()}}},
+        {"securitySchemes", security_schemes(base)}}}};
 }
 
 }  // namespace conversed::api::openapi

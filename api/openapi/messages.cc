@@ -15,16 +15,17 @@ Schema message_schema(UrlTokenIn place) {
        {"data", described("Sent along with it.", nullable(free_object())), Need::optional}});
   if (place == UrlTokenIn::body)
     schema = with_members(std::move(schema), {{"URLToken", url_token()}});
-  // One of the two has to be there and say something.
-  schema["anyOf"] = Schema::array({object({{"text", text(1)}}), object({{"data", free_object()}})});
+  schema = with_condition(std::move(schema), has_text("text"), anything(),
+                          object({{"data", free_object()}}));
   Value example{{"userId", "bob"},
                 {"sessionId", "s1"},
                 {"text", "Hello"},
                 {"data", {{"event", "packed"}, {"orderId", "A-1"}}}};
   if (place == UrlTokenIn::body) example["URLToken"] = std::string(model::url_token_length, 'a');
   schema = with_example(std::move(example), std::move(schema));
-  return named(place == UrlTokenIn::body ? "Message" : "MessageToEndpoint",
-               described("A message; `text` or `data` is required.", std::move(schema)));
+  return named(
+      place == UrlTokenIn::body ? "Message" : "MessageToEndpoint",
+      described("A message. It needs a `text` that is not empty, or `data`.", std::move(schema)));
 }
 
 Schema output_schema() {

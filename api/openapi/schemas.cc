@@ -53,7 +53,7 @@ Schema anything() {
 }
 
 Schema free_object() {
-  return {{"type", "object"}};
+  return map_of(true);
 }
 
 Schema object(std::initializer_list<Property> properties) {
@@ -91,6 +91,17 @@ Schema any_of(std::initializer_list<Schema> schemas) {
   Schema choices = Schema::array();
   for (const Schema& each : schemas) choices.push_back(each);
   return {{"anyOf", std::move(choices)}};
+}
+
+Schema with_condition(Schema schema, Schema condition, Schema then, Schema otherwise) {
+  schema["if"] = std::move(condition);
+  if (!then.empty()) schema["then"] = std::move(then);
+  if (!otherwise.empty()) schema["else"] = std::move(otherwise);
+  return schema;
+}
+
+Schema has_text(std::string_view name) {
+  return object({{name, text(1)}});
 }
 
 Schema described(std::string_view description, Schema schema) {

@@ -49,6 +49,12 @@ struct Property {
 [[nodiscard]] Schema list_of(Schema items, std::optional<std::size_t> max = std::nullopt);
 [[nodiscard]] Schema nullable(Schema schema);
 [[nodiscard]] Schema any_of(std::initializer_list<Schema> schemas);
+// What `properties` and `required` can't say: a value that fits `condition` has to fit `then`,
+// every other one `otherwise`. In words that generators of clients pass over: an `anyOf` beside
+// `properties` they take for a type of its own, and make clients of that can't send the object.
+[[nodiscard]] Schema with_condition(Schema schema, Schema condition, Schema then, Schema otherwise);
+// An object whose text `name` is there and not empty.
+[[nodiscard]] Schema has_text(std::string_view name);
 
 // The schema with words about it, with a default, or with an example.
 [[nodiscard]] Schema described(std::string_view description, Schema schema);

@@ -40,7 +40,7 @@ openapi::Description describe() {
 
 }  // namespace
 
-constinit const Operation chunk_count_operation{.id = "getChunkCount",
+constinit const Operation chunk_count_operation{.id = "getChunkCount_2_0",
                                                 .method = Method::get,
                                                 .path = "/v2.0/organisations/chunkcount",
                                                 .credential = Credential::client,

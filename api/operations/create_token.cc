@@ -131,7 +131,7 @@ openapi::Description describe() {
 
 }  // namespace
 
-constinit const Operation create_token_operation{.id = "createToken",
+constinit const Operation create_token_operation{.id = "createToken_2_0",
                                                  .method = Method::post,
                                                  .path = "/v2.0/projects/{projectId}/snippets",
                                                  .credential = Credential::client,

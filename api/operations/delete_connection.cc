@@ -54,7 +54,7 @@ openapi::Description describe() {
 
 }  // namespace
 
-constinit const Operation delete_connection_operation{.id = "deleteConnection",
+constinit const Operation delete_connection_operation{.id = "deleteConnection_2_0",
                                                       .method = Method::delete_,
                                                       .path = "/v2.0/connections/{connectionId}",
                                                       .credential = Credential::client,

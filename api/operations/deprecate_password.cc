@@ -67,7 +67,7 @@ openapi::Description describe() {
 
 }  // namespace
 
-constinit const Operation deprecate_password_operation{.id = "deprecatePassword",
+constinit const Operation deprecate_password_operation{.id = "deprecatePassword_2_0",
                                                        .method = Method::post,
                                                        .path = "/v2.0/users/deprecatepassword",
                                                        .credential = Credential::client,

@@ -173,7 +173,7 @@ void answer_text(Reply& reply, const std::string& id, std::string text) {
               .body = std::move(text)});
 }
 
-constinit const Operation inject_operation{.id = "inject",
+constinit const Operation inject_operation{.id = "inject_2_0",
                                            .method = Method::post,
                                            .path = "/v2.0/endpoint/inject",
                                            .credential = Credential::client,

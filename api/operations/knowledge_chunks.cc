@@ -102,7 +102,7 @@ openapi::Description describe() {
 }  // namespace
 
 constinit const Operation knowledge_chunks_operation{
-    .id = "getKnowledgeChunks",
+    .id = "getKnowledgeChunks_2_0",
     .method = Method::get,
     .path = "/v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks",
     .credential = Credential::client,

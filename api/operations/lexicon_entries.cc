@@ -114,7 +114,7 @@ openapi::Description describe() {
 
 }  // namespace
 
-constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries",
+constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries_2_0",
                                                     .method = Method::get,
                                                     .path = "/v2.0/lexicons/{lexiconId}/entries",
                                                     .credential = Credential::client,

@@ -46,7 +46,7 @@ openapi::Description describe_notify_by_token() {
 
 }  // namespace
 
-constinit const Operation notify_operation{.id = "notify",
+constinit const Operation notify_operation{.id = "notify_2_0",
                                            .method = Method::post,
                                            .path = "/v2.0/endpoint/notify",
                                            .credential = Credential::client,

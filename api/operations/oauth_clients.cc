@@ -125,9 +125,8 @@ openapi::Description describe_create() {
               {"passwordGrant", nullable(boolean()), Need::optional}});
   Schema some_uris = uris;
   some_uris["minItems"] = 1;
-  Schema by_code = object({{"redirectUris", some_uris}});
-  Schema by_password = object({{"passwordGrant", constant(true)}});
-  body["anyOf"] = Schema::array({std::move(by_code), std::move(by_password)});
+  body = with_condition(std::move(body), object({{"passwordGrant", constant(true)}}), anything(),
+                        object({{"redirectUris", std::move(some_uris)}}));
   const auto client =
       object({{"clientId", id()},
               {"clientSecret", described("Shown once; null if public.", nullable(text(1)))}});

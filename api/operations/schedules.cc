@@ -11,6 +11,7 @@
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
 #include "api/operations/schedules.h"
+#include "flows/cron.h"
 #include "flows/schedule_times.h"
 #include "store/model/ids.h"
 #include "store/store.h"
@@ -182,24 +183,51 @@ openapi::Schema previewed_schema() {
                with_members(schedule_schema(), {{"next", list_of(unix_time(), previewed)}}));
 }
 
-// Exactly one of `at`, `in` and `cron`.
+// A time as `at` takes it. The next two: a duration and a time table.
+constexpr std::string_view at_expression =
+    "^([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|"
+    "02-(0[1-9]|[12][0-9]))[Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?"
+    "([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?$";
+constexpr std::string_view in_expression = "^(0*[0-9]{1,12}(ms|s|m|h|d))?$";
+constexpr std::string_view cron_expression =
+    "^(@(hourly|daily|midnight|weekly|monthly|yearly)|"
+    "[ \\t]*[0-9A-Za-z*,/-]+([ \\t]+[0-9A-Za-z*,/-]+){4}[ \\t]*)?$";
+constexpr std::string_view timezone_expression = "^[A-Za-z0-9_+:/-]*$";
+
 openapi::Schema with_times(openapi::Schema schema) {
   using namespace openapi;
-  schema = with_members(
+  Schema cron = text_like(cron_expression);
+  cron["maxLength"] = flows::Cron::max_length;
+  return with_members(
       std::move(schema),
-      {{"at", described("2027-03-28T14:30, maybe with Z or an offset behind it", nullable(text())),
+      {{"at",
+        described("2027-03-28T14:30, maybe with seconds, and Z or an offset behind it; not more "
+                  "than a day ago, and within ten years.",
+                  nullable(text_like(at_expression))),
         Need::optional},
-       {"in", described("A duration from now on, such as 20m", nullable(text())), Need::optional},
+       {"in",
+        described("A duration from now on, such as 20m, in ms, s, m, h or d; at most 3660d.",
+                  nullable(text_like(in_expression))),
+        Need::optional},
        {"cron",
         described("Again and again: minute, hour, day of the month, month, day of the week, as "
-                  "crontab(5) has them",
-                  nullable(text())),
+                  "crontab(5) has them.",
+                  nullable(std::move(cron))),
         Need::optional},
-       {"timezone", described("What `at` and `cron` go by; default UTC", nullable(text())),
+       {"timezone",
+        described("The name of a time zone, such as Europe/Berlin, that `at` and `cron` go by.",
+                  with_default("UTC", nullable(text_like(timezone_expression)))),
         Need::optional}});
-  schema["oneOf"] = Schema::array(
-      {object({{"at", text(1)}}), object({{"in", text(1)}}), object({{"cron", text(1)}})});
-  return schema;
+}
+
+// Exactly one of `at`, `in` and `cron` is given; an empty text is none.
+openapi::Schema with_one_time(openapi::Schema schema) {
+  using namespace openapi;
+  const Schema none = nullable(text(0, 0));
+  const Schema no_cron = object({{"cron", none, Need::optional}});
+  const Schema no_in = with_members(no_cron, {{"in", none, Need::optional}});
+  return with_condition(std::move(schema), has_text("at"), no_in,
+                        with_condition(anything(), has_text("in"), no_cron, has_text("cron")));
 }
 
 openapi::Schema creation_schema() {
@@ -209,6 +237,10 @@ openapi::Schema creation_schema() {
   Value example = schema["examples"][0];
   example["cron"] = "0 9 * * mon-fri";
   example["timezone"] = "Europe/Berlin";
+  // An object has one condition. That of times goes into both branches of a message's.
+  for (const char* branch : {"then", "else"}) {
+    schema[branch] = with_one_time(schema.contains(branch) ? schema[branch] : anything());
+  }
   return named("NewSchedule", with_example(std::move(example), with_times(std::move(schema))));
 }
 
@@ -328,7 +360,7 @@ Result<Schedule> move_schedule(Services& services, Schedule schedule,
 openapi::Schema schedule_times_schema() {
   using namespace openapi;
   const Value example{{"in", "20m"}};
-  return named("ScheduleTimes", with_example(example, with_times(object({}))));
+  return named("ScheduleTimes", with_example(example, with_one_time(with_times(object({})))));
 }
 
 constinit const Operation create_schedule_operation{.id = "createSchedule",

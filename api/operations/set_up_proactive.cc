@@ -108,15 +108,16 @@ openapi::Description describe() {
                    .content = representations("task", task_schema()),
                    .headers = {{"Location", "The job's path, unless the answer is repeated.",
                                 text(1), Need::optional}},
-                   .links = {{"task", "showTask", "taskId", "$response.body#/_id"},
-                             {"cancel", "cancelTask", "taskId", "$response.body#/_id"}}}},
+                   .links = {{"task", show_task_operation.id, "taskId", "$response.body#/_id"},
+                             {"cancel", cancel_task_operation.id, "taskId",
+                              "$response.body#/_id"}}}},
       .errors = specified_errors()};
 }
 
 }  // namespace
 
 constinit const Operation set_up_proactive_operation{
-    .id = "setUpProactive",
+    .id = "setUpProactive_2_0",
     .method = Method::post,
     .path = "/v2.0/projects/{projectId}/settings/proactive/setup",
     .credential = Credential::client,

@@ -248,7 +248,7 @@ openapi::Description describe_managed_cancel() {
 
 }  // namespace
 
-constinit const Operation list_tasks_operation{.id = "listTasks",
+constinit const Operation list_tasks_operation{.id = "listTasks_2_0",
                                                .method = Method::get,
                                                .path = "/v2.0/tasks",
                                                .credential = Credential::client,
@@ -256,7 +256,7 @@ constinit const Operation list_tasks_operation{.id = "listTasks",
                                                .run = list,
                                                .describe = describe_list};
 
-constinit const Operation show_task_operation{.id = "showTask",
+constinit const Operation show_task_operation{.id = "showTask_2_0",
                                               .method = Method::get,
                                               .path = "/v2.0/tasks/{taskId}",
                                               .credential = Credential::client,
@@ -264,7 +264,7 @@ constinit const Operation show_task_operation{.id = "showTask",
                                               .run = show,
                                               .describe = describe_show};
 
-constinit const Operation cancel_task_operation{.id = "cancelTask",
+constinit const Operation cancel_task_operation{.id = "cancelTask_2_0",
                                                 .method = Method::post,
                                                 .path = "/v2.0/tasks/{taskId}/cancel",
                                                 .credential = Credential::client,

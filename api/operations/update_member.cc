@@ -102,7 +102,7 @@ openapi::Description describe() {
 }  // namespace
 
 constinit const Operation update_member_operation{
-    .id = "updateMember",
+    .id = "updateMember_2_0",
     .method = Method::patch,
     .path = "/v2.0/projects/{projectId}/members/{userId}",
     .credential = Credential::client,

@@ -172,9 +172,8 @@ openapi::Schema new_user_schema() {
   auto names = names_of_roles();
   std::erase_if(names, [](std::string_view name) { return is_of_organisation(*role_from(name)); });
   const Schema project_roles = nullable(list_of(one_of(names)));
-  const Schema no_project = nullable(text(0, 0));
-  schema["anyOf"] = Schema::array({object({{"roles", project_roles, Need::optional}}),
-                                   object({{"project", no_project, Need::optional}})});
+  schema = with_condition(std::move(schema), has_text("project"),
+                          object({{"roles", project_roles, Need::optional}}), anything());
   return named("NewUser", std::move(schema));
 }
 

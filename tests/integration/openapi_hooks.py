@@ -2,18 +2,26 @@
 
 KNOWN, a JSON object in the environment, has what the test signs in with: `key`, the id of its API key; `user` and
 `email`, its user; and what it may use: `victim` and `victimId`, another user; `project` and its `locales`, ids;
-`URLToken`, an Endpoint's; `client`, an OAuth client's credentials, and `redirectUri`, where it may be sent.
+`URLToken`, an Endpoint's; `client`, an OAuth client's credentials, and `redirectUri`, where it may be sent; `bundle`, of
+a project, and `url`, the service's.
 """
 
+import datetime
+import html
 import json
 import os
 import re
+import urllib.parse
+import urllib.request
 
 import schemathesis
 
 KNOWN = json.loads(os.environ["KNOWN"])
 ABSENT = "0" * 24  # an id that nothing has
 ID = re.compile(r"[a-z0-9]{24}")
+LEAP_YEAR = str((datetime.date.today().year // 4 + 1) * 4)  # it has each day that a year can have
+CRONS = ["0 9 * * mon-fri", "*/5 * * * *", "@daily", "30 2 1,15 jan-mar/2 7", "59 23 31 * *"]
+ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "GMT+01:30"]
 
 cursors = {}  # those that answers had, with the lists that they are of
 
@@ -35,8 +43,34 @@ def protect(operation, case):
     if isinstance(case.body, dict):
         if operation == "setPassword" and case.body.get("user") in (None, "", KNOWN["email"]):
             case.body["user"] = KNOWN["victim"]
-        if operation == "deprecatePassword" and case.body.get("userId") == KNOWN["user"]:
+        if operation == "deprecatePassword_2_0" and case.body.get("userId") == KNOWN["user"]:
             case.body["userId"] = KNOWN["victimId"]
+
+
+def of(choices, text):
+    """The same choice for the same text."""
+    return choices[len(text) % len(choices)]
+
+
+def use_times_within_reach(times):
+    """Of texts in the right form: a moment that is to come, a duration of days, a day and a zone that there are."""
+    if times.get("at"):
+        times["at"] = LEAP_YEAR + times["at"][4:]
+    if times.get("in"):
+        count, unit = re.fullmatch("([0-9]+)([a-z]+)", times["in"]).groups()
+        times["in"] = f"{int(count) % 1000}{unit}"
+    if times.get("cron"):
+        times["cron"] = of(CRONS, times["cron"])
+    if times.get("timezone"):
+        times["timezone"] = of(ZONES, times["timezone"])
+
+
+def sealed_request():
+    """What a sign-in page has: only the service can make it."""
+    query = urllib.parse.urlencode({"response_type": "code", "client_id": KNOWN["client"]["client_id"],
+                                    "redirect_uri": KNOWN["redirectUri"]})
+    with urllib.request.urlopen(f"{KNOWN['url']}/auth/oauth2/authorize?{query}", timeout=60) as answer:
+        return html.unescape(re.search(r'name="request" value="([^"]+)"', answer.read().decode())[1])
 
 
 def use_what_there_is(operation, case):
@@ -62,11 +96,18 @@ def use_what_there_is(operation, case):
     # Every other one, more or less, so that unknown Endpoints are tried as well.
     if isinstance(case.body, dict) and case.body.get("URLToken", "f")[0] in "0123456789":
         case.body["URLToken"] = KNOWN["URLToken"]
-    if operation == "updateMember":
+    if operation == "updateMember_2_0":
         for locale, place in zip(KNOWN["locales"] * 1000, case.body["allowedLocales"]):
             place["localeId"] = locale
-    if operation == "deprecatePassword":
+    if operation == "deprecatePassword_2_0":
         case.body["userId"] = KNOWN["victimId"]
+    if operation in ("createSchedule", "reschedule", "rescheduleTimer"):
+        use_times_within_reach(case.body)
+    if operation == "oauthSignIn":
+        case.body["request"] = sealed_request()
+    if operation == "importProject":
+        case.body["text"] = KNOWN["bundle"]
+        case.body["environment"] = {**(case.body.get("environment") or {}), "CRM_TOKEN": "a token"}
 
 
 @schemathesis.hook

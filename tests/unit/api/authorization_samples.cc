@@ -53,8 +53,8 @@ struct Extra {
 };
 
 const std::array extras{
-    Extra{"inject", message_body},
-    Extra{"notify", message_body},
+    Extra{"inject_2_0", message_body},
+    Extra{"notify_2_0", message_body},
     Extra{"managementInject", message_body},
     Extra{"createSchedule",
           [](const Objects& objects) {
@@ -78,19 +78,19 @@ const std::array extras{
           }},
     Extra{"injectByToken", message_body},
     Extra{"notifyByToken", message_body},
-    Extra{"createToken", [](const Objects&) { return std::string("{}"); }},
-    Extra{"updateMember",
+    Extra{"createToken_2_0", [](const Objects&) { return std::string("{}"); }},
+    Extra{"updateMember_2_0",
           [](const Objects&) {
             return json{{"allowedLocales", json::array()}}.dump();
           }},
-    Extra{"setUpProactive"},
-    Extra{"getChunkCount", no_body, no_query, Scope::membership},
-    Extra{"listTasks", no_body, project_query},
-    Extra{"cancelTask"},
+    Extra{"setUpProactive_2_0"},
+    Extra{"getChunkCount_2_0", no_body, no_query, Scope::membership},
+    Extra{"listTasks_2_0", no_body, project_query},
+    Extra{"cancelTask_2_0"},
     Extra{"manageTasks", no_body, project_query, Scope::project},
     Extra{"manageTask", no_body, no_query, Scope::project},
     Extra{"manageCancelTask"},
-    Extra{"deprecatePassword",
+    Extra{"deprecatePassword_2_0",
           [](const Objects& objects) {
             return json{{"userId", id(objects, "userId")}}.dump();
           }},
@@ -214,7 +214,7 @@ std::optional<SampleRequest> sample_request(const Operation& operation, const Ob
   }
   const bool is_management = operation.credential == Credential::basic;
   // The one operation whose every refusal of its object is documented as 400.
-  if (operation.id == "deprecatePassword") sample.hidden_status = 400;
+  if (operation.id == "deprecatePassword_2_0") sample.hidden_status = 400;
   // By a name, which can be guessed, or by what only its administrators are to see.
   const bool by_id = operation.path.find('{') != std::string_view::npos;
   sample.refused_unseen = sample.scope == Scope::named ||

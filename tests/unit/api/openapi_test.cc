@@ -233,6 +233,56 @@ TEST(OpenApi, YamlKeepsNamesThatItWouldReadOtherwise) {
             "    a: null\n");
 }
 
+TEST(OpenApi, OperationsOfTheVersionEndWithIt) {
+  each_operation(document(), [](const std::string& path, const auto&, const json& operation) {
+    EXPECT_EQ(operation["operationId"].get<std::string>().ends_with("_2_0"),
+              path.starts_with("/v2.0/"))
+        << path;
+  });
+}
+
+// Calls `visit` for each schema in the node, and each other object.
+template <typename Visit>
+void each_object(const json& node, const std::string& at, const Visit& visit) {
+  if (node.is_object()) visit(node, at);
+  if (!node.is_structured()) return;
+  for (const auto& [name, member] : node.items()) {
+    if (name != "example" && name != "examples") each_object(member, at + "/" + name, visit);
+  }
+}
+
+// Generators of clients take choices beside properties for types of their own, and an object that
+// says nothing of its members for one without any.
+TEST(OpenApi, GeneratorsUnderstandItsObjects) {
+  each_object(document(), "", [](const json& schema, const std::string& at) {
+    const bool has_properties = schema.contains("properties") && schema.contains("type");
+    EXPECT_FALSE(has_properties && (schema.contains("anyOf") || schema.contains("oneOf"))) << at;
+    if (schema.value("type", json()) == "object") {
+      EXPECT_TRUE(schema.contains("properties") || schema.contains("additionalProperties")) << at;
+    }
+  });
+}
+
+TEST(OpenApi, TimesHaveTheirForms) {
+  const json whole = document();
+  const json& times = whole["components"]["schemas"]["ScheduleTimes"]["properties"];
+  const auto fits = [&](const char* name, const std::string& text) {
+    return std::regex_search(text, std::regex(times[name]["pattern"].get<std::string>()));
+  };
+  for (const char* at : {"2027-03-28T14:30", "2028-02-29t14:30:59Z", "2027-03-28 14:30+05:30"}) {
+    EXPECT_TRUE(fits("at", at)) << at;
+  }
+  for (const char* at : {"0", "2027-03-28", "2027-02-30T14:30", "2027-03-28T24:00"}) {
+    EXPECT_FALSE(fits("at", at)) << at;
+  }
+  EXPECT_TRUE(fits("in", "20m"));
+  EXPECT_FALSE(fits("in", "20"));
+  for (const char* cron : {"@daily", "0 9 * * mon-fri", "*/5 1,2 1-9/2 * 7"}) {
+    EXPECT_TRUE(fits("cron", cron)) << cron;
+  }
+  EXPECT_FALSE(fits("cron", "0 9 * *"));
+}
+
 // What all tests of operations rely on.
 TEST(OpenApi, AnswersThatItDoesNotHaveAreFound) {
   const std::string count = "/v2.0/organisations/chunkcount";
