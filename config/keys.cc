@@ -209,7 +209,8 @@ constexpr Key table[] = {
     reloads(networks(
         "egress.allow", CONVERSED_FIELD(egress.allow),
         "Addresses that Nodes, webhooks, provisioning and LLM calls may reach besides public "
-        "ones, such as those of your own network.")),
+        "ones, such as those of your own network. The public addresses of this machine itself "
+        "are closed, too, unless they are named here.")),
 
     duration("delivery.retry_for", CONVERSED_FIELD(delivery.retry_for), {0, 365 * day},
              "How long an output is offered to a webhook that fails; then it is a dead letter, and "

@@ -13,6 +13,7 @@
 #include "config/document.h"
 #include "config/keys.h"
 #include "config/values.h"
+#include "store/model/url.h"
 #include "store/text/utf8.h"
 
 namespace conversed::config {
@@ -358,9 +359,10 @@ void Loader::check_together() {
           "has to name all of them: outside a cluster (store.driver postgres) one daemon does it "
           "all");
   const std::string& provisioning = s.proactive.provisioning.url;
-  require(provisioning.empty() || provisioning.starts_with("http://") ||
-              provisioning.starts_with("https://"),
-          "proactive.provisioning.url", "must begin with http:// or https://");
+  require(provisioning.empty() || (model::url_problem(provisioning).empty() &&
+                                   provisioning.find_first_of("?#") == std::string::npos),
+          "proactive.provisioning.url",
+          "must be an http or https URL without user information, query, '.' and '..'");
   require(s.contact_center.secret.empty() || s.contact_center.secret_file.empty(),
           "contact_center.secret_file", "is given besides contact_center.secret; give one of them");
   require(s.listen.port == 0 || s.listen.port != s.admin.port, "admin.port",

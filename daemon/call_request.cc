@@ -7,14 +7,12 @@
 
 #include "daemon/webhook.h"
 #include "store/model/json.h"
+#include "store/model/url.h"
 
 namespace conversed::daemon {
 namespace {
 
 using model::CallResult;
-using model::Errc;
-using model::fail;
-using model::Result;
 
 using Header = std::pair<std::string, std::string>;
 
@@ -100,9 +98,19 @@ std::pair<std::string_view, std::string_view> explain(HttpError error) {
 
 }  // namespace
 
-Result<HttpRequest> call_request(const model::PendingCall& call,
-                                 const store::ConnectionSecrets* connection,
-                                 std::size_t max_response_bytes) {
+tl::expected<HttpRequest, CallResult> call_request(const model::PendingCall& call,
+                                                   const store::ConnectionSecrets* connection,
+                                                   std::size_t max_response_bytes) {
+  const auto refused = [&](std::string_view code, std::string_view message) {
+    return tl::unexpected(failed_call(call.id, code, message));
+  };
+  if (connection != nullptr && !call.http->to_model &&
+      !model::goes_to(call.http->url, connection->hosts)) {
+    return refused("host_refused", "the Connection '" + connection->name +
+                                       "' is not for the host " +
+                                       model::authority_of(call.http->url) +
+                                       "; its `hosts` say which ones it is for");
+  }
   HttpRequest request;
   request.method = call.http->method;
   request.url = call.http->url;
@@ -114,11 +122,11 @@ Result<HttpRequest> call_request(const model::PendingCall& call,
     const auto fields = nlohmann::json::parse(connection->fields, nullptr, false);
     const bool is_model = connection->type == "llm" && fields.is_object();
     if (call.http->to_model && !(is_model && address_model(fields, request))) {
-      return fail(Errc::permission_denied, "the Connection is not one to a language model");
+      return refused("connection_deleted", "the Connection is not one to a language model");
     }
     auto header = fields.is_object() ? header_from(connection->type, fields) : std::nullopt;
     if (!header && !call.http->to_model)
-      return fail(Errc::permission_denied, "the Connection is not one for HTTP requests");
+      return refused("connection_deleted", "the Connection is not one for HTTP requests");
     if (header) put_header(request.headers, std::move(*header));
   }
   if (!call.http->idempotency_key.empty()) {
@@ -235,24 +243,13 @@ model::Event result_event(const model::PendingCall& call, CallResult result, mod
 std::string authority_of_model(const store::ConnectionSecrets& connection) {
   const auto fields = nlohmann::json::parse(connection.fields, nullptr, false);
   const auto url = fields.is_object() ? text_member(fields, "baseUrl") : std::nullopt;
-  return url ? authority_of(*url) : std::string();
-}
-
-std::string authority_of(std::string_view url) {
-  const auto scheme = url.find("://");
-  if (scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
-  url = url.substr(0, url.find_first_of("/?#"));
-  std::string authority(url);
-  for (char& c : authority) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return authority;
+  return url ? model::authority_of(*url) : std::string();
 }
 
 std::string upstream_of(const model::PendingCall& call, store::Assets& assets) {
   // No host begins with a blank.
   if (call.search) return " knowledge";
-  if (!call.http->to_model) return authority_of(call.http->url);
+  if (!call.http->to_model) return model::authority_of(call.http->url);
   const auto connection = assets.connection_secrets(call.http->connection_id);
   // Without one nothing is asked.
   return connection ? authority_of_model(*connection) : " model " + call.http->connection_id;

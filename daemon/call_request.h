@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "daemon/http_client.h"
@@ -18,11 +19,11 @@ namespace conversed::daemon {
 // The request of a call. `connection` has the Connection's fields in clear, null if the call names
 // none. Its headers replace those of the same name that the Node wrote, and so do Idempotency-Key
 // and traceparent. A call to a language model gets its base URL, key and model from there; no other
-// call does: such a key goes nowhere else. `permission_denied`: the Connection's type or fields are
-// not those of the call.
-[[nodiscard]] model::Result<HttpRequest> call_request(const model::PendingCall& call,
-                                                      const store::ConnectionSecrets* connection,
-                                                      std::size_t max_response_bytes);
+// call does: such a key goes nowhere else. Where the Connection is not one for the call, or not for
+// the host of its URL, the result says so.
+[[nodiscard]] tl::expected<HttpRequest, model::CallResult> call_request(
+    const model::PendingCall& call, const store::ConnectionSecrets* connection,
+    std::size_t max_response_bytes);
 
 // Whether another attempt may bring something else: time-outs, broken or refused connections, 408,
 // 425, 429 and 5xx but 501 and 505.
@@ -46,7 +47,7 @@ struct ModelUsage {
 };
 [[nodiscard]] ModelUsage model_usage(const nlohmann::json& body);
 
-// A result without an answer. `message` is a constant: no URL, header or body.
+// A result without an answer. `message` has no URL, header or body.
 [[nodiscard]] model::CallResult failed_call(const std::string& call_id, std::string_view code,
                                             std::string_view message);
 
@@ -58,9 +59,7 @@ struct ModelUsage {
 [[nodiscard]] model::Event result_event(const model::PendingCall& call, model::CallResult result,
                                         model::Timestamp now);
 
-// The part of a URL that names whom it connects to: "host:port" as written, lower case.
-[[nodiscard]] std::string authority_of(std::string_view url);
-// The same of a language model's Connection; empty if it has no address.
+// The authority of a language model's Connection; empty if it has no address.
 [[nodiscard]] std::string authority_of_model(const store::ConnectionSecrets& connection);
 
 // Whom a call goes to, as far as calls to one of them hold each other up.

@@ -376,7 +376,7 @@ bool Caller::Engine::send(Call& call) {
   auto request =
       call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
   if (!request) {
-    settle(call, failed_call(id, "connection_deleted", request.error().message));
+    settle(call, std::move(request.error()));
     return false;
   }
   batch_.push_back({std::move(*request), [mailbox = thread_.mailbox(), id](HttpOutcome outcome) {

@@ -35,6 +35,13 @@ Result<DataFolder> DataFolder::open(const fs::path& path, Use use) {
                 "data_dir " + path.string() + " can't be made: " + error.message());
   }
   if (made) fs::permissions(path, fs::perms::owner_all, error);
+  if (const auto modes = fs::status(path, error).permissions();
+      !error && (modes & (fs::perms::group_all | fs::perms::others_all)) != fs::perms::none) {
+    return fail(Errc::permission_denied, "data_dir " + path.string() +
+                                             " is open to other users of this machine; run `chmod "
+                                             "700 " +
+                                             path.string() + "`");
+  }
   const fs::path file = path / "lock";
   const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) {

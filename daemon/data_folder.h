@@ -15,7 +15,8 @@ class DataFolder {
  public:
   enum class Use : std::uint8_t { run, restore };
 
-  // Makes the folder (mode 0700) if it is missing. `conflict` if another process holds it, or,
+  // Makes the folder (mode 0700) if it is missing. `permission_denied` if the mode of one that is
+  // there lets other users in. `conflict` if another process holds it, or,
   // unless that is what it is opened for, if a restore into it was not finished; `unavailable` if
   // it can't be made or opened.
   [[nodiscard]] static model::Result<DataFolder> open(const std::filesystem::path& path,

@@ -1,13 +1,11 @@
 #include "daemon/egress.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
+
+#include "daemon/own_addresses.h"
 
 namespace conversed::daemon {
 namespace {
@@ -77,6 +75,11 @@ bool is_public(const Address& address) {
   return global_unicast.contains(address) && !in_any(v6, address);
 }
 
+bool is_of_this_machine(const Address& address) {
+  static OwnAddresses own(std::chrono::seconds(1));
+  return own.contains(address);
+}
+
 // Lower case, without the brackets of an IPv6 literal and a trailing dot.
 std::string folded(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -100,8 +103,9 @@ bool is_host_name(std::string_view text) {
 
 }  // namespace
 
-model::Result<Egress> Egress::create(const std::vector<std::string>& allow) {
+model::Result<Egress> Egress::create(const std::vector<std::string>& allow, IsOwn is_own) {
   Egress egress;
+  egress.is_own_ = is_own ? std::move(is_own) : IsOwn(is_of_this_machine);
   for (const auto& entry : allow) {
     if (const auto range = AddressRange::parse(entry)) {
       egress.ranges_.push_back(*range);
@@ -123,7 +127,9 @@ bool Egress::open(std::string_view host, const Address& address) const {
   if (hosts_.contains(folded(host))) return true;
   static const auto compatible = *AddressRange::parse("::/96");
   const auto in_ranges = [this](const Address& which) { return in_any(ranges_, which); };
-  const auto judge = [&](const Address& which) { return in_ranges(which) || is_public(which); };
+  const auto judge = [&](const Address& which) {
+    return in_ranges(which) || (is_public(which) && !is_own_(which));
+  };
   if (!judge(address)) return false;
   const auto inner = embedded_v4(address);
   // An IPv6 loopback that a range opens embeds no IPv4 address that could mean anything.
@@ -132,22 +138,8 @@ bool Egress::open(std::string_view host, const Address& address) const {
 }
 
 bool Egress::allows(std::string_view host, const sockaddr* address) const {
-  if (address == nullptr) return false;
-  if (address->sa_family == AF_INET) {
-    sockaddr_in v4{};
-    std::memcpy(&v4, address, sizeof(v4));
-    std::array<std::uint8_t, 4> bytes{};
-    std::memcpy(bytes.data(), &v4.sin_addr, bytes.size());
-    return open(host, mapped(bytes));
-  }
-  if (address->sa_family == AF_INET6) {
-    sockaddr_in6 v6{};
-    std::memcpy(&v6, address, sizeof(v6));
-    Address bytes{};
-    std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
-    return open(host, bytes);
-  }
-  return false;
+  const auto parsed = address_of(address);
+  return parsed && open(host, *parsed);
 }
 
 bool Egress::allows(std::string_view host, const std::string& address) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,9 +17,10 @@ namespace conversed::daemon {
 // Which addresses the daemon may connect to on behalf of Flows, webhooks and whoever else names a
 // URL. Public unicast addresses are open. Everything else (loopback, private, link-local with the
 // clouds' metadata addresses, carrier-grade NAT, unique local, multicast, documentation, reserved,
-// unspecified) is closed unless `egress.allow` opens it: by a range, or by a host name, whose
-// addresses are then open for requests to that name only. IPv6 addresses that embed an IPv4 one
-// (mapped, compatible, NAT64, 6to4) are judged by that one too: the range must be open for both.
+// unspecified, and all addresses of this machine's own interfaces) is closed unless `egress.allow`
+// opens it: by a range, or by a host name, whose addresses are then open for requests to that name
+// only. IPv6 addresses that embed an IPv4 one (mapped, compatible, NAT64, 6to4) are judged by that
+// one too: the range must be open for both.
 //
 // It is asked when a connection is made, about the address that the name resolved to, so that a
 // name that changes its address gains nothing. Immutable, hence thread-safe.
@@ -26,7 +28,10 @@ class Egress {
  public:
   // `allow`: CIDR ranges ("10.0.0.0/8", "fd00::/8"), addresses and host names, the latter compared
   // without case and a trailing dot. `invalid_argument` names the entry that is none of these.
-  [[nodiscard]] static model::Result<Egress> create(const std::vector<std::string>& allow);
+  // `is_own` says which addresses are this machine's; without one its interfaces say so.
+  using IsOwn = std::function<bool(const config::Address&)>;
+  [[nodiscard]] static model::Result<Egress> create(const std::vector<std::string>& allow,
+                                                    IsOwn is_own = {});
 
   // `host` is the URL's host as written there; a null or foreign family is closed.
   [[nodiscard]] bool allows(std::string_view host, const sockaddr* address) const;
@@ -38,6 +43,7 @@ class Egress {
   Egress() = default;
   [[nodiscard]] bool open(std::string_view host, const config::Address& address) const;
 
+  IsOwn is_own_;
   std::vector<config::AddressRange> ranges_;
   std::set<std::string, std::less<>> hosts_;
 };

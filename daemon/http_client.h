@@ -19,7 +19,7 @@ namespace conversed::daemon {
 
 struct HttpRequest {
   std::string method;  // a token of RFC 9110, upper case
-  std::string url;     // http or https, without user and password
+  std::string url;     // http or https, without user and password, `.` and `..`
   std::vector<std::pair<std::string, std::string>> headers{};
   std::string body{};  // at most what fits in memory; sent if not empty, or for POST, PUT and PATCH
   std::chrono::milliseconds timeout{10'000};    // of the whole exchange, from its begin

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "store/model/url.h"
+
 namespace conversed::daemon {
 namespace {
 
@@ -80,6 +82,8 @@ HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callb
   curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy_, CURLOPT_PROXY, "");
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+  // The path goes out as it was checked; libcurl would take `..` out of it.
+  curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
@@ -108,7 +112,8 @@ bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) 
   egress_ = std::move(egress);
   const auto& request = exchange_.request;
   const bool method_known = is_token(request.method) && request.method != "CONNECT";
-  if (!method_known || request.url.find('\0') != std::string::npos || !set_headers() ||
+  if (!method_known || request.url.find('\0') != std::string::npos ||
+      model::has_dot_segment(request.url) || !set_headers() ||
       curl_easy_setopt(easy_, CURLOPT_URL, request.url.c_str()) != CURLE_OK) {
     return false;
   }

@@ -22,8 +22,9 @@ tl::unexpected<model::Error> other_body() {
 
 void StoredKeyedAppend::append(queue::Record record, queue::AppendKey key,
                                queue::KeyedCallback done) {
-  store::AppendKeyUse row{std::move(key.scope), std::move(key.key), model::hex(key.body_hash),
-                          record.id, std::move(key.supersedes)};
+  store::AppendKeyUse row{std::move(key.scope),      std::move(key.key),
+                          model::hex(key.body_hash), record.id,
+                          std::move(key.supersedes), record.key};
   Use use{std::move(record), std::move(row), std::move(done)};
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,7 @@
 // conversed: the daemon, and the commands that need its data folder while it is stopped.
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -159,6 +161,10 @@ int run_daemon(const Options& options, const config::Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Its memory has secrets: no core dump, and no other process of this user reads it. Its files are
+  // its own, whatever the umask was.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::umask(0077);
   CLI::App cli{
       "Keeps conversations going: takes events, runs them through Flows in order, delivers what is "
       "said.\n\n"

@@ -4,31 +4,13 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <utility>
 
 #include "store/model/ids.h"
+#include "store/model/webhook_secret.h"
 
 namespace conversed::daemon {
 namespace {
-
-constexpr std::string_view secret_prefix = "whsec_";
-
-std::optional<std::string> from_base64(std::string_view text) {
-  for (const int variant :
-       {sodium_base64_VARIANT_ORIGINAL, sodium_base64_VARIANT_ORIGINAL_NO_PADDING}) {
-    std::string bytes(text.size(), '\0');
-    std::size_t size = 0;
-    const char* end = nullptr;
-    if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
-                          text.size(), nullptr, &size, &end, variant) == 0 &&
-        end == text.data() + text.size() && size > 0) {
-      bytes.resize(size);
-      return bytes;
-    }
-    sodium_memzero(bytes.data(), bytes.size());
-  }
-  return std::nullopt;
-}
 
 const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
@@ -40,14 +22,12 @@ void append_quoted(std::string& body, const std::string& text) {
 
 }  // namespace
 
-WebhookKey::WebhookKey(std::string_view secret) {
-  if (secret.starts_with(secret_prefix)) {
-    if (auto bytes = from_base64(secret.substr(secret_prefix.size()))) {
-      bytes_ = std::move(*bytes);
-      return;
-    }
-  }
-  bytes_ = secret;
+model::Result<WebhookKey> WebhookKey::of(std::string_view secret) {
+  auto bytes = model::webhook_key(secret);
+  if (!bytes) return model::fail(std::move(bytes.error()));
+  WebhookKey key;
+  key.bytes_.swap(*bytes);
+  return key;
 }
 
 WebhookKey::~WebhookKey() {
@@ -82,6 +62,12 @@ std::string WebhookKey::sign(std::string_view id, std::int64_t unix_seconds,
   std::array<unsigned char, crypto_auth_hmacsha256_BYTES> mac{};
   crypto_auth_hmacsha256_final(&state, mac.data());
   return "v1," + base64({reinterpret_cast<const char*>(mac.data()), mac.size()});
+}
+
+std::string new_webhook_secret() {
+  std::string bytes(32, '\0');
+  randombytes_buf(bytes.data(), bytes.size());
+  return "whsec_" + base64(bytes);
 }
 
 std::string base64(std::string_view bytes) {

@@ -10,15 +10,16 @@
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
+#include "store/model/result.h"
 
 // What an Endpoint's webhook gets: https://www.standardwebhooks.com, and a session's order on top.
 namespace conversed::daemon {
 
-// The key of a webhook's signatures. A secret `whsec_<base64>` stands for the bytes that it
-// encodes, any other for its own bytes. Wiped when destroyed. Immutable, hence thread-safe.
+// The key of a webhook's signatures: the bytes that `model::webhook_key` makes of its secret. Wiped
+// when destroyed. Immutable, hence thread-safe.
 class WebhookKey {
  public:
-  explicit WebhookKey(std::string_view secret);
+  [[nodiscard]] static model::Result<WebhookKey> of(std::string_view secret);
   ~WebhookKey();
   WebhookKey(WebhookKey&& other) noexcept;
   WebhookKey& operator=(WebhookKey&& other) noexcept;
@@ -30,8 +31,13 @@ class WebhookKey {
                                  std::string_view body) const;
 
  private:
+  WebhookKey() = default;
+
   std::string bytes_;
 };
+
+// A new secret of 32 random bytes.
+[[nodiscard]] std::string new_webhook_secret();
 
 // {"userId","sessionId","output":{"text","data","traceId","source"}}, compact, UTF-8.
 [[nodiscard]] std::string webhook_body(const model::SessionKey& session,

@@ -26,11 +26,17 @@ model::Result<const WebhookTarget*> WebhookTargets::of(const std::string& endpoi
       return model::fail(secrets.error());
     }
     target.url = (*endpoint)->webhook_url;
-    if (secrets->current) target.keys.emplace_back(*secrets->current);
-    if (secrets->current && secrets->previous) {
-      target.keys.emplace_back(*secrets->previous);
-      target.previous_until = secrets->changed_at + secret_overlap_;
+    for (const auto* secret : {&secrets->current, &secrets->previous}) {
+      if (!*secret) break;
+      auto key = WebhookKey::of(**secret);
+      if (!key) {
+        log::error("webhook secret can't be used",
+                   {{"endpointId", endpoint_id}, {"error", key.error().message}});
+        return model::fail(std::move(key.error()));
+      }
+      target.keys.push_back(std::move(*key));
     }
+    if (target.keys.size() > 1) target.previous_until = secrets->changed_at + secret_overlap_;
   }
   return &targets_.emplace(endpoint_id, std::move(target)).first->second;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flows/flow_compiler.h"
+#include "store/model/url.h"
 
 namespace conversed::flows {
 namespace {
@@ -38,9 +39,9 @@ std::span<const std::string_view> required_fields(std::string_view type) {
   return {};
 }
 
-// Whether the text says all by itself: what a variable holds may be known at the import only.
-bool is_plain(const nlohmann::json& text) {
-  return text.get_ref<const std::string&>().find("${") == std::string::npos;
+// The path of each request is appended to it.
+bool is_base_url(std::string_view url) {
+  return model::url_problem(url).empty() && url.find_first_of("?#") == std::string_view::npos;
 }
 
 bool is_variable_name(std::string_view name) {
@@ -177,7 +178,7 @@ void BundleReader::read_token(const View& view) {
 }
 
 void BundleReader::read_connection(const View& view) {
-  const Fields fields(view, {"name", "type", "fields"});
+  const Fields fields(view, {"name", "type", "hosts", "fields"});
   model::BundleConnection connection;
   connection.name = fields.name("name");
   expect_unique(fields, "name", connection.name, seen_connections_);
@@ -200,6 +201,7 @@ void BundleReader::read_connection(const View& view) {
       connection.fields[member.name] = expand(at, member.value.text());
     }
   }
+  connection.hosts = read_hosts(fields, connection.type);
   check_connection(fields, connection);
   // A secret that stands in the file itself is in no source.
   for (auto& [name, value] : connection.source.items()) {
@@ -209,6 +211,29 @@ void BundleReader::read_connection(const View& view) {
     }
   }
   bundle_.connections.push_back(std::move(connection));
+}
+
+std::vector<std::string> BundleReader::read_hosts(const Fields& fields, std::string_view type) {
+  std::vector<std::string> hosts;
+  const auto at = fields.find("hosts");
+  if (!at) return hosts;
+  if (type == "llm") at->problem("a Connection of type llm goes to its baseUrl alone");
+  if (at->value().is_array() && at->value().items().empty()) {
+    at->problem("the list is empty; leave `hosts` out if the Connection is for any host");
+  }
+  fields.each("hosts", [&](const View& item) {
+    const auto text = item.text();
+    if (!text) return;
+    auto host = model::authority_of(*text);
+    if (!model::is_host(host) || host.size() != text->size()) {
+      return item.problem("expected a host, and maybe its port, such as crm.example.com:8443");
+    }
+    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
+      return item.problem("'" + host + "' stands twice in the list");
+    }
+    hosts.push_back(std::move(host));
+  });
+  return hosts;
 }
 
 void BundleReader::check_connection(const Fields& fields,
@@ -224,11 +249,13 @@ void BundleReader::check_connection(const Fields& fields,
       continue;  // it is no text, which has been told
     } else if (connection.source[name].get_ref<const std::string&>().empty()) {
       place.problem("the field '" + name + "' must be a text, and not an empty one");
-    } else if (name == "baseUrl" && is_plain(connection.source[name]) &&
-               !is_http_url(connection.source[name].get_ref<const std::string&>())) {
+    } else if (const auto& url = connection.fields[name].get_ref<const std::string&>();
+               name == "baseUrl" && !url.empty() &&
+               is_known(connection.source[name].get_ref<const std::string&>()) &&
+               !is_base_url(url)) {
       place.problem(
-          "the field 'baseUrl' must be an absolute http or https URL, such as "
-          "https://llm.example.com/v1");
+          "the field 'baseUrl' must be an absolute http or https URL without query and '..', such "
+          "as https://llm.example.com/v1");
     }
   }
 }
@@ -261,6 +288,8 @@ std::string BundleReader::expand(const View& view, const std::string& text) {
     }
     if (auto value = environment_ ? environment_(name) : std::nullopt) {
       expanded += *value;
+    } else if (variables_ == Variables::may_be_missing) {
+      expanded += name;
     } else {
       view.problem("the environment variable " + name + " is not set");
     }

@@ -15,8 +15,8 @@ namespace conversed::flows {
 // stands; what is wrong goes to the view's report, and reading goes on. One use, one thread.
 class BundleReader {
  public:
-  BundleReader(const View& root, const Environment& environment)
-      : root_(root), environment_(environment) {}
+  BundleReader(const View& root, const Environment& environment, Variables variables)
+      : root_(root), environment_(environment), variables_(variables) {}
 
   // Of use only if the report has no problems then.
   [[nodiscard]] model::Bundle read();
@@ -29,9 +29,15 @@ class BundleReader {
   void read_member(const View& view);
   void read_token(const View& view);
   void read_connection(const View& view);
+  [[nodiscard]] static std::vector<std::string> read_hosts(const Fields& fields,
+                                                           std::string_view type);
   void check_connection(const Fields& fields, const model::BundleConnection& connection);
   // Whether a `${NAME}` stands in it, which `$${` is none.
   [[nodiscard]] static bool has_variable(std::string_view text);
+  // Whether the value of the text is known here, so that it can be checked.
+  [[nodiscard]] bool is_known(std::string_view text) const {
+    return variables_ == Variables::needed || !has_variable(text);
+  }
   // The text with each `${NAME}` replaced; `$${` stands for `${`.
   [[nodiscard]] std::string expand(const View& view, const std::string& text);
   // The names of a list's elements, without problems: those come when the elements are read.
@@ -61,6 +67,7 @@ class BundleReader {
 
   const View root_;
   const Environment& environment_;
+  const Variables variables_;
   model::Bundle bundle_;
   KnownNames known_;
   Names locales_;

@@ -5,6 +5,8 @@
 #include "flows/bundle_reader.h"
 #include "flows/flow_compiler.h"
 #include "store/model/ids.h"
+#include "store/model/url.h"
+#include "store/model/webhook_secret.h"
 
 namespace conversed::flows {
 namespace {
@@ -82,8 +84,9 @@ void BundleReader::read_output(const View& view, model::BundleEndpoint& endpoint
     const auto text = url->text();
     if (text) webhook.url = expand(*url, *text);
     if (text && has_variable(*text)) webhook.url_source = *text;
-    if (text && !is_http_url(webhook.url)) {
-      url->problem("expected an absolute http or https URL without user information");
+    if (const auto problem = model::url_problem(webhook.url);
+        text && is_known(*text) && !problem.empty()) {
+      url->problem(std::string(problem));
     }
   }
   if (const auto secret = webhook_fields.find("secret")) {
@@ -91,6 +94,10 @@ void BundleReader::read_output(const View& view, model::BundleEndpoint& endpoint
     webhook.secret = expand(*secret, webhook.secret_source);
     if (secret->value().is_text() && webhook.secret_source.empty()) {
       secret->problem("the text is empty");
+    }
+    if (!webhook.secret.empty() && is_known(webhook.secret_source)) {
+      const auto key = model::webhook_key(webhook.secret);
+      if (!key) secret->problem(key.error().message);
     }
     if (!has_variable(webhook.secret_source)) webhook.secret_source.clear();
     webhook.has_secret = !webhook.secret.empty();

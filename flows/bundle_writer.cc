@@ -184,6 +184,7 @@ class BundleWriter {
 
   ordered_json connection(const model::BundleConnection& connection) {
     ordered_json out{{"name", connection.name}, {"type", connection.type}};
+    if (!connection.hosts.empty()) out["hosts"] = connection.hosts;
     auto& fields = out["fields"] = ordered_json::object();
     for (const auto& [name, source] : connection.source.items()) {
       fields[name] = source.is_null() ? ordered_json(variables_.make({connection.name, name}))

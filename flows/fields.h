@@ -111,9 +111,6 @@ class Fields {
 // for 64 bits.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-// An absolute http or https URL with a host, without user information, blanks and control
-// characters.
-[[nodiscard]] bool is_http_url(std::string_view text);
 [[nodiscard]] bool is_email(std::string_view text);
 // A name of the time-zone database that ICU knows.
 [[nodiscard]] bool is_time_zone(const std::string& name);

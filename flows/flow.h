@@ -69,6 +69,11 @@ class Flow {
     std::string name;
     Place place;
   };
+  // What a Node does, but hardly as meant.
+  struct Warning {
+    Place place;
+    std::string message;
+  };
   // What tools know of a Node; nothing that runs needs it.
   struct Outline {
     Place place;
@@ -78,6 +83,7 @@ class Flow {
     std::vector<Use> uses;
     std::vector<Read> reads;
     std::vector<std::string> writes;  // paths, such as `context.cart.total`
+    std::vector<Warning> warnings;
   };
 
   // A Node where it stands in the Flow.

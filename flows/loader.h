@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,6 +15,10 @@ namespace conversed::flows {
 // Looks up NAME of a `${NAME}`; nothing: it is not set. Called on the caller's thread only.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 
+// Whether every variable has to have its value. Those that may be missing stand for values that are
+// known where the bundle is imported, so a text with a variable in it is not checked.
+enum class Variables : std::uint8_t { needed, may_be_missing };
+
 struct LoadLimits {
   std::size_t max_bytes = std::size_t{16} << 20;  // of the text
   std::size_t max_depth = 64;                     // of nested values; the outermost counts as 1
@@ -21,6 +26,7 @@ struct LoadLimits {
   // bytes for each of its own.
   std::size_t max_memory = std::size_t{128} << 20;
   std::size_t max_problems = 200;  // further ones are counted, not listed
+  Variables variables = Variables::needed;
 };
 
 // Makes a Bundle from the text of a YAML or JSON file, or says all that is wrong with it. The text

@@ -189,6 +189,11 @@ void NodeConfig::import_problem(std::string_view field, std::string message) {
   if (compiler_.known() != nullptr) problem(field, std::move(message));
 }
 
+void NodeConfig::warn(std::string_view field, std::string message) {
+  const auto found = find(field);
+  outline_.warnings.push_back({(found ? *found : config_).value().place(), std::move(message)});
+}
+
 Template NodeConfig::text_template(std::string_view field) {
   const auto found = require(field);
   return found ? template_from(outline_, *found, compiler_.known())

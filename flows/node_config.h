@@ -112,6 +112,8 @@ class NodeConfig {
   // Of what does no harm when it runs, and of what earlier versions took: a file with it is
   // refused, but what the store holds compiles.
   void import_problem(std::string_view field, std::string message);
+  // For `flow check` alone.
+  void warn(std::string_view field, std::string message);
 
  private:
   void check_keys();

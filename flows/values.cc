@@ -1,4 +1,4 @@
-// What the words of a bundle have to look like: durations, URLs, addresses, time zones, near
+// What the words of a bundle have to look like: durations, addresses, time zones, near
 // misses.
 #include <unicode/timezone.h>
 
@@ -77,31 +77,6 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   std::int64_t milliseconds = 0;
   if (factor == 0 || __builtin_mul_overflow(count, factor, &milliseconds)) return std::nullopt;
   return std::chrono::milliseconds(milliseconds);
-}
-
-bool is_http_url(std::string_view text) {
-  if (text.starts_with("https://")) {
-    text.remove_prefix(8);
-  } else if (text.starts_with("http://")) {
-    text.remove_prefix(7);
-  } else {
-    return false;
-  }
-  const std::string_view authority = text.substr(0, text.find_first_of("/?#"));
-  if (authority.empty() || authority.front() == ':') return false;
-  // User information would be a secret in the clear; Connections are there for it.
-  if (authority.find('@') != std::string_view::npos) return false;
-  const auto bracket = authority.rfind(']');  // of an IPv6 address
-  const auto colon = authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
-  if (colon != std::string_view::npos) {
-    int port = 0;
-    const char* end = authority.data() + authority.size();
-    const auto [rest, error] = std::from_chars(authority.data() + colon + 1, end, port);
-    if (error != std::errc() || rest != end || port < 1 || port > 65535) return false;
-  }
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return c > 0x20 && c != 0x7F && c != '"' && c != '<' && c != '>' && c != '\\';
-  });
 }
 
 bool is_email(std::string_view text) {

@@ -155,6 +155,10 @@ class Log {
     return model::fail(Errc::not_supported, "this log's records can't be searched");
   }
 
+  // Frees the Idempotency-Keys of records with a key in one of the ranges, durably; nothing to do
+  // where the driver keeps none. What they were is in the file until `purge`. `unavailable`.
+  [[nodiscard]] virtual Result<void> forget_keys(const std::vector<KeyRange>& /*of*/) { return {}; }
+
   // Removes what finished records held from wherever this driver keeps it, and waits until that is
   // done. Appends go on meanwhile. `not_supported` by drivers that can't: theirs goes when their
   // servers delete it. `conflict` while finished records are held for a backup; `unavailable`.

@@ -121,6 +121,10 @@ Result<std::int64_t> SqliteLog::unfinished(std::span<const KeyRange> keys) {
   return SqliteLogReader::unfinished(impl_->path_, keys);
 }
 
+Result<void> SqliteLog::forget_keys(const std::vector<KeyRange>& of) {
+  return impl_->writer_.forget_keys(of);
+}
+
 Result<void> SqliteLog::purge() {
   return impl_->writer_.purge();
 }

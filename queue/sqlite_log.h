@@ -70,6 +70,7 @@ class SqliteLog final : public Log, public KeyedAppend {
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
   [[nodiscard]] Result<void> health() override;
   [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys) override;
+  [[nodiscard]] Result<void> forget_keys(const std::vector<KeyRange>& of) override;
   // By slices of a megabyte, between which appends are committed: what is free in the file is
   // overwritten, and the write-ahead log emptied. Takes time in proportion to what is free.
   [[nodiscard]] Result<void> purge() override;

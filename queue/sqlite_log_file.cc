@@ -1,6 +1,8 @@
 #include "queue/sqlite_log_file.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -33,6 +35,7 @@ CREATE TABLE append_key (number INTEGER PRIMARY KEY AUTOINCREMENT, scope BLOB NO
                          key BLOB NOT NULL, body_hash BLOB NOT NULL, record_id BLOB NOT NULL,
                          epoch INTEGER NOT NULL, partition INTEGER NOT NULL,
                          record_offset INTEGER NOT NULL, created_ms INTEGER NOT NULL,
+                         record_key BLOB NOT NULL,
                          UNIQUE (scope, key)) STRICT;
 CREATE TABLE probe (number INTEGER PRIMARY KEY, space BLOB NOT NULL) STRICT;
 )sql";
@@ -42,7 +45,7 @@ constexpr const char* find_key_sql =
     "WHERE scope = ?1 AND key = ?2";
 constexpr const char* put_key_sql =
     "INSERT OR REPLACE INTO append_key (scope, key, body_hash, record_id, epoch, partition, "
-    "record_offset, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    "record_offset, created_ms, record_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 constexpr const char* prune_keys_sql =
     "DELETE FROM append_key WHERE number IN (SELECT number FROM append_key ORDER BY number LIMIT "
     "?2) AND created_ms <= ?1";
@@ -84,6 +87,13 @@ int find_row(SqliteStatement& find, const AppendKey& key, std::optional<KeyRow>&
   return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+// SQLite gives its WAL the mode of the database, so the file is made before SQLite opens it. If it
+// can't be made, SQLite says why.
+void make_private(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file >= 0) ::close(file);
+}
+
 int on_commit(void* wal_bytes, sqlite3* /*db*/, const char* /*name*/, int pages) {
   constexpr std::size_t frame_bytes = 4096 + 24;
   *static_cast<std::size_t*>(wal_bytes) = static_cast<std::size_t>(pages) * frame_bytes;
@@ -95,6 +105,7 @@ int on_commit(void* wal_bytes, sqlite3* /*db*/, const char* /*name*/, int pages)
 Result<std::unique_ptr<SqliteLogFile>> SqliteLogFile::open(const std::string& path,
                                                            std::int32_t partitions,
                                                            std::size_t max_file_bytes) {
+  make_private(path);
   auto connection = SqliteConnection::open(path, SqliteAccess::write);
   if (!connection) return model::fail(connection.error());
   // These three come before anything is written to a new file.
@@ -254,7 +265,7 @@ int SqliteLogFile::find_key(const AppendKey& key, std::optional<KeyRow>& found) 
   return find_row(find_key_, key, found);
 }
 
-int SqliteLogFile::put_key(const AppendKey& key, const KeyRow& row) {
+int SqliteLogFile::put_key(const AppendKey& key, const KeyRow& row, const std::string& record_key) {
   const std::string_view hash(reinterpret_cast<const char*>(row.body_hash.data()),
                               row.body_hash.size());
   return put_key_.bind(1, key.scope)
@@ -265,7 +276,31 @@ int SqliteLogFile::put_key(const AppendKey& key, const KeyRow& row) {
       .bind(6, row.position.partition)
       .bind(7, row.position.offset)
       .bind(8, row.created_ms)
+      .bind(9, record_key)
       .execute();
+}
+
+int SqliteLogFile::forget_keys(const std::vector<KeyRange>& of,
+                               std::optional<std::int64_t>& after) {
+  constexpr std::int64_t rows_a_slice = 20'000;
+  SqliteStatement slice(connection_,
+                        "SELECT max(number) FROM (SELECT number FROM append_key"
+                        " WHERE number > ?1 ORDER BY number LIMIT ?2)");
+  slice.bind(1, *after).bind(2, rows_a_slice / static_cast<std::int64_t>(of.size()) + 1);
+  if (const int code = slice.step(); code != SQLITE_ROW) return code;
+  const auto last = slice.is_null(0) ? std::nullopt : std::optional(slice.integer(0));
+  slice.reset();
+  SqliteStatement forget(connection_,
+                         "DELETE FROM append_key WHERE number > ?1 AND number <= ?2"
+                         " AND record_key >= ?3 AND record_key < ?4");
+  for (const auto& range : of) {
+    if (!last) break;
+    const int code =
+        forget.bind(1, *after).bind(2, *last).bind(3, range.from).bind(4, range.to).execute();
+    if (code != SQLITE_OK) return code;
+  }
+  after = last;
+  return SQLITE_OK;
 }
 
 int SqliteLogFile::prune_keys(std::int64_t created_ms, std::int64_t limit) {

@@ -66,7 +66,11 @@ class SqliteLogFile {
   int add_epoch(const EpochStart& start);
 
   int find_key(const AppendKey& key, std::optional<KeyRow>& found);
-  int put_key(const AppendKey& key, const KeyRow& row);  // in place of an earlier row
+  // In place of an earlier row; `record_key` is that of the record that the key stands for.
+  int put_key(const AppendKey& key, const KeyRow& row, const std::string& record_key);
+  // Of the next slice of rows behind number `after`, deletes those of records in the ranges;
+  // `after` is then where the slice ended, or nothing if there was none.
+  int forget_keys(const std::vector<KeyRange>& of, std::optional<std::int64_t>& after);
   // Deletes those of the oldest `limit` keys that were made at `created_ms` or before.
   int prune_keys(std::int64_t created_ms, std::int64_t limit);
   int oldest_key(std::optional<std::int64_t>& created_ms);

@@ -180,6 +180,24 @@ Result<void> SqliteLogWriter::rewind(std::vector<std::int64_t> to) {
   return rewound;
 }
 
+// By slices of the table, between which appends are committed.
+Result<void> SqliteLogWriter::forget_keys(const std::vector<KeyRange>& of) {
+  std::optional<std::int64_t> after = 0;
+  while (after && !of.empty()) {
+    auto forgotten = run_control(
+                         [&]() -> Result<void> {
+                           const int code = file_->forget_keys(of, after);
+                           if (code != SQLITE_OK) return undone(code, "freeing keys");
+                           file_->oldest_key(oldest_key_ms_);
+                           return {};
+                         },
+                         [] {})
+                         .get();
+    if (!forgotten) return forgotten;
+  }
+  return {};
+}
+
 Result<void> SqliteLogWriter::purge() {
   std::future<Result<void>> done;
   {
@@ -377,7 +395,7 @@ Result<void> SqliteLogWriter::write_keyed(Waiting& waiting, std::int64_t now_ms)
   }
   if (auto written = write(waiting); !written) return written;
   const KeyRow stored{keyed.key.body_hash, waiting.record.id, waiting.position, now_ms};
-  if (const int code = file_->put_key(keyed.key, stored); code != SQLITE_OK) {
+  if (const int code = file_->put_key(keyed.key, stored, waiting.record.key); code != SQLITE_OK) {
     return not_appended(code, "storing a key");
   }
   if (!oldest_key_ms_) oldest_key_ms_ = now_ms;

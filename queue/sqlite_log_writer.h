@@ -40,7 +40,8 @@ class SqliteLogWriter {
   [[nodiscard]] Result<void> commit_positions(std::vector<Position> finished, Listener& waiting);
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above);
   [[nodiscard]] Result<void> rewind(std::vector<std::int64_t> to);  // `conflict`: a consumer
-  [[nodiscard]] Result<void> purge();                               // `conflict` if pruning is held
+  [[nodiscard]] Result<void> forget_keys(const std::vector<KeyRange>& of);
+  [[nodiscard]] Result<void> purge();  // `conflict` if pruning is held
 
   [[nodiscard]] Result<void> health();
   void set_pruning(Pruning pruning);

@@ -53,11 +53,13 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
       return {};
     }
     connection.run(
-        "INSERT INTO append_keys (scope, idempotency_key, body_hash, event_id, created_at)"
-        " VALUES (:s, :k, :h, :e, :c) ON CONFLICT (scope, idempotency_key) DO UPDATE SET"
-        " body_hash = excluded.body_hash, event_id = excluded.event_id, epoch = NULL,"
-        " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at, uses = 1",
-        use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.now()));
+        "INSERT INTO append_keys (scope, idempotency_key, body_hash, event_id, created_at,"
+        " session_key) VALUES (:s, :k, :h, :e, :c, :w) ON CONFLICT (scope, idempotency_key)"
+        " DO UPDATE SET body_hash = excluded.body_hash, event_id = excluded.event_id, epoch = NULL,"
+        " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at, uses = 1,"
+        " session_key = excluded.session_key",
+        use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.now()),
+        use.session_key);
     *reserved = {{use.body_hash, use.event_id, std::nullopt}, true};
     return {};
   };

@@ -18,6 +18,7 @@ struct AppendKeyUse {
   std::string body_hash;   // text
   std::string event_id;    // that the key is to stand for, if it is free
   std::string supersedes;  // of a row for this event it takes the place; else empty
+  std::string session_key{};
 };
 
 struct AppendKeyRow {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "store/connection_hosts.h"
 #include "store/read.h"
 #include "store/sealer.h"
 
@@ -133,14 +134,16 @@ Result<std::optional<Lexicon>> Assets::lexicon(const std::string& project_id,
 
 Result<ConnectionSecrets> Assets::connection_secrets(const std::string& id) const {
   return read(database_, [&](Connection& connection) -> Result<ConnectionSecrets> {
-    auto row = connection.row<std::string, std::string, std::string>(
-        "SELECT project_id, type, fields FROM connections WHERE id = :i", id);
+    auto row = connection.row<std::string, std::string, std::string, std::string, std::string>(
+        "SELECT project_id, name, type, hosts, fields FROM connections WHERE id = :i", id);
     if (!row) return fail(Errc::not_found, "there is no such Connection");
-    auto fields = sealer_.open_sealed("connections/fields/" + id, std::get<2>(*row));
+    auto fields = sealer_.open_sealed("connections/fields/" + id, std::get<4>(*row));
     if (!fields) return fail(fields.error());
     return ConnectionSecrets{.id = id,
                              .project_id = std::get<0>(*row),
-                             .type = std::get<1>(*row),
+                             .name = std::get<1>(*row),
+                             .type = std::get<2>(*row),
+                             .hosts = hosts_of(std::get<3>(*row)),
                              .fields = *std::move(fields)};
   });
 }

@@ -51,6 +51,7 @@ struct ConnectionInfo {
   std::string id;
   std::string name;
   std::string type;
+  std::vector<std::string> hosts;  // that it may go to; none: to any
 };
 
 struct Token {
@@ -101,8 +102,10 @@ struct KnowledgeChunk {
 struct ConnectionSecrets {
   std::string id;
   std::string project_id;
+  std::string name;
   std::string type;
-  std::string fields;  // JSON text
+  std::vector<std::string> hosts;  // as in ConnectionInfo
+  std::string fields;              // JSON text
 };
 
 // What signs the deliveries to an Endpoint's webhook, in clear: for the code that signs alone.

@@ -1,5 +1,6 @@
 // The part of Assets that gives a project back as the bundle that it could have come from.
 #include "store/assets.h"
+#include "store/connection_hosts.h"
 #include "store/people.h"
 #include "store/read.h"
 #include "store/sealer.h"
@@ -83,15 +84,16 @@ class Export {
   }
 
   void add_connections() {
-    connection_.rows<std::string, std::string, std::string, std::string, std::string>(
+    connection_.rows<std::string, std::string, std::string, std::string, std::string, std::string>(
         [&](const std::string& id, std::string name, const std::string& type,
-            const std::string& fields, const std::string& source) {
+            const std::string& fields, const std::string& source, const std::string& hosts) {
           bundle_.connections.push_back({.name = std::move(name),
                                          .type = type,
                                          .fields = nullptr,
-                                         .source = connection_source(id, type, fields, source)});
+                                         .source = connection_source(id, type, fields, source),
+                                         .hosts = hosts_of(hosts)});
         },
-        "SELECT id, name, type, fields, source FROM connections WHERE project_id = :p"
+        "SELECT id, name, type, fields, source, hosts FROM connections WHERE project_id = :p"
         " ORDER BY name",
         project_);
   }

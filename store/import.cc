@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/assets.h"
+#include "store/connection_hosts.h"
 #include "store/cursors.h"
 #include "store/flow_versions.h"
 #include "store/knowledge.h"
@@ -202,12 +203,13 @@ void Import::take_connections() {
     const auto id = id_of("SELECT id FROM connections WHERE project_id = :p AND name = :n",
                           project_, connection.name);
     connection_.run(
-        "INSERT INTO connections (id, project_id, name, type, fields, source)"
-        " VALUES (:i, :p, :n, :t, :f, :s) ON CONFLICT (id) DO UPDATE SET type = excluded.type,"
-        " fields = excluded.fields, source = excluded.source",
+        "INSERT INTO connections (id, project_id, name, type, fields, source, hosts)"
+        " VALUES (:i, :p, :n, :t, :f, :s, :h) ON CONFLICT (id) DO UPDATE SET type = excluded.type,"
+        " fields = excluded.fields, source = excluded.source, hosts = excluded.hosts",
         id, project_, connection.name, connection.type,
         sealer_.seal("connections/fields/" + id, connection.fields.dump()),
-        sealer_.seal("connections/source/" + id, connection.source.dump()));
+        sealer_.seal("connections/source/" + id, connection.source.dump()),
+        hosts_text(connection.hosts));
     report.push_back({{"_id", id}, {"name", connection.name}});
   }
 }

@@ -27,10 +27,10 @@ void keep_keyed_answer(Writer& writer, const KeyedAnswer& keyed) {
   connection.run("DELETE FROM keyed_answers WHERE expires_at <= :n", now);
   connection.run(
       "INSERT INTO keyed_answers (scope, idempotency_key, body_hash, status, content_type, body,"
-      " expires_at) VALUES (:s, :k, :h, :t, :c, :b, :e)",
+      " expires_at, session_key) VALUES (:s, :k, :h, :t, :c, :b, :e, :w)",
       keyed.key.scope, keyed.key.key, keyed.key.body_hash, keyed.answer.status,
       keyed.answer.content_type, keyed.answer.body,
-      model::to_unix_ms(writer.now() + keyed_answer_lifetime));
+      model::to_unix_ms(writer.now() + keyed_answer_lifetime), keyed.session_key);
 }
 
 }  // namespace conversed::store

@@ -26,6 +26,7 @@ struct KeptAnswer {
 struct KeyedAnswer {
   AnswerKey key;
   KeptAnswer answer;
+  std::string session_key{};  // of the session that it is about; empty: about none
 };
 
 inline constexpr std::chrono::hours keyed_answer_lifetime{24};

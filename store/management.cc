@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "store/assets.h"
+#include "store/connection_hosts.h"
 #include "store/model/ids.h"
 #include "store/people.h"
 #include "store/read.h"
@@ -136,11 +137,12 @@ Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) co
 Result<std::vector<ConnectionInfo>> Assets::connections(const std::string& project_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<ConnectionInfo>> {
     std::vector<ConnectionInfo> list;
-    connection.rows<std::string, std::string, std::string>(
-        [&](std::string id, std::string name, std::string type) {
-          list.push_back({std::move(id), std::move(name), std::move(type)});
+    connection.rows<std::string, std::string, std::string, std::string>(
+        [&](std::string id, std::string name, std::string type, const std::string& hosts) {
+          list.push_back({std::move(id), std::move(name), std::move(type), hosts_of(hosts)});
         },
-        "SELECT id, name, type FROM connections WHERE project_id = :p ORDER BY name", project_id);
+        "SELECT id, name, type, hosts FROM connections WHERE project_id = :p ORDER BY name",
+        project_id);
     return list;
   });
 }

@@ -366,7 +366,7 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
   for (const auto& session : *sessions) {
     if (auto gone = erase_session(session, hooks, erased); !gone) return fail(gone.error());
   }
-  if (auto gone = erase_rest(user, erased); !gone) return fail(gone.error());
+  if (auto gone = erase_rest(user, hooks, erased); !gone) return fail(gone.error());
   if (auto emptied = empty_write_ahead_log(); !emptied) return fail(emptied.error());
   return erased;
 }
@@ -415,10 +415,16 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
   return {};
 }
 
-Result<void> UserData::erase_rest(const UserOfProject& user, Erased& erased) {
+// Keys first: a repeat that comes now is new, and one that came before still finds its answer.
+Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& hooks,
+                                  Erased& erased) {
   auto ranges = key_ranges(user);
   if (!ranges) return fail(ranges.error());
+  if (hooks.forget_keys) {
+    if (auto forgotten = hooks.forget_keys(*ranges); !forgotten) return forgotten;
+  }
   for (const auto& range : *ranges) {
+    std::int64_t keys = 0;
     std::int64_t letters = 0;
     std::int64_t answers = 0;
     std::int64_t schedules = 0;
@@ -427,12 +433,20 @@ Result<void> UserData::erase_rest(const UserOfProject& user, Erased& erased) {
         const auto clear = [&](std::string_view sql) {
           return writer.connection().run_counted(sql, range.from, range.to, rows_a_batch);
         };
+        keys = clear(
+            "DELETE FROM append_keys WHERE (scope, idempotency_key) IN (SELECT scope,"
+            " idempotency_key FROM append_keys WHERE session_key >= :f AND session_key < :t"
+            " LIMIT :l)");
+        keys += clear(
+            "DELETE FROM keyed_answers WHERE (scope, idempotency_key) IN (SELECT scope,"
+            " idempotency_key FROM keyed_answers WHERE session_key >= :f AND session_key < :t"
+            " LIMIT :l)");
         letters = clear(
             "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE key >= :f"
             " AND key < :t LIMIT :l)");
         answers = clear(
-            "UPDATE answers SET body = '', session_key = '' WHERE input_id IN (SELECT input_id"
-            " FROM answers WHERE session_key >= :f AND session_key < :t LIMIT :l)");
+            "DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
+            " WHERE session_key >= :f AND session_key < :t LIMIT :l)");
         schedules = clear(
             "DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
             " AND key < :t LIMIT :l)");
@@ -442,7 +456,7 @@ Result<void> UserData::erase_rest(const UserOfProject& user, Erased& erased) {
       erased.dead_letters += letters;
       erased.pending += schedules;
       erased.answers += answers;
-    } while (std::max({letters, answers, schedules}) == rows_a_batch);
+    } while (std::max({keys, letters, answers, schedules}) >= rows_a_batch);
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {

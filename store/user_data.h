@@ -75,6 +75,9 @@ class UserData {
     // After the commit that ended a session, on the Committer's thread; with the inputs of it that
     // have no answer and get none.
     std::function<void(const model::SessionKey&, const std::vector<std::string>& inputs)> ended;
+    // Has the log free the Idempotency-Keys of these sessions, if it keeps them. Before the answers
+    // go that their repeats would wait for.
+    std::function<model::Result<void>(const std::vector<KeyRange>& sessions)> forget_keys{};
   };
   // For as long as this lock is held nobody else is erased: what an erasure does to the files of
   // store and log is work for the disk. To be released by the thread that got it. `conflict`.
@@ -93,7 +96,8 @@ class UserData {
   [[nodiscard]] model::Result<std::vector<SessionRow>> sessions_of(const UserOfProject& user) const;
   [[nodiscard]] model::Result<void> erase_session(const SessionRow& row, const EraseHooks& hooks,
                                                   Erased& erased);
-  [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user, Erased& erased);
+  [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user, const EraseHooks& hooks,
+                                               Erased& erased);
   [[nodiscard]] model::Result<void> empty_write_ahead_log();
 
   Database& database_;

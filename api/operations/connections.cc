@@ -47,7 +47,8 @@ void list(Call call, Services& services, Reply reply) {
     items.push_back({{"_id", connection.id},
                      {"projectId", project->id},
                      {"name", connection.name},
-                     {"type", connection.type}});
+                     {"type", connection.type},
+                     {"hosts", connection.hosts}});
   }
   send_json(reply, status::ok, {{"items", std::move(items)}});
 }
@@ -237,7 +238,8 @@ Result<json> usages_body(const Call& call, Services& services) {
   const auto found = std::find_if(connections->begin(), connections->end(),
                                   [&](const auto& each) { return each.id == *id; });
   if (found == connections->end()) return model::fail(Errc::not_found, std::string(missing));
-  json body{{"_id", found->id}, {"name", found->name}, {"type", found->type}};
+  json body{
+      {"_id", found->id}, {"name", found->name}, {"type", found->type}, {"hosts", found->hosts}};
   Search search(services, *project, std::move(*found));
   if (auto ready = search.prepare(); !ready) return model::fail(ready.error());
   auto sessions = search.sessions(*page);
@@ -261,10 +263,19 @@ openapi::Schema type_schema() {
   return openapi::text(1);
 }
 
+openapi::Schema hosts_schema() {
+  return openapi::described(
+      "The hosts that its credentials may go to, as `host` or `host:port`; none: to any.",
+      openapi::list_of(openapi::text(1)));
+}
+
 openapi::Description describe_list() {
   using namespace openapi;
-  const auto connection =
-      object({{"_id", id()}, {"projectId", id()}, {"name", text(1)}, {"type", type_schema()}});
+  const auto connection = object({{"_id", id()},
+                                  {"projectId", id()},
+                                  {"name", text(1)},
+                                  {"type", type_schema()},
+                                  {"hosts", hosts_schema()}});
   return {.tag = "Management",
           .summary = "List the Connections of a project",
           .parameters = {project_parameter()},
@@ -296,6 +307,7 @@ openapi::Description describe_usages() {
   const auto body = object({{"_id", id()},
                             {"name", text(1)},
                             {"type", type_schema()},
+                            {"hosts", hosts_schema()},
                             {"flows", list_of(flow)},
                             {"sessions", sessions}});
   auto parameters = row_parameters();

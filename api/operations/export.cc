@@ -33,11 +33,7 @@ void list(Call call, Services& services, Reply reply) {
 
 // What an import of the text would object to: a Flow that names a deleted Connection, say.
 json problems_of(const std::string& text, const std::string& file) {
-  // A value that is a URL as well as a text.
-  const auto any_value = [](std::string_view name) -> std::optional<std::string> {
-    return "http://localhost/" + std::string(name);
-  };
-  auto bundle = flows::load_bundle(text, file, any_value);
+  auto bundle = flows::load_bundle(text, file, {}, {.variables = flows::Variables::may_be_missing});
   return bundle ? json::array() : to_json(bundle.error());
 }
 

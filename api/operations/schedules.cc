@@ -89,8 +89,9 @@ void create(Call call, Services& services, Reply reply) {
   if (wanted->dry_run) return send_json(reply, status::ok, body);
   std::optional<store::KeyedAnswer> keyed;
   if (wanted->key) {
-    keyed =
-        store::KeyedAnswer{answer_key(*wanted->key), {status::created, std::string(), body.dump()}};
+    keyed = store::KeyedAnswer{answer_key(*wanted->key),
+                               {status::created, std::string(), body.dump()},
+                               schedule.session.encode()};
   }
   auto earlier = services.store.schedules().create(schedule, keyed);
   if (!earlier) return send_error(reply, create_schedule_operation, store_error(earlier.error()));

@@ -57,13 +57,17 @@ void export_data(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, *page);
 }
 
+std::vector<queue::KeyRange> of_log(const std::vector<store::KeyRange>& ranges) {
+  std::vector<queue::KeyRange> keys;
+  for (const auto& range : ranges) keys.push_back({range.from, range.to});
+  return keys;
+}
+
 // What was accepted and has not had its effects yet would leave new data behind the erasure.
 Result<void> check_nothing_waits(Services& services, const store::UserOfProject& user) {
   auto ranges = services.store.user_data().key_ranges(user);
   if (!ranges) return model::fail(store_error(ranges.error()));
-  std::vector<queue::KeyRange> keys;
-  for (auto& range : *ranges) keys.push_back({std::move(range.from), std::move(range.to)});
-  auto waiting = services.log.unfinished(keys);
+  auto waiting = services.log.unfinished(of_log(*ranges));
   if (!waiting && waiting.error().code == Errc::not_supported) return {};
   if (!waiting) return model::fail(Errc::unavailable, "the queue can't be searched at present");
   if (*waiting == 0) return {};
@@ -86,7 +90,11 @@ Result<store::UserData::Erased> erase_from_store(Services& services,
     // The store has nothing of it left to deliver.
     if (services.deliver) services.deliver(key);
   };
-  auto erased = services.store.user_data().erase(user, {.finished = finished, .ended = ended});
+  const auto forget_keys = [&](const std::vector<store::KeyRange>& sessions) {
+    return services.log.forget_keys(of_log(sessions));
+  };
+  auto erased = services.store.user_data().erase(
+      user, {.finished = finished, .ended = ended, .forget_keys = forget_keys});
   if (!erased) return model::fail(store_error(erased.error()));
   return erased;
 }
@@ -206,7 +214,8 @@ openapi::Description describe_erase() {
           .summary = "Erase what is stored about a user",
           .details =
               "All sessions, outputs, waiting events, timers, calls, follow-ups, schedules, dead "
-              "letters, answers and the profile; for good. Refused with 409 while events of the "
+              "letters, answers, Idempotency-Keys and the profile; for good. A request that is "
+              "repeated under such a key is a new one. Refused with 409 while events of the "
               "user are on "
               "their way, or while another user is erased. Backups keep what they hold.",
           .parameters = {project_parameter()},

@@ -12,7 +12,7 @@ std::string cell_text(const Value& value) {
 }
 
 void append_cell(std::string& out, std::string text) {
-  constexpr std::string_view formula_begins = "=+-@\t";
+  constexpr std::string_view formula_begins = "=+-@\t\r\n";
   if (!text.empty() && formula_begins.find(text.front()) != std::string_view::npos) {
     text.insert(text.begin(), '\'');
   }

@@ -30,7 +30,7 @@ from webhook_receiver import Receiver  # noqa: E402
 SECRET = "whsec_dGhlIHNob3AncyBzZWNyZXQgb2YgdGhlIGRlbW8="
 CRM_TOKEN = "crm-token-of-the-demo"
 PROVISIONING_TOKEN = "provisioning-token-of-the-demo-of-32-bytes"
-CRM_IN_BUNDLE = "http://127.0.0.1:9101"
+CRM_IN_BUNDLE = "127.0.0.1:9101"
 USER, SESSION = "ann", "ann-1"
 FOLLOW_UP = "Is there anything else that I can do for you?"
 SCANS = 40
@@ -112,7 +112,7 @@ class Shop:
 
     def set_up(self):
         bundle = self.daemon.folder / "shop.yaml"
-        bundle.write_text((HERE / "shop.yaml").read_text().replace(CRM_IN_BUNDLE, self.desk.url))
+        bundle.write_text((HERE / "shop.yaml").read_text().replace(CRM_IN_BUNDLE, self.desk.url.removeprefix("http://")))
         if self.cluster:
             self.cluster.prepare()
             self.screen.show("note", "a Kafka broker and a PostgreSQL server are up; two daemons share them")

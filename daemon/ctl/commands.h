@@ -21,7 +21,7 @@ void add_project_commands(CLI::App& app, Action& action);       // import, expor
 void add_account_commands(CLI::App& app, Action& action);       // user, oauth-client, organisation
 void add_conversation_commands(CLI::App& app, Action& action);  // inject, chat, sessions
 void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
-void add_data_commands(CLI::App& app, Action& action);          // backup and restore, keys, users
+void add_data_commands(CLI::App& app, Action& action);          // backup, restore, keys, users
 void add_flow_commands(CLI::App& app, Action& action);          // flow check, graph, test
 void add_version_commands(CLI::App& flow, Action& action);      // flow versions, diff, rollback
 void add_connection_commands(CLI::App& app, Action& action);    // connections

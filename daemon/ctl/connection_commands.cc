@@ -17,17 +17,24 @@ struct Asked {
   std::int64_t after = 0;
 };
 
+// Which hosts a Connection is for.
+std::string hosts_text(const Fields& connection) {
+  std::string text;
+  for (const auto& host : connection.texts("hosts")) text += text.empty() ? host : ", " + host;
+  return text.empty() ? "any host" : text;
+}
+
 int list(Client& client, const Asked& asked) {
   auto query = project_query(client, asked.project);
   if (!query) return failed(query.error());
-  return print(client, client.manage("GET", "/management/connections" + *query),
-               [](const Fields& page) {
-                 Table table({"ID", "TYPE", "NAME"});
-                 for (const Fields& item : page.items()) {
-                   table.add({item.text("_id"), item.text("type"), item.text("name")});
-                 }
-                 table.print("No Connections.");
-               });
+  return print(
+      client, client.manage("GET", "/management/connections" + *query), [](const Fields& page) {
+        Table table({"ID", "TYPE", "NAME", "FOR"});
+        for (const Fields& item : page.items()) {
+          table.add({item.text("_id"), item.text("type"), item.text("name"), hosts_text(item)});
+        }
+        table.print("No Connections.");
+      });
 }
 
 void show_sessions(const Fields& sessions) {
@@ -46,7 +53,7 @@ void show_sessions(const Fields& sessions) {
 }
 
 void show_usages(const Fields& usages) {
-  say(usages.text("name") + " (" + usages.text("type") + ")");
+  say(usages.text("name") + " (" + usages.text("type") + "), for " + hosts_text(usages));
   Table table({"FLOW", "VERSION", "NODE", "TYPE"});
   for (const Fields& flow : usages.objects("flows")) {
     for (const Fields& node : flow.objects("nodes")) {

@@ -1,4 +1,4 @@
-// conversectl backup, restore, rotate-key, users-data.
+// conversectl backup, restore, rotate-key, webhook-secret, users-data.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
 #include "daemon/restore.h"
+#include "daemon/webhook.h"
 #include "store/model/clock.h"
 #include "store/text/terminal.h"
 
@@ -79,6 +80,11 @@ int rotate_key(Client& client) {
         say("Backups from before need the key from before: keep that with them, and copy the new "
             "one.");
       });
+}
+
+int make_webhook_secret(const Client& client) {
+  const json made{{"secret", daemon::new_webhook_secret()}};
+  return print(client, made, [](const Fields& fields) { say(fields.text("secret")); });
 }
 
 std::string text_of(const json& value) {
@@ -172,6 +178,8 @@ void add_data_commands(CLI::App& app, Action& action) {
   app.add_subcommand("rotate-key",
                      "Make a new master key and seal all secrets anew, while the daemon runs")
       ->callback([&action] { action = rotate_key; });
+  app.add_subcommand("webhook-secret", "Make a secret for an Endpoint's webhook; needs no daemon")
+      ->callback([&action] { action = make_webhook_secret; });
   add_user_data_commands(app, action);
 }
 

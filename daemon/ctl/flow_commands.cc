@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -25,20 +24,13 @@ namespace {
 
 using flows::tools::Severity;
 
-// A `${NAME}` that is not set here is set where the bundle is imported: something that is a URL as
-// well as a text stands for it.
-std::optional<std::string> any_value(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  return value != nullptr ? value : "http://localhost/" + std::string(name);
-}
-
 int check(const std::vector<std::string>& paths, bool strict, bool json) {
   bool good = true;
   auto report = nlohmann::json::array();
   for (const auto& path : paths) {
     const auto text = read_file(path);
     if (!text) return failed(text.error());
-    const auto findings = flows::tools::check_bundle(*text, path, any_value);
+    const auto findings = flows::tools::check_bundle(*text, path);
     for (const auto& finding : findings) {
       const bool is_error = finding.severity == Severity::error;
       good = good && !is_error && !strict;
@@ -103,7 +95,8 @@ struct NamedFlow {
 model::Result<NamedFlow> flow_of_file(const Drawing& wanted) {
   const auto text = read_file(wanted.source);
   if (!text) return model::fail(text.error());
-  const auto bundle = flows::load_bundle(*text, wanted.source, any_value);
+  const auto bundle =
+      flows::load_bundle(*text, wanted.source, {}, {.variables = flows::Variables::may_be_missing});
   if (!bundle) {
     return model::fail(model::Errc::invalid_argument, flows::to_string(bundle.error()));
   }

@@ -1,4 +1,6 @@
 // conversectl: the operator's tool. Speaks to a daemon's management routes by HTTP Basic.
+#include <sys/prctl.h>
+
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -28,6 +30,7 @@ int run(const Action& action, Client& client) {
 
 int main(int argc, char** argv) {
   using namespace conversed::ctl;
+  ::prctl(PR_SET_DUMPABLE, 0);  // its memory has passwords
   CLI::App app{
       "Operates a conversed daemon: imports projects, makes API keys, talks to Flows, looks at "
       "sessions and\n"

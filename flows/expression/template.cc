@@ -7,6 +7,7 @@
 
 #include "flows/expression/ast.h"
 #include "flows/expression/json_text.h"
+#include "flows/expression/library.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
 #include "flows/expression/parser.h"
@@ -87,6 +88,13 @@ void render_piece(const Piece& piece, const Scope& scope, Budget& budget, std::s
   Machine machine(*piece.program, scope, budget);
   append_readable(machine, machine.run(), out);
   if (machine.failed()) note(problems, machine.take_error());
+}
+
+bool reads_values(const Program& program) {
+  return std::ranges::any_of(program.nodes, [](const Node& node) {
+    return node.kind == NodeKind::input || node.kind == NodeKind::context ||
+           node.kind == NodeKind::profile;
+  });
 }
 
 json piece_value(const Piece& piece, const Scope& scope, Budget& budget, Problems* problems) {
@@ -182,6 +190,18 @@ std::string Template::render(const Scope& scope, Problems* problems) const {
   return body_->render(scope, budget, problems);
 }
 
+std::string Template::render(const Scope& scope, std::vector<Span>& values) const {
+  Budget budget(body_->limits);
+  std::string out;
+  for (const Piece& piece : body_->pieces) {
+    out += piece.literal;
+    const std::size_t begin = out.size();
+    render_piece(piece, scope, budget, out, nullptr);
+    if (find_token(scope, piece.label) == nullptr) values.push_back({begin, out.size()});
+  }
+  return out += body_->tail;
+}
+
 json Template::value(const Scope& scope, Problems* problems) const {
   Budget budget(body_->limits);
   return body_->value(scope, budget, problems);
@@ -197,6 +217,20 @@ MembersRead Template::members_read() const {
     if (piece.program != nullptr) add_members_read(*piece.program, reads);
   }
   return reads;
+}
+
+std::vector<Template::Braces> Template::braces() const {
+  std::vector<Braces> list;
+  for (const Piece& piece : body_->pieces) {
+    auto& braces = list.emplace_back();
+    braces.before = piece.literal;
+    if (piece.program == nullptr) continue;
+    braces.reads_values = reads_values(*piece.program);
+    const Node& root = piece.program->node(piece.program->root);
+    braces.url_encoded = root.kind == NodeKind::call_function && root.function != nullptr &&
+                         root.function->name == "encodeURIComponent";
+  }
+  return list;
 }
 
 std::vector<std::string> Template::label_only_pieces() const {

@@ -34,6 +34,13 @@ class Template {
   [[nodiscard]] std::string render(const Scope& scope,
                                    std::vector<model::Error>* problems = nullptr) const;
 
+  // Where in what render() gives a value stands. The text of a token is none.
+  struct Span {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  [[nodiscard]] std::string render(const Scope& scope, std::vector<Span>& values) const;
+
   // If the whole template is one {{ }}, its value with its type (null for undefined and errors);
   // else what render() says.
   [[nodiscard]] nlohmann::json value(const Scope& scope,
@@ -44,6 +51,14 @@ class Template {
 
   // What stands between braces and can only be the label of a token, for a loader to check.
   [[nodiscard]] std::vector<std::string> label_only_pieces() const;
+
+  // Braces as they stand in the source, in order, for tools.
+  struct Braces {
+    std::string before;         // the literal text between them and the ones before
+    bool reads_values = false;  // of `input`, `context` or `profile`
+    bool url_encoded = false;   // all of it is one call of encodeURIComponent
+  };
+  [[nodiscard]] std::vector<Braces> braces() const;
 
   // As Expression::members_read, of all expressions in it.
   [[nodiscard]] MembersRead members_read() const;

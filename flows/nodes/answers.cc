@@ -10,6 +10,7 @@
 
 #include "flows/expression/text.h"
 #include "flows/fields.h"
+#include "store/model/url.h"
 #include "store/text/words.h"
 
 namespace conversed::flows {
@@ -195,9 +196,9 @@ std::optional<std::string> read_email(std::string_view text) {
 std::optional<std::string> read_url(std::string_view text) {
   for (const auto part : parts_of(text)) {
     const auto word = bare(part);
-    if (is_http_url(word)) return std::string(word);
+    if (model::is_http_url(word)) return std::string(word);
     std::string with_scheme = "https://" + std::string(word);
-    if (word.starts_with("www.") && is_http_url(with_scheme)) return with_scheme;
+    if (word.starts_with("www.") && model::is_http_url(with_scheme)) return with_scheme;
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 
 #include "flows/node_types.h"
 #include "flows/nodes/on_error.h"
+#include "flows/nodes/url_template.h"
 
 namespace conversed::flows {
 namespace {
@@ -10,25 +11,6 @@ namespace {
 constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
-
-// What a URL can't hold goes out percent-encoded, so a value can't break the request's first line.
-std::string encode_rest(std::string_view url) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  static constexpr std::string_view forbidden = "\"<>\\^`{|}";
-  std::string encoded;
-  encoded.reserve(url.size());
-  for (const char c : url) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > 0x20 && byte < 0x7F && forbidden.find(c) == std::string_view::npos) {
-      encoded += c;
-      continue;
-    }
-    encoded += '%';
-    encoded += digits[byte >> 4];
-    encoded += digits[byte & 0xF];
-  }
-  return encoded;
-}
 
 bool is_content_type(std::string_view name) {
   static constexpr std::string_view wanted = "content-type";
@@ -41,7 +23,7 @@ bool is_content_type(std::string_view name) {
 struct Request {
   std::string connection;
   std::string method;
-  expression::Template url;
+  UrlTemplate url;
   std::vector<std::pair<std::string, expression::Template>> headers;
   std::optional<expression::JsonTemplate> body;
   std::optional<expression::Path> store_in;
@@ -64,11 +46,9 @@ class HttpRequestNode final : public Node {
       call.connection_id = known->second;
     }
     call.method = request_.method;
-    call.url = encode_rest(request_.url.render(turn.scope()));
-    if (!is_http_url(call.url)) {
-      return request_.on_error.failed(turn, "invalid_url",
-                                      "the URL is no absolute http or https URL");
-    }
+    auto url = request_.url.render(turn.scope());
+    if (!url) return request_.on_error.failed(turn, "invalid_url", url.error().message);
+    call.url = std::move(*url);
     bool has_content_type = false;
     for (const auto& [name, value] : request_.headers) {
       std::string rendered = value.render(turn.scope());
@@ -116,21 +96,10 @@ class HttpRequestNode final : public Node {
   const Request request_;
 };
 
-// A URL without templates can be checked before it is ever used.
-void check_url(NodeConfig& config) {
-  const auto url = config.find("url");
-  if (!url || !url->value().is_text()) return;
-  const std::string& text = url->value().text();
-  if (text.find("{{") == std::string::npos && !is_http_url(encode_rest(text))) {
-    url->problem("expected an absolute http or https URL");
-  }
-}
-
 std::unique_ptr<const Node> create(NodeConfig& config) {
-  check_url(config);
   Request request{.connection = config.connection("connection"),
                   .method = config.choice("method", methods, "GET"),
-                  .url = config.text_template("url"),
+                  .url = UrlTemplate(config, "url"),
                   .headers = config.headers("headers"),
                   .body = config.json_template("body"),
                   .store_in = config.path("storeIn"),
@@ -148,7 +117,9 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
 }
 
 constexpr NodeField fields[]{
-    {"url", "template", "Absolute, http or https; what a URL can't hold is encoded. Required."},
+    {"url", "template",
+     "Absolute, http or https; what a URL can't hold is encoded. A segment `.` or `..` of its path "
+     "fails the call, and so does a value that ends the path or adds a parameter. Required."},
     {"method", "text", "GET (the default), HEAD, POST, PUT, PATCH or DELETE."},
     {"connection", "name", "The Connection whose credentials go with the request."},
     {"headers", "texts to templates", "Further headers."},

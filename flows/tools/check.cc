@@ -130,6 +130,9 @@ class Checker {
   void check_names(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
       for (const auto& read : slot.outline.reads) check_read(flow, slot, read);
+      for (const auto& warning : slot.outline.warnings) {
+        warn(warning.place, flow, slot.address, warning.message);
+      }
       for (const auto& use : slot.outline.uses) {
         if (use.kind != Kind::slot || slot.type->name != "question") continue;
         if (!can_fill(flow, use.name)) {
@@ -196,10 +199,9 @@ std::vector<Finding> findings(Severity severity, Problems problems) {
 
 }  // namespace
 
-std::vector<Finding> check_bundle(std::string_view text, std::string_view file_name,
-                                  const Environment& environment) {
-  const LoadLimits limits;
-  if (auto bundle = load_bundle(text, file_name, environment, limits); !bundle) {
+std::vector<Finding> check_bundle(std::string_view text, std::string_view file_name) {
+  const LoadLimits limits{.variables = Variables::may_be_missing};
+  if (auto bundle = load_bundle(text, file_name, {}, limits); !bundle) {
     return findings(Severity::error, std::move(bundle.error()));
   }
   auto located = read_source(text, file_name, limits);

@@ -32,6 +32,7 @@ struct BundleConnection {
   std::string type;  // httpBasic, httpBearer, httpHeader or llm
   nlohmann::json fields;
   nlohmann::json source;
+  std::vector<std::string> hosts{};  // "host" or "host:port" that it may go to; none: to any
 };
 
 // Whether a field of a Connection of that type is a secret: all are but those that say whom, where

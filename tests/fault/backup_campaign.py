@@ -30,7 +30,7 @@ class BackupCampaign:
         self.options = options
         self.random = random.Random(options.seed)
         self.folder = pathlib.Path(folder)
-        self.receiver = Receiver("whsec_c2VjcmV0IG9mIHRoZSBjYW1wYWlnbg==")
+        self.receiver = Receiver("whsec_dGhlIHNlY3JldCBvZiB0aGUgY2FtcGFpZ24=")
         self.environment = {"HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret}
         self.daemon = Daemon(options.bin, self.folder / "first", environment=self.environment)
         self.restored = []

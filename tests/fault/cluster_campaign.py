@@ -91,7 +91,7 @@ class Campaign:
     def __init__(self, options, folder):
         self.options = options
         self.random = random.Random(options.seed)
-        self.receiver = Receiver("whsec_c2VjcmV0IG9mIHRoZSBjYW1wYWlnbg==")
+        self.receiver = Receiver("whsec_dGhlIHNlY3JldCBvZiB0aGUgY2FtcGFpZ24=")
         self.upstream = Upstream()
         self.cluster = Cluster(
             options.bin, folder, [cluster.ALL_ROLES] * DAEMONS,

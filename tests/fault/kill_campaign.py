@@ -44,7 +44,7 @@ class Campaign:
     def __init__(self, options, folder):
         self.options = options
         self.random = random.Random(options.seed)
-        self.receiver = Receiver("whsec_c2VjcmV0IG9mIHRoZSBjYW1wYWlnbg==")
+        self.receiver = Receiver("whsec_dGhlIHNlY3JldCBvZiB0aGUgY2FtcGFpZ24=")
         plant = {"CONVERSED_TEST_PLANT": options.plant} if options.plant else {}
         self.plant = plant
         self.daemon = Daemon(options.bin, folder, environment={

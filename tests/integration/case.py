@@ -15,7 +15,7 @@ from upstream import Upstream  # noqa: E402
 from webhook_receiver import Receiver  # noqa: E402
 
 BIN = os.environ["CONVERSED_TEST_BIN"]
-SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
+SECRET = "whsec_dGhlIHNlY3JldCBvZiBhbGwgdGhlc2UgdGVzdHM="
 CONNECTION_TOKEN = "token-of-the-connection-3f9a"
 ECHO = """
 conversed: 1

@@ -11,7 +11,7 @@ import unittest
 from case import BIN, CONNECTION_TOKEN, SECRET, DaemonCase
 from daemon_process import EMAIL, PASSWORD, Daemon
 
-NEW_SECRET = "whsec_bmV4dCBzZWNyZXQgb2YgdGhlIHRlc3Rz"
+NEW_SECRET = "whsec_dGhlIG5leHQgc2VjcmV0IG9mIHRoZXNlIHRlc3Rz"
 ENDPOINTS = 150  # more than two batches of secrets
 BUNDLE = """
 conversed: 1
@@ -207,12 +207,14 @@ class UsersData(DataCase):
         self.assertEqual(self.export("ann-of-the-test"), [])
         self.assertEqual(self.in_files("ANNSWORDS"), [])
         self.assertEqual(self.in_files("ann-of-the-test"), [])
+        self.assertEqual(self.in_files("echo-ANN"), [], "an Idempotency-Key")
+        self.assertTrue(self.in_files("echo-BOB"))
         self.assertEqual({item["kind"] for item in self.export("bob-of-the-test")}, kinds)
 
-        # A message that had its effects is not run again, and what was said to it is gone.
+        # Nothing is left that would know the key again: a repeat is a new message.
         said = {"userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "words-ANNSWORDS"}
         status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", said, {"Idempotency-Key": "echo-ANN"})
-        self.assertEqual((status, answer["text"], answer["data"]), (200, "", None))
+        self.assertEqual((status, answer["text"]), (200, "You said words-ANNSWORDS"))
         # Whoever comes back is somebody new.
         status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", {
             "userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "again"})

@@ -1,5 +1,7 @@
 """conversectl flow: what it says of files that it can't take, and what CI servers get of them."""
 
+import base64
+import json
 import pathlib
 import subprocess
 import tempfile
@@ -47,6 +49,25 @@ class FlowTools(unittest.TestCase):
         self.assertIn("says Hi", done.stdout)
         suites = xml.parse(report).getroot().findall("testsuite")
         self.assertEqual([(suite.get("tests"), suite.get("errors")) for suite in suites], [("1", "1"), ("1", "0")])
+
+    def test_a_webhook_secret_is_made_and_others_are_refused_with_the_reason(self):
+        def make(*options):
+            return subprocess.run([f"{BIN}/conversectl", *options, "webhook-secret"], capture_output=True, text=True,
+                                  timeout=60, check=True).stdout.strip()
+
+        secret = make()
+        self.assertTrue(secret.startswith("whsec_"))
+        self.assertEqual(len(base64.b64decode(secret[len("whsec_"):], validate=True)), 32)
+        self.assertNotEqual(json.loads(make("--json"))["secret"], secret)
+        bundle = self.folder / "hooked.yaml"
+        endpoint = 'endpoints: [{name: web, flow: F, output: {webhook: {url: "https://x.example/", secret: "SECRET"}}}]\n'
+        for given, code, words in ((secret, 0, "no findings"), ("open-sesame", 1, "begins with 'whsec_'"),
+                                   ("whsec_b3BlbiBzZXNhbWU=", 1, "24 to 64 bytes, not 11"), ("${UNKNOWN_HERE}", 0, "no findings")):
+            bundle.write_text(BUNDLE + endpoint.replace("SECRET", given))
+            done = self.flow("check", bundle)
+            self.assertEqual(done.returncode, code, done)
+            self.assertIn(words, done.stdout)
+            self.assertNotIn(given, done.stdout)
 
     def test_no_tests(self):
         (self.folder / "empty.yaml").write_text("bundle: b.yaml\ntests: []\n")

@@ -10,7 +10,9 @@ import shutil
 import signal
 import sqlite3
 import stat
+import subprocess
 import tempfile
+import time
 import unittest
 
 import case
@@ -22,6 +24,16 @@ NOBODY = 65534
 WATCHDOG_MS = 4000
 # Times that the daemon looks at its loops, by which a fed watchdog would have been seen.
 LOOKS = 3
+
+
+def wait_until(condition, seconds=10):
+    """Whether it came to hold in that time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 class ServiceCase(unittest.TestCase):
@@ -287,6 +299,51 @@ class Handbook(ServiceCase):
         self.assertEqual(re.findall(r"-p LoadCredential=(\S+)", command), handed_over)
         for key in ("User", "UMask"):
             self.assertIn(f" -p {key}={re.search(f'(?m)^{key}=(.*)$', unit)[1]}", command)
+
+
+class Privacy(ServiceCase):
+    def test_its_files_are_its_owners_alone_whatever_the_umask(self):
+        before = os.umask(0)
+        try:
+            self.daemon.init()
+            self.assertTrue(self.daemon.start())
+        finally:
+            os.umask(before)
+        self.daemon.ctl("backup")
+        data = self.daemon.folder / "data"
+        for path in (data, *data.rglob("*")):
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o700 if path.is_dir() else 0o600, path)
+
+    def test_a_data_folder_that_others_may_read_is_refused(self):
+        self.daemon.init()
+        data = self.daemon.folder / "data"
+        data.chmod(0o755)
+        self.assertFalse(self.daemon.start())
+        self.assertIn(f"run `chmod 700 {data}`", self.log_lines()[-1]["error"])
+        data.chmod(0o700)
+        self.assertTrue(self.daemon.start())
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_no_other_process_of_its_user_reads_its_memory(self):
+        folder = pathlib.Path(self.folder.name)
+        folder.chmod(0o755)
+        pipe = folder / "pipe"
+        os.mkfifo(pipe)
+        pipe.chmod(0o644)
+        # Both wait: the one for a password, the other for the bundle.
+        for name, arguments in (("conversed", ("init", "--organisation", "A", "--admin", "a@x.example", "--password-stdin")),
+                                ("conversectl", ("flow", "check", pipe))):
+            shutil.copy(pathlib.Path(BIN) / name, folder / name)
+            with subprocess.Popen([folder / name, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  user=NOBODY, group=NOBODY, extra_groups=[], env={"HOME": "/nonexistent"}) as process:
+                self.addCleanup(process.kill)
+                proc = pathlib.Path(f"/proc/{process.pid}")
+
+                def is_root_s_alone(name=name, proc=proc):
+                    return proc.joinpath("comm").read_text().strip() == name and proc.joinpath("environ").stat().st_uid == 0
+
+                self.assertTrue(wait_until(is_root_s_alone), name)
+                process.kill()
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")

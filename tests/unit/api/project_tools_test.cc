@@ -110,12 +110,14 @@ json unordered(json report) {
   return report;
 }
 
+constexpr const char* signing_secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
 constexpr const char* whole = R"(conversed: 1
 project: {name: Whole, locales: [de, en]}
 members: [{email: member@acme.example, name: A member, roles: [tokenAdmin], allowedLocales: [de]}]
 tokens: [{label: shop name, script: "The Shop"}]
 connections:
-  - {name: crm, type: httpBearer, fields: {token: "${CRM_TOKEN}"}}
+  - {name: crm, type: httpBearer, hosts: [crm.example.com, "crm.example.com:8443"], fields: {token: "${CRM_TOKEN}"}}
   - {name: clear, type: httpBasic, fields: {username: bob, password: in-the-clear}}
 lexicons:
   - {name: Cities, slots: [city, town], entries: [{mainKeyphrase: Rome, keyphrases: [roma], slots: [town], data: {a: [1, null]}}]}
@@ -136,8 +138,10 @@ proactive: {journey: {after: 20m, text: "Still there?", quietHours: {from: "22:0
 )";
 
 TEST_F(ProjectTools, AnExportImportsToTheSame) {
-  const json environment{
-      {"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", "s"}, {"CLEAR_PASSWORD", "in-the-clear"}};
+  const json environment{{"CRM_TOKEN", "t"},
+                         {"HOOK", "h"},
+                         {"SECRET", signing_secret},
+                         {"CLEAR_PASSWORD", "in-the-clear"}};
   const auto report = import(whole, 200, environment);
   const std::string route =
       "/management/projects/" + report["project"]["_id"].get<std::string>() + "/export";
@@ -159,7 +163,7 @@ TEST_F(ProjectTools, AnExportImportsToTheSame) {
 // Through another store, every part comes out as it went in.
 TEST_F(ProjectTools, AnExportImportsToTheSameElsewhere) {
   const json environment{
-      {"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", "s"}, {"CLEAR_PASSWORD", "p"}};
+      {"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", signing_secret}, {"CLEAR_PASSWORD", "p"}};
   const auto report = import(whole, 200, environment);
   const auto route = [](const json& of) {
     return "/management/projects/" + of["project"]["_id"].get<std::string>() + "/export";
@@ -181,7 +185,8 @@ TEST_F(ProjectTools, AnExportImportsToTheSameElsewhere) {
 }
 
 TEST_F(ProjectTools, AnExportSaysWhatAnImportWouldRefuse) {
-  const auto report = import(whole, 200, {{"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", "s"}});
+  const auto report =
+      import(whole, 200, {{"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", signing_secret}});
   const std::string project = report["project"]["_id"];
   ASSERT_TRUE(world_.store->assets().delete_connection(project, report["connections"][0]["_id"]));
   const auto exported = get("/management/projects/" + project + "/export");

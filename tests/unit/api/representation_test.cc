@@ -154,6 +154,9 @@ TEST(Representation, CsvQuotesNestsAndDisarms) {
   for (const char* const formula : {"=1+1", "+1", "-1", "@x", "\tx"}) {
     EXPECT_EQ(to_csv(object({{"t", formula}})), "t\r\n'" + std::string(formula) + "\r\n");
   }
+  // Spreadsheets skip an empty line before a formula.
+  EXPECT_EQ(to_csv(object({{"t", "\r=1"}})), "t\r\n\"'\r=1\"\r\n");
+  EXPECT_EQ(to_csv(object({{"t", "\n=1"}})), "t\r\n\"'\n=1\"\r\n");
   EXPECT_EQ(to_csv(object({{"n", -5}})), "n\r\n'-5\r\n");
   EXPECT_EQ(to_csv(object({{"t", "a=b"}})), "t\r\na=b\r\n");
   EXPECT_EQ(to_csv(object({{"t", "=a,\"b\""}})), "t\r\n\"'=a,\"\"b\"\"\"\r\n");

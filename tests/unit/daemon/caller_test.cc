@@ -3,6 +3,7 @@
 #include <set>
 
 #include "daemon/call_request.h"
+#include "store/model/url.h"
 #include "tests/unit/daemon/caller_world.h"
 
 namespace conversed::daemon {
@@ -320,6 +321,32 @@ TEST_F(CallerTest, ResultThatNobodyWaitsForIsNotAppended) {
   EXPECT_TRUE(sink_.events().empty());
   EXPECT_EQ(result_of(call("next")).status, 200);
   EXPECT_EQ(sink_.events().size(), 1U);
+}
+
+TEST_F(CallerTest, CredentialsGoToTheHostsOfTheirConnectionAlone) {
+  const auto bound_to = [&](const std::string& host) {
+    import({{ "web",
+              "" }},
+           {{.name = "bound",
+             .type = "httpBearer",
+             .fields =
+                 {{ "token",
+                    "hunter2" }},
+             .source = nlohmann::json::object(),
+             .hosts = {
+               host
+             } }});
+  };
+  bound_to("crm.example.com");
+  const auto refused = result_of(call("refused", "bound"));
+  EXPECT_EQ(refused.error_code, "host_refused");
+  const std::string here = model::authority_of(receiver_.url());
+  EXPECT_EQ(refused.error_message, "the Connection 'bound' is not for the host " + here +
+                                       "; its `hosts` say which ones it is for");
+  EXPECT_EQ(receiver_.count(), 0U);
+  bound_to(here);
+  EXPECT_EQ(result_of(call("sent", "bound")).error_code, "");
+  EXPECT_EQ(receiver_.requests().at(0).headers.at("authorization"), "Bearer hunter2");
 }
 
 }  // namespace

@@ -1,12 +1,21 @@
 #include "daemon/egress.h"
 
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "daemon/own_addresses.h"
 
 namespace conversed::daemon {
 namespace {
@@ -120,6 +129,47 @@ TEST(Egress, HostNameOpensRequestsToThatNameOnly) {
   EXPECT_TRUE(egress.allows("localhost", "127.0.0.1"));
   EXPECT_FALSE(egress.allows("other.internal.example", "10.0.0.7"));
   EXPECT_FALSE(egress.allows("evil.hooks.internal.example", "10.0.0.7"));
+}
+
+TEST(Egress, AddressesOfThisMachineAreClosedUnlessAllowed) {
+  const auto own = [](const config::Address& address) {
+    return address == *config::parse_address("8.8.4.4") ||
+           address == *config::parse_address("2606:4700::7");
+  };
+  const auto closed = *Egress::create({}, own);
+  EXPECT_FALSE(closed.allows("x", "8.8.4.4"));
+  EXPECT_FALSE(closed.allows("x", "64:ff9b::8.8.4.4"));
+  EXPECT_FALSE(closed.allows("x", "2606:4700::7"));
+  EXPECT_TRUE(closed.allows("x", "8.8.4.5"));
+  const auto opened = *Egress::create({"8.8.4.4", "own.example"}, own);
+  EXPECT_TRUE(opened.allows("x", "8.8.4.4"));
+  EXPECT_FALSE(opened.allows("x", "2606:4700::7"));
+  EXPECT_TRUE(opened.allows("own.example", "2606:4700::7"));
+}
+
+// In a network of its own, which a thread may have alone.
+TEST(OwnAddresses, NewOnesOfAnInterfaceAreKnown) {
+  bool may = true;
+  std::jthread([&] {
+    if (::unshare(CLONE_NEWNET) != 0) {
+      may = false;
+      return;
+    }
+    OwnAddresses own(std::chrono::milliseconds(0));
+    const auto address = *config::parse_address("8.8.4.4");
+    EXPECT_FALSE(own.contains(address));
+    ifreq wanted{};
+    std::strcpy(wanted.ifr_name, "lo");
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_addr.s_addr = htonl(0x08080404);
+    std::memcpy(&wanted.ifr_addr, &v4, sizeof(v4));
+    const int any = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(::ioctl(any, SIOCSIFADDR, &wanted), 0);
+    ::close(any);
+    EXPECT_TRUE(own.contains(address));
+  }).join();
+  if (!may) GTEST_SKIP() << "a network of its own takes root";
 }
 
 TEST(Egress, NonsenseInTheListIsNamed) {

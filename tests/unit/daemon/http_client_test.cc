@@ -221,6 +221,8 @@ TEST_F(HttpClientTest, WhatIsNoRequestIsInvalid) {
       {.method = "GET", .url = "http://"},
       {.method = "GET", .url = "http://user:pw@127.0.0.1:" + port + "/"},
       {.method = "GET", .url = url + "a b"},
+      {.method = "GET", .url = url + "a/../b"},
+      {.method = "GET", .url = url + "a/%2e%2E"},
       {.method = "GET", .url = url + std::string("\0", 1)},
       {.method = "GET", .url = url, .headers = {{"X", "a\r\nY: b"}}},
       {.method = "GET", .url = url, .headers = {{"X Y", "a"}}},

@@ -29,25 +29,44 @@ std::string header(const std::vector<std::pair<std::string, std::string>>& heade
   return found == headers.end() ? "(none)" : found->second;
 }
 
+WebhookKey key_of(const std::string& bytes) {
+  return *WebhookKey::of("whsec_" + base64(bytes));
+}
+
 // The example that libraries of Standard Webhooks test against.
 TEST(Webhook, SignatureIsThatOfTheSpecification) {
-  const WebhookKey key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+  const auto key = *WebhookKey::of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
   EXPECT_EQ(key.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, R"({"test": 2432232314})"),
             "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 }
 
-TEST(Webhook, SecretWithoutPrefixIsItsOwnBytes) {
-  const std::string bytes =
-      "\x31\xf2\x90\xf6\xbf\x06\x29\x8a\xab\x4f\x08\xd4\x3c\x3f\x08\x2c\xf6\x48\xa3\x62\xda\x2d"
-      "\xa4\xb0";
-  const WebhookKey raw(bytes);
-  const WebhookKey encoded("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
-  EXPECT_EQ(raw.sign("id", 1, "body"), encoded.sign("id", 1, "body"));
-  EXPECT_NE(WebhookKey("other").sign("id", 1, "body"), raw.sign("id", 1, "body"));
+TEST(Webhook, SecretIsRefusedThatReceiversWouldReadDifferently) {
+  const auto problem = [](const std::string& secret) {
+    const auto key = WebhookKey::of(secret);
+    return key ? "none" : key.error().message.substr(0, key.error().message.find(';'));
+  };
+  EXPECT_EQ(problem("very-secret-hook-of-the-shop"),
+            "a webhook's secret begins with 'whsec_', else receivers' libraries sign differently");
+  const std::string base64 = "a webhook's secret has base64 with its padding behind 'whsec_'";
+  EXPECT_EQ(problem("whsec_"), base64);
+  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"), base64);
+  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa-_"), base64);
+  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwAB=="), base64) << "bits are left over";
+  EXPECT_EQ(problem("whsec_c2hvcnQ="), "a webhook's secret stands for 24 to 64 bytes, not 5");
+  EXPECT_EQ(problem("whsec_" + base64(std::string(65, 'x'))),
+            "a webhook's secret stands for 24 to 64 bytes, not 65");
+  EXPECT_EQ(problem("whsec_" + base64(std::string(64, 'x'))), "none");
+  EXPECT_EQ(problem("whsec_" + base64(std::string(25, 'x'))), "none");
+}
+
+TEST(Webhook, NewSecretsDifferAndAreGood) {
+  const auto secret = new_webhook_secret();
+  EXPECT_TRUE(WebhookKey::of(secret));
+  EXPECT_NE(secret, new_webhook_secret());
 }
 
 TEST(Webhook, EverySignedPartCounts) {
-  const WebhookKey key("secret");
+  const auto key = key_of(std::string(24, 'k'));
   const auto signature = key.sign("id", 10, "body");
   EXPECT_NE(key.sign("ie", 10, "body"), signature);
   EXPECT_NE(key.sign("id", 11, "body"), signature);
@@ -70,7 +89,7 @@ TEST(Webhook, BodyHasTheOutputAndItsSession) {
 }
 
 TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
-  const WebhookKey key("secret");
+  const auto key = key_of(std::string(24, 'k'));
   const auto now = model::from_unix_ms(1'614'265'330'999);
   const auto headers = webhook_headers(output(), std::span(&key, 1), now, "body");
   EXPECT_EQ(header(headers, "webhook-id"), "abc-1");
@@ -87,12 +106,12 @@ TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
 
 TEST(Webhook, TwoKeysMakeTwoSignatures) {
   std::vector<WebhookKey> keys;
-  keys.emplace_back("new");
-  keys.emplace_back("old");
+  keys.push_back(key_of(std::string(24, 'n')));
+  keys.push_back(key_of(std::string(24, 'o')));
   const auto now = model::from_unix_ms(1'614'265'330'999);
-  EXPECT_EQ(header(webhook_headers(output(), keys, now, "body"), "webhook-signature"),
-            WebhookKey("new").sign("abc-1", 1614265330, "body") + " " +
-                WebhookKey("old").sign("abc-1", 1614265330, "body"));
+  EXPECT_EQ(
+      header(webhook_headers(output(), keys, now, "body"), "webhook-signature"),
+      keys[0].sign("abc-1", 1614265330, "body") + " " + keys[1].sign("abc-1", 1614265330, "body"));
 }
 
 TEST(Backoff, DoublesUpToItsEnd) {

@@ -19,9 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<std::string> any_value(std::string_view name) {
-  return "http://localhost/" + std::string(name);
-}
+constexpr const char* signing_secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+constexpr LoadLimits no_variables{.variables = Variables::may_be_missing};
 
 // All of a Bundle that an import takes, as one value to compare.
 json value_of(const model::Bundle& bundle) {
@@ -69,10 +68,10 @@ json value_of(const model::Bundle& bundle) {
 }
 
 void expect_same(const std::string& text, const std::string& name) {
-  const auto bundle = load_bundle(text, name, any_value);
+  const auto bundle = load_bundle(text, name, {}, no_variables);
   ASSERT_TRUE(bundle) << to_string(bundle.error()) << "\n" << text;
   const auto written = write_bundle(*bundle);
-  const auto again = load_bundle(written.text, "written.yaml", any_value);
+  const auto again = load_bundle(written.text, "written.yaml", {}, no_variables);
   ASSERT_TRUE(again) << to_string(again.error()) << "\n" << written.text;
   EXPECT_EQ(value_of(*again), value_of(*bundle)) << written.text;
   EXPECT_EQ(write_bundle(*again).text, written.text) << "written twice it is another text";
@@ -111,16 +110,19 @@ TEST(BundleWriter, WritesNoSecretAndNamesWhatAnImportNeeds) {
       "    fields: {baseUrl: \"https://llm.example.com/v1\", model: \"$${x}\", apiKey: s3cret}\n"
       "flows: [{name: F, nodes: []}]\n"
       "endpoints:\n"
-      "  - {name: web, flow: F, output: {webhook: {url: \"${CRM_PASSWORD}\", secret: s3cret}}}\n"
-      "  - {name: app, flow: F, output: {webhook: {url: \"https://x.example/$${A}/\"}}}\n",
-      "b.yaml", any_value);
+      "  - {name: web, flow: F, output: {webhook: {url: \"${CRM_PASSWORD}\", secret: " +
+          std::string(signing_secret) +
+          "}}}\n"
+          "  - {name: app, flow: F, output: {webhook: {url: \"https://x.example/$${A}/\"}}}\n",
+      "b.yaml", {}, no_variables);
   ASSERT_TRUE(bundle) << to_string(bundle.error());
   const auto written = write_bundle(*bundle);
   EXPECT_EQ(written.text.find("s3cret"), std::string::npos) << written.text;
+  EXPECT_EQ(written.text.find("whsec_"), std::string::npos) << written.text;
   EXPECT_EQ(written.variables,
             (std::vector<std::string>{"CRM_PASSWORD", "CRM_PASSWORD_2", "CRM_PORT", "CRM_TOKEN",
                                       "KEY", "MODEL_APIKEY", "USER_OF_CRM", "WEB_WEBHOOK_SECRET"}));
-  const auto again = load_bundle(written.text, "again.yaml", any_value);
+  const auto again = load_bundle(written.text, "again.yaml", {}, no_variables);
   ASSERT_TRUE(again) << to_string(again.error()) << "\n" << written.text;
   EXPECT_EQ(again->connections.at(0).source.at("password"), "${CRM_PASSWORD_2}");
   EXPECT_EQ(again->connections.at(2).fields.at("name"), "X-Key") << "what is no secret stays";
@@ -136,7 +138,7 @@ TEST(BundleWriter, WritesNodesAsPeopleDo) {
           {"question": {"type": "text", "text": "Which?\nTell me."}, "id": "ask"},
           {"then": [{"say": "yes"}], "if": "context.a == 1", "else": [{"stop": true}]}],
         "name": "F"}]})",
-      "b.json", any_value);
+      "b.json", {}, no_variables);
   ASSERT_TRUE(bundle) << to_string(bundle.error());
   EXPECT_EQ(write_bundle(*bundle).text,
             "conversed: 1\n"

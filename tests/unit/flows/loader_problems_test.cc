@@ -81,10 +81,17 @@ TEST(LoaderProblems, OfAssets) {
        {"connections: [{name: c, type: llm, fields: {baseUrl: \"https://x.example\", apiKey: 5}}]",
         {"b.yaml:3:83: connections[0].fields.apiKey: expected a text, not a number; write a number "
          "in quotes"}},
+       {"connections: [{name: c, type: httpBearer, fields: {token: t}, hosts: [crm.example.com, "
+        "\"https://crm.example.com\", CRM.example.com, \"*.example.com\"]}]",
+        {"b.yaml:3:88: connections[0].hosts[1]: expected a host, and maybe its port, such as "
+         "crm.example.com:8443",
+         "b.yaml:3:115: connections[0].hosts[2]: 'crm.example.com' stands twice in the list",
+         "b.yaml:3:132: connections[0].hosts[3]: expected a host, and maybe its port, such as "
+         "crm.example.com:8443"}},
        {"connections: [{name: m, type: llm}, {name: n, type: llm, fields: {baseUrl: here}}]",
         {"b.yaml:3:15: connections[0]: a Connection of type llm needs the field 'baseUrl'",
          "b.yaml:3:66: connections[1].fields: the field 'baseUrl' must be an absolute http or "
-         "https URL, such as https://llm.example.com/v1"}},
+         "https URL without query and '..', such as https://llm.example.com/v1"}},
        {"lexicons: [{name: L, slots: [city], entries: [{mainKeyphrase: A, slots: [cty]}, "
         "{mainKeyphrase: A}]}]",
         {"b.yaml:3:74: lexicons[0].entries[0].slots[0]: the lexicon has no slot 'cty'; did you "
@@ -154,7 +161,8 @@ TEST(LoaderProblems, OfNodes) {
         "{Host: x}}",
         {"b.yaml:7:31: flows[0].nodes[0].httpRequest.connection: there is no Connection 'crn'; did "
          "you mean 'crm'?",
-         "b.yaml:7:41: flows[0].nodes[0].httpRequest.url: expected an absolute http or https URL",
+         "b.yaml:7:41: flows[0].nodes[0].httpRequest.url: expected an absolute http or https URL "
+         "without user information",
          "b.yaml:7:52: flows[0].nodes[0].httpRequest.method: unknown value 'FETCH'; did you mean "
          "'PATCH'?; known are DELETE, GET, HEAD, PATCH, POST, PUT",
          "b.yaml:7:68: flows[0].nodes[0].httpRequest.timeout: the duration is too long; at most "

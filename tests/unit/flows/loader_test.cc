@@ -17,7 +17,7 @@ using nlohmann::json;
 
 std::optional<std::string> environment(std::string_view name) {
   if (name == "CRM_TOKEN") return "s3cret";
-  if (name == "HOOK_SECRET") return "hook";
+  if (name == "HOOK_SECRET") return "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   return std::nullopt;
 }
 
@@ -67,7 +67,7 @@ TEST(Loader, TakesAWholeBundle) {
   EXPECT_EQ(bundle->flows.at(0).definition["nodes"].size(), 4U);
   EXPECT_TRUE(Flow::compile(bundle->flows.at(0).definition));
   EXPECT_EQ(bundle->endpoints.at(0).session_expiry, std::chrono::minutes(30));
-  EXPECT_EQ(bundle->endpoints.at(0).webhook.at(0).secret, "hook");
+  EXPECT_EQ(bundle->endpoints.at(0).webhook.at(0).secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
   EXPECT_EQ(bundle->endpoints.at(0).webhook.at(0).secret_source, "${HOOK_SECRET}");
   EXPECT_EQ(bundle->proactive["journey"]["maxPerSession"], 1);
 }
@@ -94,10 +94,12 @@ TEST(Loader, ReplacesVariablesAndKeepsEscapedOnes) {
       "\"x${CRM_TOKEN}y${HOOK_SECRET}\", b: \"$${CRM_TOKEN}\", c: \"5\", d: \"$5\"}}]\n",
       "a.yaml", environment);
   ASSERT_TRUE(bundle) << to_string(bundle.error());
-  EXPECT_EQ(
-      bundle->connections[0].fields,
-      (json{
-          {"token", "t"}, {"a", "xs3cretyhook"}, {"b", "${CRM_TOKEN}"}, {"c", "5"}, {"d", "$5"}}));
+  EXPECT_EQ(bundle->connections[0].fields,
+            (json{{"token", "t"},
+                  {"a", "xs3cretywhsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+                  {"b", "${CRM_TOKEN}"},
+                  {"c", "5"},
+                  {"d", "$5"}}));
 }
 
 json yaml_value(const std::string& text) {

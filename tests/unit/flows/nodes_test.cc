@@ -290,6 +290,33 @@ TEST(HttpRequestNode, RefusesAUrlOrHeaderThatIsNone) {
   EXPECT_EQ(texts(header.say("a\r\nHost: evil")), (Texts{"invalid_header"}));
 }
 
+TEST(HttpRequestNode, NoValueClimbsOutOfItsPlaceInThePath) {
+  const std::string before = "- httpRequest: {url: \"https://crm.example.com/orders/";
+  const std::string behind = "\", onError: [{say: \"{{input.error.code}}\"}]}";
+  Conversation bare(before + "{{input.text}}" + behind);
+  for (const std::string bad : {"../admin/users", "..", ".", "%2e%2E/admin", "..\\admin",
+                                "a/..%2fadmin", "17?admin=true", "17#"}) {
+    EXPECT_EQ(texts(bare.say(bad)), (Texts{"invalid_url"})) << bad;
+  }
+  Conversation encoded(before + "{{encodeURIComponent(input.text)}}/items" + behind);
+  for (const std::string bad : {"..", ".", "../admin", "%2e%2e", "..;x"}) {
+    EXPECT_EQ(texts(encoded.say(bad)), (Texts{"invalid_url"})) << bad;
+  }
+  EXPECT_EQ(encoded.say("a?b#c/d..")->call->http->url,
+            "https://crm.example.com/orders/a%3Fb%23c%2Fd../items");
+}
+
+TEST(HttpRequestNode, NoValueAddsAParameterToTheQuery) {
+  Conversation talk(
+      "- httpRequest: {url: \"https://crm.example.com/?id={{input.text}}&admin=false\", onError: "
+      "[{say: \"{{input.error.code}}\"}]}");
+  EXPECT_EQ(texts(talk.say("1&admin=true")), (Texts{"invalid_url"}));
+  EXPECT_EQ(texts(talk.say("1#")), (Texts{"invalid_url"}));
+  EXPECT_EQ(talk.say("../a?b")->call->http->url, "https://crm.example.com/?id=../a?b&admin=false");
+  Conversation whole("- httpRequest: {url: \"https://crm.example.com/?{{input.text}}\"}");
+  EXPECT_EQ(whole.say("a=1&b=2")->call->http->url, "https://crm.example.com/?a=1&b=2");
+}
+
 TEST(HttpRequestNode, GivesEachCallOfAnExecutionItsOwnKey) {
   Conversation talk(
       "- httpRequest: {url: \"http://x.example/1\"}\n"

@@ -20,7 +20,7 @@ constexpr const char* header = "conversed: 1\nproject: {name: P}\n";
 
 Texts check(const std::string& text) {
   Texts lines;
-  for (const auto& finding : tools::check_bundle(header + text, "p.yaml", {})) {
+  for (const auto& finding : tools::check_bundle(header + text, "p.yaml")) {
     lines.push_back(to_string(finding));
   }
   return lines;
@@ -42,6 +42,30 @@ TEST(FlowCheck, FindsNodesThatNothingLeadsTo) {
   EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - if: input.text\n    then: [{stop: true}]\n"
                   "    else: [{stop: true}]\n  - say: never\n  - say: neither\n"),
             (Texts{"p.yaml:9:5: warning: Flow 'F', nodes[1]: nothing leads to this Node"}));
+}
+
+TEST(FlowCheck, FindsValuesThatChangeWhatARequestAsksFor) {
+  const auto of_url = [](const std::string& url) {
+    Texts found = check("flows:\n- name: F\n  nodes:\n  - httpRequest: {url: \"" + url + "\"}\n");
+    for (auto& line : found) {
+      const std::string place = "p.yaml:6:24: warning: Flow 'F', nodes[0]: ";
+      EXPECT_TRUE(line.starts_with(place)) << line;
+      line = line.substr(place.size(), line.find(';') - place.size());
+    }
+    return found;
+  };
+  const std::string path = "a value stands bare in the URL's path";
+  const std::string query = "a value stands bare in the URL's query";
+  const std::string host = "a value decides which host is asked";
+  EXPECT_EQ(of_url("https://x.example/{{input.data.path}}/{{input.text}}"), (Texts{path, path}));
+  EXPECT_EQ(of_url("https://x.example/{{encodeURIComponent(input.text) + input.text}}"),
+            (Texts{path}));
+  EXPECT_EQ(of_url("https://x.example/?a={{input.text}}"), (Texts{query}));
+  EXPECT_EQ(of_url("{{input.data.url}}/{{input.text}}"), (Texts{host, path}));
+  EXPECT_EQ(of_url("https://{{encodeURIComponent(input.text)}}.example"), (Texts{host}));
+  EXPECT_EQ(of_url("https://x.example/{{ encodeURIComponent(input.text) }}?a={{encodeURIComponent("
+                   "input.text)}}&b={{shopName}}{{1 + 1}}"),
+            (Texts{}));
 }
 
 TEST(FlowCheck, FindsCirclesWithoutAWayOut) {

@@ -32,7 +32,7 @@ TEST(SqliteDatabase, FileIsItsOwnersAlone) {
   const TempFolder folder;
   auto database = Database::open({.file = folder.path() / "store.db"});
   ASSERT_TRUE(database);
-  for (const char* name : {"store.db", "store.db-wal"}) {
+  for (const char* name : {"store.db", "store.db-wal", "store.db-shm"}) {
     struct stat status {};
     ASSERT_EQ(::stat((folder.path() / name).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0600U) << name;

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/model/result.h"
+
+// The secrets that sign webhooks, as Standard Webhooks has them (https://www.standardwebhooks.com).
+namespace conversed::model {
+
+// The HMAC key of a secret: `whsec_` and the base64 (RFC 4648 section 4, padded) of 24 to 64 bytes.
+// `invalid_argument` says what is wrong with another one, without quoting it: receivers' libraries
+// would make another key of it than we do.
+[[nodiscard]] Result<std::string> webhook_key(std::string_view secret);
+
+}  // namespace conversed::model
