@@ -251,6 +251,7 @@ void App::Parts::stop(milliseconds limit) {
 App::App(config::Settings settings, const model::Clock& clock)
     : settings_(std::move(settings)),
       clock_(clock),
+      timer_clock_(clock),
       supervisor_(ServiceManager(), heartbeats_, [this] { return progress(); }) {}
 
 App::~App() {
@@ -288,13 +289,13 @@ Result<void> App::open_and_start() {
   door_.emplace(settings_, clock_, heartbeats_, std::move(*folder));
   auto store = wait_for_store();
   if (!store) return fail(store.error());
-  auto log = open_log(settings_, **store, clock_);
+  auto log = open_log(settings_, **store, timer_clock_);
   if (!log) return fail(log.error());
   {
     const std::lock_guard lock(starting_);
     parts_ = std::make_unique<Parts>(
-        settings_, clock_, Parts::Before{heartbeats_, supervisor_, *door_}, std::move(*egress),
-        std::move(*contact_center), std::move(*store), std::move(*log));
+        settings_, clock_, Parts::Before{heartbeats_, supervisor_, *door_, timer_clock_},
+        std::move(*egress), std::move(*contact_center), std::move(*store), std::move(*log));
   }
   watched_ = parts_.get();
   if (given_up_.stop_requested()) return given_up();
@@ -307,10 +308,18 @@ Result<std::unique_ptr<store::Store>> App::wait_for_store() {
   std::string reported;
   do {
     auto heartbeat = heartbeats_.add("start");
-    auto store = open_store(settings_, clock_, store::PostgresSettings::Place::shared, [&] {
+    const auto go_on = [&] {
       heartbeat.beat();
       return !waiting.stop_requested();
-    });
+    };
+    auto store =
+        open_store(settings_, clock_, store::PostgresSettings::Place::shared, go_on, &timer_clock_);
+    // Before anything goes by it. Of several daemons all follow the server's clock.
+    if (store && !in_cluster(settings_)) {
+      const auto kept = (*store)->timers().offset();
+      if (!kept) return fail(kept.error());
+      timer_clock_.set_offset(*kept);
+    }
     const bool waits = in_cluster(settings_) && !store && may_come_back(store.error());
     if (!waits || waiting.stop_requested()) return store;
     if (auto listening = door_->listen(); !listening) return fail(listening.error());

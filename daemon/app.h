@@ -10,6 +10,7 @@
 #include "config/settings.h"
 #include "daemon/front_door.h"
 #include "daemon/supervisor.h"
+#include "daemon/timer_clock.h"
 #include "store/model/clock.h"
 #include "store/model/heartbeat.h"
 #include "store/model/result.h"
@@ -62,6 +63,7 @@ class App {
   [[nodiscard]] Progress progress();
   config::Settings settings_;  // `reload` changes what can be
   const model::Clock& clock_;
+  TimerClock timer_clock_;
   bool failed_ = false;
 
   std::stop_source given_up_;

@@ -22,7 +22,7 @@ void App::Parts::exchange_answers() {
   AnswerExchangeSettings own;
   own.daemon = member_name(settings);
   exchange.emplace(
-      std::move(own), *store, waiters, [this] { return clock.now() + timer_clock.offset(); },
+      std::move(own), *store, waiters, [this] { return timer_clock.now(); },
       AnswerExchangePorts{
           .touch = [this](const model::SessionKey& key) { touch_lane(key); },
           .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },

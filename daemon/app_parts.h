@@ -55,6 +55,7 @@ struct App::Parts {
     model::Heartbeats& heartbeats;
     Supervisor& supervisor;
     FrontDoor& door;
+    TimerClock& timer_clock;
   };
 
   Parts(const config::Settings& all, const model::Clock& time, Before before, Egress policy,
@@ -90,6 +91,8 @@ struct App::Parts {
   [[nodiscard]] std::unique_ptr<SharedLimits> make_shared_limits();
   [[nodiscard]] std::unique_ptr<Peers> make_peers();
   [[nodiscard]] SchedulerSettings scheduler_settings();
+  [[nodiscard]] CallerSettings calling();
+  [[nodiscard]] JobWorkerSettings working();
   [[nodiscard]] HousekeeperSettings tidying();
   [[nodiscard]] std::vector<api::MemberView> members() const;
   [[nodiscard]] Progress progress();
@@ -129,7 +132,8 @@ struct App::Parts {
   HttpClient webhooks;
   HttpClient upstreams;
   Deliverer deliverer;
-  TimerClock timer_clock;
+  TimerClock& timer_clock;
+  const RetentionClock retention_clock;
   std::optional<AnswerExchange> exchange;  // where other daemons share the store
   store::News::Subscription heard_outputs;
   store::News::Subscription heard_jobs;

@@ -58,16 +58,16 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
       upstreams(client_settings("upstreams", all.calls.connections, heartbeats), std::move(policy)),
       deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics,
                 ownership),
-      timer_clock(time),
-      caller(caller_settings(all, heartbeats), *store, upstreams, append_event(), time, metrics,
-             ownership),
+      timer_clock(before.timer_clock),
+      retention_clock(timer_clock),
+      caller(calling(), *store, upstreams, append_event(), time, metrics, ownership),
       shared_limits(make_shared_limits()),
       peers(make_peers()),
       scheduler(scheduler_settings(), *store, append_event(), time, metrics),
       setup(proactive_setup_settings(all), *store, upstreams),
-      job_worker(job_worker_settings(all, [this](const std::string& id) { wake_job(id); }),
-                 store->jobs(), setup, time, in_cluster(all) ? &store->news() : nullptr),
-      housekeeper(tidying(), *store, time),
+      job_worker(working(), store->jobs(), setup, timer_clock,
+                 in_cluster(all) ? &store->news() : nullptr),
+      housekeeper(tidying(), *store, retention_clock),
       recovery(*store, time),
       partitions({.in_flight = all.limits.in_flight, .heartbeats = &heartbeats}, *store, ownership,
                  recovery, busy,
@@ -89,6 +89,18 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
     if (change == store::Jobs::Change::created) return wake_job(id);
     job_worker.offer(id);
   });
+}
+
+CallerSettings App::Parts::calling() {
+  auto calling = caller_settings(settings, heartbeats);
+  calling.timer_clock = &timer_clock;
+  return calling;
+}
+
+JobWorkerSettings App::Parts::working() {
+  auto working = job_worker_settings(settings, [this](const std::string& id) { wake_job(id); });
+  working.retention_clock = &retention_clock;
+  return working;
 }
 
 // A log that fails keeps no job waiting that can be done here.

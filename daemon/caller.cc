@@ -73,6 +73,7 @@ class Caller::Engine {
         http_(http),
         append_(std::move(append)),
         clock_(clock),
+        timer_clock_(settings_.timer_clock == nullptr ? clock : *settings_.timer_clock),
         metrics_(metrics),
         ownership_(ownership),
         calls_({.calls = std::max<std::size_t>(1, settings.max_calls),
@@ -127,6 +128,7 @@ class Caller::Engine {
   HttpClient& http_;
   const AppendEvent append_;
   const model::Clock& clock_;
+  const model::Clock& timer_clock_;
   Metrics& metrics_;
   const Ownership& ownership_;
 
@@ -165,7 +167,7 @@ SteadyClock::time_point Caller::Engine::next_look() {
     until = std::max(now, next_scan_);
   }
   if (!waiting_.empty()) {
-    const auto left = std::clamp<milliseconds>(waiting_.begin()->first - clock_.now(),
+    const auto left = std::clamp<milliseconds>(waiting_.begin()->first - timer_clock_.now(),
                                                milliseconds(0), max_sleep);
     until = std::min(until, now + left);
   }
@@ -266,11 +268,11 @@ std::size_t Caller::Engine::at_once(const model::PendingCall& call) const {
 }
 
 void Caller::Engine::wait(const std::string& id, milliseconds time) {
-  waiting_.emplace(clock_.now() + time, id);
+  waiting_.emplace(timer_clock_.now() + time, id);
 }
 
 void Caller::Engine::wake_due() {
-  const Timestamp now = clock_.now();
+  const Timestamp now = timer_clock_.now();
   while (!waiting_.empty() && waiting_.begin()->first <= now) {
     const std::string id = waiting_.begin()->second;
     waiting_.erase(waiting_.begin());

@@ -42,6 +42,8 @@ struct CallerSettings {
                                  .max_asked = std::chrono::milliseconds(0)};
   // Where other daemons may be at it, what they left is found within this time.
   std::chrono::milliseconds look_interval{3'000};
+  // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
+  const model::Clock* timer_clock = nullptr;
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };

@@ -13,6 +13,7 @@
 #include "store/answers.h"
 #include "store/attempts.h"
 #include "store/dead_letters.h"
+#include "store/model/event_origin.h"
 #include "store/model/fault_points.h"
 #include "store/model/ids.h"
 #include "store/model/planted_faults.h"
@@ -124,11 +125,12 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
     bury_unreadable(parts_of(record), "event " + event->id + ": a job is no conversation");
     return {};
   }
-  if (is_of_the_future(*event)) {
+  if (is_of_the_future(*event) && !model::is_own(record.value)) {
     bury_unreadable(parts_of(record),
                     "event " + event->id + ": its member at is more than a day ahead");
     return {};
   }
+  bring_to_now(*event);
   // Whether its claim is there can't be told, but that nobody will take it: it goes with the rest.
   if (execution_lost_ && !is_input(event->type) && !is_notify(event->type))
     return bury_damaged(*event, parts_of(record));
@@ -158,11 +160,15 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
   return start(*event, parts_of(record), logged.position);
 }
 
-// Written by another program whose clock is wrong: the session would not expire before that time.
-// What carries a claim is the daemon's own.
+// Another program's clock is wrong, or our own was when the event was accepted.
 bool ChainBuilder::is_of_the_future(const Event& event) const {
   return !event.claim && (is_input(event.type) || is_notify(event.type)) &&
          event.accepted_at > context_.clock.now() + std::chrono::days(1);
+}
+
+// Of an event from a time that has not come: its session would not expire before that time.
+void ChainBuilder::bring_to_now(Event& event) const {
+  event.accepted_at = std::min(event.accepted_at, context_.clock.now());
 }
 
 // Runs what waited, oldest first, for as long as the session is not busy.
@@ -178,6 +184,7 @@ Result<void> ChainBuilder::drain() {
       bury_unreadable(parts, event.error().message);
       continue;
     }
+    bring_to_now(*event);
     // Its claim was consumed when it came to the inbox.
     if (auto started = start(*event, parts, at); !started) return fail(started.error());
   }

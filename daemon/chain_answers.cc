@@ -144,8 +144,8 @@ Result<api::Answer> ChainBuilder::answer_of(const model::Execution& execution, b
   said.insert(said.end(), outputs.begin(), outputs.end());
   api::Answer answer{200, api::compose_answer(said, input_.key.user_id, input_.key.session_id)};
   if (execution.keyed) {
-    chain_.unit.answers.push_back({execution.input_id, answer.status, answer.body,
-                                   context_.clock.now() + context_.answer_lifetime});
+    chain_.unit.answers.push_back(
+        {execution.input_id, answer.status, answer.body, timer_now() + context_.answer_lifetime});
   }
   return answer;
 }
@@ -227,7 +227,7 @@ Result<void> ChainBuilder::settle_failure(const model::Execution& execution, boo
   // Not an answer to be replayed: it says that the key may be used for a new attempt.
   if (execution.keyed) {
     chain_.unit.answers.push_back(
-        {execution.input_id, 500, "", context_.clock.now() + context_.answer_lifetime});
+        {execution.input_id, 500, "", timer_now() + context_.answer_lifetime});
   }
   if (auto daemons = waits_elsewhere(execution); !daemons.empty()) {
     chain_.unit.replies.push_back({.input_id = execution.input_id,

@@ -56,6 +56,7 @@ class ChainBuilder {
   model::Result<void> take_new(const queue::LogRecord& logged, Traces so_far);
   model::Result<void> drain();
   bool is_of_the_future(const model::Event& event) const;
+  void bring_to_now(model::Event& event) const;
   model::Result<bool> holds_claim(const model::Event& event);
   model::Result<void> start(const model::Event& event, const store::InboxEvent& parts,
                             const std::optional<model::Position>& at);
@@ -106,6 +107,7 @@ class ChainBuilder {
                            const api::CompiledFlow& flow) const;
   // How far the clock of what waits for a while is ahead of `now` of Turns.
   std::chrono::milliseconds timer_offset() const;
+  model::Timestamp timer_now() const { return context_.clock.now() + timer_offset(); }
   // Time-outs of questions: chain_time_outs.cc.
   bool waits_for(const model::Event& event) const;
   model::Result<bool> holds_timer(const model::Event& event) const;

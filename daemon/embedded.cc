@@ -73,12 +73,14 @@ Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store
 model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
                                                         const model::Clock& clock,
                                                         store::PostgresSettings::Place place,
-                                                        std::function<bool()> go_on) {
+                                                        std::function<bool()> go_on,
+                                                        const model::Clock* timer_clock) {
   if (auto safe = back_up_before_migration(settings, clock, go_on); !safe) {
     return fail(safe.error());
   }
   auto opening = store_settings(settings, place);
   opening.go_on = std::move(go_on);
+  opening.committer.timer_clock = timer_clock;
   auto store = store::Store::open(opening, clock);
   if (store && (*store)->unreadable_secrets() > 0) {
     log::error(

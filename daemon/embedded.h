@@ -24,7 +24,8 @@ struct OpenedLog {
 };
 
 // The log that the settings name: a file in the data folder, which the caller has locked, or Kafka.
-// `store` and `clock` must outlive what is returned. Kafka's need not be there yet.
+// Keys live by `clock`. `store` and `clock` must outlive what is returned. Kafka's need not be
+// there yet.
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
                                                 store::Store& store, const model::Clock& clock);
 
@@ -37,10 +38,11 @@ struct OpenedLog {
 // before that a file is backed up, with its log: without that nothing is changed. Both take time in
 // proportion to its size; `go_on`, unless it is empty, is asked again and again meanwhile, on the
 // calling thread, and false ends it with `unavailable`.
+// `timer_clock`: what waits go by, which must outlive it, too; null: `clock`.
 // `place`: who else may have PostgreSQL's open meanwhile; who may not is named by the error.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
     const config::Settings& settings, const model::Clock& clock,
     store::PostgresSettings::Place place = store::PostgresSettings::Place::shared,
-    std::function<bool()> go_on = {});
+    std::function<bool()> go_on = {}, const model::Clock* timer_clock = nullptr);
 
 }  // namespace conversed::daemon

@@ -55,8 +55,10 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
   const auto all = [&](std::int64_t& removed, const std::function<Result<std::int64_t>()>& once) {
     return in_batches(batch, stopped, removed, once);
   };
-  auto done =
-      all(report.answers, [&] { return store.answers().prune(now, now - claim_lifetime, batch); });
+  auto done = all(report.answers, [&] {
+    const auto at = store.timer_now();
+    return store.answers().prune(at, at - claim_lifetime, batch);
+  });
   if (done) {
     auto secrets = store.assets().forget_previous_secrets(now - settings.secret_overlap);
     done = secrets ? Result<void>() : fail(secrets.error());

@@ -40,10 +40,10 @@ struct TidyReport {
   std::int64_t secrets = 0;
 };
 
-// One round: removes what is older than it is to be kept, a batch a transaction, so that commits of
-// conversations come in between, until nothing is left to remove or `stopped` says so. What is
-// still to be delivered stays, and so does a session in which something waits or is under way.
-// Blocks on the disk. The error is the store's; what was removed stays removed.
+// One round: removes what is older at `now` than it is to be kept, a batch a transaction, so that
+// commits of conversations come in between, until nothing is left to remove or `stopped` says so.
+// What is still to be delivered stays, and so does a session in which something waits or is under
+// way. Blocks on the disk. The error is the store's; what was removed stays removed.
 [[nodiscard]] model::Result<TidyReport> tidy(store::Store& store,
                                              const HousekeeperSettings& settings,
                                              model::Timestamp now,

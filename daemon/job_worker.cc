@@ -197,7 +197,8 @@ void JobWorker::rescue() {
     if (SteadyClock::now() < next_prune_) return;
     next_prune_ = SteadyClock::now() + settings_.prune_interval;
   }
-  const auto pruned = jobs_.prune(clock_.now() - settings_.retention, pruned_at_once);
+  const auto& ages = settings_.retention_clock == nullptr ? clock_ : *settings_.retention_clock;
+  const auto pruned = jobs_.prune(ages.now() - settings_.retention, pruned_at_once);
   if (!pruned) log::warn("old jobs can't be removed", {{"error", pruned.error().message}});
 }
 

@@ -68,6 +68,8 @@ struct JobWorkerSettings {
   std::function<void(const std::string& job_id)> wake{};
   std::chrono::milliseconds retention{std::chrono::hours(24 * 30)};
   std::chrono::milliseconds prune_interval{60'000};
+  // Of the age of jobs that are over (RetentionClock); must outlive it. Null: as of leases.
+  const model::Clock* retention_clock = nullptr;
 };
 
 // Runs jobs: takes a lease, has steps done until the job is over, and lets go. The row is the
@@ -77,8 +79,9 @@ struct JobWorkerSettings {
 // `offer` is thread-safe and never blocks.
 class JobWorker final : public Service {
  public:
-  // `others`: the news of the store, if other daemons have the same; they wake this one by it. Null
-  // if there are none: then leases of an earlier run end at the start. All must outlive it.
+  // `clock` is that of leases, the store's own of waits. `others`: the news of the store, if other
+  // daemons have the same; they wake this one by it. Null if there are none: then leases of an
+  // earlier run end at the start. All must outlive it.
   JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
             const model::Clock& clock, store::News* others = nullptr);
   ~JobWorker() override;

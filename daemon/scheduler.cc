@@ -18,6 +18,7 @@
 #include "daemon/recent.h"
 #include "daemon/service_thread.h"
 #include "daemon/timer_clock.h"
+#include "flows/schedule_times.h"
 #include "store/model/fault_points.h"
 #include "store/model/ids.h"
 #include "store/store.h"
@@ -177,6 +178,7 @@ class Scheduler::Engine {
   void run();
   void forget_all();
   void look_at_clocks();
+  void check_schedules();
   void read_letters();
   // By the clock of timers.
   [[nodiscard]] Timestamp now() const { return clock_.now() + offset_; }
@@ -211,6 +213,9 @@ class Scheduler::Engine {
   Place known_{begin_of_time, {}};
   bool all_known_ = false;
   SteadyClock::time_point next_load_{};
+  // Where the check of schedules has come to, by their numbers; nothing: it is over.
+  std::optional<std::int64_t> checked_;
+  SteadyClock::time_point next_check_{};
   // What failed is in `timers_` again. While it fails, one at a time is tried.
   bool failing_ = false;
   SteadyClock::time_point not_before_{};
@@ -227,8 +232,8 @@ model::Result<void> Scheduler::Engine::set_clock() {
   }
   auto kept = store_.timers().offset();
   if (!kept) return model::fail(kept.error());
-  settings_.timer_clock->set_offset(*kept);
-  offset_ = kept_offset_ = *kept;
+  kept_offset_ = *kept;
+  offset_ = settings_.timer_clock->offset();
   return {};
 }
 
@@ -244,6 +249,7 @@ void Scheduler::Engine::run() {
   while (!stop_) {
     model::fault_point("scheduler.loop");
     look_at_clocks();
+    check_schedules();
     load();
     fire_due();
     count_.store(timers_.size() + appending_.size(), std::memory_order_relaxed);
@@ -264,18 +270,13 @@ void Scheduler::Engine::forget_all() {
 void Scheduler::Engine::look_at_clocks() {
   looked_at_ = clock_.now();
   if (settings_.timer_clock == nullptr) return;
-  auto offset = settings_.timer_clock->offset();
-  // Both of one moment: a clock that is set in between would make everything late or early.
-  for (;;) {
-    looked_at_ = clock_.now();
-    const auto still = settings_.timer_clock->offset();
-    if (std::exchange(offset, still) == still) break;
-  }
-  looked_at_ += offset;
+  const auto [wall, offset] = settings_.timer_clock->read();
+  looked_at_ = wall + offset;
   if (offset != offset_) {
     log::warn("the clock was set: what waits for a while goes on as if it had not been",
               {{"byMs", (offset_ - offset).count()}});
     offset_ = offset;
+    next_check_ = {};
     forget_all();
   }
   if (kept_offset_ == offset_ || settings_.mine) return;
@@ -283,9 +284,39 @@ void Scheduler::Engine::look_at_clocks() {
   if (store_.timers().keep_offset(offset_)) kept_offset_ = offset_;
 }
 
+// What recurs waits for the next time of its rule, and no longer: one that came while the wall
+// clock was ahead, and was to go on from there, would be silent until that time comes again.
+void Scheduler::Engine::check_schedules() {
+  const auto now = SteadyClock::now();
+  if (now >= next_check_) {
+    checked_ = 0;
+    next_check_ = now + settings_.check_interval;
+  }
+  if (!checked_) return;
+  auto page = store_.schedules().recurring(*checked_, timers_a_page);
+  std::vector<store::Schedules::Sooner> sooner;
+  for (const auto& row : page ? *page : std::vector<store::Schedules::Row>()) {
+    const auto next = flows::time_after(row.schedule, looked_at_ - offset_);
+    if (next && *next < row.schedule.due_at) sooner.push_back({row.schedule, *next});
+  }
+  const auto moved = sooner.empty() ? Result<void>() : store_.schedules().bring_forward(sooner);
+  if (!page || !moved) {
+    log::warn("schedules can't be checked against the clock; trying again",
+              {{"error", (page ? moved.error() : page.error()).message}});
+    checked_.reset();
+    next_check_ = now + settings_.retry;
+    return;
+  }
+  for (const auto& [schedule, due_at] : sooner) {
+    take({{due_at + offset_, schedule.claim()}, Claim::Kind::schedule});
+  }
+  checked_ = page->empty() ? std::nullopt : std::optional(page->back().n);
+}
+
 SteadyClock::time_point Scheduler::Engine::next_look() const {
   const auto now = SteadyClock::now();
-  auto until = now + settings_.max_sleep;
+  if (checked_) return now;
+  auto until = std::min(now + settings_.max_sleep, std::max(now, next_check_));
   if (has_room()) until = std::max(now, std::min(until, next_load_));
   // The end of an append is a letter.
   if (appending_.size() >= (failing_ ? 1 : settings_.max_appending) || timers_.empty()) {

@@ -29,14 +29,17 @@ struct SchedulerSettings {
   std::chrono::milliseconds max_sleep{5'000};
   // After an append, or a look into the store, that failed; one timer tries for all of them.
   std::chrono::milliseconds retry{500};
+  // How often schedules that recur are checked against the wall clock, beside at the start and when
+  // it was set: another daemon's may have been ahead.
+  std::chrono::milliseconds check_interval{3600'000};
   // How many records wait for their Turns. From `max_backlog` on only a few timers fire each
   // `backlog_pause`, so that those of a long downtime do not stand before what users say now. Null:
   // nobody knows. Called on the scheduler's thread.
   std::function<std::size_t()> backlog{};
   std::size_t max_backlog = 1'024;
   std::chrono::milliseconds backlog_pause{20};
-  // What timers and follow-ups are due by; schedules go by the wall clock. Its offset is taken from
-  // the store at the start, and kept there. Must outlive it. Null: all go by the wall clock.
+  // What timers and follow-ups are due by; schedules go by the wall clock. Its offset is kept in
+  // the store. Must outlive it. Null: all go by the wall clock.
   TimerClock* timer_clock = nullptr;
   // Where several daemons share the store: whether a timer, by its claim's id, is this one's to
   // append. The others' are left to them; all hear of new ones by the store's news, and whatever

@@ -61,12 +61,16 @@ Result<void> set_times(Schedule& schedule, const ScheduleWish& wish, Timestamp n
   return {};
 }
 
-std::optional<Timestamp> next_time(const Schedule& schedule, Timestamp now) {
+std::optional<Timestamp> time_after(const Schedule& schedule, Timestamp now) {
   if (schedule.cron.empty()) return std::nullopt;
   const auto zone = TimeZone::find(schedule.timezone);
   const auto cron = Cron::parse(schedule.cron);
   if (!zone || !cron) return std::nullopt;
-  return cron->next(std::max(now, schedule.due_at), *zone);
+  return cron->next(now, *zone);
+}
+
+std::optional<Timestamp> next_time(const Schedule& schedule, Timestamp now) {
+  return time_after(schedule, std::max(now, schedule.due_at));
 }
 
 std::vector<Timestamp> next_times(const Schedule& schedule, std::size_t most) {

@@ -26,6 +26,10 @@ struct ScheduleWish {
 [[nodiscard]] model::Result<void> set_times(model::Schedule& schedule, const ScheduleWish& wish,
                                             model::Timestamp now);
 
+// The earliest time after `now` that the rule of a schedule has; nothing if it comes once.
+[[nodiscard]] std::optional<model::Timestamp> time_after(const model::Schedule& schedule,
+                                                         model::Timestamp now);
+
 // The next time of a schedule that comes at `now`; nothing if it is over. Times that were missed
 // came with this one.
 [[nodiscard]] std::optional<model::Timestamp> next_time(const model::Schedule& schedule,

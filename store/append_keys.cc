@@ -39,7 +39,7 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
   auto reserved = std::make_shared<Reserved>();
   auto work = [use = std::move(use), reserved](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    const std::int64_t oldest = oldest_ms(writer.now());
+    const std::int64_t oldest = oldest_ms(writer.timer_now());
     connection.run("DELETE FROM append_keys WHERE created_at <= :c", oldest);
     if (auto row = find_row(connection, use.scope, use.key, oldest);
         row && (use.supersedes.empty() || use.supersedes != row->event_id)) {
@@ -58,7 +58,7 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
         " DO UPDATE SET body_hash = excluded.body_hash, event_id = excluded.event_id, epoch = NULL,"
         " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at, uses = 1,"
         " session_key = excluded.session_key",
-        use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.now()),
+        use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.timer_now()),
         use.session_key);
     *reserved = {{use.body_hash, use.event_id, std::nullopt}, true};
     return {};
@@ -79,7 +79,7 @@ void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position
     writer.connection().run(
         "UPDATE append_keys SET epoch = :p, log_partition = :q, log_offset = :o, created_at = :c"
         " WHERE scope = :s AND idempotency_key = :k AND event_id = :e",
-        position.epoch, position.partition, position.offset, model::to_unix_ms(writer.now()),
+        position.epoch, position.partition, position.offset, model::to_unix_ms(writer.timer_now()),
         use.scope, use.key, use.event_id);
     return {};
   };

@@ -86,7 +86,7 @@ model::Error unknown_error() {
 
 // A savepoint confines what the work does wrong. Only failures of the database itself leave here:
 // they concern the whole transaction.
-void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
+void run_work(Connection& connection, WriteItem& write, Now now) {
   // Without work nothing is done in this try, whatever an earlier one did.
   write.on_commit.clear();
   if (!write.work) return;
@@ -108,8 +108,7 @@ void run_work(Connection& connection, WriteItem& write, model::Timestamp now) {
   write.on_commit = writer.take_on_commit();
 }
 
-Result<void> run_outside(Connection& connection, const Committer::Work& work,
-                         model::Timestamp now) {
+Result<void> run_outside(Connection& connection, const Committer::Work& work, Now now) {
   try {
     Writer writer(connection, now);
     return work(writer);
@@ -129,7 +128,11 @@ void Writer::announce(std::string_view news) {
 struct Committer::Impl {
   Impl(Committer& owner_, Database& database, const model::Clock& clock_,
        CommitterSettings settings_)
-      : owner(owner_), connection(database.writer()), clock(clock_), settings(settings_) {}
+      : owner(owner_),
+        connection(database.writer()),
+        clock(clock_),
+        timer_clock(settings_.timer_clock == nullptr ? clock_ : *settings_.timer_clock),
+        settings(settings_) {}
 
   enum class Attempt : std::uint8_t {
     committed,
@@ -151,10 +154,12 @@ struct Committer::Impl {
   static void refuse(Item& item, Attempt tried);
   static void give_up(std::span<Item> batch);
   void report(bool healthy);
+  [[nodiscard]] Now now() const { return {clock.now(), timer_clock.now()}; }
 
   Committer& owner;
   Connection& connection;
   const model::Clock& clock;
+  const model::Clock& timer_clock;
   const CommitterSettings settings;
   model::Guarded<std::function<void(bool)>> health_listener;
 
@@ -308,7 +313,7 @@ void Committer::Impl::loop() {
   while (wait_for_batch(batch)) {
     in_hand = batch;
     if (WriteItem* alone = to_run_alone(batch.front()); alone != nullptr) {
-      end(*alone, run_outside(connection, alone->work, clock.now()));
+      end(*alone, run_outside(connection, alone->work, now()));
     } else {
       commit(batch);
     }
@@ -424,7 +429,7 @@ void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
 }
 
 void Committer::Impl::apply_all(std::span<Item> batch) {
-  const model::Timestamp now = clock.now();
+  const Now now = this->now();
   BatchTotals totals;
   UnitGroup units(connection, now, totals);
   for (Item& item : batch) {
@@ -436,7 +441,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
                    },
                    // These concern outputs of earlier transactions: no Unit of this one minds.
                    [&](DeliveredItem& mark) {
-                     mark_delivered(connection, mark.key, mark.seq, mark.output_id, now);
+                     mark_delivered(connection, mark.key, mark.seq, mark.output_id, now.wall);
                    },
                    [&](RescheduleItem& mark) {
                      mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
@@ -449,7 +454,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
   connection.run(
       "INSERT INTO writers (id, batch, written_at) VALUES (:i, :b, :w)"
       " ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at",
-      writer_id, batch_number, model::to_unix_ms(now));
+      writer_id, batch_number, model::to_unix_ms(now.wall));
 }
 
 // False if there is to be no further try.

@@ -138,15 +138,23 @@ enum class Outcome : std::uint8_t {
   poison,     // nothing was done: the database refuses these values; a dead letter
 };
 
+// One moment, by both clocks (daemon/timer_clock.h).
+struct Now {
+  model::Timestamp wall{};    // what people are shown
+  model::Timestamp timers{};  // what everything goes by that waits for a while
+};
+
 // Gives statements of one transaction access to the database; valid only inside the closure.
 class Writer {
  public:
-  Writer(Connection& connection, model::Timestamp now) : connection_(connection), now_(now) {}
+  Writer(Connection& connection, Now now) : connection_(connection), now_(now) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   [[nodiscard]] Connection& connection() const { return connection_; }
-  [[nodiscard]] model::Timestamp now() const { return now_; }  // constant within a batch
+  // Both are constant within a batch.
+  [[nodiscard]] model::Timestamp now() const { return now_.wall; }
+  [[nodiscard]] model::Timestamp timer_now() const { return now_.timers; }
 
   // Other daemons on the same store hear this once the transaction is durable (store/news.h): a
   // topic, and after a space whatever belongs to it; at most 7,000 bytes, no NUL. The daemon itself
@@ -164,7 +172,7 @@ class Writer {
 
  private:
   Connection& connection_;
-  model::Timestamp now_;
+  Now now_;
   std::vector<std::function<void()>> on_commit_;
 };
 
@@ -173,6 +181,8 @@ struct CommitterSettings {
   std::size_t max_waiting = 65536;            // beyond it `submit` and `write` block
   std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
   std::chrono::milliseconds max_backoff{1000};
+  // Must outlive the Committer. Null: the clock that it is given.
+  const model::Clock* timer_clock = nullptr;
 };
 
 // Makes what happened durable: one thread takes all that has gathered into one transaction,

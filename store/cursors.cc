@@ -102,8 +102,8 @@ bool write_cursors(Writer& writer, const PagedList& list, const std::vector<Curs
     if (!numbered || cursor.item.empty()) continue;
     if (keys_of_item(connection, list, *keys, cursor.item).empty()) return false;
   }
-  const auto now = model::to_unix_ms(writer.now());
-  const auto expires = model::to_unix_ms(writer.now() + cursor_lifetime);
+  const auto now = model::to_unix_ms(writer.timer_now());
+  const auto expires = model::to_unix_ms(writer.timer_now() + cursor_lifetime);
   for (const auto& cursor : cursors) {
     std::optional<std::string> item;
     if (numbered && !cursor.item.empty()) item = cursor.item;

@@ -212,7 +212,7 @@ Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
     leased = find(connection, id);
     if (!leased) return fail(leased.error());
     if (model::is_final(leased->state)) return fail(Errc::conflict, "the job is over");
-    if (leased->lease_until > writer.now()) {
+    if (leased->lease_until > writer.timer_now()) {
       return fail(Errc::conflict, "another worker has the job");
     }
     if (leased->state == JobState::queued) {

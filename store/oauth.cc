@@ -73,7 +73,7 @@ tl::unexpected<model::Error> password_gone() {
 // New tokens of a grant, which lives as long as the longest of them.
 void issue(Writer& writer, const std::string& grant_id, const IssuedTokens& tokens,
            const TokenLifetimes& lifetimes) {
-  const auto now = model::to_unix_ms(writer.now());
+  const auto now = model::to_unix_ms(writer.timer_now());
   const auto until = now + std::max(lifetimes.access, lifetimes.refresh).count();
   Connection& connection = writer.connection();
   connection.run("UPDATE oauth_grants SET expires_at = :e WHERE id = :g", until, grant_id);
@@ -85,11 +85,11 @@ void issue(Writer& writer, const std::string& grant_id, const IssuedTokens& toke
 
 std::string begin_grant(Writer& writer, const std::string& client_id, const std::string& user_id) {
   auto id = model::new_id();
-  const auto now = model::to_unix_ms(writer.now());
   writer.connection().run(
       "INSERT INTO oauth_grants (id, client_id, user_id, created_at, expires_at)"
       " VALUES (:i, :c, :u, :n, :e)",
-      id, client_id, user_id, now, now);
+      id, client_id, user_id, model::to_unix_ms(writer.now()),
+      model::to_unix_ms(writer.timer_now()));
   return id;
 }
 
@@ -174,7 +174,7 @@ Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds 
                                                 request.client_id)) {
       return not_good();
     }
-    const auto now = model::to_unix_ms(writer.now());
+    const auto now = model::to_unix_ms(writer.timer_now());
     prune(writer.connection(), now);
     writer.connection().run(
         "INSERT INTO oauth_codes (hash, client_id, user_id, redirect_uri, redirect_uri_sent,"
@@ -203,7 +203,7 @@ Result<IssuedTokens> Oauth::exchange_code(const CodeExchange& exchange,
       grow(writer);
       return {};
     }
-    if (!matches(*code, exchange, model::to_unix_ms(writer.now()))) return {};
+    if (!matches(*code, exchange, model::to_unix_ms(writer.timer_now()))) return {};
     const auto grant = begin_grant(writer, code->client_id, code->user_id);
     connection.run("UPDATE oauth_codes SET grant_id = :g WHERE hash = :h", grant, hash);
     issue(writer, grant, tokens, lifetimes);
@@ -247,7 +247,7 @@ Result<IssuedTokens> Oauth::refresh(const std::string& client_id, const std::str
       grow(writer);
       return {};
     }
-    if (stored->expires_at <= model::to_unix_ms(writer.now())) return {};
+    if (stored->expires_at <= model::to_unix_ms(writer.timer_now())) return {};
     connection.run("UPDATE oauth_tokens SET used = 1 WHERE hash = :h", hash);
     issue(writer, stored->grant_id, tokens, lifetimes);
     issued = true;

@@ -114,6 +114,45 @@ Result<std::optional<Schedule>> Schedules::by_claim(const std::string& claim) co
   });
 }
 
+Result<std::vector<Schedules::Row>> Schedules::recurring(std::int64_t after,
+                                                         std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Row>> {
+    std::vector<Row> rows;
+    connection
+        .rows<std::string, std::int64_t, std::string, std::string, std::int64_t, std::int64_t>(
+            [&](std::string id, std::int64_t n, std::string cron, std::string zone,
+                std::int64_t run, std::int64_t due_at) {
+              Row& row = rows.emplace_back();
+              row.n = n;
+              row.schedule.id = std::move(id);
+              row.schedule.cron = std::move(cron);
+              row.schedule.timezone = std::move(zone);
+              row.schedule.run = run;
+              row.schedule.due_at = model::from_unix_ms(due_at);
+            },
+            "SELECT id, n, cron, timezone, run, due_at FROM schedules"
+            " WHERE cron IS NOT NULL AND n > :a ORDER BY n LIMIT :l",
+            after, limit);
+    return rows;
+  });
+}
+
+Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    std::vector<Timers::Due> moved;
+    for (const auto& [schedule, due_at] : schedules) {
+      const auto changed = writer.connection().run_counted(
+          "UPDATE schedules SET due_at = :d WHERE id = :i AND run = :r AND due_at = :o",
+          model::to_unix_ms(due_at), schedule.id, schedule.run, model::to_unix_ms(schedule.due_at));
+      if (changed == 1) {
+        moved.push_back({due_at, {model::Claim::Kind::schedule, schedule.claim()}});
+      }
+    }
+    Timers::announce(writer, moved);
+    return {};
+  });
+}
+
 Result<void> Schedules::cancel(const std::string& project_id, const std::string& id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     const auto gone = writer.connection().run_counted(

@@ -42,6 +42,18 @@ class Schedules {
   [[nodiscard]] model::Result<std::optional<model::Schedule>> by_claim(
       const std::string& claim) const;
 
+  // Those that recur, the oldest first, past `after`: of each its rule and where it stands.
+  [[nodiscard]] model::Result<std::vector<Row>> recurring(std::int64_t after,
+                                                          std::size_t limit) const;
+
+  // Those that still stand where they are said to come at an earlier time, under the claim that
+  // they have: theirs is the only event that will come.
+  struct Sooner {
+    model::Schedule schedule;
+    model::Timestamp due_at{};
+  };
+  [[nodiscard]] model::Result<void> bring_forward(const std::vector<Sooner>& schedules);
+
   // Nothing comes any more: what has come to the log already is without effect.
   [[nodiscard]] model::Result<void> cancel(const std::string& project_id, const std::string& id);
 

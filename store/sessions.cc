@@ -248,7 +248,7 @@ Result<void> Sessions::reset(const model::SessionKey& key,
       was.ended_input = before->execution->input_id;
       if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
         insert_answer(connection, key.encode(),
-                      {was.ended_input, 500, "", writer.now() + answer_lifetime});
+                      {was.ended_input, 500, "", writer.timer_now() + answer_lifetime});
       }
     }
     if (committed) writer.on_commit([committed, was = std::move(was)] { committed(was); });

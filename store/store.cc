@@ -101,6 +101,8 @@ struct Store::Impl {
   Impl(Opened opened, const StoreSettings& settings, const model::Clock& clock)
       : sealer(std::move(opened.sealer)),
         database(std::move(opened.database)),
+        timer_clock(settings.committer.timer_clock == nullptr ? clock
+                                                              : *settings.committer.timer_clock),
         pulse(std::move(opened.pulse)),
         committer(*database, clock, settings.committer),
         sessions(*database, committer),
@@ -150,6 +152,7 @@ struct Store::Impl {
 
   Sealer sealer;
   std::unique_ptr<Database> database;
+  const model::Clock& timer_clock;
   std::shared_ptr<PostgresPulse> pulse;  // null: there is no server
   Committer committer;
   Sessions sessions;
@@ -286,6 +289,10 @@ Result<void> Store::mark_clean_stop() {
     mark(connection, 1);
     return {};
   });
+}
+
+model::Timestamp Store::timer_now() const {
+  return impl_->timer_clock.now();
 }
 
 bool Store::healthy() const {

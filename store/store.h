@@ -82,6 +82,9 @@ class Store {
   // The last write of a clean stop: commits what waits, stops the Committer, and marks.
   [[nodiscard]] model::Result<void> mark_clean_stop();
 
+  // The time that waits go by (daemon/timer_clock.h): what `now` is to be where something expires.
+  [[nodiscard]] model::Timestamp timer_now() const;
+
   // False while writes fail, and while a server in the network is silent: then reads fail at once.
   [[nodiscard]] bool healthy() const;
 

@@ -289,20 +289,21 @@ bool claims_twice(const Unit& unit) {
 
 // All that a Unit leaves behind beside the row of its session.
 void write_effects(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
-                   bool withdraws, model::Timestamp now) {
+                   bool withdraws, Now now) {
   const Unit& unit = encoded.unit;
   if (encoded.profile) write_profile(connection, encoded);
-  for (const auto& claim : unit.claims) consume(connection, claim, now);
+  for (const auto& claim : unit.claims) consume(connection, claim, now.timers);
   for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
-  if (unit.execution_abandoned) abandon_execution(connection, session, now);
+  if (unit.execution_abandoned) abandon_execution(connection, session, now.wall);
   // Before this Unit's own outputs and follow-ups: they are younger.
   if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, unit, session);
-  write_outputs(connection, encoded, session, now);
+  write_outputs(connection, encoded, session, now.wall);
   write_calls(connection, encoded, session);
   write_follow_ups(connection, encoded, session);
   for (const auto& letter : unit.dead_letters) {
-    insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt, now);
+    insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt,
+                       now.wall);
   }
   for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
   write_replies(connection, encoded.key, unit);
@@ -378,7 +379,7 @@ bool UnitGroup::Candidate::is_as_expected() {
   return expected;
 }
 
-UnitGroup::UnitGroup(Connection& connection, model::Timestamp now, BatchTotals& totals)
+UnitGroup::UnitGroup(Connection& connection, Now now, BatchTotals& totals)
     : connection_(connection), now_(now), totals_(totals) {}
 
 UnitGroup::~UnitGroup() = default;
@@ -453,7 +454,7 @@ void UnitGroup::flush() {
   claims_.clear();
 }
 
-void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
+void BatchTotals::flush(Connection& connection, Now now) const {
   for (const auto& [place, offset] : positions) {
     connection.run(
         "INSERT INTO log_positions (epoch, log_partition, log_offset) VALUES (:e, :p, :o)"
@@ -462,7 +463,7 @@ void BatchTotals::flush(Connection& connection, model::Timestamp now) const {
         place.first, place.second, offset);
   }
   for (const auto& [what, amount] : quota) {
-    add_usage(connection, what.first, what.second, amount, now);
+    add_usage(connection, what.first, what.second, amount, now.wall);
   }
   announce_spoken(connection, spoken);
   Writer writer(connection, now);

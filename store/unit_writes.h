@@ -39,7 +39,7 @@ struct BatchTotals {
   std::set<std::string> spoken;  // short names of sessions with new outputs, where others may poll
   std::vector<Timers::Due> timers;  // that other daemons have to be told of
 
-  void flush(Connection& connection, model::Timestamp now) const;
+  void flush(Connection& connection, Now now) const;
 };
 
 // Units that have nothing to do with each other: first all is asked that decides about them, their
@@ -47,7 +47,7 @@ struct BatchTotals {
 // costs a few round trips, whatever its size. Of one transaction.
 class UnitGroup {
  public:
-  UnitGroup(Connection& connection, model::Timestamp now, BatchTotals& totals);
+  UnitGroup(Connection& connection, Now now, BatchTotals& totals);
   ~UnitGroup();
   UnitGroup(const UnitGroup&) = delete;
   UnitGroup& operator=(const UnitGroup&) = delete;
@@ -62,7 +62,7 @@ class UnitGroup {
   [[nodiscard]] bool is_entangled(const EncodedUnit& encoded) const;
 
   Connection& connection_;
-  const model::Timestamp now_;
+  const Now now_;
   BatchTotals& totals_;
   std::vector<Candidate> candidates_;
   std::unordered_set<std::string_view> sessions_;

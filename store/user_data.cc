@@ -396,7 +396,7 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
         connection.value<std::int64_t>("SELECT version FROM sessions WHERE id = :i", row.id);
     if (!version) return {};
     if (*version != row.version) return fail(came_meanwhile());
-    auto inputs = end_inputs(connection, row.id, row.key, writer.now());
+    auto inputs = end_inputs(connection, row.id, row.key, writer.timer_now());
     pending = connection.run_counted("DELETE FROM inbox WHERE session = :s", row.id) +
               connection.run_counted("DELETE FROM pending_calls WHERE session = :s", row.id) +
               connection.run_counted("DELETE FROM follow_ups WHERE session = :s", row.id);

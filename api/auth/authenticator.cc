@@ -78,11 +78,8 @@ Result<Authenticator::Verified> Authenticator::client(const PresentedCredential&
   auto found = look_up(credential, now);
   if (!found) return model::fail(refusal(found.error(), wrong(credential.kind)));
   auto until = now + client_lifetime;
-  if (found->expires_at) {
-    // Compared before it is made finer: a token may end centuries from now.
-    const auto left = *found->expires_at - clock_.now();
-    if (left < client_lifetime) until = now + left;
-  }
+  // Compared before it is made finer: a token may end centuries from now.
+  if (found->left && *found->left < client_lifetime) until = now + *found->left;
   remember(clients_, std::move(name), {found->principal, before, until}, now);
   return found->principal;
 }
@@ -100,12 +97,13 @@ Result<Authenticator::Found> Authenticator::look_up(const PresentedCredential& c
       if (!claims) return model::fail(claims.error());
       auto stored = store_.accounts().principal(claims->subject);
       if (!stored) return model::fail(stored.error());
-      return Found{principal_from(std::move(*stored)), claims->expires_at};
+      return Found{principal_from(std::move(*stored)), claims->expires_at - clock_.now()};
     }
     case CredentialKind::access_token: {
-      auto stored = store_.oauth().verify_access_token(credential.value, clock_.now());
+      const auto at = store_.timer_now();
+      auto stored = store_.oauth().verify_access_token(credential.value, at);
       if (!stored) return model::fail(stored.error());
-      return Found{principal_from(std::move(stored->principal)), stored->expires_at};
+      return Found{principal_from(std::move(stored->principal)), stored->expires_at - at};
     }
   }
   return model::fail(Errc::unauthenticated, "");

@@ -85,7 +85,7 @@ class Authenticator {
   // A principal, and until when the credential is good at most.
   struct Found {
     Verified principal;
-    std::optional<model::Timestamp> expires_at;
+    std::optional<std::chrono::milliseconds> left;  // until it ends; nothing: it does not
   };
 
   [[nodiscard]] model::Result<Found> look_up(const PresentedCredential& credential,

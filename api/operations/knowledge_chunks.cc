@@ -45,7 +45,7 @@ Result<Document> read(const Call& call, Services& services) {
   if (!store_id) return model::fail(store_id.error());
   auto source_id = id_of(call, "sourceId");
   if (!source_id) return model::fail(source_id.error());
-  auto request = read_page_request(call.request, services.clock.now());
+  auto request = read_page_request(call.request, services.store.timer_now());
   if (!request) return model::fail(request.error());
   request->filter = call.request.parameter("filter").value_or("");
   auto& assets = services.store.assets();

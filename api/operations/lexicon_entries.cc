@@ -56,7 +56,7 @@ Document document_of(store::Page<store::LexiconEntry>&& page) {
 Result<Document> read(const Call& call, Services& services) {
   auto id = id_of(call, "lexiconId");
   if (!id) return model::fail(id.error());
-  auto request = read_page_request(call.request, services.clock.now());
+  auto request = read_page_request(call.request, services.store.timer_now());
   if (!request) return model::fail(request.error());
   const auto project_id = call.request.parameter("projectId");
   if (project_id) {

@@ -62,7 +62,7 @@ class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
   }
 
   void look(const std::string& first_id) {
-    auto stored = services_.store.answers().find(first_id, services_.clock.now());
+    auto stored = services_.store.answers().find(first_id, services_.store.timer_now());
     if (!stored) return end(store_error(stored.error()));
     if (!*stored) return append_again(first_id);
     if ((*stored)->status < 400) {
@@ -110,7 +110,7 @@ struct Refused {
   void refuse(const Error& error) { send_error(reply, message_operation, error); }
 
   void replay(const std::string& first_id) {
-    auto stored = services.store.answers().find(first_id, services.clock.now());
+    auto stored = services.store.answers().find(first_id, services.store.timer_now());
     if (!stored) return refuse(store_error(stored.error()));
     if (!*stored || (*stored)->status >= 400) return refuse(refusal);
     send_json_text(reply, (*stored)->status, body_of(std::move((*stored)->body), session));

@@ -55,7 +55,7 @@ std::string sealed(const AuthorizeRequest& request, const Services& services) {
                                           {"redirectUriSent", request.redirect_uri_sent},
                                           {"state", request.state},
                                           {"challenge", request.challenge},
-                                          {"madeAt", model::to_unix_ms(services.clock.now())}}
+                                          {"madeAt", model::to_unix_ms(services.store.timer_now())}}
                                          .dump());
 }
 
@@ -76,7 +76,7 @@ OauthResult<SealedRequest> open_sealed(const std::string& text, const Services& 
                                    .redirect_uri_sent = fields.value("redirectUriSent", false),
                                    .state = fields.value("state", ""),
                                    .challenge = fields.value("challenge", "")},
-                       .expired = services.clock.now() - made_at > page_lifetime};
+                       .expired = services.store.timer_now() - made_at > page_lifetime};
 }
 
 // Where the answer goes. An error of this is shown, not sent: a redirect to an address that is not

@@ -137,7 +137,7 @@ Document document_of(store::Page<Job>&& page) {
 }
 
 Result<Document> read_list(const Call& call, Services& services) {
-  auto request = read_page_request(call.request, services.clock.now());
+  auto request = read_page_request(call.request, services.store.timer_now());
   if (!request) return model::fail(request.error());
   store::Jobs::Filter filter;
   if (const auto text = call.request.parameter("status")) {

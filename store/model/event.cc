@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "store/model/event_origin.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 
@@ -159,7 +160,7 @@ std::optional<EventType> event_type_from(std::string_view text) {
 }
 
 std::string encode_value(const Event& event) {
-  nlohmann::json value{{"v", value_version}, {"at", to_unix_ms(event.accepted_at)}};
+  nlohmann::json value{{"v", value_version}, {"at", to_unix_ms(event.accepted_at)}, {"own", true}};
   if (event.text) value["text"] = *event.text;
   if (!event.data.is_null()) value["data"] = event.data;
   if (event.claim) value["claim"] = encode_claim(*event.claim);
@@ -167,6 +168,13 @@ std::string encode_value(const Event& event) {
   if (event.follow_up) value["followUp"] = to_json(*event.follow_up);
   if (event.awaited_by) value["awaitedBy"] = to_json(*event.awaited_by);
   return value.dump();
+}
+
+bool is_own(std::string_view value) {
+  const auto parsed = parse_json(value);
+  if (!parsed || !parsed->is_object()) return false;
+  const auto own = parsed->find("own");
+  return own != parsed->end() && own->is_boolean() && own->get<bool>();
 }
 
 nlohmann::json to_json(const Awaited& awaited) {

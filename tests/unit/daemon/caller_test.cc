@@ -1,8 +1,10 @@
 #include "daemon/caller.h"
 
+#include <atomic>
 #include <set>
 
 #include "daemon/call_request.h"
+#include "daemon/timer_clock.h"
 #include "store/model/url.h"
 #include "tests/unit/daemon/caller_world.h"
 
@@ -88,6 +90,33 @@ TEST_F(CallerTest, FailuresAreRetriedWithTheSameIdempotencyKey) {
     keys.insert(request.headers.at("idempotency-key"));
   }
   EXPECT_EQ(keys, std::set<std::string>{"idem-c1"});
+}
+
+TEST_F(CallerTest, RetryComesAfterItsWhileThoughTheClockIsSet) {
+  std::atomic<std::int64_t> steady_ms{0};
+  TimerClock timers(clock_, [&] { return std::chrono::milliseconds(steady_ms); });
+  stop();
+  start({.timer_clock = &timers});
+  receiver_.set_handler([&](const auto&) {
+    return HttpReceiver::Answer{.status = receiver_.count() < 3 ? 503 : 200};
+  });
+  auto pending = call("c1");
+  pending.http->retries = 5;
+  offer(pending);
+  std::size_t seen = 0;
+  for (const auto by : {std::chrono::hours(-24 * 366), std::chrono::hours(24 * 400)}) {
+    ASSERT_TRUE(eventually([&] { return receiver_.count() > seen; }));
+    seen = receiver_.count();
+    clock_.advance(by);
+    ASSERT_TRUE(eventually([&] {
+      steady_ms += 100;
+      clock_.advance(100ms);
+      caller_->wake();
+      return receiver_.count() > seen;
+    }));
+  }
+  EXPECT_LT(steady_ms.load(), 60'000'000) << "and not after a year";
+  stop();
 }
 
 TEST_F(CallerTest, AfterTheLastRetryTheFailureIsTheResult) {

@@ -78,21 +78,33 @@ TEST(SessionOf, AKeyThatNoStoreCouldKeepHasASessionOfItsOwn) {
   EXPECT_EQ(sessions.size(), bad.size());
 }
 
-TEST_F(ChainTest, ARecordFromTheFutureIsADeadLetterAndReadable) {
-  Event ahead = event("a");
-  ahead.accepted_at += std::chrono::hours(25);
-  Event own = ahead;
-  own.id = model::new_id();
-  own.text = "own";
-  own.claim = Claim{Claim::Kind::keyed_event, own.id};
-  run({ahead, own});
-  EXPECT_EQ(texts(), (Texts{"one own 1"})) << "of a daemon whose clock has been put right";
+TEST_F(ChainTest, AForeignRecordFromTheFutureIsADeadLetterAndReadable) {
+  auto ahead = record(event("a"));
+  const auto at = model::to_unix_ms(clock_.now() + std::chrono::hours(25));
+  ahead.record.value = R"({"v":1,"text":"a","at":)" + std::to_string(at) + "}";
+  EXPECT_EQ(commit(build({ahead, record(event("b"))})), Outcome::committed);
+  EXPECT_EQ(texts(), (Texts{"one b 1"}));
   const auto all = letters();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_NE(all[0].reason.find("member at"), std::string::npos) << all[0].reason;
   const auto& parts = all[0].event;
   EXPECT_TRUE(
       model::decode_event(key_.encode(), parts.event_id, parts.type, parts.trace_id, parts.value));
+}
+
+TEST_F(ChainTest, WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow) {
+  std::vector<Event> all;
+  for (const auto by : {std::chrono::hours(1), std::chrono::hours(24 * 366)}) {
+    for (const auto type : {EventType::inject, EventType::notify, EventType::user_message}) {
+      all.push_back(event("ahead", type));
+      all.back().accepted_at += by;
+    }
+  }
+  run(all);
+  EXPECT_TRUE(letters().empty());
+  EXPECT_EQ(texts().size(), all.size());
+  EXPECT_EQ(store_->sessions().load(key_)->value().last_activity_at, clock_.now())
+      << "else it would not expire before that time";
 }
 
 TEST_F(ChainTest, AReplayedDeadLetterRunsOnce) {

@@ -333,6 +333,7 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
   ASSERT_TRUE(eventually([&] { return store_->timers().offset() == 24h; }));
   scheduler_->stop();
   TimerClock next_run(seen, steadily);
+  next_run.set_offset(*store_->timers().offset());
   start({.timer_clock = &next_run});
   ASSERT_TRUE(waits_for(1));
   advance(10min);
