@@ -25,9 +25,25 @@ Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model:
   return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded, nullptr};
 }
 
+// Whether its session has come past it.
+Result<bool> has_had_effects(const queue::LogRecord& record, store::Store& store) {
+  const auto key = model::SessionKey::decode(record.record.key);
+  if (!key) return false;
+  const auto session = store.sessions().load(*key);
+  if (!session) return fail(session.error());
+  if (!*session) return false;
+  const auto& seen = (*session)->position;
+  return seen.epoch == record.position.epoch && seen.partition == record.position.partition &&
+         seen.offset >= record.position.offset;
+}
+
 Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store& store,
                                  const model::Clock& clock) {
-  auto log = queue::KafkaLog::open(kafka_log_settings(settings));
+  auto log_settings = kafka_log_settings(settings);
+  log_settings.is_finished = [&store](const queue::LogRecord& record) {
+    return has_had_effects(record, store);
+  };
+  auto log = queue::KafkaLog::open(std::move(log_settings));
   if (!log) return fail(log.error());
   auto jobs = queue::KafkaLog::open(kafka_jobs_settings(settings));
   if (!jobs) return fail(jobs.error());

@@ -11,8 +11,9 @@ namespace {
 using Property = std::pair<std::string, std::string>;
 
 // What the promises rest on, and what has a setting of its own.
-constexpr std::array<std::string_view, 18> reserved{
+constexpr std::array<std::string_view, 19> reserved{
     "acks",
+    "allow.auto.create.topics",
     "auto.commit.interval.ms",
     "auto.offset.reset",
     "bootstrap.servers",
@@ -32,6 +33,10 @@ constexpr std::array<std::string_view, 18> reserved{
     "transactional.id",
 };
 
+bool is_producer(KafkaRole role) {
+  return role == KafkaRole::producer || role == KafkaRole::mover;
+}
+
 std::string joined(const std::vector<std::string>& servers) {
   std::string text;
   for (const auto& server : servers) text += (text.empty() ? "" : ",") + server;
@@ -45,7 +50,7 @@ std::vector<Property> defaults(KafkaRole role) {
                             {"socket.keepalive.enable", "true"},
                             {"reconnect.backoff.ms", "50"},
                             {"reconnect.backoff.max.ms", "1000"}};
-  if (role == KafkaRole::producer) {
+  if (is_producer(role)) {
     // Batches form while earlier ones are on their way; waiting for more only costs time.
     all.emplace_back("linger.ms", "0");
     // The brokers' limit counts; dead letters, which are a little longer than what they are of,
@@ -59,8 +64,10 @@ std::vector<Property> defaults(KafkaRole role) {
 }
 
 std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role) {
-  std::vector<Property> all{{"bootstrap.servers", joined(settings.bootstrap_servers)}};
-  if (role == KafkaRole::producer) {
+  // A topic that is gone is missed, and not made again by who asks for it.
+  std::vector<Property> all{{"bootstrap.servers", joined(settings.bootstrap_servers)},
+                            {"allow.auto.create.topics", "false"}};
+  if (is_producer(role)) {
     // The library's own bounds are above ours, which count what waits for its outcome.
     const std::size_t kbytes = 2 * settings.max_waiting_bytes / 1024 + 1'024;
     all.insert(all.end(),
@@ -69,14 +76,19 @@ std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role)
                 {"message.timeout.ms", std::to_string(settings.delivery_timeout.count())},
                 {"queue.buffering.max.messages", std::to_string(2 * settings.max_waiting_records)},
                 {"queue.buffering.max.kbytes", std::to_string(kbytes)}});
+    if (role == KafkaRole::mover) {
+      all.emplace_back("transactional.id", KafkaNames(settings).records + ".move");
+      // As long as brokers allow without being told otherwise.
+      all.emplace_back("transaction.timeout.ms", "900000");
+      all.emplace_back("message.timeout.ms", "300000");
+    }
     return all;
   }
   all.insert(all.end(), {{"group.id", KafkaNames(settings).group},
                          {"enable.auto.commit", "false"},
                          {"enable.auto.offset.store", "false"},
                          {"auto.offset.reset", "earliest"},
-                         {"isolation.level", "read_committed"},
-                         {"allow.auto.create.topics", "false"}});
+                         {"isolation.level", "read_committed"}});
   if (role == KafkaRole::consumer) {
     all.emplace_back("partition.assignment.strategy", "range");
     all.emplace_back("enable.partition.eof", "true");
@@ -170,9 +182,8 @@ Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings, KafkaRol
   if (auto done = set_all(conf.get(), settings, role); !done) return model::fail(done.error());
   set_callbacks(conf.get(), role, handler);
   std::array<char, 512> reason{};
-  KafkaClient client(
-      rd_kafka_new(role == KafkaRole::producer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf.get(),
-                   reason.data(), reason.size()));
+  KafkaClient client(rd_kafka_new(is_producer(role) ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER,
+                                  conf.get(), reason.data(), reason.size()));
   if (!client) {
     // Of properties that do not go together; it names them, and no values of secrets.
     return model::fail(

@@ -32,6 +32,7 @@ inline constexpr std::size_t max_kafka_record_bytes = std::size_t{16} << 20;
 
 enum class KafkaRole : std::uint8_t {
   producer,
+  mover,     // a producer of one transaction (kafka_move.h)
   consumer,  // a member of the group
   observer,  // asks for offsets, topics and epochs; joins no group
 };

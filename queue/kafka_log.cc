@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -10,6 +11,7 @@
 #include "queue/kafka_client.h"
 #include "queue/kafka_consumer.h"
 #include "queue/kafka_epochs.h"
+#include "queue/kafka_move.h"
 #include "queue/kafka_producer.h"
 #include "queue/kafka_topics.h"
 
@@ -61,8 +63,11 @@ class KafkaLog::Impl final : public KafkaHandler {
   [[nodiscard]] Result<void> store_epochs(const KafkaEpochs& epochs);
   [[nodiscard]] Result<std::vector<PartitionRange>> read_ranges(std::int32_t partitions,
                                                                 const KafkaEpochs& epochs);
+  [[nodiscard]] Result<KafkaMoved> begin_of_epoch(std::int64_t epoch, const KafkaEpochs& stored,
+                                                  std::int32_t partitions);
   [[nodiscard]] Result<Epochs> checked_epochs();
-  [[nodiscard]] std::int64_t epoch_of(const KafkaPlace& place);
+  [[nodiscard]] Result<Position> position_of(const KafkaPlace& place);
+  [[nodiscard]] Result<void> check_still_the_same(const KafkaEpochs& epochs);
   void in_trouble(const Error& error);
 
   const KafkaLogSettings settings_;
@@ -79,9 +84,13 @@ class KafkaLog::Impl final : public KafkaHandler {
   bool stopped_ = false;
   std::optional<Error> trouble_;
   Epochs epochs_;  // null until the topics have been checked
+  // What this has seen of each partition: one that ends below it is another one.
+  std::map<std::int32_t, std::int64_t> ends_;
+  std::optional<Error> made_again_;  // for good: what is appended would be lost
   // For appends: of the topic, once it is known and as long as there is no trouble; else 0.
   std::atomic<std::int32_t> writable_partitions_{0};
-  bool reachable_ = false;  // the thread's own
+  bool reachable_ = false;  // the thread's own, as the next one
+  bool was_gone_ = false;
   std::atomic<bool> subscribed_{false};
   std::once_flag stop_once_;
   std::jthread thread_;
@@ -108,9 +117,10 @@ void KafkaLog::Impl::run() {
     if (stopped_) return;
     looked_ = true;
     const bool was_well = !trouble_;
-    trouble_ = looked ? std::nullopt : std::optional(looked.error());
-    writable_partitions_ =
-        epochs_ && reachable_ ? static_cast<std::int32_t>(epochs_->partitions()) : std::int32_t{0};
+    trouble_ = looked ? made_again_ : std::optional(looked.error());
+    writable_partitions_ = epochs_ && reachable_ && !made_again_
+                               ? static_cast<std::int32_t>(epochs_->partitions())
+                               : std::int32_t{0};
     changed_.notify_all();
     if (!looked && was_well) {
       lock.unlock();
@@ -145,10 +155,40 @@ Result<void> KafkaLog::Impl::look() {
   }
   const auto state = kafka_topic_state(observer_.get(), names_.records, settings_.request_timeout);
   if (!state) return model::fail(state.error());
+  was_gone_ = was_gone_ || state->partitions == 0;
+  if (state->partitions == 0) {
+    return model::fail(Errc::unavailable, "The topic " + names_.records + " is gone.");
+  }
+  if (was_gone_) {
+    if (auto same = check_still_the_same(*known); !same) return same;
+    was_gone_ = false;
+  }
   // Appends to the partitions that have one go on.
   reachable_ = true;
   if (!state->has_leaders) {
     return model::fail(Errc::unavailable, "The topic " + names_.records + " has no leader.");
+  }
+  return {};
+}
+
+namespace {
+
+Error made_again(const std::string& topic) {
+  return {Errc::conflict,
+          "The topic " + topic +
+              " was deleted and made again: what it held is gone, and what is appended would be "
+              "taken for it. Stop all daemons and run `conversed new-epoch`."};
+}
+
+}  // namespace
+
+// With the observer locked. Brokers that start may not know the topic for a moment, too.
+Result<void> KafkaLog::Impl::check_still_the_same(const KafkaEpochs& epochs) {
+  const auto ranges = read_ranges(static_cast<std::int32_t>(epochs.partitions()), epochs);
+  if (!ranges) return model::fail(ranges.error());
+  const std::lock_guard state(state_mutex_);
+  for (const auto& range : *ranges) {
+    if (range.end < ends_[range.partition]) made_again_ = made_again(names_.records);
   }
   return {};
 }
@@ -165,8 +205,8 @@ Result<void> KafkaLog::Impl::prepare() {
         Errc::conflict,
         "The topic " + names_.records + " has " + std::to_string(*partitions) +
             " partitions, and had " + std::to_string((*epochs)->partitions()) +
-            ": sessions would move to others and lose their order. Stop what writes to it, let the "
-            "rest be consumed as it was, and run `conversed new-epoch`.");
+            ": sessions would move to others and lose their order. Stop what writes to it and all "
+            "daemons, and run `conversed new-epoch`, which moves what is not finished.");
   }
   const std::lock_guard state(state_mutex_);
   epochs_ = std::move(*epochs);
@@ -220,13 +260,25 @@ void KafkaLog::Impl::append(Record record, AppendCallback done) {
                    .headers = std::move(headers)},
                   [this, done = std::move(done)](Result<KafkaPlace> placed) {
                     if (!placed) return done(model::fail(placed.error()));
-                    done(Appended{{epoch_of(*placed), placed->partition, placed->offset}});
+                    auto position = position_of(*placed);
+                    if (!position) return done(model::fail(position.error()));
+                    done(Appended{*position});
                   });
 }
 
-std::int64_t KafkaLog::Impl::epoch_of(const KafkaPlace& place) {
+// An offset that was there before is one of another topic under the same name: whoever reads it
+// would take the record for the one that had it.
+Result<Position> KafkaLog::Impl::position_of(const KafkaPlace& place) {
   const std::lock_guard state(state_mutex_);
-  return epochs_->at(place.partition, place.offset).epoch;
+  auto& end = ends_[place.partition];
+  if (place.offset < end) {
+    made_again_ = made_again(names_.records);
+    trouble_ = made_again_;
+    writable_partitions_ = 0;
+    return model::fail(Errc::timed_out, made_again_->message);
+  }
+  end = place.offset + 1;
+  return Position{epochs_->at(place.partition, place.offset).epoch, place.partition, place.offset};
 }
 
 Result<std::unique_ptr<Consumer>> KafkaLog::Impl::subscribe(Listener& listener) {
@@ -248,7 +300,14 @@ Result<std::vector<PartitionRange>> KafkaLog::Impl::ranges() {
   if (!epochs) return model::fail(epochs.error());
   if (auto well = health(); !well) return model::fail(well.error());
   const std::lock_guard lock(observer_mutex_);
-  return read_ranges(static_cast<std::int32_t>((*epochs)->partitions()), **epochs);
+  auto read = read_ranges(static_cast<std::int32_t>((*epochs)->partitions()), **epochs);
+  if (!read) return read;
+  const std::lock_guard state(state_mutex_);
+  for (const auto& range : *read) {
+    auto& end = ends_[range.partition];
+    end = std::max(end, range.end);
+  }
+  return read;
 }
 
 // With the observer locked.
@@ -258,6 +317,7 @@ Result<std::vector<PartitionRange>> KafkaLog::Impl::read_ranges(std::int32_t par
   for (std::int32_t number = 0; number < partitions; ++number) numbers.push_back(number);
   auto read = read_kafka_ranges(observer(), names_.records, numbers, epochs);
   if (!read) return model::fail(read.error());
+  if (!read->lost.empty() && settings_.ordered) return model::fail(kafka_records_lost(read->lost));
   return std::move(read->ranges);
 }
 
@@ -269,26 +329,29 @@ Result<std::int64_t> KafkaLog::Impl::new_epoch(std::int64_t above) {
   if (!partitions) return model::fail(partitions.error());
   auto stored = stored_epochs(*partitions);
   if (!stored) return model::fail(stored.error());
-  const auto ranges = read_ranges(*partitions, **stored);
-  if (!ranges) return model::fail(ranges.error());
-  const bool moved = (*stored)->partitions() != static_cast<std::size_t>(*partitions);
-  std::vector<std::int64_t> ends;
-  for (const auto& range : *ranges) {
-    if (moved && settings_.ordered && range.lag() > 0) {
-      return model::fail(Errc::conflict,
-                         "Partition " + std::to_string(range.partition) + " still has " +
-                             std::to_string(range.lag()) +
-                             " records to be consumed; after a change of their number, partitions "
-                             "have to be empty.");
-    }
-    ends.push_back(range.end);
-  }
-  const std::int64_t epoch = std::max(above, (*stored)->newest()) + 1;
-  auto opened = std::make_shared<const KafkaEpochs>((*stored)->with(epoch, std::move(ends)));
+  const auto begins =
+      begin_of_epoch(std::max(above, (*stored)->newest()) + 1, **stored, *partitions);
+  if (!begins) return model::fail(begins.error());
+  auto opened = std::make_shared<const KafkaEpochs>((*stored)->with(begins->epoch, begins->first));
   if (auto done = store_epochs(*opened); !done) return model::fail(done.error());
   const std::lock_guard state(state_mutex_);
   epochs_ = std::move(opened);
-  return epoch;
+  return begins->epoch;
+}
+
+// With the observer locked.
+Result<KafkaMoved> KafkaLog::Impl::begin_of_epoch(std::int64_t epoch, const KafkaEpochs& stored,
+                                                  std::int32_t partitions) {
+  if (settings_.ordered && stored.partitions() != static_cast<std::size_t>(partitions)) {
+    return move_kafka_records({settings_, names_, stored, partitions, epoch}, observer());
+  }
+  std::vector<std::int32_t> numbers;
+  for (std::int32_t number = 0; number < partitions; ++number) numbers.push_back(number);
+  const auto read = read_kafka_ranges(observer(), names_.records, numbers, stored);
+  if (!read) return model::fail(read.error());
+  KafkaMoved begins{.epoch = epoch, .first = {}};
+  for (const auto& range : read->ranges) begins.first.push_back(range.end);
+  return begins;
 }
 
 Result<void> KafkaLog::Impl::health() {

@@ -26,9 +26,12 @@ struct KafkaLogSettings {
   std::string topic_prefix = "conversed";
   // Which of the logs under the prefix it is; each has positions and epochs of its own.
   std::string stream = "events";
-  // False: records are hints. A new epoch does not wait for those that were not finished when the
-  // number of partitions changed.
+  // False: records are hints. A new epoch leaves those that are not finished where they are when
+  // the number of partitions has changed, and none is missed.
   bool ordered = true;
+  // Whether a record has had its effects though its position is not committed: it is not moved when
+  // the number of partitions has changed. Empty: none has. Called by `new_epoch`.
+  std::function<Result<bool>(const LogRecord&)> is_finished{};
   // Names this reader among those of the group, together with the number of partitions, and stays
   // the same from start to start: what it read is kept for it while it restarts.
   std::string instance_id;
@@ -92,8 +95,8 @@ class KafkaLog final : public Log {
   // they are away, once the topics have been checked.
   [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
-  // For a time when nobody consumes. Also takes over a changed number of partitions, provided that
-  // everything is finished, or there is no order to keep; else `conflict`.
+  // For a time when nobody consumes. Also takes over a changed number of partitions: what is not
+  // finished is appended again where its key belongs then, unless there is no order to keep.
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
   [[nodiscard]] Result<void> health() override;
   void stop() override;

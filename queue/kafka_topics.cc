@@ -209,6 +209,17 @@ std::optional<std::int64_t> epoch_of_note(const rd_kafka_topic_partition_t& part
   return epoch;
 }
 
+// A daemon that reads the partition may have finished more, and deleted it, since it was asked.
+Result<std::int64_t> committed_again(const KafkaAsker& asker, const std::string& topic,
+                                     std::int32_t partition) {
+  const KafkaPartitions asked(rd_kafka_topic_partition_list_new(1));
+  const auto* each = rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
+  auto error = rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait));
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = each->err;
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return each->offset;
+  return model::fail(kafka_error(error, "The committed positions can't be read"));
+}
+
 }  // namespace
 
 Result<KafkaTopicState> kafka_topic_state(rd_kafka_t* client, const std::string& topic,
@@ -315,8 +326,22 @@ Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker, const std::string
     }
     range.epoch = epochs.at(each.partition, range.end).epoch;
     std::int64_t committed = std::max(each.offset, range.first);
-    if (const auto made_in = epoch_of_note(each)) {
+    const auto made_in = epoch_of_note(each);
+    if (made_in) {
       committed = std::max(epochs.resume_at(each.partition, committed, *made_in), range.first);
+      read.newest_committed = std::max(read.newest_committed, *made_in);
+    }
+    const bool is_of_now = made_in.value_or(epochs.newest()) >= epochs.newest();
+    if (each.offset >= 0 && each.offset < range.first && is_of_now) {
+      const auto again = committed_again(asker, topic, each.partition);
+      if (!again) return model::fail(again.error());
+      if (*again < range.first) {
+        read.lost = "Partition " + std::to_string(range.partition) + " of " + topic +
+                    " begins at offset " + std::to_string(range.first) + ", and what is below " +
+                    std::to_string(*again) +
+                    " is finished: " + std::to_string(range.first - *again) +
+                    " records in between are gone";
+      }
     }
     if (committed > range.end) {
       read.ends_below = "Partition " + std::to_string(range.partition) + " of " + topic +
@@ -328,6 +353,12 @@ Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker, const std::string
   }
   std::ranges::sort(read.ranges, {}, &PartitionRange::partition);
   return read;
+}
+
+Error kafka_records_lost(const std::string& lost) {
+  return {Errc::conflict, lost +
+                              ". Restore them, or, to go on without them, stop all daemons and run "
+                              "`conversed new-epoch`."};
 }
 
 std::string kafka_commit_note(std::int64_t epoch) {

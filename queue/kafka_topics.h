@@ -52,11 +52,18 @@ struct KafkaRanges {
   // Says which partition ends below what the group has committed: its leader has just taken over
   // and can't tell yet all that is there, or records are lost. Empty: none does.
   std::string ends_below;
+  // Says which partition begins above what the group has committed: records that nobody has
+  // finished are gone. Empty: none does, or an epoch was opened since.
+  std::string lost;
+  std::int64_t newest_committed = 0;  // the newest epoch in which a position was committed
 };
 [[nodiscard]] Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker,
                                                     const std::string& topic,
                                                     const std::vector<std::int32_t>& partitions,
                                                     const KafkaEpochs& epochs);
+
+// `conflict`, with what to do, of what `KafkaRanges::lost` says.
+[[nodiscard]] Error kafka_records_lost(const std::string& lost);
 
 // Commits carry the epoch they were made in.
 [[nodiscard]] std::string kafka_commit_note(std::int64_t epoch);

@@ -3,10 +3,12 @@
 #include <librdkafka/rdkafka.h>
 
 #include <chrono>
+#include <map>
 #include <set>
 #include <string>
 
 #include "queue/kafka_handles.h"
+#include "queue/kafka_log.h"
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/log_conformance.h"
 
@@ -128,6 +130,119 @@ TEST(KafkaBroker, TransactionsOfOtherProgramsLeaveNoLag) {
   }
   EXPECT_EQ(range.committed, range.end);
   EXPECT_GT(range.end, 3) << "the markers took offsets";
+}
+
+// Waits for one admin request that `ask` makes; what it says is in the queue's event.
+template <typename Ask>
+void wait_for_admin(Ask&& ask) {
+  const auto client = other_client(RD_KAFKA_PRODUCER, {});
+  const queue::KafkaQueue queue(rd_kafka_queue_new(client.get()));
+  ask(client.get(), queue.get());
+  const queue::KafkaEvent event(rd_kafka_queue_poll(queue.get(), wait_ms));
+  ASSERT_TRUE(event);
+  ASSERT_EQ(rd_kafka_event_error(event.get()), RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+// Reads all there is, and has it finished.
+std::vector<queue::LogRecord> consume(queue::Log& log, std::size_t count) {
+  RecordingListener listener;
+  auto consumer = log.subscribe(listener);
+  EXPECT_TRUE(consumer.has_value());
+  std::vector<queue::LogRecord> all;
+  const auto deadline = SteadyClock::now() + 60s;
+  while (all.size() < count && SteadyClock::now() < deadline) {
+    auto some = (*consumer)->poll(count - all.size(), 1s);
+    EXPECT_TRUE(some.has_value()) << some.error().message;
+    if (some) all.insert(all.end(), some->begin(), some->end());
+  }
+  EXPECT_EQ(all.size(), count);
+  for (const auto& each : all) {
+    const std::vector<queue::Position> finished{each.position};
+    EXPECT_TRUE((*consumer)->commit(finished).has_value());
+  }
+  return all;
+}
+
+TEST(KafkaBroker, RecordsThatAreGoneAndWereNotFinishedStopTheLogUntilANewEpoch) {
+  auto settings = fresh_kafka_topics();
+  settings.partitions = 1;
+  auto log = open_kafka_log(settings);
+  ASSERT_TRUE(log);
+  append_and_wait(*log, 20);
+  consume(*log, 5);
+  wait_for_admin([&](rd_kafka_t* client, rd_kafka_queue_t* queue) {
+    const queue::KafkaPartitions below(rd_kafka_topic_partition_list_new(1));
+    rd_kafka_topic_partition_list_add(below.get(), (settings.topic_prefix + ".events").c_str(), 0)
+        ->offset = 15;
+    const queue::KafkaDeleteRecords request(rd_kafka_DeleteRecords_new(below.get()));
+    rd_kafka_DeleteRecords_t* requests[] = {request.get()};
+    rd_kafka_DeleteRecords(client, requests, 1, nullptr, queue);
+  });
+  const auto ranges = log->ranges();
+  ASSERT_FALSE(ranges.has_value());
+  EXPECT_EQ(ranges.error().code, queue::Errc::conflict);
+  EXPECT_NE(ranges.error().message.find("10 records in between are gone"), std::string::npos);
+  EXPECT_NE(ranges.error().message.find("conversed new-epoch"), std::string::npos);
+  {
+    RecordingListener listener;
+    auto consumer = log->subscribe(listener);
+    auto polled = (*consumer)->poll(10, 100ms);
+    while (polled || polled.error().code != queue::Errc::conflict) {
+      ASSERT_TRUE(!polled || polled->empty());
+      polled = (*consumer)->poll(10, 100ms);
+    }
+  }
+  const auto epoch = log->new_epoch(0);
+  ASSERT_TRUE(epoch.has_value()) << epoch.error().message;
+  EXPECT_EQ(log->ranges().value()[0].lag(), 5);
+  log = open_kafka_log(settings);
+  EXPECT_EQ(consume(*log, 5).front().position.offset, 15);
+  ASSERT_TRUE(log->ranges().has_value());
+}
+
+TEST(KafkaBroker, WhatIsNotFinishedMovesWithItsKeyWhenPartitionsAreAdded) {
+  auto settings = fresh_kafka_topics();
+  settings.partitions = 2;
+  auto log = open_kafka_log(settings);
+  ASSERT_TRUE(log);
+  append_and_wait(*log, 200);
+  std::set<std::string> finished;
+  for (const auto& each : consume(*log, 60)) finished.insert(each.record.id);
+  log.reset();
+  wait_for_admin([&](rd_kafka_t* client, rd_kafka_queue_t* queue) {
+    const queue::KafkaOwned<rd_kafka_NewPartitions_t, rd_kafka_NewPartitions_destroy> wanted(
+        rd_kafka_NewPartitions_new((settings.topic_prefix + ".events").c_str(), 5, nullptr, 0));
+    rd_kafka_NewPartitions_t* all[] = {wanted.get()};
+    rd_kafka_CreatePartitions(client, all, 1, nullptr, queue);
+  });
+  const std::string done_in_the_store = "117";
+  settings.is_finished = [&](const queue::LogRecord& record) -> queue::Result<bool> {
+    EXPECT_EQ(record.position.epoch, 1);
+    return record.record.id == done_in_the_store;
+  };
+  auto opened = queue::KafkaLog::open(settings);
+  ASSERT_TRUE(opened.has_value());
+  const auto epoch = (*opened)->new_epoch(0);
+  ASSERT_TRUE(epoch.has_value()) << epoch.error().message;
+  EXPECT_EQ(*epoch, 2);
+  opened->reset();
+  log = open_kafka_log(settings);
+  ASSERT_TRUE(log);
+  std::map<std::string, int> last;  // by key: ids ascend
+  std::set<std::string> moved;
+  std::set<std::int32_t> partitions;
+  for (const auto& each : consume(*log, 200 - 60 - 1)) {
+    const int number = std::stoi(each.record.id);
+    EXPECT_GT(number, last.emplace(each.record.key, -1).first->second) << "in order of its key";
+    last[each.record.key] = number;
+    moved.insert(each.record.id);
+    partitions.insert(each.position.partition);
+    EXPECT_EQ(each.position.partition, queue::partition_of(each.record.key, 5));
+    EXPECT_EQ(each.position.epoch, 2);
+  }
+  EXPECT_EQ(moved.size(), 139U) << "each once";
+  EXPECT_GT(partitions.size(), 2U);
+  for (const auto& id : finished) EXPECT_FALSE(moved.contains(id)) << id;
 }
 
 }  // namespace

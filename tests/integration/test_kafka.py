@@ -104,5 +104,24 @@ class Kills(KafkaCase):
         self.assert_once_and_in_order("early", ["before", "after"])
 
 
+class DeletedTopic(KafkaCase):
+    """Of brokers that make topics for whoever asks, as they do unless they are told otherwise."""
+
+    @classmethod
+    def make_broker(cls):
+        return Broker(settings={"auto.create.topics.enable": "true"})
+
+    def test_a_topic_that_is_gone_is_refused_and_not_made_again(self):
+        self.assertEqual(self.inject("echo", "gone", text="before")[0], 200)
+        self.daemon.wait_idle()
+        self.broker.delete_topic("conversed.events")
+        statuses = []
+        while self.ready() or len(statuses) < 20:
+            statuses.append(self.inject("echo", "gone", text="lost")[0])
+        self.assertLessEqual(set(statuses), {503, 504})
+        self.assertEqual(self.inject("echo", "gone", text="lost")[0], 503)
+        self.assertFalse(self.broker.has_topic("conversed.events"), "made by whoever asked for it")
+
+
 if __name__ == "__main__":
     main()

@@ -236,11 +236,12 @@ class Partitions(PostgresCase):
         self.assertFalse(self.daemon.start(), "it starts on a topic whose records may be anywhere")
         self.assertIn(f"has {partitions} partitions", self.daemon.log_path.read_text())
 
-    def open_epoch(self):
+    def open_epoch(self, killed_at=None):
+        kill = {"CONVERSED_TEST_KILL_AT": killed_at} if killed_at else {}
         return subprocess.run([f"{BIN}/conversed", "new-epoch", "--config", self.daemon.config], capture_output=True,
-                              text=True, env={**os.environ, **self.environment}, timeout=120)
+                              text=True, env={**os.environ, **self.environment, **kill}, timeout=120)
 
-    def test_another_number_takes_a_stop_with_nothing_left_over(self):
+    def test_what_is_left_over_moves_once_and_in_order_whenever_that_is_killed(self):
         self.inject_all("before")
         self.daemon.wait_idle()
         self.stop_and_grow_to(19)
@@ -255,10 +256,17 @@ class Partitions(PostgresCase):
         self.assertEqual(self.daemon.terminate(), 0)
         self.assertTrue(self.daemon.start({"CONVERSED_ROLES": "api"}))
         self.inject_all("left over")
+        self.inject_all("and more")
         self.stop_and_grow_to(23)
-        refused = self.open_epoch()
-        self.assertNotEqual(refused.returncode, 0)
-        self.assertRegex(refused.stderr, "artition [0-9]+ still has [0-9]+ records")
+        for point in ("append:1", "append:30", "before_commit", "after_commit"):
+            self.assertEqual(self.open_epoch(f"kafka.move.{point}").returncode, -signal.SIGKILL, point)
+        opened = self.open_epoch()
+        self.assertEqual(opened.returncode, 0, opened.stderr)
+        self.assertTrue(self.daemon.start())
+        self.inject_all("at last")
+        for session in self.SESSIONS:
+            self.assert_once_and_in_order(session, ["before", "after", "left over", "and more", "at last"])
+        self.assertEqual(len(self.daemon.full_status()["queue"]["partitions"]), 23)
 
 
 if __name__ == "__main__":

@@ -149,9 +149,22 @@ class Broker:
         if error:
             raise Failed(f"{topic} does not get {count} partitions: error {error}, {answer[12 + len(name):]}")
 
-    def ask(self, api, body, timeout):
-        """One request of version 0 of Kafka's protocol; the answer, without its header."""
-        request = struct.pack(">hhih4s", api, 0, 1, 4, b"test") + body
+    def delete_topic(self, topic):
+        """One that is there (DeleteTopics)."""
+        name = topic.encode()
+        answer = self.ask(20, struct.pack(f">ih{len(name)}si", 1, len(name), name, 30_000), timeout=60, version=1)
+        error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # as above
+        if error:
+            raise Failed(f"{topic} can't be deleted: error {error}")
+
+    def has_topic(self, topic):
+        """Whether a Metadata request (all topics) names it."""
+        name = topic.encode()
+        return struct.pack(">h", len(name)) + name in self.ask(3, struct.pack(">i", 0), timeout=60)
+
+    def ask(self, api, body, timeout, version=0):
+        """One request of Kafka's protocol; the answer, without its header."""
+        request = struct.pack(">hhih4s", api, version, 1, 4, b"test") + body
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             size = struct.unpack(">i", self.read(connection, 4))[0]

@@ -153,14 +153,6 @@ TEST_F(KafkaLogTest, AChangedNumberOfPartitionsIsRefusedUntilANewEpoch) {
   EXPECT_EQ(append(record("k", "1"))->position.epoch, 6);
 }
 
-TEST_F(KafkaLogTest, ANewEpochDoesNotTakeOverPartitionsThatAreNotFinished) {
-  ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
-  write_epochs(KafkaEpochs::initial(2).to_value());
-  auto opened = KafkaLog::open(settings_);
-  ASSERT_TRUE(opened.has_value());
-  EXPECT_EQ((*opened)->new_epoch(0).error().code, Errc::conflict);
-}
-
 TEST_F(KafkaLogTest, LogsUnderOnePrefixHaveRecordsPositionsAndEpochsOfTheirOwn) {
   rd_kafka_mock_topic_create(cluster_, "p.jobs", 1, 1);
   settings_.stream = "jobs";
@@ -285,7 +277,8 @@ TEST(KafkaLogSettings, PropertiesThatThePromisesRestOnAreRefused) {
   KafkaLogSettings settings;
   settings.bootstrap_servers = {"127.0.0.1:1"};
   settings.instance_id = "reader";
-  for (const char* name : {"acks", "enable.idempotence", "group.id", "partitioner"}) {
+  for (const char* name :
+       {"acks", "allow.auto.create.topics", "enable.idempotence", "group.id", "partitioner"}) {
     settings.properties = {{name, "hunter2"}};
     const auto opened = KafkaLog::open(settings);
     ASSERT_FALSE(opened.has_value()) << name;
