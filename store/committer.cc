@@ -128,11 +128,7 @@ void Writer::announce(std::string_view news) {
 struct Committer::Impl {
   Impl(Committer& owner_, Database& database, const model::Clock& clock_,
        CommitterSettings settings_)
-      : owner(owner_),
-        connection(database.writer()),
-        clock(clock_),
-        timer_clock(settings_.timer_clock == nullptr ? clock_ : *settings_.timer_clock),
-        settings(settings_) {}
+      : owner(owner_), connection(database.writer()), clock(clock_), settings(settings_) {}
 
   enum class Attempt : std::uint8_t {
     committed,
@@ -154,12 +150,10 @@ struct Committer::Impl {
   static void refuse(Item& item, Attempt tried);
   static void give_up(std::span<Item> batch);
   void report(bool healthy);
-  [[nodiscard]] Now now() const { return {clock.now(), timer_clock.now()}; }
 
   Committer& owner;
   Connection& connection;
   const model::Clock& clock;
-  const model::Clock& timer_clock;
   const CommitterSettings settings;
   model::Guarded<std::function<void(bool)>> health_listener;
 
@@ -313,7 +307,7 @@ void Committer::Impl::loop() {
   while (wait_for_batch(batch)) {
     in_hand = batch;
     if (WriteItem* alone = to_run_alone(batch.front()); alone != nullptr) {
-      end(*alone, run_outside(connection, alone->work, now()));
+      end(*alone, run_outside(connection, alone->work, settings.now(clock)));
     } else {
       commit(batch);
     }
@@ -429,7 +423,7 @@ void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
 }
 
 void Committer::Impl::apply_all(std::span<Item> batch) {
-  const Now now = this->now();
+  const Now now = settings.now(clock);
   BatchTotals totals;
   UnitGroup units(connection, now, totals);
   for (Item& item : batch) {

@@ -183,6 +183,10 @@ struct CommitterSettings {
   std::chrono::milliseconds max_backoff{1000};
   // Must outlive the Committer. Null: the clock that it is given.
   const model::Clock* timer_clock = nullptr;
+
+  [[nodiscard]] Now now(const model::Clock& clock) const {
+    return {clock.now(), (timer_clock == nullptr ? clock : *timer_clock).now()};
+  }
 };
 
 // Makes what happened durable: one thread takes all that has gathered into one transaction,

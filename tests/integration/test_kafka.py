@@ -4,7 +4,7 @@ import concurrent.futures
 import signal
 import threading
 
-from kafka_case import KafkaCase, main
+from kafka_case import Broker, KafkaCase, main
 from main_job import MainJob
 
 
