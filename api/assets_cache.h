@@ -13,6 +13,7 @@
 
 #include "store/model/assets.h"
 #include "store/model/guarded.h"
+#include "store/model/keyed_hash.h"
 #include "store/model/result.h"
 
 namespace conversed::flows {
@@ -47,7 +48,7 @@ class GenerationCache {
   // may read the same at once. A failure of the store is not kept; that there is nothing is.
   template <typename Read>
   Outcome get(std::string_view key, std::uint64_t generation, const Read& read) {
-    auto& shard = shards_[std::hash<std::string_view>{}(key) % shard_count];
+    auto& shard = shard_of(key);
     const Entry found = shard.with([&](const Map& entries) -> Entry {
       const auto place = entries.find(key);
       return place != entries.end() ? place->second : Entry{};
@@ -63,16 +64,27 @@ class GenerationCache {
     return *outcome;
   }
 
+  // What was read under any generation; null if nothing was, or it was not there.
+  std::shared_ptr<const Value> known(std::string_view key) const {
+    return shard_of(key).with([&](const Map& entries) -> std::shared_ptr<const Value> {
+      const auto place = entries.find(key);
+      return place != entries.end() ? place->second.outcome->value_or(nullptr) : nullptr;
+    });
+  }
+
  private:
   struct Entry {
     std::uint64_t generation = 0;
     std::shared_ptr<const Outcome> outcome;
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  using Map = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
+  using Map = std::unordered_map<std::string, Entry, model::KeyedHash, std::equal_to<>>;
+  using Shard = model::Guarded<Map>;
   static constexpr std::size_t shard_count = 16;
+
+  const Shard& shard_of(std::string_view key) const {
+    return shards_[model::KeyedHash{}(key) % shard_count];
+  }
+  Shard& shard_of(std::string_view key) { return shards_[model::KeyedHash{}(key) % shard_count]; }
 
   static bool keeps(const Outcome& outcome) {
     return outcome || outcome.error().code == model::Errc::not_found ||
@@ -85,7 +97,7 @@ class GenerationCache {
   }
 
   const std::size_t max_in_shard_;
-  std::array<model::Guarded<Map>, shard_count> shards_;
+  std::array<Shard, shard_count> shards_;
 };
 
 // The assets that every request and every Turn needs, read from the store once for each of its
@@ -103,6 +115,13 @@ class AssetsCache {
       std::string_view url_token);
   [[nodiscard]] model::Result<std::shared_ptr<const model::Endpoint>> endpoint(
       std::string_view endpoint_id);
+
+  // The Endpoint if it has been looked up before, maybe as it was then; its organisation and
+  // project never change. Reads nothing from the store.
+  [[nodiscard]] std::shared_ptr<const model::Endpoint> known_endpoint(
+      std::string_view endpoint_id) const {
+    return by_id_.known(endpoint_id);
+  }
 
   // What an input that begins an execution runs.
   [[nodiscard]] model::Result<std::shared_ptr<const CompiledFlow>> newest_flow(

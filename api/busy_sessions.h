@@ -16,6 +16,7 @@
 
 #include "store/model/event.h"
 #include "store/model/guarded.h"
+#include "store/model/keyed_hash.h"
 
 namespace conversed::api {
 
@@ -76,14 +77,14 @@ class BusySessions {
     std::set<std::string> marks;
     TimePoint at;
   };
-  using Shard = std::unordered_map<std::string, std::int64_t>;
+  using Shard = std::unordered_map<std::string, std::int64_t, model::KeyedHash, std::equal_to<>>;
   static constexpr std::size_t shard_count = 16;
 
   model::Guarded<Shard>& shard(std::string_view key) {
-    return shards_[std::hash<std::string_view>{}(key) % shard_count];
+    return shards_[model::KeyedHash{}(key) % shard_count];
   }
   const model::Guarded<Shard>& shard(std::string_view key) const {
-    return shards_[std::hash<std::string_view>{}(key) % shard_count];
+    return shards_[model::KeyedHash{}(key) % shard_count];
   }
 
   std::array<model::Guarded<Shard>, shard_count> shards_;

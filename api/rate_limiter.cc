@@ -8,7 +8,7 @@ namespace conversed::api {
 std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name, TimePoint now,
                                                            std::uint32_t tokens) {
   if (!active()) return std::nullopt;
-  const std::size_t index = std::hash<std::string_view>{}(name) % shard_count;
+  const std::size_t index = model::KeyedHash{}(name) % shard_count;
   return shards_[index].with([&](Shard& shard) -> std::optional<std::chrono::milliseconds> {
     Bucket& bucket = bucket_of(shard, name, now);
     bucket = {tokens_at(bucket, now), std::max(bucket.at, now)};
@@ -51,7 +51,7 @@ std::vector<RateLimiter::Spent> RateLimiter::take_spent(std::size_t at_most) {
 
 void RateLimiter::spent_elsewhere(const Spent& spent, TimePoint now) {
   if (!active()) return;
-  const std::size_t index = std::hash<std::string_view>{}(spent.name) % shard_count;
+  const std::size_t index = model::KeyedHash{}(spent.name) % shard_count;
   shards_[index].with([&](Shard& shard) {
     Bucket& bucket = bucket_of(shard, spent.name, now);
     const double left = tokens_at(bucket, now);

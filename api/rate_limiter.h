@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/model/guarded.h"
+#include "store/model/keyed_hash.h"
 
 namespace conversed::api {
 
@@ -64,12 +65,9 @@ class RateLimiter {
     double tokens = 0;
     TimePoint at;
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
   struct Shard {
-    std::unordered_map<std::string, Bucket, Hash, std::equal_to<>> buckets;
-    std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> spent;
+    std::unordered_map<std::string, Bucket, model::KeyedHash, std::equal_to<>> buckets;
+    std::unordered_map<std::string, std::uint32_t, model::KeyedHash, std::equal_to<>> spent;
     std::optional<Bucket> newcomers;
     TimePoint swept_at{};
   };

@@ -13,6 +13,7 @@
 #include "api/deadlines.h"
 #include "store/model/event.h"
 #include "store/model/guarded.h"
+#include "store/model/keyed_hash.h"
 #include "store/model/result.h"
 #include "store/news.h"
 
@@ -102,13 +103,9 @@ class AnswerWaiters {
     bool claimed = false;
     std::vector<Ticket> tickets;
   };
-  // The names are looked up as string_view, without a copy.
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
   struct State {
     std::unordered_map<Ticket, Waiter> waiters;
-    std::unordered_map<std::string, Input, Hash, std::equal_to<>> inputs;
+    std::unordered_map<std::string, Input, model::KeyedHash, std::equal_to<>> inputs;
     Ticket last_ticket = 0;
     bool stopped = false;
   };
@@ -170,7 +167,7 @@ class KeyWatch {
   };
   struct State {
     std::unordered_map<Ticket, Watcher> watchers;
-    std::unordered_map<std::string, std::vector<Ticket>> keys;
+    std::unordered_map<std::string, std::vector<Ticket>, model::KeyedHash, std::equal_to<>> keys;
     Ticket last_ticket = 0;
     bool stopped = false;
   };

@@ -24,7 +24,9 @@ constexpr Key table[] = {
          "$STATE_DIRECTORY, which systemd sets, else /var/lib/conversed for root, else "
          "$XDG_STATE_HOME/conversed, else "
          "~/.local/state/conversed."),
-    whole("workers", CONVERSED_FIELD(workers), {1, 1024}, "Threads that run Turns and jobs."),
+    whole(
+        "workers", CONVERSED_FIELD(workers), {1, 1024},
+        "Threads that run Turns and jobs. With two or more of them, no organisation has them all."),
     words("roles", CONVERSED_FIELD(roles), role_words,
           "What this daemon does: api answers HTTP, worker runs Turns and jobs, makes their calls "
           "and sends outputs, scheduler appends what falls due and tidies up. Outside a cluster "

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/app_parts.h"
+#include "daemon/lane_share.h"
 #include "daemon/logging.h"
 #include "daemon/part_settings.h"
 #include "daemon/reload.h"
@@ -84,6 +85,7 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   auto lane_settings = lanes_settings(settings, recovery, heartbeats);
   const auto count = ownership.is_shared() ? static_cast<std::int32_t>(ranges.size()) : 0;
   lane_settings.partitions = count;
+  lane_settings.share_of = [this](const std::string& key) { return share_of(assets, key); };
   lanes = std::make_unique<queue::Lanes>(
       std::move(lane_settings), [this, count](queue::Run&& run, queue::Finish finish) {
         const auto partition =

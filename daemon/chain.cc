@@ -9,6 +9,7 @@
 
 #include "daemon/chain_builder.h"
 #include "daemon/project_library.h"
+#include "daemon/turn_clock.h"
 #include "flows/time_outs.h"
 #include "store/answers.h"
 #include "store/attempts.h"
@@ -326,6 +327,8 @@ Result<void> ChainBuilder::run(const Event& event) {
   running_ = session_.execution.value_or(model::Execution{});
   const bool is_follow_up_flow = runs_follow_up_flow(event, **endpoint, **flow);
   const ProjectLibrary library(context_.assets, **assets);
+  const TurnClock clock;
+  const auto begun = context_.stopwatch();
   try {
     auto effects = flows::run_turn({.flow = *(*flow)->flow,
                                     .assets = **assets,
@@ -337,7 +340,10 @@ Result<void> ChainBuilder::run(const Event& event) {
                                     .limits = context_.limits,
                                     .flow_version = (*flow)->version.version,
                                     .library = &library,
-                                    .is_follow_up_flow = is_follow_up_flow});
+                                    .is_follow_up_flow = is_follow_up_flow,
+                                    .is_overdue = [&clock] { return clock.is_overdue(); }});
+    input_.spent += context_.stopwatch() - begun;
+    if (input_.heartbeat != nullptr) input_.heartbeat->beat();
     // Looking for another Flow or a lexicon can meet a store that is down.
     if (!effects && is_store_failure(effects.error())) return fail(effects.error());
     if (!effects) return fails(effects.error().message);

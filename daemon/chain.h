@@ -16,6 +16,7 @@
 #include "queue/log.h"
 #include "store/committer.h"
 #include "store/model/clock.h"
+#include "store/model/heartbeat.h"
 
 namespace conversed::api {
 class AssetsCache;
@@ -56,6 +57,10 @@ struct ChainContext {
   flows::Limits limits;
   std::size_t max_drained = 64;  // events that one chain runs of what was in the inbox before it
   std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
+  // A chain whose Turns have taken longer starts no more of them: the rest waits in the inbox, and
+  // its lane for its turn.
+  std::chrono::steady_clock::duration slice = std::chrono::milliseconds(20);
+  std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
   int max_attempts = 3;  // times that one event may bring the daemon down, before it is given up
   // Of a partition: set if the last run ended uncleanly and had not recorded what it began. What
   // was accepted before this may have brought it down, so its count begins at one. Empty: none.
@@ -77,7 +82,9 @@ struct ChainInput {
   std::map<std::string, std::string> failed{};  // the same of Turns: what building has found out
   // Ids of events whose start is recorded already, kept over reruns; null: of this call only.
   std::set<std::string>* attempted = nullptr;
-  bool one_start = false;  // start one event at most; implied by `record_attempts`
+  bool one_start = false;                 // start one event at most; implied by `record_attempts`
+  model::Heartbeat* heartbeat = nullptr;  // beats behind each Turn; null: nobody watches
+  std::chrono::steady_clock::duration spent{};  // by all Turns that building has run
 };
 
 // Consecutive Turns of one session, run in memory, and what has to follow their commit.

@@ -135,11 +135,13 @@ class ChainBuilder {
            (input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start());
   }
   // Where a single event is looked for, a second one waits for the next chain; so it does behind an
-  // answer whose outputs may yet be the webhook's.
+  // answer whose outputs may yet be the webhook's, and behind Turns that took long. The first one
+  // starts in any case, so that there is an end to it.
   [[nodiscard]] bool may_start() const {
     if (!chain_.undecided.empty()) return false;
+    if (chain_.first_started.empty()) return true;
     const bool one = input_.one_start || input_.care == Care::record_attempts;
-    return !one || chain_.first_started.empty();
+    return !one && input_.spent < context_.slice;
   }
 
   const ChainContext& context_;

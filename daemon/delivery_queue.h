@@ -14,6 +14,7 @@
 #include "daemon/recent.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
+#include "store/model/keyed_hash.h"
 #include "store/outbox.h"
 
 namespace conversed::daemon {
@@ -143,7 +144,7 @@ class DeliveryQueue {
 
   const DeliveryQueueLimits limits_;
   const TermOf term_of_;
-  std::unordered_map<std::string, Session> sessions_;
+  std::unordered_map<std::string, Session, model::KeyedHash, std::equal_to<>> sessions_;
   std::unordered_map<std::string, Lane> lanes_;  // by Endpoint
   std::deque<Lane*> turns_;                      // lanes with ready sessions
   std::set<std::pair<model::Timestamp, Session*>> waiting_;

@@ -8,6 +8,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "store/model/keyed_hash.h"
+
 namespace conversed::daemon {
 
 // What is worth remembering of the last so many keys: a number each. One thread.
@@ -35,7 +37,7 @@ class Recent {
 
  private:
   const std::size_t most_;
-  std::unordered_map<std::string, std::int64_t> numbers_;
+  std::unordered_map<std::string, std::int64_t, model::KeyedHash, std::equal_to<>> numbers_;
   std::deque<std::string> order_;
 };
 

@@ -77,12 +77,13 @@ void TurnWorker::handle(queue::Run run, queue::Finish finish, Care care) {
     ports_.job(*woken_job(run.records.front().record));  // one key, one job
     return finish(queue::Next::idle);
   }
+  model::Heartbeat* const heartbeat = std::exchange(run.heartbeat, nullptr);
   auto task = std::make_shared<Task>(std::move(run), std::move(finish));
   task->care = care;
-  attempt(task);
+  attempt(task, heartbeat);
 }
 
-void TurnWorker::attempt(const TaskPtr& task) {
+void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   const auto& records = task->run.records;
   const std::size_t count = task->one_by_one
                                 ? std::min<std::size_t>(1, records.size() - task->begin)
@@ -94,7 +95,8 @@ void TurnWorker::attempt(const TaskPtr& task) {
                                       .care = task->care,
                                       .refused = task->refused,
                                       .attempted = &task->attempted,
-                                      .one_start = task->one_by_one});
+                                      .one_start = task->one_by_one,
+                                      .heartbeat = heartbeat});
   if (!chain) {
     if (chain.error().code == Errc::conflict) {
       ports_.fatal(chain.error());
@@ -286,7 +288,7 @@ void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbe
       task = std::move(next->task);
       waiting_.erase(next);
     }
-    attempt(task);
+    attempt(task, &heartbeat);
   }
 }
 

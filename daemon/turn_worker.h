@@ -81,7 +81,8 @@ class TurnWorker {
   struct Task;
   using TaskPtr = std::shared_ptr<Task>;
 
-  void attempt(const TaskPtr& task);
+  // On the thread that the heartbeat is of.
+  void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
   void after_commit(const TaskPtr& task, store::Outcome outcome);
   void let_out(Task& task);
   void go_on_when_settled(const TaskPtr& task);

@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "flows/node.h"
@@ -114,7 +113,7 @@ class Flow {
   std::string name_;
   std::vector<std::string> lexicons_;
   std::vector<Slot> slots_;
-  std::unordered_map<std::string, NodeIndex> by_address_;
+  std::map<std::string, NodeIndex, std::less<>> by_address_;
   NodeIndex start_ = end_of_flow;
 };
 

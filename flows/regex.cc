@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "flows/expression/text.h"
+#include "flows/expression/turn_budget.h"
 
 namespace conversed::flows {
 namespace {
@@ -38,18 +39,55 @@ tl::unexpected<model::Error> gave_up() {
                      "text; repetitions within repetitions, such as (a+)+, do that");
 }
 
+// Has the Turn pay. Each place that a match may begin at, and each way that is tried later, can
+// take a look at all of the text, of about a ns a character.
+class Payer {
+ public:
+  Payer(std::int32_t units, expression::TurnBudget* budget)
+      : units_(static_cast<std::size_t>(units)), budget_(budget) {}
+
+  [[nodiscard]] bool is_spent() const { return budget_ != nullptr && budget_->is_spent(); }
+
+  bool pay_for_search(std::int32_t pattern_units) {
+    constexpr std::size_t to_begin = 1'000;  // with some ways to try later: ICU reports many only
+    const auto pattern = static_cast<std::size_t>(pattern_units);
+    return pay(to_begin + units_ * units_ / looks_a_step + units_ * pattern / literals_a_step);
+  }
+
+  // ICU's callback: another ten thousand ways. False ends the search.
+  static UBool U_CALLCONV pay_for_batch(const void* self, std::int32_t) {
+    constexpr std::size_t ways = 10'000;
+    const auto& payer = *static_cast<const Payer*>(self);
+    return payer.pay(ways * payer.units_ / looks_a_step) ? 1 : 0;
+  }
+
+ private:
+  static constexpr std::size_t looks_a_step = 100;
+  static constexpr std::size_t literals_a_step = 16;  // a pattern's characters, at each place
+
+  [[nodiscard]] bool pay(std::size_t steps) const {
+    return budget_ == nullptr || budget_->step(steps);
+  }
+
+  const std::size_t units_;
+  expression::TurnBudget* const budget_;
+};
+
 }  // namespace
 
 struct Regex::Pattern {
   std::unique_ptr<icu::RegexPattern> compiled;
 
-  // Null if ICU is out of memory.
-  [[nodiscard]] std::unique_ptr<icu::RegexMatcher> matcher(const icu::UnicodeString& text) const {
+  // Null if ICU is out of memory, or the budget is spent.
+  [[nodiscard]] std::unique_ptr<icu::RegexMatcher> matcher(const icu::UnicodeString& text,
+                                                           Payer& payer) const {
+    if (!payer.pay_for_search(compiled->pattern().length())) return nullptr;
     UErrorCode status = U_ZERO_ERROR;
     std::unique_ptr<icu::RegexMatcher> made(compiled->matcher(text, status));
     if (U_FAILURE(status) || made == nullptr) return nullptr;
     made->setTimeLimit(max_step_batches, status);
     made->setStackLimit(max_stack_bytes, status);
+    made->setMatchCallback(&Payer::pay_for_batch, &payer, status);
     return U_FAILURE(status) ? nullptr : std::move(made);
   }
 };
@@ -73,10 +111,12 @@ model::Result<Regex> Regex::compile(std::string_view pattern, Case which) {
 }
 
 model::Result<std::vector<Regex::Match>> Regex::find_all(std::string_view text, std::size_t most,
-                                                         std::size_t within) const {
+                                                         std::size_t within,
+                                                         expression::TurnBudget* budget) const {
   std::vector<Match> matches;
   const icu::UnicodeString units = units_of(beginning(text, within));
-  const auto matcher = pattern_->matcher(units);
+  Payer payer(units.length(), budget);
+  const auto matcher = pattern_->matcher(units, payer);
   UErrorCode status = U_ZERO_ERROR;
   while (matcher != nullptr && matches.size() < most && matcher->find(status) != 0 &&
          U_SUCCESS(status)) {
@@ -92,18 +132,19 @@ model::Result<std::vector<Regex::Match>> Regex::find_all(std::string_view text, 
     }
     matches.push_back(std::move(match));
   }
-  if (U_FAILURE(status)) return gave_up();
+  if (U_FAILURE(status) || payer.is_spent()) return gave_up();
   return matches;
 }
 
-model::Result<bool> Regex::fits(std::string_view text) const {
+model::Result<bool> Regex::fits(std::string_view text, expression::TurnBudget* budget) const {
   const std::string_view trimmed = expression::trim(text);
   if (trimmed.size() > max_text_bytes) return false;  // its beginning alone says nothing
   const icu::UnicodeString units = units_of(trimmed);
-  const auto matcher = pattern_->matcher(units);
+  Payer payer(units.length(), budget);
+  const auto matcher = pattern_->matcher(units, payer);
   UErrorCode status = U_ZERO_ERROR;
   const bool fit = matcher != nullptr && matcher->matches(status) != 0;
-  if (U_FAILURE(status)) return gave_up();
+  if (U_FAILURE(status) || payer.is_spent()) return gave_up();
   return fit;
 }
 

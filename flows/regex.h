@@ -9,13 +9,19 @@
 
 #include "store/model/result.h"
 
+namespace conversed::flows::expression {
+class TurnBudget;
+}
+
 namespace conversed::flows {
 
 // A regular expression (ICU's syntax, which is Perl's and Java's) over Unicode text. Its work is
 // bounded by two limits, the same in every rerun. The ways that it remembers to try later are a
 // hundred thousand in one search; a pattern that wants more is an error, `too_large`: what it would
 // find is not known. The text bounds what that does not see: repetitions that remember nothing,
-// such as `(?>.*)`, look at each character once for each place that a match may begin at.
+// such as `(?>.*)`, look at each character once for each place that a match may begin at. A Turn's
+// budget pays for what both may come to, so long texts cost more than they need. Once it is spent,
+// the search is `too_large`. Null: nothing is counted.
 // Immutable; threads share it.
 class Regex {
  public:
@@ -35,9 +41,11 @@ class Regex {
   // Up to `most` matches from the left, none of them empty, in the first `within` bytes of the
   // text; more than `max_text_bytes` only where nobody waits.
   [[nodiscard]] model::Result<std::vector<Match>> find_all(
-      std::string_view text, std::size_t most, std::size_t within = max_text_bytes) const;
+      std::string_view text, std::size_t most, std::size_t within = max_text_bytes,
+      expression::TurnBudget* budget = nullptr) const;
   // Whether the whole text fits, blanks at its ends aside; none above `max_text_bytes` does.
-  [[nodiscard]] model::Result<bool> fits(std::string_view text) const;
+  [[nodiscard]] model::Result<bool> fits(std::string_view text,
+                                         expression::TurnBudget* budget = nullptr) const;
 
  private:
   struct Pattern;

@@ -3,8 +3,8 @@
 #include <unicode/timezone.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 
 namespace conversed::flows {
@@ -17,7 +17,7 @@ using model::Timestamp;
 // Making one takes longer than a Turn; each thread keeps its own, since using one is not const.
 const icu::TimeZone* zone_named(const std::string& name) {
   constexpr std::size_t max_kept = 64;
-  thread_local std::unordered_map<std::string, std::unique_ptr<icu::TimeZone>> kept;
+  thread_local std::map<std::string, std::unique_ptr<icu::TimeZone>, std::less<>> kept;
   if (const auto found = kept.find(name); found != kept.end()) return found->second.get();
   if (kept.size() >= max_kept) kept.clear();
   std::unique_ptr<icu::TimeZone> zone(

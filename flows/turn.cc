@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t max_log_bytes = 1000;
 constexpr std::size_t max_log_lines = 100;
+// A value of some bytes takes a few ns to be walked through, and ten times that to be copied.
+constexpr std::size_t json_bytes_a_step = 16;
 
 // Whether the value nests no deeper than `most`; a scalar has depth 0. Goes no deeper itself.
 bool nests_within(const nlohmann::json& value, std::size_t most) {
@@ -45,7 +47,9 @@ std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
 
 }  // namespace
 
-Turn::Turn(TurnInput input) : input_(std::move(input)) {
+Turn::Turn(TurnInput input)
+    : input_(std::move(input)),
+      budget_(input_.limits.turn_steps, input_.limits.turn_bytes, std::move(input_.is_overdue)) {
   frame_.flow = &input_.flow;
   frame_.version = input_.flow_version;
   effects_.session = std::move(input_.session);
@@ -57,6 +61,7 @@ Turn::Turn(TurnInput input) : input_(std::move(input)) {
   scope_.profile = &input_.profile.data;
   scope_.tokens = &input_.assets.tokens;
   scope_.now = input_.now;
+  scope_.budget = &budget_;
   // FNV-1a of the event's id: all that happens by chance in a Turn hangs on this, so that a rerun
   // comes to the same.
   std::uint64_t seed = 0xcbf29ce484222325;
@@ -73,6 +78,33 @@ const std::string& Turn::input_text() const {
                                                           : none;
 }
 
+std::size_t Turn::measure(const nlohmann::json& value, std::size_t enough) {
+  const std::size_t size = json_size(value, enough);
+  // Afterwards, since it is known only then: the limit on what is measured bounds it as well.
+  budget_.step(size / json_bytes_a_step);
+  return size;
+}
+
+Result<void> Turn::check_budget() const {
+  const auto& limits = input_.limits;
+  switch (budget_.lack()) {
+    case expression::TurnBudget::Lack::nothing:
+      return {};
+    case expression::TurnBudget::Lack::steps:
+      return failure(model::Errc::too_large, "the Turn takes more than " +
+                                                 std::to_string(limits.turn_steps) +
+                                                 " steps; let its expressions do less, or wait for "
+                                                 "the next input in between");
+    case expression::TurnBudget::Lack::bytes:
+      return failure(model::Errc::too_large, "the Turn makes more than " +
+                                                 std::to_string(limits.turn_bytes) +
+                                                 " bytes of values; let its expressions copy less");
+    case expression::TurnBudget::Lack::time:
+      break;
+  }
+  return failure(model::Errc::too_large, "the Turn takes too long");
+}
+
 Result<void> Turn::output(std::string text, nlohmann::json data) {
   if (effects_.outputs.size() >= input_.limits.outputs_per_turn) {
     return failure(
@@ -84,7 +116,7 @@ Result<void> Turn::output(std::string text, nlohmann::json data) {
     return failure(model::Errc::too_large, "the data of an output is nested too deeply");
   }
   const std::size_t limit = input_.limits.output_bytes;
-  if (text.size() > limit || text.size() + json_size(data, limit) > limit) {
+  if (text.size() > limit || text.size() + measure(data, limit) > limit) {
     return failure(model::Errc::too_large,
                    "an output of more than " + std::to_string(limit) + " bytes");
   }
@@ -116,7 +148,7 @@ Result<void> Turn::check_size(Root& root, std::string_view name, std::size_t add
   // What was written may have replaced something: only when the sum says "too large" is it certain
   // enough to walk through the whole again.
   if (root.is_measured && root.measured + root.grown <= root.limit) return {};
-  root.measured = json_size(*root.value, root.limit);
+  root.measured = measure(*root.value, root.limit);
   root.is_measured = true;
   root.grown = 0;
   if (root.measured <= root.limit) return {};
@@ -134,7 +166,7 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
                    path.text() + " would be nested deeper than " + std::to_string(depth));
   }
   Root& target = root(path.root());
-  const std::size_t added = path.text().size() + json_size(value, target.limit);
+  const std::size_t added = path.text().size() + measure(value, target.limit);
   if (auto done = path.assign(*target.value, std::move(value)); !done) {
     return failure(done.error().code, done.error().message);
   }
@@ -247,13 +279,14 @@ std::vector<const Flow*> Turn::entered_flows() const {
 }
 
 Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> Turn::lexicon_of(
-    const std::string& name) const {
+    const std::string& name) {
   std::vector<std::shared_ptr<const lexicon::Lexicon>> parts;
   auto found = input_.library->find_lexicon(name);
   if (!found && found.error().code == model::Errc::not_found) return parts;
   if (!found) return model::fail(found.error());
   const auto added = keyphrases_.find(name);
-  if (added != keyphrases_.end()) {
+  // It is made for one search, and making it takes a step for some bytes.
+  if (added != keyphrases_.end() && budget_.step(json_size(*added, input_.limits.turn_steps) / 4)) {
     parts.push_back(
         std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
   }
@@ -284,13 +317,14 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
   }
   if (!finds_more) return {};
   // One search for all, since what they find may overlap.
-  auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits);
+  auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits, &budget_);
   std::stable_partition(hits.begin(), hits.end(),
                         [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
   for (const auto& hit : hits) {
     if (known.contains(hit.lexicon->id())) continue;
     // Counted before it is copied: the data of an entry may be large.
     const std::size_t size = lexicon_hit_size(hit, input_.limits.slot_bytes);
+    if (!budget_.step(size / json_bytes_a_step)) break;
     for (const auto& slot : hit.slots()) {
       if (takes_hit(slot.size() + size)) put_hit(input_object_["slots"], slot, to_json(hit));
     }
@@ -304,7 +338,7 @@ bool Turn::takes_hit(std::size_t bytes) {
     const auto& slots = input_object_["slots"];
     slots_filled_ = Filled{};
     for (const auto& hits : slots) slots_filled_->hits += hits.size();
-    slots_filled_->bytes = json_size(slots, limits.slot_bytes);
+    slots_filled_->bytes = measure(slots, limits.slot_bytes);
   }
   Filled& filled = *slots_filled_;
   const bool taken = filled.hits < limits.slot_hits && filled.bytes + bytes <= limits.slot_bytes;
@@ -323,7 +357,7 @@ bool Turn::takes_hit(std::size_t bytes) {
 Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entry) {
   constexpr std::size_t max_entry_bytes = 4096;
   if (!nests_within(entry, input_.limits.value_depth) ||
-      json_size(entry, max_entry_bytes) > max_entry_bytes) {
+      measure(entry, max_entry_bytes) > max_entry_bytes) {
     return failure(model::Errc::too_large,
                    "a keyphrase with its synonyms and data is larger than " +
                        std::to_string(max_entry_bytes) + " bytes");
@@ -359,7 +393,7 @@ Result<void> Turn::follow_up(FollowUpWish wish) {
     return failure(model::Errc::too_large,
                    "more than " + std::to_string(most) + " follow-ups in one execution");
   }
-  if (wish.text.size() + json_size(wish.data, input_.limits.output_bytes) >
+  if (wish.text.size() + measure(wish.data, input_.limits.output_bytes) >
       input_.limits.output_bytes) {
     return failure(
         model::Errc::too_large,

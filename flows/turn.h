@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "flows/expression/path.h"
 #include "flows/expression/scope.h"
+#include "flows/expression/turn_budget.h"
 #include "flows/flow.h"
 #include "flows/follow_up.h"
 #include "flows/library.h"
@@ -27,6 +29,10 @@ inline constexpr const char* default_state = "default";
 // alone fail nothing, since it is users that fill them: what is beyond is left out, and the log
 // says so.
 struct Limits {
+  // Of a whole Turn (expression::TurnBudget): about a second, whatever its Nodes do. A message
+  // takes some hundreds of steps.
+  std::size_t turn_steps = 8'000'000;
+  std::size_t turn_bytes = std::size_t{64} << 20;
   std::size_t nodes_per_turn = 1000;
   std::size_t visits_per_node = 100;  // of one Node in one Turn
   std::size_t outputs_per_turn = 100;
@@ -59,6 +65,9 @@ struct TurnInput {
   const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
   // `flow` is not the Endpoint's own: a follow-up has begun it, or `follow_up_flow_of` names it.
   bool is_follow_up_flow = false;
+  // Whether the Turn takes far longer than its budget lets it, which a defect alone can bring
+  // about. It then ends, as with any other limit. Null: never.
+  std::function<bool()> is_overdue{};
 };
 
 // Runs a Flow until it waits, ends or needs something from outside.
@@ -72,7 +81,8 @@ struct TurnInput {
 // - `call_result` and `timer` go on with the session's execution.
 // - The last Turn of a user's message arms the project's journey, unless a Node had a say.
 //
-// A pure function: the same TurnInput gives equal Effects, whenever and wherever it runs.
+// A pure function: the same TurnInput gives equal Effects, whenever and wherever it runs, unless it
+// is overdue.
 // Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
 // `invalid_argument` and `too_large` (the Flow's own failure or a limit; the message names the
 // Node), `bad_upstream` (a failed call without `onError`), `internal` (stored state that can't be
@@ -122,6 +132,9 @@ class Turn {
   [[nodiscard]] const Flow& flow() const { return *frame_.flow; }
   [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
+  // What all of the Turn spends from. Whatever works for longer than a step or two pays first; once
+  // it is spent, the Turn ends behind the Node that runs.
+  [[nodiscard]] expression::TurnBudget& budget() { return budget_; }
   // The Node that runs.
   [[nodiscard]] const Flow::Slot& here() const { return frame_.flow->slot(frame_.at); }
   // The Node of the same Flow that led to the one that runs, if it was run in this Turn;
@@ -168,6 +181,8 @@ class Turn {
   // Failures of the Node that runs; the message gets its address.
   [[nodiscard]] tl::unexpected<model::Error> failure(model::Errc code,
                                                      std::string_view message) const;
+  // An error once the budget is spent.
+  [[nodiscard]] Result<void> check_budget() const;
 
  private:
   friend class TurnRunner;
@@ -190,9 +205,11 @@ class Turn {
   [[nodiscard]] Result<void> find_slots(const std::vector<const Flow*>& flows);
   // The lexicon, and what this session has added to it; nothing if there is none.
   [[nodiscard]] Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> lexicon_of(
-      const std::string& name) const;
+      const std::string& name);
   // True if `input.slots` takes one hit more, of that many bytes, which it then counts.
   [[nodiscard]] bool takes_hit(std::size_t bytes);
+  // As `json_size`, and pays for the way through the value.
+  [[nodiscard]] std::size_t measure(const nlohmann::json& value, std::size_t enough);
 
   // Where a Flow stands.
   struct Frame {
@@ -202,6 +219,7 @@ class Turn {
   };
 
   TurnInput input_;
+  expression::TurnBudget budget_;
   model::Effects effects_;
   expression::Scope scope_;
   Root context_;

@@ -9,10 +9,19 @@ namespace conversed::flows {
 using model::Errc;
 using model::EventType;
 
+namespace {
+
+constexpr std::size_t steps_a_node = 20;  // that a Node takes which does nothing
+
+}  // namespace
+
 Result<model::Effects> TurnRunner::run() {
   auto step = is_input(event().type) ? begin() : resume();
-  if (!step) return model::fail(step.error());
-  if (auto done = advance(std::move(*step)); !done) return model::fail(done.error());
+  const Result<void> done =
+      step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
+  // First: what a Node fails for, or says, once nothing works any more, means nothing.
+  if (auto left = turn_.check_budget(); !left) return model::fail(left.error());
+  if (!done) return model::fail(done.error());
   arm_journey();
   save_flow_state();
   return std::move(turn_.effects_);
@@ -126,6 +135,9 @@ Result<Step> TurnRunner::resume() {
 
 Result<void> TurnRunner::count_visit() {
   const Limits& limits = turn_.limits();
+  turn_.budget().step(steps_a_node);
+  turn_.budget().look_at_clock();
+  if (auto left = turn_.check_budget(); !left) return left;
   if (++nodes_run_ > limits.nodes_per_turn) {
     return turn_.failure(Errc::too_large, "more than " + std::to_string(limits.nodes_per_turn) +
                                               " Nodes in one Turn");

@@ -16,6 +16,8 @@ struct InHand {
   std::int64_t offset;
 };
 
+struct Share;
+
 // The records of one key, for Lanes only.
 struct Lane {
   enum class State : std::uint8_t { idle, ready, in_hand };
@@ -24,6 +26,7 @@ struct Lane {
   bool unsettled = false;          // recovery waits for a run that says Next::idle
   std::vector<LogRecord> waiting;  // in order
   std::vector<InHand> in_hand;
+  Share* share = nullptr;
 };
 using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address is the lane's name
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <iterator>
 #include <mutex>
@@ -14,14 +13,12 @@
 #include "queue/lane.h"
 #include "queue/one_by_one.h"
 #include "queue/progress.h"
+#include "queue/shares.h"
 #include "store/model/fault_points.h"
+#include "store/model/keyed_hash.h"
 
 namespace conversed::queue {
 namespace {
-
-// Runs that a worker takes at once when many keys are ready: fewer trips through the lock, and yet
-// no run waits long behind others while a worker is idle.
-constexpr std::size_t max_taken = 8;
 
 // Set on a worker while it is in its last run: what becomes ready now, it takes itself next.
 thread_local const void* finishing_worker_of = nullptr;
@@ -34,6 +31,7 @@ class Lanes::Impl {
       : self_(self),
         settings_(std::move(settings)),
         handler_(std::move(handler)),
+        shares_(settings_.workers, settings_.share_of != nullptr, settings_.now),
         recovery_(settings_.one_by_one_below) {
     const std::size_t threads = std::max<std::size_t>(settings_.workers, 1);
     for (std::size_t at = 0; at < threads; ++at) {
@@ -61,7 +59,7 @@ class Lanes::Impl {
       if (progress == progress_.end()) continue;
       progress->second.take(record.position);
       ++in_flight_;
-      LaneNode& lane = *lanes_.try_emplace(record.record.key).first;
+      LaneNode& lane = lane_of(record.record.key);
       lane.second.waiting.push_back(std::move(record));
       make_ready(lane);
     }
@@ -225,18 +223,23 @@ class Lanes::Impl {
     if (stopping_) return;
     stopping_ = true;
     owed_.clear();
-    ready_.clear();
+    shares_.clear();
     for (auto node = lanes_.begin(); node != lanes_.end();) {
       in_flight_ -= node->second.waiting.size();
       node->second.waiting.clear();
-      node = node->second.state == Lane::State::in_hand ? std::next(node) : lanes_.erase(node);
+      if (node->second.state == Lane::State::in_hand) {
+        ++node;
+      } else {
+        shares_.leave(*node->second.share);
+        node = lanes_.erase(node);
+      }
     }
     room_.notify_all();
   }
 
   void mark_touched(std::string key) {
     if (stopping_ || is_lost(key)) return;
-    LaneNode& lane = *lanes_.try_emplace(std::move(key)).first;
+    LaneNode& lane = lane_of(key);
     lane.second.touched = true;
     if (recovery_.goes_on()) {
       recovery_.set_unsettled(lane.second.unsettled, true);
@@ -253,17 +256,32 @@ class Lanes::Impl {
            std::ranges::find(leaving_, partition) != leaving_.end();
   }
 
-  void erase(const LaneNode& node) { lanes_.erase(lanes_.find(node.first)); }
+  LaneNode& lane_of(const std::string& key) {
+    const auto [node, fresh] = lanes_.try_emplace(key);
+    if (fresh) {
+      node->second.share = &shares_.join(settings_.share_of ? settings_.share_of(key) : "");
+    }
+    return *node;
+  }
+
+  void erase(const LaneNode& node) {
+    shares_.leave(*node.second.share);
+    lanes_.erase(lanes_.find(node.first));
+  }
 
   void make_ready(LaneNode& node) {
     if (node.second.state != Lane::State::idle) return;
     node.second.state = Lane::State::ready;
-    (recovery_.goes_on() && owes(node.second) ? owed_ : ready_).push_back(&node);
+    if (recovery_.goes_on() && owes(node.second)) {
+      owed_.push_back(&node);
+    } else {
+      shares_.push(node);
+    }
   }
 
   // For a lane that was ready before the recovery had to wait for it.
   void make_owed(LaneNode& node) {
-    if (std::erase(ready_, &node) > 0) owed_.push_back(&node);
+    if (shares_.remove(node)) owed_.push_back(&node);
   }
 
   // Whether the next run of the lane is one that the recovery waits for.
@@ -274,17 +292,11 @@ class Lanes::Impl {
     return recovery_.is_below(next.partition, next.offset);
   }
 
-  [[nodiscard]] std::size_t ready_lanes() const { return owed_.size() + ready_.size(); }
-
-  LaneNode& pop_ready() {
-    auto& from = owed_.empty() ? ready_ : owed_;
-    LaneNode& node = *from.front();
-    from.pop_front();
-    return node;
-  }
+  [[nodiscard]] std::size_t ready_lanes() const { return owed_.size() + shares_.ready(); }
 
   [[nodiscard]] bool may_run() const {
-    return ready_lanes() > 0 && (!recovery_.goes_on() || runs_in_hand_ == 0);
+    if (recovery_.goes_on() && runs_in_hand_ > 0) return false;
+    return !owed_.empty() || shares_.may_take();
   }
 
   void wake_workers() {
@@ -315,29 +327,41 @@ class Lanes::Impl {
     recovery_.set_unsettled(lane.unsettled, lane.touched || (next == Next::again && old));
   }
 
+  // What one worker has taken at once: fewer trips through the lock than run by run.
   struct Taken {
-    Run run;
-    LaneNode* lane;
+    struct One {
+      Run run;
+      LaneNode* lane;
+    };
+    std::vector<One> runs;
+    std::optional<Shares::Hold> hold;  // none for what a recovery waits for
+    std::chrono::steady_clock::duration longest{};
   };
 
   void work(model::Heartbeat heartbeat) {
-    std::vector<Taken> taken;
+    Taken taken;
     while (take(taken, heartbeat)) {
-      for (std::size_t at = 0; at < taken.size(); ++at) {
+      auto begun = shares_.now();
+      for (std::size_t at = 0; at < taken.runs.size(); ++at) {
         heartbeat.beat();
-        finishing_worker_of = at + 1 == taken.size() ? this : nullptr;
-        handler_(std::move(taken[at].run), Finish(&self_, taken[at].lane));
+        auto& [run, lane] = taken.runs[at];
+        run.heartbeat = &heartbeat;
+        finishing_worker_of = at + 1 == taken.runs.size() ? this : nullptr;
+        handler_(std::move(run), Finish(&self_, lane));
+        const auto ended = shares_.now();
+        taken.longest = std::max(taken.longest, ended - std::exchange(begun, ended));
       }
       finishing_worker_of = nullptr;
-      taken.clear();
     }
   }
 
-  // Waits for runs and takes some; false when it is all over.
-  bool take(std::vector<Taken>& taken, model::Heartbeat& heartbeat) {
+  // Gives back what was taken before, waits for runs and takes some; false when it is all over.
+  bool take(Taken& taken, model::Heartbeat& heartbeat) {
     model::fault_point("worker.loop");
     std::unique_lock lock(mutex_);
-    while (taken.empty()) {
+    if (taken.hold) shares_.give_back(*taken.hold, taken.longest);
+    taken = {};
+    while (taken.runs.empty()) {
       while (!may_run() && !ended_) {
         heartbeat.beat();
         ++idle_workers_;
@@ -345,19 +369,22 @@ class Lanes::Impl {
         --idle_workers_;
       }
       if (ended_) return false;
-      const std::size_t share = (ready_lanes() + workers_share() - 1) / workers_share();
-      const std::size_t count = recovery_.goes_on() ? 1 : std::min(share, max_taken);
-      while (taken.size() < count && ready_lanes() > 0) {
-        LaneNode& node = pop_ready();
-        if (auto run = next_run(node)) taken.push_back({std::move(*run), &node});
+      std::vector<LaneNode*> lanes;
+      if (!owed_.empty()) {
+        lanes.push_back(owed_.front());
+        owed_.pop_front();
+      } else if ((taken.hold = shares_.take(recovery_.goes_on() ? 1 : Shares::max_taken))) {
+        lanes = taken.hold->lanes;
       }
+      for (LaneNode* node : lanes) {
+        if (auto run = next_run(*node)) taken.runs.push_back({std::move(*run), node});
+      }
+      if (!taken.runs.empty() || !taken.hold) continue;
+      shares_.give_back(*std::exchange(taken.hold, std::nullopt), {});
     }
     recovery_.hand_out();
+    wake_workers();  // what the share of the last run had to leave may find an idle one
     return true;
-  }
-
-  [[nodiscard]] std::size_t workers_share() const {
-    return std::max<std::size_t>(settings_.workers, 1);
   }
 
   // The lane's next run, now in hand. None when a revocation has left it nothing to do.
@@ -403,11 +430,13 @@ class Lanes::Impl {
   std::condition_variable work_;
   std::condition_variable room_;
   std::condition_variable quiet_;
-  std::unordered_map<std::string, Lane> lanes_;  // only those that have something to do
-  // Ready lanes, each in one of them, oldest first. In a recovery, `owed_` has those that it waits
-  // for, and they go first; else it is empty, but for what a revocation has left nothing to do.
+  std::unordered_map<std::string, Lane, model::KeyedHash, std::equal_to<>>
+      lanes_;  // only those that have something to do
+  // Ready lanes, each in one of them. In a recovery, `owed_` has those that it waits for, oldest
+  // first, and they go before all others; else it is empty, but for what a revocation has left
+  // nothing to do.
   std::deque<LaneNode*> owed_;
-  std::deque<LaneNode*> ready_;
+  Shares shares_;
   std::map<std::int32_t, Progress> progress_;  // by partition
   std::uint64_t generation_ = 0;
   std::size_t in_flight_ = 0;
@@ -422,24 +451,6 @@ class Lanes::Impl {
 
   std::vector<std::jthread> workers_;  // last: joined before the rest is destroyed
 };
-
-Finish& Finish::operator=(Finish&& other) noexcept {
-  if (this == &other) return *this;
-  if (lanes_ != nullptr) std::abort();  // would lose the run that this one is for
-  lanes_ = std::exchange(other.lanes_, nullptr);
-  lane_ = std::exchange(other.lane_, nullptr);
-  return *this;
-}
-
-Finish::~Finish() {
-  if (lanes_ != nullptr) std::abort();  // its key would stand still for ever
-}
-
-void Finish::operator()(Next next) {
-  Lanes* lanes = std::exchange(lanes_, nullptr);
-  if (lanes == nullptr) std::abort();  // finished twice
-  lanes->finish(std::exchange(lane_, nullptr), next);
-}
 
 Lanes::Lanes(LanesSettings settings, Handler handler)
     : impl_(std::make_unique<Impl>(*this, std::move(settings), std::move(handler))) {}

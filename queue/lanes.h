@@ -23,6 +23,9 @@ struct Run {
   // The lane held more than lane_limit: `records` then has all of it up to spill_limit, and the
   // handler moves them elsewhere (the session's inbox) rather than work through them.
   bool spill = false;
+  // Of the worker that calls the handler, which shows it between pieces of work that may take long;
+  // good until the handler returns.
+  model::Heartbeat* heartbeat = nullptr;
 };
 
 enum class Next : std::uint8_t {
@@ -95,6 +98,12 @@ struct LanesSettings {
   std::int32_t partitions = 0;
   // Where each worker has a heartbeat; must outlive the lanes. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
+  // Whose the key is: the workers are divided fairly among these (shares.h). Asked when a lane
+  // begins, under the lock: it must not block, nor call the lanes. Null: all are one's, who has all
+  // workers.
+  std::function<std::string(const std::string& key)> share_of{};
+  // How time passes while workers run; for tests.
+  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
 // Keeps each key's records in order while any number of keys run side by side, and knows what is

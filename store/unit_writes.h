@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/committer.h"
+#include "store/model/keyed_hash.h"
 #include "store/sql.h"
 #include "store/timers.h"
 
@@ -65,8 +66,8 @@ class UnitGroup {
   const Now now_;
   BatchTotals& totals_;
   std::vector<Candidate> candidates_;
-  std::unordered_set<std::string_view> sessions_;
-  std::unordered_set<std::string_view> claims_;
+  std::unordered_set<std::string_view, model::KeyedHash> sessions_;
+  std::unordered_set<std::string_view, model::KeyedHash> claims_;
   std::set<std::pair<std::string_view, std::string_view>> profiles_;
 };
 

@@ -1,4 +1,5 @@
 // Conversions and comparisons, as ECMA-262 has them (section 7), and access to properties.
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -64,14 +65,15 @@ double Machine::to_number(const Value& value) {
     case Value::Kind::object:
       break;
   }
-  return parse_number(to_text(value));
+  const std::string_view text = to_text(value);
+  return read(text.size()) ? parse_number(text) : 0;
 }
 
 Value Machine::to_primitive(const Value& value) {
   return value.is_composite() ? Value::string(to_text(value)) : value;
 }
 
-bool Machine::strictly_equal(const Value& left, const Value& right) const {
+bool Machine::strictly_equal(const Value& left, const Value& right) {
   if (left.is_number() && right.is_number()) return left.as_number() == right.as_number();
   if (left.is_numeric() && right.is_numeric()) {
     const auto as_double = [](const Value& value) {
@@ -82,20 +84,23 @@ bool Machine::strictly_equal(const Value& left, const Value& right) const {
     return as_double(left) == as_double(right);
   }
   if (left.kind() != right.kind()) return false;
-  if (left.is_string()) return left.as_string() == right.as_string();
+  if (left.is_string()) {
+    const std::string_view text = left.as_string();
+    return text.size() == right.as_string().size() && step(text.size() / 32) &&
+           text == right.as_string();
+  }
   if (left.kind() == Value::Kind::boolean) return left.as_boolean() == right.as_boolean();
   return left.is_nullish() || left.same_composite(right);
 }
 
 bool Machine::loosely_equal(Value left, Value right) {
   if (left.is_nullish() || right.is_nullish()) return left.is_nullish() && right.is_nullish();
-  if (left.is_string() && right.is_string()) read(right.as_string().size());
   const bool same_type = (left.is_numeric() && right.is_numeric()) || left.kind() == right.kind() ||
                          (left.is_composite() && right.is_composite());
   if (same_type) return strictly_equal(left, right);
   left = to_primitive(left);
   right = to_primitive(right);
-  if (left.is_string() && right.is_string()) return left.as_string() == right.as_string();
+  if (left.is_string() && right.is_string()) return strictly_equal(left, right);
   return to_number(left) == to_number(right);
 }
 
@@ -115,8 +120,7 @@ Value Machine::get(const Value& value, const Value& key) {
 
 Value Machine::get(const Value& value, std::string_view key) {
   if (value.is_object()) {
-    if (value.kind() == Value::Kind::object && !step(value.object_size() / 16)) return {};
-    return value.find(key).value;
+    return look_up(value, key) ? value.find(key).value : Value();
   }
   if (!value.is_string() && !value.is_array()) return {};
   if (key == "length") {
@@ -126,6 +130,13 @@ Value Machine::get(const Value& value, std::string_view key) {
   }
   const ArrayIndex at = array_index(key);
   return at.valid ? get(value, Value::number(at.index)) : Value();
+}
+
+bool Machine::look_up(const Value& object, std::string_view key) {
+  const std::size_t size = object.object_size();
+  // Those of the scope are in order, new ones are not; long keys may differ at their ends alone.
+  const std::size_t compared = object.kind() == Value::Kind::object ? size : std::bit_width(size);
+  return step(compared / 16 + compared * key.size() / 1024);
 }
 
 void Machine::spread(const Value& value, std::vector<Value>& out) {

@@ -45,7 +45,7 @@ Result<Expression> Expression::compile(std::string_view source, const Limits& li
 }
 
 Result<std::optional<json>> Expression::evaluate_defined(const Scope& scope) const {
-  Budget budget(program_->limits);
+  Budget budget(program_->limits, scope);
   Machine machine(*program_, scope, budget);
   const Value value = machine.run();
   std::optional<json> copy;
@@ -61,7 +61,7 @@ Result<json> Expression::evaluate(const Scope& scope) const {
 }
 
 Result<bool> Expression::test(const Scope& scope) const {
-  Budget budget(program_->limits);
+  Budget budget(program_->limits, scope);
   Machine machine(*program_, scope, budget);
   const Value value = machine.run();
   if (machine.failed()) return model::fail(machine.take_error());

@@ -32,10 +32,12 @@ Value to_boolean(Machine&, const Value&, const Args& args) {
 }
 
 Value parse_float_function(Machine& machine, const Value&, const Args& args) {
-  return Value::number(parse_float(machine.to_text(args[0])));
+  const std::string_view text = machine.to_text(args[0]);
+  return machine.read(text.size()) ? Value::number(parse_float(text)) : Value();
 }
 Value parse_int_function(Machine& machine, const Value&, const Args& args) {
   const std::string_view text = machine.to_text(args[0]);
+  if (!machine.read(text.size())) return {};
   return Value::number(parse_int(text, to_int32(machine.to_number(args[1]))));
 }
 Value is_nan(Machine& machine, const Value&, const Args& args) {
@@ -127,7 +129,8 @@ Value date_now(Machine& machine, const Value&, const Args&) {
   return Value::number(static_cast<double>(model::to_unix_ms(machine.scope().now)));
 }
 Value date_parse(Machine& machine, const Value&, const Args& args) {
-  return Value::number(parse_date(machine.to_text(args[0])));
+  const std::string_view text = machine.to_text(args[0]);
+  return machine.read(text.size()) ? Value::number(parse_date(text)) : Value();
 }
 
 constexpr std::string_view component_marks = "-_.!~*'()";

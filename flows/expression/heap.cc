@@ -7,8 +7,54 @@
 #include "flows/expression/machine.h"
 #include "flows/expression/properties.h"
 #include "flows/expression/text.h"
+#include "flows/expression/turn_budget.h"
+#include "store/model/keyed_hash.h"
 
 namespace conversed::flows::expression {
+
+namespace {
+
+constexpr std::size_t steps_a_loan = 4'096;
+constexpr std::size_t steps_to_begin = 6;  // what an evaluation takes beside its nodes
+
+}  // namespace
+
+Budget::Budget(const Limits& limits, const Scope& scope)
+    : turn_(scope.budget),
+      steps_(turn_ == nullptr ? limits.max_steps : 0),
+      more_steps_(turn_ == nullptr ? 0 : limits.max_steps),
+      bytes_(turn_ == nullptr ? limits.max_bytes : std::min(limits.max_bytes, turn_->bytes())),
+      lent_bytes_(bytes_),
+      turn_is_short_(bytes_ < limits.max_bytes) {
+  if (turn_ != nullptr) turn_->step(steps_to_begin);
+}
+
+Budget::~Budget() {
+  if (turn_ == nullptr) return;
+  turn_->give_back_steps(steps_);
+  const std::size_t made = lent_bytes_ - bytes_;
+  if (turn_->charge(made)) turn_->read(made);
+}
+
+bool Budget::borrow(std::size_t missing) {
+  std::size_t lent = 0;
+  if (missing <= more_steps_) {
+    lent = turn_->lend_steps(missing, std::min(steps_a_loan, more_steps_));
+  }
+  if (lent == 0) {  // nothing is left for the other pieces either
+    steps_ = more_steps_ = 0;
+    return false;
+  }
+  steps_ += lent;
+  more_steps_ -= lent;
+  return true;
+}
+
+bool Budget::run_out_of_bytes() {
+  if (turn_is_short_) turn_->charge(lent_bytes_ + 1);
+  bytes_ = 0;
+  return false;
+}
 
 void* Heap::allocate(std::size_t bytes) {
   bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
@@ -26,13 +72,9 @@ void* Heap::allocate(std::size_t bytes) {
 
 bool Machine::charge(std::size_t bytes) {
   if (failed()) return false;
-  if (bytes > budget_.bytes) {
-    budget_.bytes = 0;
-    fail_limit("too much memory");
-    return false;
-  }
-  budget_.bytes -= bytes;
-  return true;
+  if (budget_.charge(bytes)) return true;
+  fail_limit("too much memory");
+  return false;
 }
 
 Value Machine::text(std::string_view text) {
@@ -89,7 +131,7 @@ bool TextBuilder::append(std::string_view piece) {
 }
 
 struct ObjectBuilder::Index {
-  std::unordered_map<std::string_view, std::size_t> places;
+  std::unordered_map<std::string_view, std::size_t, model::KeyedHash> places;
 };
 
 void ObjectBuilder::Drop::operator()(Index* index) const {
@@ -98,7 +140,7 @@ void ObjectBuilder::Drop::operator()(Index* index) const {
 
 void ObjectBuilder::add(std::string_view key, const Value& value) {
   constexpr std::size_t small = 8;
-  if (machine_.failed() || !machine_.step()) return;
+  if (!machine_.read(key.size())) return;
   if (properties_.size() > small && index_ == nullptr) {
     index_.reset(new Index);
     for (std::size_t at = 0; at < properties_.size(); ++at)

@@ -268,7 +268,7 @@ Value stringify(Machine& machine, const Value& value, std::string_view indent) {
 }
 
 Value parse_json(Machine& machine, std::string_view text) {
-  if (!machine.read(text.size())) return {};
+  if (!machine.read(2 * text.size())) return {};
   Reader reader(machine);
   // nlohmann's parser takes NUL for the end of the text.
   const bool parsed = text.find('\0') == std::string_view::npos && json::sax_parse(text, &reader);

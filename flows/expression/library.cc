@@ -15,7 +15,7 @@ namespace conversed::flows::expression {
 namespace {
 
 // Writing all digits of a number takes about as long as this many plain steps.
-constexpr std::size_t digits_steps = 16;
+constexpr std::size_t digits_steps = 32;
 
 Value to_fixed(Machine& machine, const Value& self, const Args& args) {
   const double digits = to_integer(machine.to_number(args[0]));
@@ -52,7 +52,9 @@ Value value_of(Machine&, const Value& self, const Args&) {
 
 Value has_own_property(Machine& machine, const Value& self, const Args& args) {
   const std::string_view key = machine.to_text(args[0]);
-  if (self.is_object()) return Value::boolean(self.find(key).present);
+  if (self.is_object()) {
+    return Value::boolean(machine.look_up(self, key) && self.find(key).present);
+  }
   const ArrayIndex at = array_index(key);
   const bool inside = self.is_array() ? at.index < self.array_size()
                                       : !machine.get(self, Value::number(at.index)).is_undefined();

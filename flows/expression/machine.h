@@ -14,11 +14,36 @@
 
 namespace conversed::flows::expression {
 
-// What is left to spend; several evaluations, such as the pieces of one text, can share one.
-struct Budget {
-  explicit Budget(const Limits& limits) : steps(limits.max_steps), bytes(limits.max_bytes) {}
-  std::size_t steps;
-  std::size_t bytes;
+// What is left to spend of the limits of one expression or text, whose pieces share it. What it
+// spends, the Turn's budget pays.
+class Budget {
+ public:
+  Budget(const Limits& limits, const Scope& scope);
+  ~Budget();
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+  bool step(std::size_t count) {
+    if (count > steps_ && !borrow(count - steps_)) return false;
+    steps_ -= count;
+    return true;
+  }
+  bool charge(std::size_t bytes) {
+    if (bytes > bytes_) return run_out_of_bytes();
+    bytes_ -= bytes;
+    return true;
+  }
+
+ private:
+  bool borrow(std::size_t missing);
+  bool run_out_of_bytes();
+
+  TurnBudget* const turn_;  // null: there is none
+  std::size_t steps_;       // at hand
+  std::size_t more_steps_;  // of the limit, to be borrowed from the Turn
+  std::size_t bytes_;
+  const std::size_t lent_bytes_;
+  const bool turn_is_short_;  // of bytes: it has fewer than the limit
 };
 
 // Memory for the values of one evaluation, given back all at once. The first bytes are in place, so
@@ -62,9 +87,7 @@ class Machine {
   // Pay before doing: false (and failed) when the budget is spent.
   bool step(std::size_t count = 1) {
     if (state_ == State::failed) return false;
-    if (count > budget_.steps) return out_of_steps();
-    budget_.steps -= count;
-    return true;
+    return budget_.step(count) || out_of_steps();
   }
   bool read(std::size_t bytes) { return step(1 + bytes / 32); }  // for looking at a text
   bool charge(std::size_t bytes);
@@ -81,12 +104,14 @@ class Machine {
   std::string_view to_text(const Value& value, std::size_t depth = 0);
   double to_number(const Value& value);
   Value to_primitive(const Value& value);
-  bool strictly_equal(const Value& left, const Value& right) const;
+  bool strictly_equal(const Value& left, const Value& right);
   bool loosely_equal(Value left, Value right);
 
   // value[key], for what is not null or undefined.
   Value get(const Value& value, const Value& key);
   Value get(const Value& value, std::string_view key);
+  // Pays for looking for an own property of the object.
+  bool look_up(const Value& object, std::string_view key);
 
   // Adds what `...value` stands for in an array.
   void spread(const Value& value, std::vector<Value>& out);

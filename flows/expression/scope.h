@@ -9,6 +9,8 @@
 
 namespace conversed::flows::expression {
 
+class TurnBudget;
+
 // Repeatable numbers for Math.random(): the same seed gives the same sequence (SplitMix64), which
 // is what lets a Turn run twice with one outcome. Not for secrets. One thread at a time.
 class Random {
@@ -43,6 +45,9 @@ struct Scope {
   const Tokens* tokens = nullptr;
   model::Timestamp now{};   // what Date.now() says
   mutable Random random{};  // seeded by the Turn
+  // What all evaluations of the Turn spend from, each within its own limits; null: from no more
+  // than those.
+  TurnBudget* budget = nullptr;
 };
 
 }  // namespace conversed::flows::expression

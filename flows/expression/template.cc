@@ -12,6 +12,7 @@
 #include "flows/expression/number.h"
 #include "flows/expression/parser.h"
 #include "flows/expression/text.h"
+#include "flows/expression/turn_budget.h"
 
 namespace conversed::flows::expression {
 
@@ -47,6 +48,12 @@ bool looks_like_label(std::string_view text) {
   return last == '_' || last >= 0x80 || continues_name(last);
 }
 
+// Literal text is copied whatever the limits say, since its author has written it all out. Only a
+// Turn that copies it over and over has to end.
+void pay_for_copy(const Scope& scope, std::size_t bytes) {
+  if (scope.budget != nullptr) scope.budget->read(bytes);
+}
+
 void note(Problems* problems, Error error) {
   if (problems != nullptr) problems->push_back(std::move(error));
 }
@@ -74,15 +81,15 @@ void append_readable(Machine& machine, Value value, std::string& out) {
 
 void render_piece(const Piece& piece, const Scope& scope, Budget& budget, std::string& out,
                   Problems* problems) {
-  if (const std::string* token = find_token(scope, piece.label)) {
-    if (token->size() > budget.bytes) {
+  const std::string* token = find_token(scope, piece.label);
+  if (token != nullptr || piece.program == nullptr) {
+    if (!budget.step(1) || (token != nullptr && !budget.charge(token->size()))) {
       return note(problems, {Errc::too_large, "{{" + piece.label + "}}: too much text"});
     }
-    budget.bytes -= token->size();
-    out += *token;
-    return;
-  }
-  if (piece.program == nullptr) {
+    if (token != nullptr) {
+      out += *token;
+      return;
+    }
     return note(problems, {Errc::not_found, "there is no token '" + piece.label + "'"});
   }
   Machine machine(*piece.program, scope, budget);
@@ -143,6 +150,7 @@ Result<Piece> compile_piece(std::string_view source, std::size_t open, const Lim
 struct Template::Body {
   std::vector<Piece> pieces;
   std::string tail;  // literal text behind the last piece
+  std::size_t literal_bytes = 0;
   Limits limits;
 
   [[nodiscard]] bool is_one_expression() const {
@@ -150,6 +158,7 @@ struct Template::Body {
   }
 
   [[nodiscard]] std::string render(const Scope& scope, Budget& budget, Problems* problems) const {
+    pay_for_copy(scope, literal_bytes);
     std::string out;
     for (const Piece& piece : pieces) {
       out += piece.literal;
@@ -177,16 +186,17 @@ Result<Template> Template::compile(std::string_view source, const Limits& limits
     auto piece = compile_piece(source, open, limits, is_label, next);
     if (!piece) return model::fail(std::move(piece.error()));
     piece->literal = source.substr(at, open - at);
+    body->literal_bytes += piece->literal.size();
     body->pieces.push_back(std::move(*piece));
     at = next;
   }
   body->tail = source.substr(at);
+  body->literal_bytes += body->tail.size();
   return Template(std::move(body));
 }
 
 std::string Template::render(const Scope& scope, Problems* problems) const {
-  if (body_->pieces.empty()) return body_->tail;
-  Budget budget(body_->limits);
+  Budget budget(body_->limits, scope);
   return body_->render(scope, budget, problems);
 }
 
@@ -203,7 +213,7 @@ std::string Template::render(const Scope& scope, std::vector<Span>& values) cons
 }
 
 json Template::value(const Scope& scope, Problems* problems) const {
-  Budget budget(body_->limits);
+  Budget budget(body_->limits, scope);
   return body_->value(scope, budget, problems);
 }
 
@@ -241,9 +251,25 @@ std::vector<std::string> Template::label_only_pieces() const {
   return labels;
 }
 
+namespace {
+
+// About what a copy of the value takes. It nests no deeper than `Tree::make` has it.
+std::size_t memory_of(const json& value) {
+  constexpr std::size_t per_value = 64;  // an allocation, or a node of a map
+  if (value.is_string()) return per_value + value.get_ref<const std::string&>().size();
+  std::size_t bytes = per_value;
+  if (value.is_structured()) {
+    for (const auto& item : value) bytes += memory_of(item);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 // A constant, a template, or the children of an array or object.
 struct JsonTemplate::Tree {
   json constant;  // of a container, the empty container
+  std::size_t constant_bytes = 0;
   std::optional<Template> text;
   std::vector<std::pair<std::string, std::shared_ptr<const Tree>>> children;
 
@@ -280,11 +306,13 @@ struct JsonTemplate::Tree {
       tree->children.clear();
       tree->constant = source;
     }
+    tree->constant_bytes = memory_of(tree->constant);
     return std::shared_ptr<const Tree>(std::move(tree));
   }
 
   [[nodiscard]] json value(const Scope& scope, Budget& budget, Problems* problems) const {
     if (text) return text->body_->value(scope, budget, problems);
+    pay_for_copy(scope, constant_bytes);
     json made = constant;
     for (const auto& [key, child] : children) {
       json item = child->value(scope, budget, problems);
@@ -306,7 +334,7 @@ Result<JsonTemplate> JsonTemplate::compile(const json& source, const Limits& lim
 }
 
 json JsonTemplate::value(const Scope& scope, Problems* problems) const {
-  Budget budget(limits_);
+  Budget budget(limits_, scope);
   return tree_->value(scope, budget, problems);
 }
 

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "flows/expression/text.h"
+#include "flows/expression/turn_budget.h"
+#include "store/model/keyed_hash.h"
 #include "store/text/words.h"
 
 namespace conversed::flows::lexicon {
@@ -18,10 +20,6 @@ constexpr std::size_t max_phrase = 1000;  // words of a keyphrase
 using WordId = std::uint32_t;
 using State = std::uint32_t;  // of the trie; 0 is its root
 constexpr std::uint32_t none = 0xFFFFFFFF;
-
-struct TextHash : std::hash<std::string_view> {
-  using is_transparent = void;
-};
 
 // The finalizer of SplitMix64: steps are two small numbers, which would fill few buckets as they
 // are.
@@ -105,7 +103,7 @@ class Lexicon::Index {
     heads_[state] = static_cast<std::uint32_t>(endings_.size() - 1);
   }
 
-  std::unordered_map<std::string, WordId, TextHash, std::equal_to<>> words_;
+  std::unordered_map<std::string, WordId, model::KeyedHash, std::equal_to<>> words_;
   std::unordered_map<std::uint64_t, State, StepHash> steps_;
   std::vector<std::uint32_t> heads_{none};  // of each state
   std::vector<Ending> endings_;
@@ -122,9 +120,11 @@ Lexicon::~Lexicon() = default;
 // One search of one text. One use.
 class Search {
  public:
-  explicit Search(std::string_view text) : words_(text::words_of(text, max_words)) {}
+  Search(std::string_view text, expression::TurnBudget* budget)
+      : budget_(budget), words_(words_of(text)) {}
 
   void look_in(const Lexicon& lexicon) {
+    if (!pay(words_.size())) return;
     std::vector<WordId> ids;
     ids.reserve(words_.size());
     for (const auto& word : words_) ids.push_back(lexicon.index_->word(word.text));
@@ -132,8 +132,9 @@ class Search {
       State state = 0;
       for (std::size_t at = first; at < ids.size() && ids[at] != none; ++at) {
         state = lexicon.index_->step(state, ids[at]);
-        if (state == none) break;
+        if (state == none || !pay(1)) break;
         if (lexicon.index_->ending_at(state) != none) {
+          if (!pay(2)) return;  // it is kept and sorted, too
           stretches_.push_back({&lexicon, state, first, at + 1});
         }
       }
@@ -161,6 +162,14 @@ class Search {
 
  private:
   using Ending = Lexicon::Index::Ending;
+
+  bool pay(std::size_t steps) { return budget_ == nullptr || budget_->step(steps); }
+
+  std::vector<text::Word> words_of(std::string_view text) {
+    constexpr std::size_t bytes_a_step = 8;  // folding looks each character up
+    return pay(text.size() / bytes_a_step) ? text::words_of(text, max_words)
+                                           : std::vector<text::Word>{};
+  }
 
   // Words of the text that are a phrase of a lexicon; of how many entries doesn't show yet.
   struct Stretch {
@@ -215,7 +224,7 @@ class Search {
   }
 
   // Each phrase that was found is looked at once, however often it stands in the text.
-  void count(std::vector<Hit>& hits) const {
+  void count(std::vector<Hit>& hits) {
     std::unordered_map<const Entry*, std::int64_t> counts;
     for (const auto& hit : hits) counts.emplace(hit.entry, 0);
     std::map<std::pair<const Lexicon*, State>, std::int64_t> phrases;
@@ -223,7 +232,7 @@ class Search {
     for (const auto& [phrase, times] : phrases) {
       const auto& [lexicon, state] = phrase;
       const auto& index = *lexicon->index_;
-      for (auto at = index.ending_at(state); at != none; at = index.ending(at).next) {
+      for (auto at = index.ending_at(state); at != none && pay(1); at = index.ending(at).next) {
         const auto found = counts.find(&lexicon->entries()[index.ending(at).entry]);
         if (found != counts.end()) found->second += times;
       }
@@ -243,15 +252,16 @@ class Search {
     return false;
   }
 
+  expression::TurnBudget* const budget_;
   const std::vector<text::Word> words_;
   std::vector<Stretch> stretches_;
   std::vector<std::size_t> taken_;  // of each word: by which stretch, from 1
 };
 
 std::vector<Hit> find_keyphrases(std::string_view text, std::span<const Lexicon* const> lexicons,
-                                 std::size_t most) {
+                                 std::size_t most, expression::TurnBudget* budget) {
   if (lexicons.empty()) return {};
-  Search search(text);
+  Search search(text, budget);
   for (const Lexicon* lexicon : lexicons) search.look_in(*lexicon);
   return search.hits(most);
 }

@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+namespace conversed::flows::expression {
+class TurnBudget;
+}
+
 namespace conversed::flows::lexicon {
 
 // One thing that a lexicon knows, and what it is called.
@@ -62,10 +66,12 @@ struct Hit {
 // words.h). Where hits overlap, the one of more words wins, then the one that begins first; phrases
 // that are the same in several entries hit all of them. At most `most` hits are given: those of
 // most words, then those that begin first; `count` counts the others, too. Of a longer text the
-// first 2000 words are searched. Thread-safe.
+// first 2000 words are searched. The budget pays for the look-ups; once it is spent, hits are
+// missing. Null: nothing is counted. Thread-safe.
 [[nodiscard]] std::vector<Hit> find_keyphrases(std::string_view text,
                                                std::span<const Lexicon* const> lexicons,
-                                               std::size_t most);
+                                               std::size_t most,
+                                               expression::TurnBudget* budget = nullptr);
 
 // The hit as `input.slots` holds it: `{keyphrase, synonym, lower, count, neg, data, offset: {start,
 // end}, lexiconId}`. `synonym` is the phrase that was found, `keyphrase` the entry's main one,

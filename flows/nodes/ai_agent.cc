@@ -25,6 +25,7 @@ constexpr int default_budget = 50'000;
 constexpr std::size_t max_argument_depth = 16;
 constexpr std::size_t max_tools = 64;
 constexpr std::size_t max_stores = 16;
+constexpr std::size_t compared_a_step = 32;  // names or choices of a schema
 
 struct Tool {
   std::string name;
@@ -33,6 +34,7 @@ struct Tool {
   std::optional<expression::Path> store_in;  // where the arguments go
   std::optional<NodeIndex> first;            // of its Nodes; none: there are none
   std::optional<expression::JsonTemplate> result;
+  std::size_t width = 0;  // of the schema
 };
 
 // One of the stores that the agent may search.
@@ -208,6 +210,9 @@ class AiAgentNode final : public Node {
         memory.answer_first("There is no such tool.");
         continue;
       }
+      // What it takes to read them and to compare each value with the schema.
+      const std::size_t width = tool == nullptr ? 0 : tool->width;
+      if (!turn.budget().step(call.arguments.size() * (1 + width / compared_a_step))) break;
       auto arguments =
           model::parse_json(call.arguments.empty() ? "{}" : call.arguments, max_argument_depth);
       if (!arguments) {
@@ -317,6 +322,7 @@ Tool read_tool(NodeConfig& config, const View& view, std::size_t index,
             .store_in = {},
             .first = {},
             .result = {}};
+  tool.width = schema_width(tool.parameters);
   if (const auto name = fields.find("name"); name && !tool.name.empty()) {
     if (!is_tool_name(tool.name) || tool.name == knowledge_tool) {
       name->problem("a tool's name is 1 to 64 letters, digits, `_` or `-`, and not " +

@@ -199,6 +199,13 @@ std::optional<std::string> schema_problem(const json& schema) {
   return problem(schema, "");
 }
 
+std::size_t schema_width(const json& schema) {
+  std::size_t width = schema.size();
+  if (!schema.is_structured()) return width;
+  for (const auto& part : schema) width = std::max(width, schema_width(part));
+  return width;
+}
+
 std::optional<std::string> misfit(const json& value, const json& schema) {
   return check(value, schema, "");
 }

@@ -18,4 +18,7 @@ namespace conversed::flows {
 [[nodiscard]] std::optional<std::string> misfit(const nlohmann::json& value,
                                                 const nlohmann::json& schema);
 
+// The length of its longest list of choices or names: with how much a single value is compared.
+[[nodiscard]] std::size_t schema_width(const nlohmann::json& schema);
+
 }  // namespace conversed::flows

@@ -121,7 +121,7 @@ class QuestionNode final : public Node {
     const std::string& type = asking_.type;
     if (type == "regex" && asking_.pattern) {
       const std::string_view trimmed = expression::trim(text);
-      const auto fits = asking_.pattern->fits(trimmed);
+      const auto fits = asking_.pattern->fits(trimmed, &turn.budget());
       if (!fits) return model::fail(fits.error());
       return *fits ? std::optional<nlohmann::json>(std::string(trimmed)) : std::nullopt;
     }

@@ -21,7 +21,8 @@ class RegexSlotFillerNode final : public Node {
   explicit RegexSlotFillerNode(Filling filling) : filling_(std::move(filling)) {}
 
   Result<Step> run(Turn& turn) const override {
-    const auto found_all = filling_.pattern->find_all(turn.input_text(), max_hits);
+    const auto found_all = filling_.pattern->find_all(turn.input_text(), max_hits,
+                                                      Regex::max_text_bytes, &turn.budget());
     if (!found_all) return turn.failure(found_all.error().code, found_all.error().message);
     const auto& matches = *found_all;
     for (const auto& match : matches) turn.add_slot(filling_.slot, hit(match, matches.size()));

@@ -1,5 +1,5 @@
 // Takes the way whose text is the value's.
-#include <unordered_map>
+#include <map>
 
 #include "flows/node_types.h"
 #include "store/text/words.h"
@@ -17,7 +17,7 @@ std::optional<std::string> case_of(const nlohmann::json& value) {
 
 class SwitchNode final : public Node {
  public:
-  using Cases = std::unordered_map<std::string, NodeIndex>;
+  using Cases = std::map<std::string, NodeIndex>;
 
   SwitchNode(expression::Expression on, Cases cases, bool loosely, NodeIndex otherwise)
       : on_(std::move(on)), cases_(std::move(cases)), loosely_(loosely), default_(otherwise) {}
@@ -25,7 +25,7 @@ class SwitchNode final : public Node {
   Result<Step> run(Turn& turn) const override {
     const auto value = on_.evaluate(turn.scope());
     auto text = value ? case_of(*value) : std::nullopt;
-    if (text && loosely_) text = text::phrase_of(*text);
+    if (text && loosely_ && turn.budget().step(text->size())) text = text::phrase_of(*text);
     const auto found = text ? cases_.find(*text) : cases_.end();
     return Jump{found == cases_.end() ? default_ : found->second};
   }

@@ -1,4 +1,8 @@
 // What becomes of the records of one session: Turns, inboxes, answers.
+#include <condition_variable>
+#include <mutex>
+
+#include "daemon/turn_clock.h"
 #include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {
@@ -195,6 +199,58 @@ TEST_F(ChainTest, AnInboxIsDrainedInBoundedSteps) {
   EXPECT_FALSE(run({}).drain_more);
   EXPECT_EQ(texts().size(), 100u);
   EXPECT_EQ(texts()[99], "one 99 100");
+}
+
+// Else a session with much to do keeps a worker from all others.
+TEST_F(ChainTest, BehindSlowTurnsTheRestWaitsForTheNextChainInOrder) {
+  a_look_ = std::chrono::milliseconds(12);
+  Chain chain = run({event("a"), event("b"), event("c"), event("d")});
+  EXPECT_EQ(chain.turns, 2U);
+  EXPECT_TRUE(chain.drain_more);
+  EXPECT_EQ(stored().inbox_size, 2);
+  chain = run({event("e")});
+  EXPECT_EQ(chain.turns, 2U);
+  chain = run({});
+  EXPECT_EQ(chain.turns, 1U);
+  EXPECT_FALSE(chain.drain_more);
+  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3", "one d 4", "one e 5"}));
+}
+
+// A Turn that fails has the chain built again: that time counts as well.
+TEST_F(ChainTest, SlowTurnsThatFailEndTheirChainToo) {
+  a_look_ = std::chrono::milliseconds(30);
+  std::size_t chains = 1;
+  for (Chain chain = run({event("loop"), event("loop"), event("a")}); chain.drain_more; ++chains) {
+    ASSERT_LT(chains, 10U);
+    chain = run({});
+  }
+  EXPECT_EQ(chains, 3U);
+  EXPECT_EQ(letters().size(), 2U);
+  EXPECT_EQ(texts(), (Texts{"one a 1"}));
+}
+
+TEST_F(ChainTest, EachTurnShowsTheHeartbeatOfItsWorker) {
+  model::Heartbeats heartbeats;
+  model::Heartbeat heartbeat = heartbeats.add("worker");
+  const std::vector<queue::LogRecord> records{record(event("a")), record(event("b"))};
+  const auto at = std::chrono::steady_clock::time_point{};
+  EXPECT_TRUE(heartbeats.stalled(at, std::chrono::seconds(1)).empty());
+  ASSERT_TRUE(build_chain(
+      context(), {.key = key_, .records = records, .refused = {}, .heartbeat = &heartbeat}));
+  EXPECT_TRUE(heartbeats.stalled(at + std::chrono::hours(1), std::chrono::seconds(1)).empty());
+  EXPECT_FALSE(heartbeats.stalled(at + std::chrono::hours(2), std::chrono::seconds(1)).empty());
+}
+
+TEST(TurnClock, CountsTheTimeThatTheThreadWorksAndNotThatItWaits) {
+  const TurnClock clock(std::chrono::milliseconds(20));
+  std::condition_variable never;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, std::chrono::milliseconds(40), [] { return false; });
+  EXPECT_FALSE(clock.is_overdue());
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!clock.is_overdue() && std::chrono::steady_clock::now() < give_up) continue;
+  EXPECT_TRUE(clock.is_overdue());
 }
 
 TEST_F(ChainTest, AKeyedEventThatWasAppendedTwiceHasOneEffect) {

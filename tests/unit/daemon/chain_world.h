@@ -127,6 +127,8 @@ class ChainTest : public testing::Test {
             .exchange = exchange_,
             .timer_clock = timer_clock_,
             .limits = {},
+            .slice = std::chrono::milliseconds(20),
+            .stopwatch = [this] { return stopwatch_ += a_look_; },
             .suspect_before = [this](std::int32_t) { return suspect_before_; }};
   }
 
@@ -263,6 +265,9 @@ class ChainTest : public testing::Test {
   api::AnswerWaiters waiters_;
   model::SessionKey key_;
   std::int64_t next_offset_ = 0;
+  // Turns take no time unless a test says so; the stopwatch is looked at before and behind each.
+  std::chrono::steady_clock::time_point stopwatch_{};
+  std::chrono::milliseconds a_look_{0};
   std::optional<model::Timestamp> suspect_before_;
 };
 

@@ -1,7 +1,9 @@
 // Whatever is written and whatever comes in, an evaluation ends, soon, with a value or an error.
 #include <chrono>
+#include <ctime>
 
 #include "flows/expression/template.h"
+#include "tests/support/colliding_keys.h"
 #include "tests/unit/expression/evaluate.h"
 
 namespace conversed::flows::expression {
@@ -94,6 +96,43 @@ TEST(Limits, SearchesAreLinearInTheirTexts) {
   EXPECT_EQ(result_of("context.text.split(context.part).length", scope), "1");
   EXPECT_EQ(error_of("context.text.lastIndexOf('aa')", scope), Errc::too_large);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+double cpu_seconds_of_keys(const std::vector<std::string>& keys) {
+  json context{{"keys", keys}};
+  const Scope scope{.context = &context};
+  const std::clock_t begin = std::clock();
+  EXPECT_EQ(result_of("Object.keys(Object.fromEntries(context.keys.map(k => [k, 1]))).length",
+                      scope, {.max_steps = 10'000'000, .max_bytes = 100'000'000}),
+            std::to_string(keys.size()));
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Limits, KeysChosenToCollideCostNoMoreThanOthers) {
+  constexpr std::size_t count = 20'000;
+  std::vector<std::string> plain;
+  for (std::size_t i = 0; i < count; ++i) plain.push_back("key " + std::to_string(i));
+  const double usual = cpu_seconds_of_keys(plain);
+  EXPECT_LT(cpu_seconds_of_keys(colliding_keys(count)), 5 * usual + 0.2);
+}
+
+// What compares, or reads, a long text pays for its length.
+TEST(Limits, LongTextsCostTheirLengthWhereverTheyAreLookedAt) {
+  const std::string text(100'000, '7');
+  json context{{"text", text}, {"list", json::array()}, {"map", {{text, 1}}}};
+  for (int i = 0; i < 1000; ++i) context["list"].push_back(i);
+  for (int i = 0; i < 100; ++i) context["same"].push_back(text.substr(1) + "x");
+  const Scope scope{.context = &context};
+  for (const char* source :
+       {"context.list.map(a => context.same.includes(context.text))",
+        "context.list.map(a => context.same.indexOf(context.text))",
+        "context.list.map(a => parseFloat(context.text))",
+        "context.list.map(a => parseInt(context.text))",
+        "context.list.map(a => Date.parse(context.text))",
+        "context.list.map(a => ({[context.text]: a}))",
+        "context.list.map(a => context.list.map(b => context.map[context.text]))"}) {
+    EXPECT_EQ(error_of(source, scope), Errc::too_large) << source;
+  }
 }
 
 TEST(Limits, ValuesThatNestDeepAreErrorsWhereverTheyAreWalked) {

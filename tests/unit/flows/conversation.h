@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -127,7 +128,8 @@ class Conversation {
                              .now = now,
                              .limits = limits,
                              .flow_version = 1,
-                             .library = &library});
+                             .library = &library,
+                             .is_overdue = is_overdue});
     if (effects) {
       session = effects->session;
       ++session.version;
@@ -191,6 +193,7 @@ class Conversation {
   model::Session session;
   model::Profile profile;
   Limits limits;
+  std::function<bool()> is_overdue;
   model::Timestamp now = model::from_unix_ms(1'800'000'000'123);
   int events = 0;
 };
