@@ -35,6 +35,7 @@ extern const Operation oauth_authorize_operation;
 extern const Operation oauth_sign_in_operation;
 extern const Operation oauth_token_operation;
 extern const Operation oauth_revoke_operation;
+extern const Operation oauth_metadata_operation;
 
 extern const Operation list_audit_operation;
 
@@ -54,11 +55,14 @@ extern const Operation revoke_api_key_operation;
 extern const Operation create_user_operation;
 extern const Operation list_users_operation;
 extern const Operation set_password_operation;
+extern const Operation set_user_roles_operation;
+extern const Operation remove_user_operation;
 extern const Operation create_oauth_client_operation;
 extern const Operation list_oauth_clients_operation;
 extern const Operation remove_oauth_client_operation;
 extern const Operation create_organisation_operation;
 extern const Operation list_organisations_operation;
+extern const Operation set_organisation_domains_operation;
 extern const Operation list_sessions_operation;
 extern const Operation show_session_operation;
 extern const Operation reset_session_operation;

@@ -11,6 +11,7 @@
 #include "api/auth/authenticator.h"
 #include "api/auth/browser.h"
 #include "api/auth/credentials.h"
+#include "api/auth/issuer.h"
 #include "api/blocking_pool.h"
 #include "api/client_address.h"
 #include "api/error_reply.h"
@@ -44,9 +45,9 @@ void split(std::string_view path, Segments& segments) {
 }
 
 std::string_view without_base(std::string_view path, std::string_view base) {
-  if (base.empty() || !path.starts_with(base)) return path;
-  const auto rest = path.substr(base.size());
-  return rest.starts_with('/') ? rest : path;
+  if (base_of(path, base).empty()) return path;
+  // RFC 8414 §3.1: the well-known path comes before the issuer's.
+  return path.starts_with(base) ? path.substr(base.size()) : metadata_path;
 }
 
 bool looks_like_url_token(std::string_view text) {
@@ -69,6 +70,12 @@ struct Route {
       }
     }
     return true;
+  }
+
+  // How many segments are {names}.
+  [[nodiscard]] std::size_t names() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(segments, [](auto segment) { return segment.starts_with('{'); }));
   }
 
   [[nodiscard]] PathParameters parameters(const Segments& path) const {
@@ -264,16 +271,15 @@ class Router::Table {
       if (by_length_.size() <= route.segments.size()) by_length_.resize(route.segments.size() + 1);
       by_length_[route.segments.size()].push_back(std::move(route));
     }
+    for (auto& routes : by_length_) {
+      std::ranges::stable_sort(routes, {}, &Route::names);
+    }
   }
 
   // Null when the path is unknown or has no operation for the method.
   [[nodiscard]] const Route* find(Method method, std::string_view path, Segments& segments) const {
     split(without_base(path, base_), segments);
-    if (segments.size() >= by_length_.size()) return nullptr;
-    for (const Route& route : by_length_[segments.size()]) {
-      if (serves(*route.operation, method) && route.matches(segments)) return &route;
-    }
-    return nullptr;
+    return find(method, segments);
   }
 
   // What a path has, whatever the method.
@@ -285,14 +291,10 @@ class Router::Table {
     Segments segments;
     split(without_base(path, base_), segments);
     Path found;
-    if (segments.size() >= by_length_.size()) return found;
     for (const Method method :
          {Method::get, Method::head, Method::post, Method::put, Method::patch, Method::delete_}) {
-      const auto& routes = by_length_[segments.size()];
-      const auto route = std::find_if(routes.begin(), routes.end(), [&](const Route& each) {
-        return serves(*each.operation, method) && each.matches(segments);
-      });
-      if (route == routes.end()) continue;
+      const Route* route = find(method, segments);
+      if (route == nullptr) continue;
       found.allowed.append(method_name(method)).append(", ");
       found.error_shape = shape_before(*route->operation);
     }
@@ -301,8 +303,21 @@ class Router::Table {
   }
 
  private:
+  [[nodiscard]] const Route* find(Method method, const Segments& path) const {
+    if (path.size() >= by_length_.size()) return nullptr;
+    const Route* first = nullptr;
+    for (const Route& route : by_length_[path.size()]) {
+      if (!route.matches(path)) continue;
+      if (first == nullptr) first = &route;
+      // "users/password" is no user, whatever the method.
+      if (route.segments == first->segments && serves(*route.operation, method)) return &route;
+    }
+    return nullptr;
+  }
+
   const std::string base_;
-  std::vector<std::vector<Route>> by_length_;  // by the number of segments, in the table's order
+  // By the number of segments; those with fewer {names} first, else in the table's order.
+  std::vector<std::vector<Route>> by_length_;
 };
 
 Router::Router(std::span<const Operation* const> operations, Services& services)

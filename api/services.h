@@ -42,8 +42,9 @@ struct ApiOptions {
   model::Live<config::QuotaSettings> quota;
   config::ProactiveSettings proactive;
   config::OauthSettings oauth;
-  std::string version;      // of the program, as `status` shows it
-  std::string member_name;  // this daemon's
+  std::string version;                // of the program, as `status` shows it
+  std::string member_name;            // this daemon's
+  std::vector<std::string> warnings;  // about its settings (config/warnings.h)
   model::Timestamp started_at{};
   // The tests' seam for time that only moves forward; limits and time-outs count by it.
   std::function<std::chrono::steady_clock::time_point()> steady_now = [] {

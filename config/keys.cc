@@ -153,6 +153,12 @@ constexpr Key table[] = {
           "Follow-ups that a project set up from now on sends in a calendar month (UTC); what is "
           "due beyond it is dropped. 0: unlimited."),
 
+    text("oauth.issuer", CONVERSED_FIELD(oauth.issuer),
+         "The address by which clients reach the service, such as https://conversed.example, "
+         "without "
+         "a slash at its end: the issuer of RFC 8414 and RFC 9207. If nothing, it is taken from "
+         "each "
+         "request's Host, and from X-Forwarded-Proto of a proxy that speaks TLS."),
     duration("oauth.access_token_lifetime", CONVERSED_FIELD(oauth.access_token_lifetime),
              {minute, 30 * day}, "How long an OAuth access token is good for."),
     duration("oauth.refresh_token_lifetime", CONVERSED_FIELD(oauth.refresh_token_lifetime),
@@ -188,6 +194,13 @@ constexpr Key table[] = {
          "What a contact-center token's aud has to be or to hold; if nothing, aud is not checked. "
          "Set it "
          "where the platform signs tokens for others, too."),
+    text("contact_center.organisation", CONVERSED_FIELD(contact_center.organisation),
+         "The organisation whose users contact-center tokens name, by its name or id; its own "
+         "users alone. If nothing, and organisation_claim is nothing either, it is the only one of "
+         "the installation; where there are several, tokens are refused."),
+    text("contact_center.organisation_claim", CONVERSED_FIELD(contact_center.organisation_claim),
+         "The claim of a contact-center token that has the name or id of the organisation, where "
+         "one platform signs the tokens of several; give this or contact_center.organisation."),
 
     flag("proactive.enabled", CONVERSED_FIELD(proactive.enabled),
          "Whether proactive set-up is offered; if not, it answers 501."),

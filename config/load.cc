@@ -365,6 +365,16 @@ void Loader::check_together() {
           "must be an http or https URL without user information, query, '.' and '..'");
   require(s.contact_center.secret.empty() || s.contact_center.secret_file.empty(),
           "contact_center.secret_file", "is given besides contact_center.secret; give one of them");
+  require(s.contact_center.organisation.empty() || s.contact_center.organisation_claim.empty(),
+          "contact_center.organisation_claim",
+          "is given besides contact_center.organisation; give one of them");
+  const std::string& issuer = s.oauth.issuer;
+  require(issuer.empty() ||
+              ((issuer.starts_with("http://") || issuer.starts_with("https://")) &&
+               !issuer.ends_with('/') && issuer.find_first_of("?# ") == std::string::npos),
+          "oauth.issuer",
+          "must begin with http:// or https:// and have neither query nor fragment, nor a slash at "
+          "its end");
   require(s.listen.port == 0 || s.listen.port != s.admin.port, "admin.port",
           "is the same as listen.port (" + std::to_string(s.listen.port) +
               "); the two need a port each");

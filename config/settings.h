@@ -148,6 +148,7 @@ struct QuotaSettings {
 };
 
 struct OauthSettings {
+  std::string issuer;  // an address without a slash at its end; empty: as the client has it
   Duration access_token_lifetime = std::chrono::hours(1);
   Duration refresh_token_lifetime = std::chrono::days(30);
   bool operator==(const OauthSettings&) const = default;
@@ -168,6 +169,10 @@ struct ContactCenterSettings {
   std::string secret_file;
   std::string issuer;    // empty: not checked
   std::string audience;  // empty: not checked
+  // Whose users the tokens name: an organisation by id or name, or the claim that says so. Both
+  // empty: the only organisation of the installation's.
+  std::string organisation;
+  std::string organisation_claim;
   bool operator==(const ContactCenterSettings&) const = default;
 };
 

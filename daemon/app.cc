@@ -6,6 +6,7 @@
 #include <csignal>
 #include <utility>
 
+#include "config/warnings.h"
 #include "daemon/app_parts.h"
 #include "daemon/lane_share.h"
 #include "daemon/logging.h"
@@ -286,6 +287,9 @@ Result<void> App::open_and_start() {
   if (!folder) return fail(folder.error());
   auto egress = Egress::create(settings_.egress.allow);
   if (!egress) return fail(egress.error());
+  for (const auto& warning : config::warnings_of(settings_)) {
+    log::warn("a setting is seldom meant so", {{"warning", warning}});
+  }
   auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
   door_.emplace(settings_, clock_, heartbeats_, std::move(*folder));

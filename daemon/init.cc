@@ -4,6 +4,7 @@
 
 #include "daemon/data_folder.h"
 #include "daemon/embedded.h"
+#include "store/passwords.h"
 
 namespace conversed::daemon {
 
@@ -11,6 +12,10 @@ using model::fail;
 
 model::Result<std::string> init(const config::Settings& settings,
                                 const FirstOrganisation& organisation, const model::Clock& clock) {
+  // Before anything is made.
+  if (auto good = store::check_new_password(organisation.admin_password); !good) {
+    return fail(good.error());
+  }
   auto folder = DataFolder::open(settings.data_dir);
   if (!folder) return fail(folder.error());
 

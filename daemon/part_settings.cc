@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "config/warnings.h"
 #include "daemon/logging.h"
 #include "daemon/recovery.h"
 #include "daemon/version.h"
@@ -64,6 +65,7 @@ api::ApiOptions api_options(const config::Settings& settings, model::Timestamp s
   options.quota = model::Live<config::QuotaSettings>(settings.quota);
   options.proactive = settings.proactive;
   options.oauth = settings.oauth;
+  options.warnings = config::warnings_of(settings);
   options.version = version;
   options.member_name = member_name(settings);
   options.started_at = started_at;

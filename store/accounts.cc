@@ -13,7 +13,7 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-std::string fold_email(std::string_view email) {
+std::string fold_ascii(std::string_view email) {
   std::string folded(email);
   for (char& c : folded) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -41,7 +41,14 @@ Result<std::string> insert_user(Connection& connection, const UserRow& user, mod
   if (!is_email(user.email)) {
     return fail(Errc::invalid_argument, "this is no e-mail address: " + user.email);
   }
-  const auto folded = fold_email(user.email);
+  const auto folded = fold_ascii(user.email);
+  const auto owner = connection.value<std::string>(
+      "SELECT organisation_id FROM organisation_domains WHERE domain = :d",
+      folded.substr(folded.rfind('@') + 1));
+  if (owner && *owner != user.organisation_id) {
+    return fail(Errc::conflict, "the address " + user.email +
+                                    " is of a domain that belongs to another organisation");
+  }
   if (connection.value<std::string>("SELECT id FROM users WHERE email_folded = :e", folded)) {
     return fail(Errc::conflict, "the address " + user.email + " is taken");
   }
@@ -52,6 +59,13 @@ Result<std::string> insert_user(Connection& connection, const UserRow& user, mod
       id, user.organisation_id, user.email, folded, user.name, list_to_text(user.roles),
       user.password_hash, model::to_unix_ms(now));
   return id;
+}
+
+Result<std::optional<std::string>> hash_if_set(const std::optional<std::string>& password) {
+  if (!password) return std::nullopt;
+  auto hash = hash_password(*password);
+  if (!hash) return fail(hash.error());
+  return *std::move(hash);
 }
 
 namespace {
@@ -125,13 +139,6 @@ Result<Member> find_member(Connection& connection, const std::string& project_id
   return std::move(members.front());
 }
 
-Result<std::optional<std::string>> hash_if_set(const std::optional<std::string>& password) {
-  if (!password) return std::nullopt;
-  auto hash = hash_password(*password);
-  if (!hash) return fail(hash.error());
-  return *std::move(hash);
-}
-
 Result<void> join_project(Connection& connection, const std::string& user_id,
                           const Accounts::NewMembership& membership) {
   // One organisation for both, or the project is not this user's to see.
@@ -148,73 +155,10 @@ Result<void> join_project(Connection& connection, const std::string& user_id,
   return {};
 }
 
-Result<Organisation> insert_organisation(Writer& writer, const std::string& name,
-                                         const Accounts::NewUser& admin,
-                                         const std::optional<std::string>& hash) {
-  Connection& connection = writer.connection();
-  if (name.empty()) return fail(Errc::invalid_argument, "an organisation needs a name");
-  if (connection.value<std::string>("SELECT id FROM organisations WHERE name = :n", name)) {
-    return fail(Errc::conflict, "there is an organisation named " + name + " already");
-  }
-  Organisation organisation{.id = model::new_id(), .name = name};
-  connection.run("INSERT INTO organisations (id, name) VALUES (:i, :n)", organisation.id, name);
-  auto user = insert_user(connection,
-                          {.organisation_id = organisation.id,
-                           .email = admin.email,
-                           .name = admin.name,
-                           .roles = admin.roles,
-                           .password_hash = hash},
-                          writer.now());
-  if (!user) return fail(user.error());
-  return organisation;
-}
-
 }  // namespace
 
 void Accounts::grow(Writer& writer) {
   writer.on_commit([this] { generation_.fetch_add(1); });
-}
-
-Result<Organisation> Accounts::create_first_organisation(const std::string& name,
-                                                         const NewUser& admin) {
-  auto hash = hash_if_set(admin.password);
-  if (!hash) return fail(hash.error());
-  Result<Organisation> made = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    if (writer.connection().value<std::string>("SELECT id FROM organisations LIMIT 1")) {
-      return fail(Errc::conflict, "the installation has an organisation already");
-    }
-    made = insert_organisation(writer, name, admin, *hash);
-    grow(writer);
-    return made ? Result<void>() : fail(made.error());
-  });
-  if (!written) return fail(written.error());
-  return made;
-}
-
-Result<Organisation> Accounts::create_organisation(const std::string& name, const NewUser& admin) {
-  auto hash = hash_if_set(admin.password);
-  if (!hash) return fail(hash.error());
-  Result<Organisation> made = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    made = insert_organisation(writer, name, admin, *hash);
-    grow(writer);
-    return made ? Result<void>() : fail(made.error());
-  });
-  if (!written) return fail(written.error());
-  return made;
-}
-
-Result<std::vector<Organisation>> Accounts::organisations() const {
-  return read(database_, [](Connection& connection) -> Result<std::vector<Organisation>> {
-    std::vector<Organisation> list;
-    connection.rows<std::string, std::string>(
-        [&](std::string id, std::string name) {
-          list.push_back({std::move(id), std::move(name)});
-        },
-        "SELECT id, name FROM organisations ORDER BY name");
-    return list;
-  });
 }
 
 Result<User> Accounts::create_user(const std::string& organisation_id, const NewUser& user) {
@@ -263,41 +207,13 @@ Result<User> Accounts::user_by_email(const std::string& organisation_id,
                           "SELECT id, organisation_id, email, name, roles,"
                           " CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END, created_at"
                           " FROM users WHERE email_folded = :e AND organisation_id = :o",
-                          fold_email(email), organisation_id));
+                          fold_ascii(email), organisation_id));
   });
 }
 
 Result<User> Accounts::user(const std::string& organisation_id, const std::string& user_id) const {
   return read(database_, [&](Connection& connection) {
     return find_user(connection, organisation_id, user_id);
-  });
-}
-
-Result<void> Accounts::set_password(const std::string& organisation_id, const std::string& user_id,
-                                    const std::string& password) {
-  auto hash = hash_password(password);
-  if (!hash) return fail(hash.error());
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto changed = writer.connection().run_counted(
-        "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o", *hash,
-        user_id, organisation_id);
-    if (changed != 1) return fail(Errc::not_found, "there is no such user");
-    end_oauth_grants_of_user(writer.connection(), user_id);
-    grow(writer);
-    return {};
-  });
-}
-
-Result<void> Accounts::deprecate_password(const std::string& organisation_id,
-                                          const std::string& user_id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto changed = writer.connection().run_counted(
-        "UPDATE users SET password_hash = NULL WHERE id = :i AND organisation_id = :o", user_id,
-        organisation_id);
-    if (changed != 1) return fail(Errc::not_found, "there is no such user");
-    end_oauth_grants_of_user(writer.connection(), user_id);
-    grow(writer);
-    return {};
   });
 }
 

@@ -20,6 +20,13 @@ inline constexpr std::size_t max_email_bytes = 320;
 struct Organisation {
   std::string id;
   std::string name;
+  // Of e-mail, in lower case: other organisations can't add users with addresses there.
+  std::vector<std::string> domains{};
+};
+
+struct DomainsSet {
+  Organisation organisation;
+  std::vector<std::string> strangers{};  // addresses there that users of others had before
 };
 
 struct User {
@@ -99,13 +106,17 @@ class Accounts {
   // The first organisation and its administrator. `conflict` if there is any organisation.
   [[nodiscard]] model::Result<Organisation> create_first_organisation(const std::string& name,
                                                                       const NewUser& admin);
-  // `conflict` if the name or the address is taken.
+  // `conflict` if the name or the address is taken, or its domain another's.
   [[nodiscard]] model::Result<Organisation> create_organisation(const std::string& name,
                                                                 const NewUser& admin);
   [[nodiscard]] model::Result<std::vector<Organisation>> organisations() const;
+  // Instead of those that it had. `conflict` if one is another organisation's, `invalid_argument`
+  // if one is no domain.
+  [[nodiscard]] model::Result<DomainsSet> set_domains(const std::string& organisation_id,
+                                                      const std::vector<std::string>& domains);
 
-  // `conflict` if the address is taken, `invalid_argument` if it is none, `not_found` if there is
-  // no such project.
+  // `conflict` if the address is taken or its domain another organisation's, `invalid_argument` if
+  // it is none, `not_found` if there is no such project.
   [[nodiscard]] model::Result<User> create_user(const std::string& organisation_id,
                                                 const NewUser& user);
   [[nodiscard]] model::Result<std::vector<User>> users(const std::string& organisation_id) const;
@@ -115,18 +126,29 @@ class Accounts {
                                          const std::string& user_id) const;
 
   // Sets a new password, or none: the old one opens nothing any more, and what OAuth clients were
-  // given by the user ends.
+  // given by the user ends. These and the next two are a `conflict` where they would leave the
+  // installation without a platformAdmin who has a password.
   [[nodiscard]] model::Result<void> set_password(const std::string& organisation_id,
                                                  const std::string& user_id,
                                                  const std::string& password);
   [[nodiscard]] model::Result<void> deprecate_password(const std::string& organisation_id,
                                                        const std::string& user_id);
+  // Those of the organisation.
+  [[nodiscard]] model::Result<void> set_roles(const std::string& organisation_id,
+                                              const std::string& user_id,
+                                              const std::vector<std::string>& roles);
+  // With the user's API keys and memberships, and all that OAuth clients were given.
+  [[nodiscard]] model::Result<void> remove_user(const std::string& organisation_id,
+                                                const std::string& user_id);
 
   // `unauthenticated` for an unknown address, a wrong password and none set, in the same time.
   [[nodiscard]] model::Result<SignedIn> authenticate(std::string_view email,
                                                      std::string_view password) const;
-  // What the user may now; for tokens that were given before. `name` is the user's id or address.
-  [[nodiscard]] model::Result<Principal> principal(std::string_view name) const;
+  // What the user may now, for tokens that others sign. `user` is an id or an address;
+  // `organisation` an id or a name, or empty for the only one of the installation. `not_found` if
+  // the user is another organisation's, and if the only one is meant and there are several.
+  [[nodiscard]] model::Result<Principal> principal_in(std::string_view organisation,
+                                                      std::string_view user) const;
 
   [[nodiscard]] model::Result<Member> member(const std::string& project_id,
                                              const std::string& user_id) const;

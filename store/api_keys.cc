@@ -18,6 +18,21 @@ constexpr std::string_view prefix = "cvk_";
 constexpr std::size_t secret_length = 2 * random_secret_bytes;  // in hex
 constexpr std::size_t key_length = prefix.size() + model::id_length + 1 + secret_length;
 
+// The id of the organisation with this id or name; of the only one, if that is empty.
+std::optional<std::string> find_organisation(Connection& connection, const std::string& wanted) {
+  std::vector<std::string> found;
+  const auto add = [&](std::string id) { found.push_back(std::move(id)); };
+  if (wanted.empty()) {
+    connection.rows<std::string>(add, "SELECT id FROM organisations LIMIT 2");
+  } else {
+    connection.rows<std::string>(add, "SELECT id FROM organisations WHERE id = :i OR name = :n",
+                                 wanted, wanted);
+  }
+  // Two: the only one is not to be told, or one has the other's id for a name.
+  if (found.size() != 1) return std::nullopt;
+  return std::move(found.front());
+}
+
 }  // namespace
 
 Result<Principal> load_principal(Connection& connection, const std::string& user_id) {
@@ -36,13 +51,22 @@ Result<Principal> load_principal(Connection& connection, const std::string& user
   return principal;
 }
 
-Result<Principal> Accounts::principal(std::string_view name) const {
+Result<Principal> Accounts::principal_in(std::string_view organisation,
+                                         std::string_view user) const {
   return read(database_, [&](Connection& connection) -> Result<Principal> {
-    if (model::is_id(name)) return load_principal(connection, std::string(name));
-    const auto id = connection.value<std::string>("SELECT id FROM users WHERE email_folded = :e",
-                                                  fold_email(name));
-    if (!id) return fail(Errc::not_found, "there is no such user");
-    return load_principal(connection, *id);
+    const auto id = find_organisation(connection, std::string(organisation));
+    if (!id) return fail(Errc::not_found, "there is no such organisation");
+    const auto user_id =
+        model::is_id(user) ? std::string(user)
+                           : connection
+                                 .value<std::string>("SELECT id FROM users WHERE email_folded = :e",
+                                                     fold_ascii(user))
+                                 .value_or("");
+    auto principal = load_principal(connection, user_id);
+    if (!principal || principal->organisation_id != *id) {
+      return fail(Errc::not_found, "there is no such user");
+    }
+    return principal;
   });
 }
 
@@ -51,7 +75,7 @@ Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view
   std::optional<std::string> hash;
   auto found = read(database_, [&](Connection& connection) -> Result<void> {
     if (auto row = connection.row<std::string, std::optional<std::string>>(
-            "SELECT id, password_hash FROM users WHERE email_folded = :e", fold_email(email))) {
+            "SELECT id, password_hash FROM users WHERE email_folded = :e", fold_ascii(email))) {
       std::tie(user_id, hash) = *row;
     }
     return {};
@@ -61,7 +85,8 @@ Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view
   if (!verify_password(hash, password)) {
     return fail(Errc::unauthenticated, "address or password is wrong");
   }
-  auto signed_in = principal(user_id);
+  auto signed_in =
+      read(database_, [&](Connection& connection) { return load_principal(connection, user_id); });
   if (!signed_in) return fail(signed_in.error());
   return SignedIn{*std::move(signed_in), {user_id, mark_of_password(hash.value_or(""))}};
 }

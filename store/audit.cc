@@ -22,7 +22,7 @@ void complete(Connection& connection, AuditEntry& entry) {
     return;
   }
   const auto user = connection.row<std::string, std::string>(
-      "SELECT id, organisation_id FROM users WHERE email_folded = :e", fold_email(entry.actor));
+      "SELECT id, organisation_id FROM users WHERE email_folded = :e", fold_ascii(entry.actor));
   if (!user) {
     entry.actor.clear();
     return;

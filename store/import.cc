@@ -130,7 +130,7 @@ Result<void> Import::take_members() {
   auto& report = report_["members"] = json::array();
   for (const auto& member : bundle_.members) {
     auto row = connection_.row<std::string, std::string>(
-        "SELECT id, organisation_id FROM users WHERE email_folded = :e", fold_email(member.email));
+        "SELECT id, organisation_id FROM users WHERE email_folded = :e", fold_ascii(member.email));
     if (row && std::get<1>(*row) != organisation_id_) {
       return fail(Errc::conflict, "the address " + member.email + " is taken");
     }

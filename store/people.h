@@ -13,8 +13,8 @@
 // What imports and accounts share about users. For the .cc files of this folder only.
 namespace conversed::store {
 
-// ASCII letters lowered: addresses are unique without regard to their case.
-[[nodiscard]] std::string fold_email(std::string_view email);
+// ASCII letters lowered: addresses and domains are unique without regard to their case.
+[[nodiscard]] std::string fold_ascii(std::string_view email);
 
 [[nodiscard]] std::string list_to_text(const std::vector<std::string>& list);
 [[nodiscard]] std::vector<std::string> list_from_text(const std::string& text);
@@ -40,7 +40,15 @@ struct UserRow {
 // Ends all that OAuth clients were given by the user: tokens and unused codes.
 void end_oauth_grants_of_user(Connection& connection, const std::string& user_id);
 
-// Returns the new user's id. `conflict` if the address is taken, `invalid_argument` if it is none.
+// The hash of the password, if there is one: see `hash_password`.
+[[nodiscard]] model::Result<std::optional<std::string>> hash_if_set(
+    const std::optional<std::string>& password);
+
+// Whether a text can be an e-mail address: it has no blanks, and an @ within.
+[[nodiscard]] bool is_email(std::string_view text);
+
+// Returns the new user's id. `conflict` if the address is taken or of a domain of another
+// organisation, `invalid_argument` if it is none.
 [[nodiscard]] model::Result<std::string> insert_user(Connection& connection, const UserRow& user,
                                                      model::Timestamp now);
 

@@ -25,7 +25,7 @@ bool SignIns::knows(std::string_view email, std::string_view address) const {
         .value<std::string>(
             "SELECT s.address FROM users u JOIN sign_ins s ON s.user_id = u.id"
             " WHERE u.email_folded = :e AND s.address = :a",
-            fold_email(email), hash_of(sealer_, address))
+            fold_ascii(email), hash_of(sealer_, address))
         .has_value();
   });
   return found && *found;

@@ -95,7 +95,7 @@ Result<Authenticator::Found> Authenticator::look_up(const PresentedCredential& c
     case CredentialKind::contact_center: {
       auto claims = contact_center_.verify(credential.value, clock_.now(), now);
       if (!claims) return model::fail(claims.error());
-      auto stored = store_.accounts().principal(claims->subject);
+      auto stored = store_.accounts().principal_in(claims->organisation, claims->subject);
       if (!stored) return model::fail(stored.error());
       return Found{principal_from(std::move(*stored)), claims->expires_at - clock_.now()};
     }

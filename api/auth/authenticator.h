@@ -48,7 +48,8 @@ class Authenticator {
                 JwtVerifier contact_center = {}, LockoutObserver on_lockout = {});
 
   // The user that a client of the API acts as: of its API key, its access token, or the `sub` of
-  // its contact-center token, which is a user's id or e-mail address. Costs a digest when it is
+  // its contact-center token, which is an id or e-mail address of a user of the organisation that
+  // the tokens are for. Costs a digest when it is
   // remembered, else point selects and a signature's check. Errors: `unauthenticated`,
   // `unavailable`.
   [[nodiscard]] model::Result<Verified> client(const PresentedCredential& credential,

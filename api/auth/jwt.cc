@@ -58,6 +58,8 @@ Result<JwtVerifier> JwtVerifier::open(const config::ContactCenterSettings& setti
   JwtVerifier verifier;
   verifier.issuer_ = settings.issuer;
   verifier.audience_ = settings.audience;
+  verifier.organisation_ = settings.organisation;
+  verifier.organisation_claim_ = settings.organisation_claim;
   if (!settings.jwks_file.empty()) {
     auto file = JwksFile::open(settings.jwks_file, std::move(listener));
     if (!file) return model::fail(file.error());
@@ -110,7 +112,16 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
       subject->get_ref<const std::string&>().empty()) {
     return refuse();
   }
-  return JwtClaims{subject->get<std::string>(), *expires_at + leeway};
+  JwtClaims verified{subject->get<std::string>(), organisation_, *expires_at + leeway};
+  if (organisation_claim_.empty()) return verified;
+  const auto organisation = claims->find(organisation_claim_);
+  // An empty one would stand for the only organisation.
+  if (organisation == claims->end() || !organisation->is_string() ||
+      organisation->get_ref<const std::string&>().empty()) {
+    return refuse();
+  }
+  verified.organisation = organisation->get<std::string>();
+  return verified;
 }
 
 bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,

@@ -17,13 +17,16 @@ namespace conversed::api {
 
 struct JwtClaims {
   std::string subject;
+  // Whose user that is: an id or a name; empty for the only organisation there is.
+  std::string organisation;
   model::Timestamp expires_at{};
 };
 
 // Checks the tokens that a contact-center platform signs: JWTs (RFC 7519) in compact form, signed
 // with RS256, ES256 or HS256. Thread-safe.
 //
-// `exp` and `sub` are required; `nbf`, and `iss` and `aud` where settings name them, are checked.
+// `exp` and `sub` are required, and the claim that names the organisation where there is a setting
+// for it; `nbf`, and `iss` and `aud` where settings name them, are checked.
 // A token's `alg` never chooses how it is checked: it picks among the keys those that were made for
 // it, so that a public key is never taken for a shared secret, and `none` is nobody's.
 class JwtVerifier {
@@ -55,6 +58,8 @@ class JwtVerifier {
   std::unique_ptr<JwksFile> file_;  // null: none
   std::string issuer_;
   std::string audience_;
+  std::string organisation_;
+  std::string organisation_claim_;
 };
 
 }  // namespace conversed::api

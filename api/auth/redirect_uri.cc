@@ -40,8 +40,10 @@ struct Loopback {
   std::string_view rest;
   bool operator==(const Loopback&) const = default;
 };
+constexpr std::string_view localhost = "http://localhost";
 std::optional<Loopback> loopback_of(std::string_view uri) {
-  for (const std::string_view host : {"http://127.0.0.1", "http://[::1]"}) {
+  for (const auto host :
+       {std::string_view("http://127.0.0.1"), std::string_view("http://[::1]"), localhost}) {
     if (!uri.starts_with(host)) continue;
     std::string_view rest = uri.substr(host.size());
     if (rest.starts_with(':')) {
@@ -74,7 +76,9 @@ bool is_redirect_uri(std::string_view uri) {
   }
   const std::string_view scheme = scheme_of(uri);
   if (!is_scheme(scheme) || scheme.size() == uri.size()) return false;
-  if (scheme == "http" || scheme == "https") {
+  // Elsewhere the code would travel in clear.
+  if (scheme == "http") return loopback_of(uri).has_value();
+  if (scheme == "https") {
     if (!uri.substr(scheme.size()).starts_with("://")) return false;
     const auto authority = authority_of(uri);
     return !authority.empty() && authority.front() != ':' &&
@@ -87,7 +91,8 @@ bool is_redirect_uri(std::string_view uri) {
 bool same_redirect_uri(std::string_view registered, std::string_view uri) {
   if (registered == uri) return true;
   const auto loopback = loopback_of(registered);
-  return loopback && is_redirect_uri(uri) && loopback_of(uri) == loopback;
+  return loopback && loopback->host != localhost && is_redirect_uri(uri) &&
+         loopback_of(uri) == loopback;
 }
 
 std::string with_query(

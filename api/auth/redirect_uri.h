@@ -9,14 +9,15 @@
 namespace conversed::api {
 
 // Whether a client may register the URI (RFC 6749 §3.1.2, RFC 8252 §7): absolute, without fragment
-// and user information, of http or https, or of a scheme of the client's own, whose name holds a
-// dot.
+// and user information, of https, of http on the user's own machine (127.0.0.1, [::1], localhost),
+// or of a scheme of the client's own, whose name holds a dot.
 [[nodiscard]] bool is_redirect_uri(std::string_view uri);
 
 // The same for the OpenAPI document, as ECMA-262 has it.
 inline constexpr std::size_t max_redirect_uri_bytes = 2000;
 inline constexpr std::string_view redirect_uri_expression =
-    R"re(^(https?://[A-Za-z0-9\-._~\[\]!$&'()*+,;=%][A-Za-z0-9\-._~:\[\]!$&'()*+,;=%]*)re"
+    R"re(^((https://[A-Za-z0-9\-._~\[\]!$&'()*+,;=%][A-Za-z0-9\-._~:\[\]!$&'()*+,;=%]*|)re"
+    R"re(http://(127\.0\.0\.1|\[::1\]|localhost)(:[0-9]*)?))re"
     R"re(([/?][A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]*)?|)re"
     R"re([A-Za-z][A-Za-z0-9+\-]*\.[A-Za-z0-9+\-.]*:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+)$)re";
 

@@ -1,5 +1,5 @@
 // /management/apikeys: keys are made, listed and revoked. Everybody has a hand in their own; those
-// of others take the role userAdmin.
+// of others take the role userAdmin, and those of a platformAdmin that one.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -8,6 +8,7 @@
 #include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/replies.h"
+#include "api/operations/users.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 
@@ -37,12 +38,13 @@ Result<NewKey> read_new_key(const Call& call, Services& services) {
   const bool own = user && user->id == principal.user_id;
   // Said before whether the user exists: without the role that is not to be found out.
   if (!own && !principal.has(Role::user_admin)) {
-    return model::fail(Errc::permission_denied, "the role userAdmin is needed for others' keys");
+    return model::fail(needs_user_admin());
   }
   if (!user && user.error().code == Errc::not_found) {
     return model::fail(Errc::not_found, "there is no such user");
   }
   if (!user) return model::fail(store_error(user.error()));
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
   return NewKey{std::move(*name), std::move(*user)};
 }
 
@@ -88,17 +90,25 @@ void list(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, {{"items", std::move(items)}});
 }
 
-void revoke(Call call, Services& services, Reply reply) {
+Result<void> end_key(const Call& call, Services& services) {
+  const Principal& principal = *call.principal;
   const std::string id(call.parameters["keyId"]);
-  auto keys = visible_keys(*call.principal, services);
-  if (!keys) return send_error(reply, revoke_api_key_operation, keys.error());
-  const bool visible =
-      std::any_of(keys->begin(), keys->end(), [&](const auto& key) { return key.id == id; });
-  if (!visible) {
-    return send_error(reply, revoke_api_key_operation, {Errc::not_found, "there is no such key"});
-  }
-  auto revoked = services.store.accounts().revoke_api_key(call.principal->organisation_id, id);
-  if (!revoked) return send_error(reply, revoke_api_key_operation, store_error(revoked.error()));
+  auto keys = visible_keys(principal, services);
+  if (!keys) return model::fail(keys.error());
+  const auto key = std::ranges::find_if(*keys, [&](const auto& each) { return each.id == id; });
+  if (key == keys->end()) return model::fail(Errc::not_found, "there is no such key");
+  auto& accounts = services.store.accounts();
+  auto user = accounts.user(principal.organisation_id, key->user_id);
+  if (!user) return model::fail(store_error(user.error()));
+  if (auto may = may_manage(principal, *user); !may) return may;
+  auto revoked = accounts.revoke_api_key(principal.organisation_id, id);
+  if (!revoked) return model::fail(store_error(revoked.error()));
+  return {};
+}
+
+void revoke(Call call, Services& services, Reply reply) {
+  auto ended = end_key(call, services);
+  if (!ended) return send_error(reply, revoke_api_key_operation, ended.error());
   send_no_content(reply);
 }
 
@@ -112,15 +122,17 @@ openapi::Description describe_create() {
                            {"name", text(1)},
                            {"user", text(1)},
                            {"key", described("Shown once.", text(1))}});
-  return {.tag = "Management",
-          .summary = "Create an API key",
-          .details = "Others' keys take the role `userAdmin`.",
-          .body = json_content(named("NewApiKey", with_example({{"name", "order system"}}, body))),
-          .answers = {{.status = status::created,
-                       .description = "The key.",
-                       .content = json_content(named("CreatedApiKey", key)),
-                       .links = {{"revoke", "revokeApiKey", "keyId", "$response.body#/_id"}}}},
-          .errors = {404}};
+  return {
+      .tag = "Management",
+      .summary = "Create an API key",
+      .details =
+          "Others' keys take the role `userAdmin`, and those of a platformAdmin `platformAdmin`.",
+      .body = json_content(named("NewApiKey", with_example({{"name", "order system"}}, body))),
+      .answers = {{.status = status::created,
+                   .description = "The key.",
+                   .content = json_content(named("CreatedApiKey", key)),
+                   .links = {{"revoke", "revokeApiKey", "keyId", "$response.body#/_id"}}}},
+      .errors = {404}};
 }
 
 openapi::Description describe_list() {

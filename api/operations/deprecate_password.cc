@@ -1,6 +1,6 @@
 // POST /v2.0/users/deprecatepassword: a user's password opens nothing any more, and the OAuth
 // tokens that it has led to end. An unknown, foreign or malformed id is 400, which is the one error
-// that the API documents here.
+// that the API documents here, and so is the password of the only platformAdmin.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,6 +10,7 @@
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
 #include "api/operations/replies.h"
+#include "api/operations/users.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -32,11 +33,14 @@ Result<void> deprecate(const Call& call, Services& services) {
   if (!user && user.error().code == Errc::not_found) return missing();
   if (!user) return model::fail(store_error(user.error()));
   if (!principal.has(Role::user_admin)) {
-    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
+    return model::fail(needs_user_admin());
   }
-  if (auto may = may_touch_password(principal, *user); !may) return model::fail(may.error());
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
   auto done = accounts.deprecate_password(principal.organisation_id, *id);
   if (!done && done.error().code == Errc::not_found) return missing();
+  if (!done && done.error().code == Errc::conflict) {
+    return model::fail(Errc::invalid_argument, done.error().message);
+  }
   if (!done) return model::fail(store_error(done.error()));
   return {};
 }
@@ -58,8 +62,8 @@ openapi::Description describe() {
   return {.tag = "Users",
           .summary = "Deprecate the password of a user",
           .details =
-              "It opens nothing any more, and the tokens that it led to end. An unknown "
-              "user is a 400.",
+              "It opens nothing any more, and the tokens that it led to end. An unknown user is a "
+              "400, and so is the only one who can administer the platform.",
           .body = json_content(named("PasswordOwner", object({{"userId", id()}}))),
           .answers = {{.description = "It is deprecated.",
                        .content = representations("confirmation", named("Confirmation", done))}}};

@@ -1,6 +1,5 @@
 #include "api/operations/management.h"
 
-#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -67,14 +66,6 @@ Result<model::SessionKey> session_of(Services& services, const Principal& princi
   if (!endpoint) return model::fail(endpoint.error());
   return model::SessionKey{(*endpoint)->project_id, (*endpoint)->id, std::string(user_id),
                            std::string(session_id)};
-}
-
-Result<void> may_touch_password(const Principal& principal, const store::User& user) {
-  const bool is_platform_admin = std::find(user.roles.begin(), user.roles.end(),
-                                           to_string(Role::platform_admin)) != user.roles.end();
-  if (!is_platform_admin || principal.has(Role::platform_admin)) return {};
-  return model::fail(Errc::permission_denied,
-                     "the role platformAdmin is needed for the password of one who has it");
 }
 
 Result<bool> read_dry_run(const Request& request) {

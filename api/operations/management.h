@@ -38,12 +38,6 @@ namespace conversed::api {
                                                           std::string_view user_id,
                                                           std::string_view session_id);
 
-// Whether the principal, who may manage users, may touch this one's password: whoever sets one can
-// sign in with it, and nobody else could give a platform administrator a new one.
-// `permission_denied` otherwise.
-[[nodiscard]] model::Result<void> may_touch_password(const Principal& principal,
-                                                     const store::User& user);
-
 // The query parameter `dryRun`; default false. A word that is neither of the two must not be taken
 // for a request that is meant: `invalid_argument`.
 [[nodiscard]] model::Result<bool> read_dry_run(const Request& request);

@@ -8,6 +8,7 @@
 #include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/auth/browser.h"
+#include "api/auth/issuer.h"
 #include "api/auth/pkce.h"
 #include "api/auth/redirect_uri.h"
 #include "api/auth/sign_in_page.h"
@@ -43,10 +44,16 @@ void redirect(Reply& reply, std::string location) {
                           {"Referrer-Policy", "no-referrer"}}});
 }
 
-void redirect_error(Reply& reply, const AuthorizeRequest& request, const OauthError& error) {
+std::string issuer_of(const Request& request, const Services& services) {
+  return issuer_of(request, services.options.oauth.issuer, services.options.api.base_path);
+}
+
+void redirect_error(Reply& reply, const AuthorizeRequest& request, const OauthError& error,
+                    const std::string& issuer) {
   redirect(reply, with_query(request.redirect_uri, {{"error", error.code},
                                                     {"error_description", error.description},
-                                                    {"state", request.state}}));
+                                                    {"state", request.state},
+                                                    {"iss", issuer}}));
 }
 
 std::string sealed(const AuthorizeRequest& request, const Services& services) {
@@ -150,7 +157,9 @@ void authorize(Call call, Services& services, Reply reply) {
                                  .redirect_uri_sent = form->find("redirect_uri").has_value(),
                                  .state = form->get("state"),
                                  .challenge = form->get("code_challenge")};
-  if (const auto fault = fault_of(*form, *client)) return redirect_error(reply, request, *fault);
+  if (const auto fault = fault_of(*form, *client)) {
+    return redirect_error(reply, request, *fault, issuer_of(call.request, services));
+  }
   show_page(reply, services, request, *client);
 }
 
@@ -162,6 +171,7 @@ struct SignIn {
   std::string username;
   std::string password;
   std::string address;
+  std::string issuer;
   std::shared_ptr<Reply> reply;
 
   void ask_again(std::string_view message) {
@@ -187,7 +197,8 @@ void give_code(const std::shared_ptr<SignIn>& attempt, const store::SignIn& sign
     return send_oauth_error(*attempt->reply, attempt->services, oauth_error(code.error(), refused));
   }
   redirect(*attempt->reply,
-           with_query(request.redirect_uri, {{"code", *code}, {"state", request.state}}));
+           with_query(request.redirect_uri,
+                      {{"code", *code}, {"state", request.state}, {"iss", attempt->issuer}}));
 }
 
 // On the sign-in pool. One message for a wrong password and for a user of another organisation.
@@ -232,7 +243,7 @@ void take_form(Call call, Services& services, Reply reply) {
 
   const auto attempt = std::make_shared<SignIn>(
       SignIn{services, std::move(opened->request), std::move(*client), form->get("username"),
-             form->get("password"), std::move(call.request.peer),
+             form->get("password"), std::move(call.request.peer), issuer_of(call.request, services),
              std::make_shared<Reply>(std::move(reply))});
   if (opened->expired) return attempt->ask_again("This page was open for too long. Try again.");
   if (attempt->username.empty() || attempt->password.empty()) {
@@ -271,7 +282,7 @@ openapi::Description describe_authorize() {
                          parameter("code_challenge", "43 characters of base64url.", Need::optional),
                          parameter("code_challenge_method", "`S256`.", Need::optional)},
           .answers = {{.description = "The page.", .content = {{"text/html", page_schema()}}},
-                      redirect_answer("Back to the client with an error.")},
+                      redirect_answer("Back to the client with an error, `state` and `iss`.")},
           .has_error_page = true};
 }
 
@@ -286,7 +297,7 @@ openapi::Description describe_sign_in() {
           .body = form_content(form),
           .answers = {{.description = "The page again, with what was wrong.",
                        .content = {{"text/html", page_schema()}}},
-                      redirect_answer("Back to the client with a code.")},
+                      redirect_answer("Back to the client with a `code`, `state` and `iss`.")},
           .errors = {403},
           .has_error_page = true};
 }

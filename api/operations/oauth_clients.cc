@@ -44,8 +44,9 @@ Result<store::OauthClient> read_client(const Call& call) {
     if (is_redirect_uri(uri)) continue;
     return model::fail(Errc::invalid_argument,
                        "redirectUris: " + uri +
-                           " has to be an absolute http or https address without a fragment, or "
-                           "one of a scheme of your own whose name holds a dot");
+                           " has to be an absolute https address without a fragment, one of http "
+                           "on 127.0.0.1, [::1] or localhost, or one of a scheme of your own whose "
+                           "name holds a dot");
   }
   if (uris->empty() && !*password_grant) {
     return model::fail(Errc::invalid_argument,
@@ -115,8 +116,8 @@ openapi::Description describe_create() {
   Schema uri = text_like(redirect_uri_expression);
   uri["maxLength"] = max_redirect_uri_bytes;
   uri["description"] =
-      "An absolute http or https address without a fragment, or one of a scheme of the app's own, "
-      "with a dot in it.";
+      "An absolute https address without a fragment, one of http on 127.0.0.1, [::1] or localhost, "
+      "or one of a scheme of the app's own, with a dot in it.";
   const auto uris = list_of(uri, max_redirect_uris);
   Schema body =
       object({{"name", bounded_bytes(max_display_name_bytes)},

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/auth/issuer.h"
 #include "api/openapi/description.h"
 #include "api/openapi/document.h"
 #include "api/operations.h"
@@ -14,12 +15,6 @@ namespace {
 
 using Text = std::shared_ptr<const std::string>;
 using Write = std::string (*)(const Value& document);
-
-// "/new" if the client came by it: its generated client shall, too.
-std::string base_of_request(const Request& request, const Services& services) {
-  const std::string& base = services.options.api.base_path;
-  return !base.empty() && request.path.starts_with(base + "/") ? base : std::string();
-}
 
 // Made at the first request for it and kept: it follows from the table, and its size is a burden
 // that strangers could make us carry again and again. There are as many as base paths.
@@ -36,7 +31,9 @@ Text text_for(const std::string& base, std::string_view path, Write write) {
 
 void send(const Operation& operation, const Call& call, const Services& services, Reply reply,
           const char* type, Write write) {
-  const auto text = text_for(base_of_request(call.request, services), operation.path, write);
+  // "/new" if the client came by it: its generated client shall, too.
+  const auto base = base_of(call.request.path, services.options.api.base_path);
+  const auto text = text_for(std::string(base), operation.path, write);
   reply.send({.status = status::ok, .content_type = type, .headers = {}, .body = *text});
 }
 

@@ -1,13 +1,16 @@
 // POST and GET /management/organisations: further organisations of the installation, each with its
-// first administrator. Takes the role platformAdmin, which those administrators do not get.
+// first administrator. PUT /management/organisations/{organisationId}/domains: the e-mail domains
+// that are its alone. Takes the role platformAdmin, which those administrators do not get.
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/openapi/lists.h"
 #include "api/operations.h"
 #include "api/operations/management.h"
+#include "api/operations/members.h"
+#include "api/operations/objects.h"
 #include "api/operations/replies.h"
-#include "store/passwords.h"
+#include "api/operations/users.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -16,6 +19,8 @@ namespace {
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+
+constexpr std::size_t max_domains = 100;
 
 Result<store::Organisation> create_wanted(const Call& call, Services& services) {
   if (!call.principal->has(Role::platform_admin)) {
@@ -64,9 +69,42 @@ void list(Call call, Services& services, Reply reply) {
       }
       used[counter] = *amount;
     }
-    items.push_back({{"_id", each.id}, {"name", each.name}, {"used", std::move(used)}});
+    items.push_back({{"_id", each.id},
+                     {"name", each.name},
+                     {"domains", each.domains},
+                     {"used", std::move(used)}});
   }
   send_json(reply, status::ok, {{"items", std::move(items)}});
+}
+
+Result<store::DomainsSet> set_wanted_domains(const Call& call, Services& services) {
+  if (!call.principal->has(Role::platform_admin)) {
+    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
+  }
+  auto id = id_of(call, "organisationId");
+  if (!id) return model::fail(id.error());
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  // Without the member every domain would be lost by mistake.
+  if (!body->contains("domains")) return model::fail(Errc::invalid_argument, "domains is required");
+  auto domains = text_list_member(*body, "domains");
+  if (!domains) return model::fail(domains.error());
+  if (domains->size() > max_domains) {
+    return model::fail(Errc::invalid_argument, "domains has 100 items at most");
+  }
+  auto set = services.store.accounts().set_domains(*id, *domains);
+  if (!set) return model::fail(store_error(set.error()));
+  return set;
+}
+
+void set_domains(Call call, Services& services, Reply reply) {
+  auto set = set_wanted_domains(call, services);
+  if (!set) return send_error(reply, set_organisation_domains_operation, set.error());
+  send_json(reply, status::ok,
+            {{"_id", set->organisation.id},
+             {"name", set->organisation.name},
+             {"domains", set->organisation.domains},
+             {"strangers", set->strangers}});
 }
 
 openapi::Schema organisation_schema() {
@@ -78,7 +116,7 @@ openapi::Description describe_create() {
   using namespace openapi;
   const auto body = object({{"name", bounded_bytes(max_display_name_bytes)},
                             {"admin", described("The first administrator.", email())},
-                            {"password", text(1, store::max_password_bytes)}});
+                            {"password", new_password_schema()}});
   return {.tag = "Management",
           .summary = "Add an organisation",
           .body = json_content(named("NewOrganisation", body)),
@@ -88,14 +126,41 @@ openapi::Description describe_create() {
           .errors = {409}};
 }
 
+openapi::Description describe_set_domains() {
+  using namespace openapi;
+  Schema domain = text_like("^[^@\\u0000-\\u0020\\u007f]+$");
+  domain["maxLength"] = store::max_email_bytes - 2;  // with a name and the @
+  const auto domains = list_of(domain, max_domains);
+  const auto body =
+      object({{"domains", described("All that it is to have; none: `[]`.", domains)}});
+  const auto answer =
+      object({{"_id", id()},
+              {"name", text(1)},
+              {"domains", described("In lower case.", list_of(text(1)))},
+              {"strangers", described("Addresses there that users of other organisations have had "
+                                      "before, and keep.",
+                                      list_of(text(1)))}});
+  return {.tag = "Management",
+          .summary = "Set the e-mail domains of an organisation",
+          .details =
+              "Other organisations can't add users with addresses there. Subdomains are domains of "
+              "their own. A 409 if another organisation has one.",
+          .parameters = {path_parameter("organisationId", "The organisation.", id())},
+          .body = json_content(named("OrganisationDomains", body)),
+          .answers = {{.description = "The organisation.",
+                       .content = json_content(named("OrganisationWithDomains", answer))}},
+          .errors = {404, 409}};
+}
+
 openapi::Description describe_list() {
   using namespace openapi;
   const auto used =
       object({{"month", described("Of the calendar, in UTC: `2026-07`.", text(1))},
               {"injects", integer(0)},
               {"modelTokens", described("As language models count them.", integer(0))}});
-  const auto item =
-      named("OrganisationInUse", object({{"_id", id()}, {"name", text(1)}, {"used", used}}));
+  const auto item = named(
+      "OrganisationInUse",
+      object({{"_id", id()}, {"name", text(1)}, {"domains", list_of(text(1))}, {"used", used}}));
   return {
       .tag = "Management",
       .summary = "List the organisations, and what each has used of its plan this month",
@@ -119,5 +184,14 @@ constinit const Operation list_organisations_operation{.id = "listOrganisations"
                                                        .role = Role::platform_admin,
                                                        .run = list,
                                                        .describe = describe_list};
+
+constinit const Operation set_organisation_domains_operation{
+    .id = "setOrganisationDomains",
+    .method = Method::put,
+    .path = "/management/organisations/{organisationId}/domains",
+    .credential = Credential::basic,
+    .role = Role::platform_admin,
+    .run = set_domains,
+    .describe = describe_set_domains};
 
 }  // namespace conversed::api

@@ -77,6 +77,7 @@ void show_status(Call call, Services& services, Reply reply) {
             {{"version", services.options.version},
              {"startedAt", unix_seconds(services.options.started_at)},
              {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+             {"warnings", services.options.warnings},
              {"members", members_status(members)},
              {"queue", queue_status(services.log, members)},
              {"store", {{"healthy", store.healthy()}}},
@@ -120,15 +121,17 @@ openapi::Description describe() {
                               {"pendingDeliveries", unknown},
                               {"pendingCalls", unknown},
                               {"inInboxes", unknown}});
-  const auto body = object({{"version", text(1)},
-                            {"startedAt", unix_time()},
-                            {"uptime", described("In seconds.", count)},
-                            {"members", described("The daemons that share the store, as of a "
-                                                  "second ago.",
-                                                  list_of(member))},
-                            {"queue", queue},
-                            {"store", object({{"healthy", boolean()}})},
-                            {"counts", counts}});
+  const auto body =
+      object({{"version", text(1)},
+              {"startedAt", unix_time()},
+              {"uptime", described("In seconds.", count)},
+              {"warnings", described("Settings that are seldom meant so.", list_of(text(1)))},
+              {"members", described("The daemons that share the store, as of a "
+                                    "second ago.",
+                                    list_of(member))},
+              {"queue", queue},
+              {"store", object({{"healthy", boolean()}})},
+              {"counts", counts}});
   return {.tag = "Management",
           .summary = "Get how the daemon is",
           .details = "A figure that can't be had is null.",

@@ -1,5 +1,6 @@
 // /management/users: users are added and listed, and get new passwords. All of it takes the role
 // userAdmin, but for one's own password.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -8,18 +9,17 @@
 #include "api/operations/management.h"
 #include "api/operations/members.h"
 #include "api/operations/replies.h"
+#include "api/operations/users.h"
 #include "store/passwords.h"
 #include "store/store.h"
 
 namespace conversed::api {
-namespace {
 
 using model::Errc;
-using model::Error;
 using model::Result;
 using nlohmann::json;
 
-Error needs_user_admin() {
+model::Error needs_user_admin() {
   return {Errc::permission_denied, "the role userAdmin is needed"};
 }
 
@@ -27,7 +27,14 @@ bool is_of_organisation(Role role) {
   return role == Role::user_admin || role == Role::platform_admin;
 }
 
-// Roles of the organisation or of a project, whichever are given to the user.
+Result<void> may_manage(const Principal& principal, const store::User& user) {
+  const bool is_platform_admin =
+      std::ranges::find(user.roles, to_string(Role::platform_admin)) != user.roles.end();
+  if (!is_platform_admin || principal.has(Role::platform_admin)) return {};
+  return model::fail(Errc::permission_denied,
+                     "the role platformAdmin is needed to manage a user who has it");
+}
+
 Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
                                             const Principal& principal) {
   auto names = text_list_member(body, "roles");
@@ -45,6 +52,15 @@ Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
   }
   return names;
 }
+
+openapi::Schema new_password_schema() {
+  using namespace openapi;
+  return described("At most " + std::to_string(store::max_password_bytes) +
+                       " bytes in UTF-8, and none of the most common ones.",
+                   text(store::min_password_characters, store::max_password_bytes));
+}
+
+namespace {
 
 // The project by its id or its name.
 Result<std::string> find_project(const std::string& wanted, const Principal& principal,
@@ -131,7 +147,7 @@ Result<store::User> password_owner(const std::string& email, const Principal& pr
   }
   if (!user) return model::fail(store_error(user.error()));
   if (own) return user;
-  if (auto may = may_touch_password(principal, *user); !may) return model::fail(may.error());
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
   return user;
 }
 
@@ -163,7 +179,7 @@ openapi::Schema new_user_schema() {
                described("At most " + std::to_string(max_display_name_bytes) + " bytes in UTF-8.",
                          nullable(text(0, max_display_name_bytes))),
                Need::optional},
-              {"password", nullable(text(0, store::max_password_bytes)), Need::optional},
+              {"password", nullable(new_password_schema()), Need::optional},
               {"project", described("Its id or name.", nullable(text())), Need::optional},
               {"roles",
                described("Of the project, if one is given, else of the organisation.",
@@ -185,7 +201,9 @@ openapi::Description describe_create() {
           .answers = {{.status = status::created,
                        .description = "The user.",
                        .content = json_content(
-                           named("CreatedUser", object({{"_id", id()}, {"email", text(1)}})))}},
+                           named("CreatedUser", object({{"_id", id()}, {"email", text(1)}}))),
+                       .links = {{"setRoles", "setUserRoles", "userId", "$response.body#/_id"},
+                                 {"remove", "removeUser", "userId", "$response.body#/_id"}}}},
           .errors = {404, 409}};
 }
 
@@ -206,9 +224,7 @@ openapi::Description describe_list() {
 openapi::Description describe_set_password() {
   using namespace openapi;
   const auto body =
-      object({{"password", described("At most " + std::to_string(store::max_password_bytes) +
-                                         " bytes in UTF-8.",
-                                     text(1, store::max_password_bytes))},
+      object({{"password", new_password_schema()},
               {"user", described("An e-mail address; oneself without it.", nullable(text())),
                Need::optional}});
   return {.tag = "Management",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/lookup.h"
 
 namespace conversed::ctl {
 namespace {
@@ -21,6 +22,7 @@ struct Arguments {
   std::string id;
   std::vector<std::string> roles;
   std::vector<std::string> redirect_uris;
+  std::vector<std::string> domains;
   bool is_public = false;
   bool password_grant = false;
   bool password_stdin = false;
@@ -87,6 +89,50 @@ int list_users(Client& client) {
   });
 }
 
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// The id of the user with this address or id.
+model::Result<std::string> find_user(Client& client, const std::string& wanted) {
+  auto users = client.manage("GET", "/management/users");
+  if (!users) return model::fail(users.error());
+  for (const Fields& user : Fields(*users).items()) {
+    auto id = user.text("_id");
+    if (id == wanted || lower(user.text("email")) == lower(wanted)) return id;
+  }
+  return model::fail(model::Errc::not_found,
+                     "there is no user " + wanted + "; `user list` shows those that there are");
+}
+
+// A list as it was given, where an empty text stands for none.
+std::vector<std::string> without_empty(std::vector<std::string> list) {
+  std::erase(list, "");
+  return list;
+}
+
+int set_roles(Client& client, const Arguments& args) {
+  auto id = find_user(client, args.email);
+  if (!id) return failed(id.error());
+  return print(client,
+               client.manage("PUT", "/management/users/" + *id + "/roles",
+                             {{"roles", without_empty(args.roles)}}),
+               [](const Fields& user) {
+                 const auto roles = joined(user.texts("roles"));
+                 say("The roles of " + user.text("email") +
+                     " in the organisation: " + (roles.empty() ? "none" : roles));
+               });
+}
+
+int remove_user(Client& client, const Arguments& args) {
+  auto id = find_user(client, args.email);
+  if (!id) return failed(id.error());
+  return print(client, client.manage("DELETE", "/management/users/" + *id), [&](const Fields&) {
+    say("Removed " + args.email + " and ended the user's keys and tokens");
+  });
+}
+
 int add_client(Client& client, const Arguments& args) {
   return print(client,
                client.manage("POST", "/management/oauth/clients",
@@ -129,13 +175,29 @@ int add_organisation(Client& client, const Arguments& args) {
       [&](const Fields& made) { say("Added " + args.name + " (" + made.text("_id") + ")"); });
 }
 
+int set_domains(Client& client, const Arguments& args) {
+  auto id = find_id(client, "/management/organisations", "organisation", args.name);
+  if (!id) return failed(id.error());
+  return print(client,
+               client.manage("PUT", "/management/organisations/" + *id + "/domains",
+                             {{"domains", without_empty(args.domains)}}),
+               [](const Fields& organisation) {
+                 const auto domains = joined(organisation.texts("domains"));
+                 say("The e-mail domains of " + organisation.text("name") + ": " +
+                     (domains.empty() ? "none" : domains));
+                 for (const auto& stranger : organisation.texts("strangers")) {
+                   say("A user of another organisation keeps " + stranger);
+                 }
+               });
+}
+
 int list_organisations(Client& client) {
   return print(client, client.manage("GET", "/management/organisations"), [](const Fields& page) {
-    Table table({"ID", "NAME", "MONTH", "INJECTS", "MODEL TOKENS"});
+    Table table({"ID", "NAME", "MONTH", "INJECTS", "MODEL TOKENS", "DOMAINS"});
     for (const Fields& each : page.items()) {
       const Fields used = each.object("used");
       table.add({each.text("_id"), each.text("name"), used.text("month"), used.number("injects"),
-                 used.number("modelTokens")});
+                 used.number("modelTokens"), joined(each.texts("domains"))});
     }
     table.print("No organisations.");
   });
@@ -163,6 +225,19 @@ void add_user_commands(CLI::App& app, Action& action) {
   add_password_flag(*passwd, args);
   passwd->callback(
       [args, &action] { action = [args](Client& client) { return set_password(client, *args); }; });
+  auto* roles = user->add_subcommand("roles", "Set a user's roles in the organisation");
+  roles->add_option("EMAIL", args->email, "E-mail address or id of the user")->required();
+  roles
+      ->add_option("--roles", args->roles,
+                   "All that the user is to have, with commas between them; \"\" for none")
+      ->delimiter(',')
+      ->required();
+  roles->callback(
+      [args, &action] { action = [args](Client& client) { return set_roles(client, *args); }; });
+  auto* remove = user->add_subcommand("remove", "Remove a user and end the user's keys and tokens");
+  remove->add_option("EMAIL", args->email, "E-mail address or id of the user")->required();
+  remove->callback(
+      [args, &action] { action = [args](Client& client) { return remove_user(client, *args); }; });
   user->add_subcommand("list", "List the users")->callback([&action] { action = list_users; });
 }
 
@@ -203,6 +278,16 @@ void add_organisation_commands(CLI::App& app, Action& action) {
   add->callback([args, &action] {
     action = [args](Client& client) { return add_organisation(client, *args); };
   });
+  auto* domains = organisation->add_subcommand(
+      "domains", "Set the e-mail domains in which only this organisation can add users");
+  domains->add_option("ORGANISATION", args->name, "Its name or id")->required();
+  domains
+      ->add_option("--domains", args->domains,
+                   "All that it is to have, with commas between them; \"\" for none")
+      ->delimiter(',')
+      ->required();
+  domains->callback(
+      [args, &action] { action = [args](Client& client) { return set_domains(client, *args); }; });
   organisation->add_subcommand("list", "List the organisations, and what each has used this month")
       ->callback([&action] { action = list_organisations; });
 }

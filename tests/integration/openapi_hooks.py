@@ -1,7 +1,8 @@
 """What schemathesis has to know, or to leave alone, in test_openapi.py; schemathesis loads it (SCHEMATHESIS_HOOKS).
 
 KNOWN, a JSON object in the environment, has what the test signs in with: `key`, the id of its API key; `user` and
-`email`, its user; and what it may use: `victim` and `victimId`, another user; `project` and its `locales`, ids;
+`email`, its user; and what it may use: `victim` and `victimId`, another user; `member`, the id of one in the
+project; `project` and its `locales`, ids;
 `URLToken`, an Endpoint's; `client`, an OAuth client's credentials, and `redirectUri`, where it may be sent; `bundle`, of
 a project, and `url`, the service's.
 """
@@ -37,9 +38,13 @@ def list_of(case):
 
 
 def protect(operation, case):
-    """The key that the other requests show, the user that they sign in as, and that user's password remain."""
+    """The key that the other requests show, the user that they sign in as, with password and roles, and those that are
+    known to the other requests remain."""
     if operation == "revokeApiKey" and (case.path_parameters or {}).get("keyId") == KNOWN["key"]:
         case.path_parameters["keyId"] = ABSENT
+    if operation in ("removeUser", "setUserRoles") and (case.path_parameters or {}).get("userId") in (
+            KNOWN["user"], KNOWN["victimId"], KNOWN["member"]):
+        case.path_parameters["userId"] = ABSENT
     if isinstance(case.body, dict):
         if operation == "setPassword" and case.body.get("user") in (None, "", KNOWN["email"]):
             case.body["user"] = KNOWN["victim"]

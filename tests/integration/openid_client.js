@@ -19,8 +19,8 @@ const issuer = new Issuer({
   revocation_endpoint: `${config.url}/auth/oauth2/revoke`,
 });
 
-function makeClient({ clientId, clientSecret }, method) {
-  return new issuer.Client({
+function makeClient({ clientId, clientSecret }, method, at = issuer) {
+  return new at.Client({
     client_id: clientId,
     ...(clientSecret ? { client_secret: clientSecret } : {}),
     redirect_uris: [config.redirect],
@@ -161,6 +161,23 @@ const scenarios = {
     await expectRefused(exchange(checks.code_verifier), 'invalid_grant');
     assert.equal(await statusWith(tokens.access_token), 401, 'the second use ends the first');
     await expectRefused(clients.app.refresh(tokens.refresh_token), 'invalid_grant');
+  },
+  // What the service says of itself is all that a client needs, at the base path, too.
+  async metadata() {
+    for (const address of [config.url, `${config.url}/new`]) {
+      const found = await Issuer.discover(address);
+      assert.equal(found.metadata.issuer, address);
+      const client = makeClient(config.app, 'none', found);
+      const { parameters, checks } = await requestCode(client);
+      assert.equal(parameters.iss, address);
+      const mixedUp = { ...parameters, iss: 'https://evil.example' };
+      await assert.rejects(client.oauthCallback(config.redirect, mixedUp, checks), /iss mismatch/);
+      const { iss, ...without } = parameters;
+      await assert.rejects(client.oauthCallback(config.redirect, without, checks), /iss missing/);
+      const tokens = await client.oauthCallback(config.redirect, parameters, checks);
+      assert.equal(await statusWith(tokens.access_token), 200);
+      await client.revoke(tokens.refresh_token);
+    }
   },
   async revocation() {
     await checkRevocation(clients.shopByBasic, byPassword);

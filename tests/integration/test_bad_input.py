@@ -127,7 +127,7 @@ class BadInput(DaemonCase):
     def test_init_twice_is_refused(self):
         done = subprocess.run(
             [f"{BIN}/conversed", "init", "--config", self.daemon.config, "--organisation", "Other", "--admin",
-             "x@example.com", "--password-stdin"], input="secret", capture_output=True, text=True, timeout=60)
+             "x@example.com", "--password-stdin"], input="another pass phrase", capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
         self.assertIn("in use", done.stderr)
 

@@ -108,6 +108,22 @@ class Commands(CtlCase):
         self.assertIn("no password on standard input",
                       self.run_ctl("user", "passwd", "dora@example.com", "--password-stdin", input="", code=1).stderr)
 
+    def test_user_roles(self):
+        self.daemon.ctl("user", "add", "finn@example.com")
+        self.assertEqual(self.people("user", "roles", "Finn@example.com", "--roles", "tokenAdmin,userAdmin"),
+                         "The roles of finn@example.com in the organisation: tokenAdmin,userAdmin\n")
+        self.row(self.people("user", "list"), EMAIL="finn@example.com", ROLES="tokenAdmin,userAdmin")
+        self.assertEqual(self.json("user", "roles", "finn@example.com", "--roles", "")["roles"], [])
+        self.assertEqual(self.people("user", "roles", "finn@example.com", "--roles", ""),
+                         "The roles of finn@example.com in the organisation: none\n")
+
+    def test_user_remove(self):
+        ids = [self.daemon.ctl("user", "add", f"{name}@example.com")["_id"] for name in ("gus", "gil")]
+        self.assertEqual(self.people("user", "remove", "gus@example.com"),
+                         "Removed gus@example.com and ended the user's keys and tokens\n")
+        self.assertEqual(self.json("user", "remove", ids[1]), {})
+        self.assertIn("there is no user gus@example.com", self.run_ctl("user", "remove", "gus@example.com", code=1).stderr)
+
     def test_oauth_client_add(self):
         text = self.people("oauth-client", "add", "--name", "one", "--password-grant")
         self.assertRegex(text, rf"^Client id: +{ID}\nClient secret: \S+\nKeep it")
@@ -134,6 +150,17 @@ class Commands(CtlCase):
                        input=NEW_PASSWORD + "\n")
         self.assertRegex(add(self.people, "one"), rf"^Added one \({ID}\)\n$")
         self.assertEqual(add(self.json, "two")["name"], "two")
+
+    def test_organisation_domains(self):
+        self.daemon.ctl("organisation", "add", "three", "--admin", "three@three.example", "--password-stdin",
+                        input=NEW_PASSWORD + "\n")
+        domains = ("--domains", "three.example,3.example")
+        self.assertEqual(self.people("organisation", "domains", "Test", *domains),
+                         "The e-mail domains of Test: 3.example,three.example\n"
+                         "A user of another organisation keeps three@three.example\n")
+        self.row(self.people("organisation", "list"), NAME="Test", DOMAINS="3.example,three.example")
+        self.assertEqual(self.json("organisation", "domains", "Test", "--domains", "")["domains"], [])
+        self.assertEqual(self.people("organisation", "domains", "Test", "--domains", ""), "The e-mail domains of Test: none\n")
 
     def test_organisation_list(self):
         self.inject("web", "counted", text="hi")

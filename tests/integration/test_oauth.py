@@ -16,7 +16,7 @@ import urllib.parse
 import urllib.request
 
 from case import ECHO, DaemonCase
-from daemon_process import PASSWORD
+from daemon_process import ORGANISATION, PASSWORD
 
 REDIRECT = "https://shop.example/callback?from=conversed"
 ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
@@ -82,7 +82,7 @@ class OAuth(DaemonCase):
         cls.center, cls.stranger = RsaKey(keys.name, "center"), RsaKey(keys.name, "stranger")
         jwks = pathlib.Path(keys.name) / "jwks.json"
         jwks.write_text(json.dumps({"keys": [cls.center.jwk()]}))
-        cls.settings = (f"contact_center: {{jwks_file: {jwks}, audience: conversed}}\n"
+        cls.settings = (f"contact_center: {{jwks_file: {jwks}, audience: conversed, organisation: {ORGANISATION}}}\n"
                         "sign_in: {account_failures: 5, lockout: 1h}\n")
         super().setUpClass()
         cls.url = f"http://127.0.0.1:{cls.daemon.ports['api']}"

@@ -120,7 +120,8 @@ class AgainstTheDocument(DaemonCase):
         self.assertEqual(self.inject("loop", "s", text="a dead letter")[0], 200)
         self.daemon.wait_idle()
         known = {"key": keys[0]["_id"], "user": users[EMAIL], "email": EMAIL, "victim": VICTIM,
-                 "victimId": victim["_id"], "project": self.report["project"]["_id"],
+                 "victimId": victim["_id"], "member": self.report["members"][0]["_id"],
+                 "project": self.report["project"]["_id"],
                  "locales": [each["_id"] for each in self.report["project"]["locales"]],
                  "URLToken": self.tokens["echo"], "redirectUri": REDIRECT, "bundle": BUNDLE,
                  "url": f"http://127.0.0.1:{self.daemon.ports['api']}",

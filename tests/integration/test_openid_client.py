@@ -41,6 +41,9 @@ class OpenidClient(OauthCase):
     def test_codes_are_good_once_and_for_their_verifier_only(self):
         self.run_scenario("codesAreGoodOnceAndForTheirVerifierOnly")
 
+    def test_metadata(self):
+        self.run_scenario("metadata")
+
     def test_revocation(self):
         self.run_scenario("revocation")
 

@@ -1,6 +1,9 @@
 // The small parts of authentication: credentials of requests, lock-out, PKCE, redirect URIs.
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <string>
+
 #include "api/auth/base64.h"
 #include "api/auth/browser.h"
 #include "api/auth/credentials.h"
@@ -120,17 +123,25 @@ TEST(Pkce, MakesTheChallengeOfTheStandardsExample) {
 }
 
 TEST(RedirectUri, RegistersWhatBrowsersMayBeSentTo) {
-  for (const char* uri : {"https://client.example/cb", "https://client.example",
-                          "https://client.example/cb?a=b", "http://localhost:8080/cb",
-                          "http://[::1]/cb", "com.example.app:/cb", "com.example.app:cb"}) {
+  const std::regex documented{std::string(redirect_uri_expression)};
+  for (const char* uri :
+       {"https://client.example/cb", "https://client.example", "https://client.example/cb?a=b",
+        "http://localhost:8080/cb", "http://localhost", "http://127.0.0.1:4711/cb?a=b",
+        "http://127.0.0.1", "http://[::1]/cb", "com.example.app:/cb", "com.example.app:cb"}) {
     EXPECT_TRUE(is_redirect_uri(uri)) << uri;
+    EXPECT_TRUE(std::regex_match(uri, documented)) << uri;
   }
   for (const char* uri :
        {"", "/cb", "client.example/cb", "https://", "https:///cb", "https:client.example",
         "https://client.example/cb#x", "https://u:p@client.example/cb", "javascript:alert(1)",
         "data:text/html,x", "https://client.example/ cb", "https://client.example/\"cb",
-        "https://client.example/cb\n", "https://:80/cb", "com.example.app:"}) {
+        "https://client.example/cb\n", "https://:80/cb", "com.example.app:",
+        // In clear beyond the user's machine.
+        "http://client.example/cb", "http://127.0.0.1.client.example/cb", "http://127.0.0.2/cb",
+        "http://localhost.client.example/cb", "http://localhost@client.example/cb",
+        "http://127.0.0.1:80@client.example/", "http://[::1].client.example/cb", "http://"}) {
     EXPECT_FALSE(is_redirect_uri(uri)) << uri;
+    EXPECT_FALSE(std::regex_match(uri, documented)) << uri;
   }
 }
 

@@ -85,7 +85,8 @@ Verdict expected(const Operation& operation, const SampleRequest& sample, const 
       if (!visible) return Verdict::hidden;
       return has(operation.role) ? Verdict::granted : Verdict::denied;
     case Scope::installation:
-      return has(operation.role) ? Verdict::granted : Verdict::denied;
+      if (!has(operation.role)) return Verdict::denied;
+      return objects.exist() ? Verdict::granted : Verdict::hidden;
   }
   return Verdict::hidden;
 }
@@ -287,6 +288,12 @@ class CredentialStates : public AuthorizationMatrix {
     add("by e-mail address", signed_with([&](json& c) { c["sub"] = user().email; }), Outcome::good);
     add("of a user without a password", signed_with([&](json& c) { c["sub"] = retired_.id; }),
         Outcome::good);
+    add("by the name of the organisation", signed_with([](json& c) { c["organisation"] = "Acme"; }),
+        Outcome::good);
+    add("of another organisation",
+        signed_with([&](json& c) { c["organisation"] = matrix_.other; }));
+    add("of no organisation", signed_with([](json& c) { c.erase("organisation"); }));
+    add("of an empty organisation", signed_with([](json& c) { c["organisation"] = ""; }));
     add("expired", signed_with([&](json& c) { c["exp"] = now - 3600; }));
     add("not valid yet", signed_with([&](json& c) { c["nbf"] = now + 3600; }));
     add("of nobody", signed_with([](json& c) { c["sub"] = "nobody@acme.example"; }));

@@ -121,6 +121,14 @@ const std::array extras{
           [](const Objects&) {
             return json{{"name", "App"}, {"passwordGrant", true}}.dump();
           }},
+    Extra{"setUserRoles",
+          [](const Objects&) {
+            return json{{"roles", {"tokenAdmin"}}}.dump();
+          }},
+    Extra{"setOrganisationDomains",
+          [](const Objects&) {
+            return json{{"domains", json::array()}}.dump();
+          }},
     Extra{"createOrganisation",
           [](const Objects&) {
             return json{

@@ -27,6 +27,7 @@ T must(model::Result<T> result) {
 WorldSettings settings() {
   WorldSettings settings;
   settings.contact_center.secret = config::Secret(shared_secret);
+  settings.contact_center.organisation_claim = "organisation";
   return settings;
 }
 
@@ -126,6 +127,7 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
                  {"lexiconId", report["lexicons"][0]["_id"]},
                  {"knowledgeStoreId", report["knowledgeStores"][0]["_id"]},
                  {"sourceId", report["knowledgeStores"][0]["sources"][0]["_id"]},
+                 {"organisationId", organisation},
                  {"URLToken", token(endpoint)}};
   add_member(objects, email);
   objects.ids["userId"] = world.id_of(email);
@@ -269,6 +271,11 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
   if (names("deadLetterId")) objects.ids["deadLetterId"] = put_dead_letter(objects);
   if (names("scheduleId")) objects.ids["scheduleId"] = put_schedule(objects);
   if (names("timerId")) objects.ids["timerId"] = put_schedule(objects);
+  if (names("userId") && operation.credential == Credential::basic) {
+    objects.ids["userId"] = must(world.store->accounts().create_user(
+                                     objects.organisation, {.email = "x@" + model::new_id()}))
+                                .id;
+  }
   if (names("keyId")) {
     objects.ids["keyId"] = must(world.store->accounts().create_api_key(
                                     objects.organisation, objects.ids["userId"], "a key"))
@@ -318,7 +325,11 @@ std::string AuthorizationWorld::contact_center_token(const json& claims,
 }
 
 json AuthorizationWorld::claims_of(std::string_view subject) const {
-  return {{"sub", subject}, {"exp", model::to_unix_ms(world.clock.now()) / 1000 + 600}};
+  const auto of = std::find_if(actors_.begin(), actors_.end(),
+                               [&](const Actor& each) { return each.id == subject; });
+  return {{"sub", subject},
+          {"organisation", of == actors_.end() ? acme : of->organisation},
+          {"exp", model::to_unix_ms(world.clock.now()) / 1000 + 600}};
 }
 
 store::IssuedTokens AuthorizationWorld::sign_in(const Actor& actor,

@@ -164,6 +164,8 @@ std::string lower(std::string_view text) {
 const json* find_operation(Method method, std::string_view path) {
   constexpr std::string_view base = "/new";
   if (path.starts_with(std::string(base) + "/")) path.remove_prefix(base.size());
+  // RFC 8414 §3.1: the issuer's path comes behind the well-known one.
+  if (path == "/.well-known/oauth-authorization-server/new") path.remove_suffix(base.size());
   const auto name = lower(method_name(method == Method::head ? Method::get : method));
   const json* found = nullptr;
   for (const auto& [pattern, item] : document()["paths"].items()) {

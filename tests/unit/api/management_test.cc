@@ -57,7 +57,7 @@ TEST(Management, AVerifiedPasswordIsRememberedUntilItChanges) {
       world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
   const auto user =
       world.store->accounts().user_by_email(organisation, "admin@acme.example").value();
-  ASSERT_TRUE(world.store->accounts().set_password(organisation, user.id, "another one"));
+  ASSERT_TRUE(world.store->accounts().set_password(organisation, user.id, "another password"));
   EXPECT_FALSE(world.authenticator->remembered_basic(header, world.steady));
   EXPECT_EQ(list().status, 401);
 }

@@ -121,7 +121,7 @@ class OauthTest : public testing::Test {
     EXPECT_EQ(sent.status, 303) << sent.body;
     const auto location = header(sent, "Location");
     EXPECT_TRUE(location.starts_with(std::string(redirect_uri) + "?code=")) << location;
-    EXPECT_TRUE(location.ends_with("&state=a%20state")) << location;
+    EXPECT_TRUE(location.ends_with("&state=a%20state&iss=http%3A%2F%2Flocalhost")) << location;
     const auto begin = location.find("code=") + 5;
     return location.substr(begin, location.find('&') - begin);
   }

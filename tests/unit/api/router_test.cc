@@ -78,6 +78,13 @@ TEST(Router, AnotherMethodIsAnsweredWithWhatIsAllowed) {
   EXPECT_EQ(test::header(response, "Allow"), "POST, OPTIONS");
 }
 
+TEST(Router, APathOfWordsIsNoneWithNames) {
+  World world;
+  const auto answer = world.call({Method::delete_, "/management/users/password", {}, "", {}});
+  EXPECT_EQ(answer.status, 405) << "no user is called so";
+  EXPECT_EQ(test::header(answer, "Allow"), "POST, OPTIONS");
+}
+
 TEST(Router, ErrorsOfTheOauthRoutesAreThoseOfTheirStandard) {
   test::WorldSettings settings;
   settings.limits.public_requests_per_second = 1;

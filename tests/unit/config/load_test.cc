@@ -247,6 +247,13 @@ TEST_F(Load, ValuesThatContradictEachOtherAreToldAtTheirPlace) {
   EXPECT_EQ(problems_of("oauth: {refresh_token_lifetime: 30m}\n"),
             "conversed.yaml:1: oauth.refresh_token_lifetime: is shorter than "
             "oauth.access_token_lifetime (1h)\n");
+  EXPECT_EQ(problems_of("contact_center: {organisation: Shop, organisation_claim: org}\n"),
+            "conversed.yaml:1: contact_center.organisation_claim: is given besides "
+            "contact_center.organisation; give one of them\n");
+  EXPECT_TRUE(load_text("oauth: {issuer: \"https://talk.example/new\"}\n"));
+  for (const char* wrong : {"talk.example", "https://talk.example/", "https://talk.example?a"}) {
+    EXPECT_NE(problems_of("oauth: {issuer: \"" + std::string(wrong) + "\"}\n"), "") << wrong;
+  }
   EXPECT_EQ(problems_of("", {{"CONVERSED_LIMITS_IN_FLIGHT", "3"}}),
             "environment: CONVERSED_LIMITS_IN_FLIGHT: is smaller than workers (4), so some could "
             "never have work\n");

@@ -15,7 +15,7 @@ class AccountsTest : public StoreTest {
         "Acme", {.email = "Ann@example.com",
                  .name = "Ann",
                  .roles = {"projectAdmin", "userAdmin"},
-                 .password = "pass word"});
+                 .password = "pass word of Ann"});
     ASSERT_TRUE(made) << made.error().message;
     organisation_ = made->id;
     user_ = store_->accounts().user_by_email(organisation_, "ann@EXAMPLE.com")->id;
@@ -55,7 +55,7 @@ TEST_F(AccountsTest, AddressHasOneAtAndNoBlanks) {
 }
 
 TEST_F(AccountsTest, PasswordOpensUntilItIsDeprecated) {
-  const auto found = accounts().authenticate("ann@example.com", "pass word");
+  const auto found = accounts().authenticate("ann@example.com", "pass word of Ann");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->sign_in.user_id, user_);
   EXPECT_EQ(found->principal.user_id, user_);
@@ -63,14 +63,14 @@ TEST_F(AccountsTest, PasswordOpensUntilItIsDeprecated) {
             (std::vector<std::string>{"projectAdmin", "userAdmin"}));
   EXPECT_EQ(accounts().authenticate("ann@example.com", "password").error().code,
             Errc::unauthenticated);
-  EXPECT_EQ(accounts().authenticate("eve@example.com", "pass word").error().code,
+  EXPECT_EQ(accounts().authenticate("eve@example.com", "pass word of Ann").error().code,
             Errc::unauthenticated);
   EXPECT_EQ(accounts().deprecate_password("foreign", user_).error().code, Errc::not_found);
   ASSERT_TRUE(accounts().deprecate_password(organisation_, user_));
-  EXPECT_EQ(accounts().authenticate("ann@example.com", "pass word").error().code,
+  EXPECT_EQ(accounts().authenticate("ann@example.com", "pass word of Ann").error().code,
             Errc::unauthenticated);
-  ASSERT_TRUE(accounts().set_password(organisation_, user_, "new one"));
-  EXPECT_TRUE(accounts().authenticate("ann@example.com", "new one"));
+  ASSERT_TRUE(accounts().set_password(organisation_, user_, "a new password"));
+  EXPECT_TRUE(accounts().authenticate("ann@example.com", "a new password"));
 }
 
 TEST_F(AccountsTest, ApiKeyActsAsItsUserUntilRevoked) {
@@ -93,6 +93,125 @@ TEST_F(AccountsTest, ApiKeyActsAsItsUserUntilRevoked) {
   EXPECT_GT(accounts().generation(), generation);
   EXPECT_EQ(accounts().verify_api_key(made->secret).error().code, Errc::unauthenticated);
   EXPECT_EQ(accounts().create_api_key("foreign", user_, "x").error().code, Errc::not_found);
+}
+
+TEST_F(AccountsTest, PasswordHasTwelveCharactersAndIsNoneOfTheMostCommon) {
+  const auto set = [&](const std::string& password) {
+    const auto done = accounts().set_password(organisation_, user_, password);
+    return done ? std::string() : done.error().message;
+  };
+  for (const char* short_one : {"", "elevenchars", "ÄÖÜäöüÄÖÜäö"}) {
+    EXPECT_NE(set(short_one).find("at least 12 characters"), std::string::npos) << short_one;
+  }
+  for (const char* common :
+       {"123456789012", "password1234", "PASSWORDPASSWORD", "Password2024", "qwertyuiop123",
+        "iloveyou12345", "p@ssw0rd1234", "1q2w3e4r5t6y", "letmeinletmein", "administrator"}) {
+    EXPECT_NE(set(common).find("one of the most common"), std::string::npos) << common;
+  }
+  for (const char* good : {"twelve chars", "ÄÖÜäöüÄÖÜäöü", "two password1234"}) {
+    EXPECT_EQ(set(good), "") << good;
+  }
+}
+
+TEST_F(AccountsTest, EveryWayToSetAPasswordRefusesACommonOne) {
+  const std::string common = "password1234";
+  const Accounts::NewUser user{.email = "x@example.com", .name = "X", .password = common};
+  EXPECT_EQ(accounts().create_user(organisation_, user).error().code, Errc::invalid_argument);
+  EXPECT_EQ(accounts().create_organisation("Other", user).error().code, Errc::invalid_argument);
+  EXPECT_EQ(accounts().create_first_organisation("First", user).error().code,
+            Errc::invalid_argument);
+  EXPECT_EQ(accounts().set_password(organisation_, user_, common).error().code,
+            Errc::invalid_argument);
+}
+
+TEST_F(AccountsTest, RemovedUserTakesKeysAndMembershipsAlong) {
+  const auto bob = accounts().create_user(
+      organisation_, {.email = "bob@example.com", .name = "Bob", .password = "pass word of Bob"});
+  ASSERT_TRUE(bob);
+  const auto key = accounts().create_api_key(organisation_, bob->id, "ci");
+  ASSERT_TRUE(key);
+  EXPECT_EQ(accounts().remove_user("foreign", bob->id).error().code, Errc::not_found);
+  const auto generation = accounts().generation();
+  ASSERT_TRUE(accounts().remove_user(organisation_, bob->id));
+  EXPECT_GT(accounts().generation(), generation) << "caches have to notice";
+  EXPECT_EQ(accounts().verify_api_key(key->secret).error().code, Errc::unauthenticated);
+  EXPECT_EQ(accounts().authenticate("bob@example.com", "pass word of Bob").error().code,
+            Errc::unauthenticated);
+  EXPECT_EQ(accounts().remove_user(organisation_, bob->id).error().code, Errc::not_found);
+  EXPECT_TRUE(accounts().create_user(organisation_, {.email = "bob@example.com", .name = "Bob"}))
+      << "the address is free again";
+}
+
+TEST_F(AccountsTest, ChangedRolesHoldAtOnceAndInTheOwnOrganisationAlone) {
+  const auto generation = accounts().generation();
+  EXPECT_EQ(accounts().set_roles("foreign", user_, {}).error().code, Errc::not_found);
+  ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"tokenAdmin"}));
+  EXPECT_GT(accounts().generation(), generation) << "caches have to notice";
+  EXPECT_EQ(accounts().user(organisation_, user_)->roles, std::vector<std::string>{"tokenAdmin"});
+}
+
+TEST_F(AccountsTest, LastPlatformAdminWithAPasswordStays) {
+  ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin"}));
+  // Of any organisation; one without a password can't sign in.
+  const auto other = accounts().create_organisation(
+      "Other", {.email = "o@other.example", .name = "O", .roles = {"platformAdmin"}});
+  ASSERT_TRUE(other);
+  const auto second = accounts().user_by_email(other->id, "o@other.example")->id;
+  EXPECT_EQ(accounts().remove_user(organisation_, user_).error().code, Errc::conflict);
+  EXPECT_EQ(accounts().set_roles(organisation_, user_, {"userAdmin"}).error().code, Errc::conflict);
+  EXPECT_EQ(accounts().deprecate_password(organisation_, user_).error().code, Errc::conflict);
+  EXPECT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin", "userAdmin"}));
+  EXPECT_TRUE(accounts().authenticate("ann@example.com", "pass word of Ann"));
+
+  ASSERT_TRUE(accounts().set_password(other->id, second, "pass word of O"));
+  EXPECT_TRUE(accounts().deprecate_password(organisation_, user_));
+  EXPECT_TRUE(accounts().remove_user(organisation_, user_));
+  EXPECT_EQ(accounts().remove_user(other->id, second).error().code, Errc::conflict);
+}
+
+TEST_F(AccountsTest, DomainOfAnOrganisationIsClosedToOthers) {
+  const auto other = accounts().create_organisation("Other", {.email = "eve@acme.example"})->id;
+  const auto set = accounts().set_domains(organisation_, {"ACME.example", "acme.example"});
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->organisation.domains, std::vector<std::string>{"acme.example"});
+  EXPECT_EQ(set->strangers, std::vector<std::string>{"eve@acme.example"});
+  EXPECT_EQ(accounts().create_user(other, {.email = "bob@Acme.Example"}).error().code,
+            Errc::conflict);
+  EXPECT_EQ(accounts().create_organisation("Third", {.email = "c@acme.example"}).error().code,
+            Errc::conflict);
+  model::Bundle bundle;
+  bundle.project_name = "Shop";
+  bundle.locales = {"en"};
+  bundle.members = {{.email = "dan@acme.example", .name = "Dan", .roles = {}}};
+  EXPECT_EQ(store_->assets().import_bundle(other, bundle).error().code, Errc::conflict);
+  EXPECT_TRUE(accounts().create_user(other, {.email = "bob@sub.acme.example"}));
+  EXPECT_TRUE(accounts().create_user(organisation_, {.email = "bob@acme.example"}));
+
+  EXPECT_EQ(accounts().set_domains(other, {"acme.example"}).error().code, Errc::conflict);
+  for (const char* none : {"", "a b", "x@acme.example"}) {
+    EXPECT_EQ(accounts().set_domains(other, {none}).error().code, Errc::invalid_argument) << none;
+  }
+  EXPECT_EQ(accounts().set_domains("unknown", {}).error().code, Errc::not_found);
+  ASSERT_TRUE(accounts().set_domains(organisation_, {}));
+  EXPECT_TRUE(accounts().set_domains(other, {"acme.example"}));
+  const auto organisations = accounts().organisations();
+  for (const auto& each : *organisations) {
+    EXPECT_EQ(each.domains.size(), each.id == other ? 1U : 0U);
+  }
+}
+
+TEST_F(AccountsTest, PrincipalIsOfTheOrganisationThatIsMeant) {
+  EXPECT_EQ(accounts().principal_in("", "ann@example.com")->user_id, user_);
+  const auto other = accounts().create_organisation("Other", {.email = "eve@other.example"})->id;
+  EXPECT_EQ(accounts().principal_in("", "ann@example.com").error().code, Errc::not_found)
+      << "which of two is meant is not to be told";
+  for (const std::string& acme : {std::string("Acme"), organisation_}) {
+    EXPECT_EQ(accounts().principal_in(acme, user_)->user_id, user_);
+    EXPECT_EQ(accounts().principal_in(acme, "ANN@example.com")->user_id, user_);
+    EXPECT_EQ(accounts().principal_in(acme, "eve@other.example").error().code, Errc::not_found);
+  }
+  EXPECT_EQ(accounts().principal_in("Other", user_).error().code, Errc::not_found);
+  EXPECT_EQ(accounts().principal_in("None", user_).error().code, Errc::not_found);
 }
 
 }  // namespace

@@ -242,7 +242,7 @@ TEST_F(AssetsTest, ImportedMemberHasRolesAndNoPassword) {
   const std::string project = report["project"]["_id"];
   const std::string user = report["members"][0]["_id"];
   auto& accounts = store_->accounts();
-  EXPECT_EQ(accounts.principal(user)->project_roles.at(project),
+  EXPECT_EQ(accounts.principal_in(organisation_, user)->project_roles.at(project),
             std::vector<std::string>{"projectAdmin"});
   EXPECT_FALSE(accounts.member(project, user)->user.has_password);
   const std::string german = report["project"]["locales"][1]["_id"];

@@ -25,7 +25,7 @@ class OauthTest : public StoreTest {
                         .create_first_organisation("Acme", {.email = "ann@example.com",
                                                             .name = "Ann",
                                                             .roles = {"userAdmin"},
-                                                            .password = "pass word"})
+                                                            .password = "pass word of Ann"})
                         ->id;
     user_ = accounts.user_by_email(organisation_, "ann@example.com")->id;
     auto made = add_client(ClientType::confidential);
@@ -43,7 +43,7 @@ class OauthTest : public StoreTest {
                                    .password_grant = true});
   }
   SignIn password() {
-    auto found = store_->accounts().authenticate("ann@example.com", "pass word");
+    auto found = store_->accounts().authenticate("ann@example.com", "pass word of Ann");
     EXPECT_TRUE(found);
     return found ? found->sign_in : SignIn{};
   }
@@ -219,11 +219,12 @@ TEST_F(OauthTest, RevokingAnAccessTokenLeavesTheRefreshToken) {
 
 TEST_F(OauthTest, DeprecatedOrNewPasswordEndsTheUsersTokensAndCodes) {
   for (const bool deprecate : {true, false}) {
-    ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, "pass word"));
+    ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, "pass word of Ann"));
     const auto tokens = sign_in();
     const auto code = new_code();
-    auto ended = deprecate ? store_->accounts().deprecate_password(organisation_, user_)
-                           : store_->accounts().set_password(organisation_, user_, "another one");
+    auto ended = deprecate
+                     ? store_->accounts().deprecate_password(organisation_, user_)
+                     : store_->accounts().set_password(organisation_, user_, "another password");
     ASSERT_TRUE(ended);
     EXPECT_FALSE(works(tokens.access));
     EXPECT_FALSE(oauth().refresh(client_, tokens.refresh, lifetimes));
@@ -243,7 +244,7 @@ TEST_F(OauthTest, SignInThatAChangeOfThePasswordOvertookIsGrantedNothing) {
   };
   const auto checked = password();
   // The same text set anew is another password: whoever set it meant the old sign-ins to end.
-  ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, "pass word"));
+  ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, "pass word of Ann"));
   grants_nothing(checked);
   EXPECT_TRUE(oauth().grant(client_, password(), lifetimes));
   const auto newer = password();
@@ -288,6 +289,19 @@ TEST_F(OauthTest, SealedTextOpensUnchangedOnly) {
   changed[changed.size() - 8] = changed[changed.size() - 8] == 'A' ? 'B' : 'A';
   EXPECT_EQ(oauth().open_sealed(changed).error().code, Errc::invalid_argument);
   EXPECT_EQ(oauth().open_sealed("").error().code, Errc::invalid_argument);
+}
+
+TEST_F(OauthTest, RemovedUsersTokensAndCodesEnd) {
+  const auto admin = store_->accounts().create_user(organisation_, {.email = "admin@example.com"});
+  ASSERT_TRUE(admin);
+  const auto tokens = sign_in();
+  const auto code = new_code();
+  ASSERT_TRUE(store_->accounts().remove_user(organisation_, user_));
+  EXPECT_FALSE(works(tokens.access));
+  EXPECT_EQ(oauth().refresh(client_, tokens.refresh, lifetimes).error().code,
+            Errc::invalid_argument);
+  EXPECT_EQ(oauth().exchange_code(exchange_of(code), lifetimes).error().code,
+            Errc::invalid_argument);
 }
 
 }  // namespace

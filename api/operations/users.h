@@ -1,0 +1,37 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "api/auth/principal.h"
+#include "api/openapi/schemas.h"
+#include "api/services.h"
+#include "store/accounts.h"
+#include "store/model/error.h"
+#include "store/model/result.h"
+
+// What the operations on users and their credentials have in common.
+namespace conversed::api {
+
+// Of an organisation or the installation, not of a project.
+[[nodiscard]] bool is_of_organisation(Role role);
+
+[[nodiscard]] model::Error needs_user_admin();
+
+// Whether the principal, who may manage users, may manage this one: make a credential for the user,
+// take one away, change the roles, or remove the user. A userAdmin gives every role of the
+// organisation, so only platformAdmins have more rights than that; whoever holds a credential of
+// one is one, and an installation without any can get none. `permission_denied` otherwise.
+[[nodiscard]] model::Result<void> may_manage(const Principal& principal, const store::User& user);
+
+// The member `roles` of the body, of a project or else of the organisation. `invalid_argument` for
+// what is no such role, `permission_denied` for platformAdmin from one who does not have it.
+[[nodiscard]] model::Result<std::vector<std::string>> read_roles(const nlohmann::json& body,
+                                                                 bool in_project,
+                                                                 const Principal& principal);
+
+// A password that is to be set.
+[[nodiscard]] openapi::Schema new_password_schema();
+
+}  // namespace conversed::api
