@@ -41,13 +41,23 @@ void TimerClock::follow(model::Timestamp theirs, milliseconds at, milliseconds w
 
 milliseconds TimerClock::offset() {
   const std::lock_guard lock(mutex_);
+  look();
+  return offset_;
+}
+
+model::Timestamp TimerClock::now() {
+  const std::lock_guard lock(mutex_);
+  look();
+  return last_wall_ + offset_;
+}
+
+void TimerClock::look() {
   const auto wall = wall_.now();
   const auto steady = steady_();
   const milliseconds jump = (wall - last_wall_) - (steady - last_steady_);
   if (jump >= least_jump || jump <= -least_jump) offset_ -= jump;
   last_wall_ = wall;
   last_steady_ = steady;
-  return offset_;
 }
 
 }  // namespace conversed::daemon

@@ -34,8 +34,12 @@ class TimerClock {
   // How far it is ahead of the wall clock. Notices here if that has been set since the last look.
   // Differences below two seconds are a clock that is disciplined, and are followed.
   [[nodiscard]] std::chrono::milliseconds offset();
+  // Its time: both of one moment, however the wall clock is set meanwhile.
+  [[nodiscard]] model::Timestamp now();
 
  private:
+  void look();  // under the mutex
+
   const model::Clock& wall_;
   const Steady steady_;
 
