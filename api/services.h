@@ -118,7 +118,7 @@ struct Services {
   // Ends the waits of other daemons' clients for an input, whose own are told already.
   std::function<void(const std::string& input_id, const std::string& reason)> ended_elsewhere = {};
 
-  // Has outputs delivered that have become pending in the store (Deliverer::offer_from_store).
+  // Has outputs delivered that have become pending in the store (Deliverer::offer_earlier).
   // Called on the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};
 

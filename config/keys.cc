@@ -233,7 +233,8 @@ constexpr Key table[] = {
     duration("delivery.timeout", CONVERSED_FIELD(delivery.timeout), {100, 10 * minute},
              "How long one try to deliver may take."),
     whole("delivery.connections", CONVERSED_FIELD(delivery.connections), {1, 10'000},
-          "Open connections to webhooks."),
+          "Open connections to webhooks. A project gets three quarters of them at most, and a part "
+          "is kept for webhooks that answer quickly."),
     duration("delivery.secret_overlap", CONVERSED_FIELD(delivery.secret_overlap), {0, 365 * day},
              "How long a webhook's secret that an import has replaced signs deliveries beside the "
              "new one, so that the receiver can follow. 0: not at all, as after a leak."),

@@ -25,7 +25,7 @@ void App::Parts::exchange_answers() {
       std::move(own), *store, waiters, [this] { return timer_clock.now(); },
       AnswerExchangePorts{
           .touch = [this](const model::SessionKey& key) { touch_lane(key); },
-          .deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+          .deliver = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); },
       });
   heard_outputs =
       store->news().subscribe(std::string(store::outputs_topic),
@@ -48,7 +48,7 @@ void App::Parts::tell_of_answers(api::Services& with) {
     return;
   }
   with.touch = [this](const model::SessionKey& key) { touch_lane(key); };
-  with.deliver = [this](const model::SessionKey& key) { deliverer.offer_from_store(key); };
+  with.deliver = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); };
   with.left = [this](const std::string&, const model::SessionKey& key, model::Timestamp) {
     touch_lane(key);
   };

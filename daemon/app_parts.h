@@ -67,6 +67,7 @@ struct App::Parts {
 
   model::Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
   model::Result<void> join_peers();
+  model::Result<void> set_timer_clock();
   model::Result<void> start_services();
   model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
   void warn_without_organisation();
@@ -131,9 +132,9 @@ struct App::Parts {
   Ownership ownership;
   HttpClient webhooks;
   HttpClient upstreams;
-  Deliverer deliverer;
   TimerClock& timer_clock;
   const RetentionClock retention_clock;
+  Deliverer deliverer;
   std::optional<AnswerExchange> exchange;  // where other daemons share the store
   store::News::Subscription heard_outputs;
   store::News::Subscription heard_jobs;

@@ -56,10 +56,10 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
       ownership(in_cluster(all) ? Ownership::Of::partitions : Ownership::Of::everything),
       webhooks(client_settings("webhooks", all.delivery.connections, heartbeats), policy),
       upstreams(client_settings("upstreams", all.calls.connections, heartbeats), std::move(policy)),
-      deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, metrics,
-                ownership),
       timer_clock(before.timer_clock),
       retention_clock(timer_clock),
+      deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, timer_clock,
+                metrics, ownership),
       caller(calling(), *store, upstreams, append_event(), time, metrics, ownership),
       shared_limits(make_shared_limits()),
       peers(make_peers()),
@@ -142,13 +142,8 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
 }
 
 TurnPorts App::Parts::ports() {
-  return {.deliver =
-              [this](const model::SessionKey& key, std::vector<model::Output> outputs,
-                     std::int64_t pending_up_to) {
-                deliverer.offer(key, std::move(outputs), pending_up_to);
-              },
-          .deliver_from_store =
-              [this](const model::SessionKey& key) { deliverer.offer_from_store(key); },
+  return {.deliver = [this](const model::SessionKey& key) { deliverer.offer(key); },
+          .deliver_earlier = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); },
           .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
           .timer = [this](const model::PendingCall& timer) { scheduler.offer(timer); },
           .follow_up = [this](const model::FollowUp& waits) { scheduler.offer(waits); },

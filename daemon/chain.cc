@@ -18,6 +18,7 @@
 #include "store/model/fault_points.h"
 #include "store/model/ids.h"
 #include "store/model/planted_faults.h"
+#include "store/model/trace.h"
 #include "store/usage.h"
 
 namespace conversed::daemon {
@@ -31,7 +32,7 @@ using model::fail;
 using model::Result;
 
 store::InboxEvent parts_of(const queue::Record& record) {
-  return {record.id, record.type, record.trace_id, record.value};
+  return {record.id, record.type, model::trace_id_of(record.trace_id), record.value};
 }
 
 }  // namespace
@@ -74,7 +75,6 @@ Result<void> ChainBuilder::load() {
   time_outs_ = flows::time_outs_of(session_);
   damage_ = std::move(loaded->damage);
   execution_lost_ = loaded->execution_lost;
-  chain_.pending_up_to = loaded->pending_up_to;
   if (loaded->holds_outputs) release_orphans();
   chain_.unit.key = input_.key;
   chain_.unit.expected_version = session_.version;
@@ -109,7 +109,7 @@ Result<void> ChainBuilder::take(const queue::LogRecord& record) {
 Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_far) {
   const queue::Record& record = logged.record;
   if (!has_names(record)) {
-    bury_unreadable(parts_of(record), "its id, type or trace is no UTF-8, or longer than 64 bytes");
+    bury_unreadable(parts_of(record), "its id or type is no UTF-8, or longer than 64 bytes");
     return {};
   }
   if (input_.key.endpoint_id.empty()) {
@@ -434,6 +434,7 @@ void ChainBuilder::close() {
   added.erase(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(added_drained_));
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
   note_held();
+  chain_.unit.timers_ahead = timer_offset();
   chain_.unit.after = std::move(session_);
 }
 

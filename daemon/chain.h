@@ -105,9 +105,6 @@ struct Chain {
   std::vector<std::string> undecided;
   // When what the session holds for clients elsewhere is to take the other way at the latest.
   std::optional<model::Timestamp> held_until;
-  // Where others may have written outputs of the session: the highest number that waited for its
-  // delivery before this.
-  std::int64_t pending_up_to = 0;
   bool outputs_released = false;  // outputs of earlier Turns are due: they are in the store
   bool drain_more = false;        // the inbox holds events that can run now
   bool inbox_changed = false;

@@ -23,7 +23,7 @@ using model::SessionKey;
 
 namespace {
 
-constexpr std::size_t longest_name = 64;  // ids, types and traces of our own are below
+constexpr std::size_t longest_name = 64;  // ids and types of our own are below
 constexpr std::size_t longest_reason = 2'000;
 constexpr std::size_t longest_id = 512;  // of users and sessions, in bytes
 
@@ -49,7 +49,7 @@ bool ChainBuilder::has_names(const queue::Record& record) {
   const auto is_name = [](const std::string& text) {
     return text.size() <= longest_name && text::is_utf8(text);
   };
-  return is_name(record.id) && is_name(record.type) && is_name(record.trace_id);
+  return is_name(record.id) && is_name(record.type);
 }
 
 // The event becomes a dead letter. Its only other effects: the Endpoint's errorText, and that its

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 #include "daemon/backoff.h"
 #include "daemon/http_client.h"
@@ -21,6 +20,7 @@ namespace conversed::daemon {
 
 class Metrics;
 class Ownership;
+class TimerClock;
 
 struct DelivererSettings {
   std::chrono::milliseconds timeout{10'000};           // of one POST
@@ -30,9 +30,6 @@ struct DelivererSettings {
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
-  std::size_t max_sessions = 100'000;  // that are known at once; others wait in the store
-  std::size_t max_outputs = 20'000;    // in memory; others wait in the store
-  std::size_t max_outputs_each = 64;   // of one session in memory
   // Where other daemons may be at it, what they left is found within this time.
   std::chrono::milliseconds look_interval{3'000};
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
@@ -40,30 +37,35 @@ struct DelivererSettings {
 };
 
 // Sends pending outputs to their Endpoints' webhooks: of one session in order and one at a time, of
-// many sessions side by side, with no Endpoint taking all connections while another one waits.
-// At least once, with a constant `webhook-id`: a crash between the POST and its mark repeats it.
+// many sessions side by side, with the connections shared as DeliveryQueue says. At least once,
+// with a constant `webhook-id`: a crash between the POST and its mark repeats it.
 //
 // Delivered is what was answered with 2xx. Everything else is tried again with backoff (a receiver
 // that is wrong today may be right tomorrow; redirects are not followed) until `retry_for` has
 // passed since the output's creation; 410 Gone ends it at once. An output that is given up becomes
 // a dead letter with its reason, and the session's next one follows. If the Endpoint or its webhook
-// is gone, its outputs are dropped. A retry waits with the whole of its session.
+// is gone, its outputs are dropped. A retry waits with the whole of its session, and an Endpoint
+// that fails waits as long itself: one try tells whether it works again, and what is too old then
+// is given up without one of its own.
 //
-// The store is the truth and memory a part of it: while there is room, outputs come by `offer` and
-// are not read back; what finds no room, and what was pending at the start, is read in pages. While
-// the store fails, nothing is sent, since nothing could be marked.
+// Retries and ages go by the clock of timers: they do not mind that the wall clock is set.
 //
-// Of many daemons each sends what is its own (Ownership). What another one may have written of it
-// it finds in the store within a few seconds.
+// Rows drive, memory only excludes: with a free connection the Deliverer reads the next due rows of
+// the Endpoint whose turn it is. What is in hand is in memory until the commit of its marks is
+// known. Commits only wake it; what it was not told of it finds in the store within a few seconds.
+// While the store fails, nothing is sent, since nothing could be marked.
 //
-// `offer`, `offer_from_store`, `ownership_changed`, `wake`, `idle` are thread-safe and never block;
+// Of many daemons each sends what is its own (Ownership).
+//
+// `offer`, `offer_earlier`, `ownership_changed`, `wake`, `idle` are thread-safe and never block;
 // they do nothing once stopped. One thread of its own does all the work; it alone reads the store.
 class Deliverer final : public Service {
  public:
   // `http` is this Deliverer's own client, started before and stopped after it, with at least
   // `connections` in flight. All must outlive it.
   Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
-            const model::Clock& clock, Metrics& metrics, const Ownership& ownership);
+            const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
+            const Ownership& ownership);
   ~Deliverer() override;
 
   [[nodiscard]] model::Result<void> start() override;
@@ -73,18 +75,13 @@ class Deliverer final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // Outputs that have just been committed as pending, in order, as the session's newest. To be
-  // called on the Committer's thread, from the callback of their commit: that order is what keeps
-  // the store and the memory in step.
-  // `pending_up_to`: as in DeliveryQueue.
-  void offer(const model::SessionKey& key, std::vector<model::Output> outputs,
-             std::int64_t pending_up_to = 0);
+  // The session's newest outputs are pending: to be called once that is committed.
+  void offer(const model::SessionKey& key);
 
-  // Some of the session's committed outputs became pending that only the store has.
-  void offer_from_store(const model::SessionKey& key);
+  // The same of outputs that may come before some that are in hand.
+  void offer_earlier(const model::SessionKey& key);
 
-  // Forgets what is not this daemon's any more, but for POSTs that are in flight, and reads what is
-  // its own from now on.
+  // Looks for what is its own from now on. What is not any more ends with the POST in flight.
   void ownership_changed();
 
   // Looks at the clock again: it jumped.

@@ -1,271 +1,60 @@
 #include "daemon/delivery_queue.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace conversed::daemon {
 
-using model::Output;
-using model::SessionKey;
 using model::Timestamp;
+using std::chrono::milliseconds;
 
-DeliveryQueue::Session* DeliveryQueue::find(const std::string& key) {
-  const auto found = sessions_.find(key);
-  return found == sessions_.end() ? nullptr : &found->second;
+namespace {
+
+constexpr int weight_of_average = 4;  // the last answer counts a quarter
+
+std::size_t left(std::size_t all, std::size_t taken) {
+  return all > taken ? all - taken : 0;
 }
 
-DeliveryQueue::Session* DeliveryQueue::add(std::string encoded, const SessionKey& key) {
-  if (sessions_.size() >= limits_.max_sessions && !evict()) return nullptr;
-  Session& session = sessions_[std::move(encoded)];
-  session.key = key;
-  session.term = term_of(key);
-  session.lane = &lanes_[key.endpoint_id];
-  return &session;
-}
+}  // namespace
 
-// Makes room by forgetting the session whose next try is the furthest away: a sweep finds it.
-bool DeliveryQueue::evict() {
-  if (waiting_.empty() || in_sweep_) return false;
-  Session& last = *waiting_.rbegin()->second;
-  waiting_.erase(std::prev(waiting_.end()));
-  backlog_ = true;
-  drop_outputs(last);
-  sessions_.erase(last.key.encode());
-  return true;
-}
-
-void DeliveryQueue::offer(const SessionKey& key, std::vector<Output> outputs,
-                          std::int64_t pending_up_to) {
-  const auto term = term_of(key);
-  if (outputs.empty() || term == 0) return;
-  std::string encoded = key.encode();
-  if (Session* session = find(encoded)) {
-    if (session->term != term) return;  // what has come since is read once that is known here
-    if (session->state == State::wanting) {
-      session->seen = true;  // for the end of a sweep that has passed its place
-      return;
-    }
-    if (session->more) return;  // what is here comes first, whatever there is behind it
-    if (pending_up_to > session->last_seq) return offer_from_store(key);
-    std::erase_if(outputs, [&](const Output& output) { return output.seq <= session->last_seq; });
-    if (outputs.empty()) return;
-    take(*session, std::move(outputs));
-    if (session->state != State::idle) return;
-    session->outputs.empty() ? make_wanting(*session) : make_ready(*session);
-    return;
+DeliveryQueue::Lane& DeliveryQueue::lane(const std::string& endpoint_id,
+                                         const std::string& project_id) {
+  const auto [found, is_new] = lanes_.try_emplace(endpoint_id);
+  if (is_new) {
+    found->second.endpoint_id = endpoint_id;
+    found->second.project_id = project_id;
   }
-  const bool is_oldest = !backlog_ && pending_up_to <= delivered_.find(encoded).value_or(0);
-  Session* session = add(std::move(encoded), key);
-  if (session == nullptr) {
-    backlog_ = missed_offer_ = true;
-    return;
-  }
-  if (is_oldest) take(*session, std::move(outputs));
-  session->outputs.empty() ? make_wanting(*session) : make_ready(*session);
+  return found->second;
 }
 
-void DeliveryQueue::offer_from_store(const SessionKey& key) {
-  if (term_of(key) == 0) return;
-  std::string encoded = key.encode();
-  Session* session = find(encoded);
-  if (session == nullptr) {
-    session = add(std::move(encoded), key);
-    if (session == nullptr) {
-      backlog_ = missed_offer_ = true;
-      return;
-    }
-  }
-  // What is new may come before what is here: all but the one in flight is read again.
-  switch (session->state) {
-    case State::in_flight:
-      outputs_ -= session->outputs.size() - 1;
-      session->outputs.erase(session->outputs.begin() + 1, session->outputs.end());
-      session->more = true;
-      break;
-    case State::waiting:
-      drop_outputs(*session);
-      session->more = true;
-      break;
-    case State::ready: {
-      auto& ready = session->lane->ready;
-      ready.erase(std::find(ready.begin(), ready.end(), session));
-      --ready_;
-      drop_outputs(*session);
-      make_wanting(*session);
-      break;
-    }
-    case State::idle:
-      make_wanting(*session);
-      break;
-    case State::wanting:
-      if (session->loadable) {  // the sweep that goes on may have passed it
-        session->loadable = false;
-        wanting_.push_back(session);
-      }
-      break;
-  }
+void DeliveryQueue::wait(Lane& lane) {
+  lane.in_turn = false;
+  if (!lane.due) return;
+  lane.waits_until = std::max(*lane.due, lane.not_before);
+  waiting_.emplace(lane.waits_until, &lane);
 }
 
-void DeliveryQueue::terms_changed() {
-  for (auto& [key, session] : sessions_) {
-    if (session.term == term_of(session.key)) continue;
-    if (session.state == State::in_flight) {
-      outputs_ -= session.outputs.size() - 1;
-      session.outputs.erase(session.outputs.begin() + 1, session.outputs.end());
-      session.more = true;
-      continue;
-    }
-    if (session.state == State::waiting) waiting_.erase({session.due, &session});
-    drop_outputs(session);
-    session.term = 0;
-  }
-  const auto is_lost = [](const Session* session) { return session->term == 0; };
-  for (auto& [endpoint, lane] : lanes_) ready_ -= std::erase_if(lane.ready, is_lost);
-  std::erase_if(wanting_, is_lost);
-  std::erase_if(sweeping_, is_lost);
-  std::erase_if(sessions_, [&](const auto& entry) { return is_lost(&entry.second); });
-  backlog_ = missed_offer_ = true;
+void DeliveryQueue::wake(Lane& lane, Timestamp due) {
+  if (lane.read_up_to) lane.read_again = true;
+  if (lane.in_turn || (lane.due && *lane.due <= due)) return;
+  waiting_.erase({lane.waits_until, &lane});
+  lane.due = due;
+  wait(lane);
 }
 
-// For one that is in flight no more. True: its term is over, and it has been dealt with.
-bool DeliveryQueue::settle_lost(Session& session) {
-  const auto term = term_of(session.key);
-  if (session.term == term) return false;
-  drop_outputs(session);
-  // A sweep may have begun with it.
-  std::erase(sweeping_, &session);
-  std::erase(wanting_, &session);
-  if (term == 0) {
-    sessions_.erase(session.key.encode());
-  } else {
-    session.term = term;
-    make_wanting(session);
-  }
-  return true;
-}
-
-// Appends as many as there is room for, and remembers whether that were all.
-void DeliveryQueue::take(Session& session, std::vector<Output> outputs) {
-  for (auto& output : outputs) {
-    if (outputs_ >= limits_.max_outputs || session.outputs.size() >= limits_.max_outputs_each) {
-      session.more = true;
-      return;
-    }
-    session.last_seq = std::max(session.last_seq, output.seq);
-    session.outputs.push_back(std::move(output));
-    ++outputs_;
-  }
-}
-
-void DeliveryQueue::drop_outputs(Session& session) {
-  outputs_ -= session.outputs.size();
-  session.outputs.clear();
-}
-
-void DeliveryQueue::make_ready(Session& session) {
-  session.state = State::ready;
-  ++ready_;
-  session.lane->ready.push_back(&session);
-  if (!session.lane->listed) {
-    session.lane->listed = true;
-    turns_.push_back(session.lane);
-  }
-}
-
-void DeliveryQueue::make_wanting(Session& session) {
-  session.state = State::wanting;
-  session.more = true;
-  session.loadable = false;
-  session.seen = false;
-  wanting_.push_back(&session);
-}
-
-void DeliveryQueue::make_waiting(Session& session, Timestamp due) {
-  session.state = State::waiting;
-  session.due = due;
-  waiting_.emplace(due, &session);
-}
-
-std::size_t DeliveryQueue::lane_limit(const Lane& lane) const {
-  const std::size_t share =
-      lane.failing ? limits_.connections / 8 : limits_.connections - limits_.connections / 4;
-  return std::max<std::size_t>(1, share);
-}
-
-DeliveryQueue::Session* DeliveryQueue::next() {
-  if (in_flight_ >= limits_.connections) return nullptr;
-  for (std::size_t tried = turns_.size(); tried > 0; --tried) {
-    Lane& lane = *turns_.front();
-    turns_.pop_front();
-    if (lane.ready.empty()) {
-      lane.listed = false;
-      continue;
-    }
-    turns_.push_back(&lane);
-    if (lane.in_flight >= lane_limit(lane)) continue;
-    Session& session = *lane.ready.front();
-    lane.ready.pop_front();
-    --ready_;
-    session.state = State::in_flight;
-    ++lane.in_flight;
-    ++in_flight_;
-    return &session;
-  }
-  return nullptr;
-}
-
-void DeliveryQueue::done(Session& session) {
-  --session.lane->in_flight;
-  --in_flight_;
-  session.outputs.pop_front();
-  --outputs_;
-  session.attempts = 0;
-  if (settle_lost(session)) return;
-  go_on(session);
-}
-
-void DeliveryQueue::retry(Session& session, Timestamp due) {
-  --session.lane->in_flight;
-  --in_flight_;
-  if (settle_lost(session)) return;
-  if (outputs_ > limits_.max_outputs / 2) {
-    // Memory is for those that can be sent.
-    drop_outputs(session);
-    session.more = true;
-  }
-  make_waiting(session, due);
-}
-
-void DeliveryQueue::go_on(Session& session) {
-  if (!session.outputs.empty()) {
-    make_ready(session);
-  } else if (session.more) {
-    make_wanting(session);
-  } else if (in_sweep_) {
-    session.state = State::idle;
-    idle_.push_back(session.key.encode());
-  } else {
-    forget_delivered(session);
-  }
-}
-
-// The marks of its deliveries may not be in the store yet: they are not to be taken for outputs
-// that somebody else has left there.
-void DeliveryQueue::forget_delivered(Session& session) {
-  if (term_of_) delivered_.note(session.key.encode(), session.last_seq);
-  forget(session);
-}
-
-void DeliveryQueue::forget(Session& session) {
-  drop_outputs(session);
-  sessions_.erase(session.key.encode());
+void DeliveryQueue::put_off(Lane& lane, Timestamp until) {
+  lane.not_before = until;
+  if (lane.in_turn || !lane.due) return;  // found out when its turn comes
+  waiting_.erase({lane.waits_until, &lane});
+  wait(lane);
 }
 
 void DeliveryQueue::wake_due(Timestamp now) {
   while (!waiting_.empty() && waiting_.begin()->first <= now) {
-    Session& session = *waiting_.begin()->second;
+    Lane& lane = *waiting_.begin()->second;
     waiting_.erase(waiting_.begin());
-    session.outputs.empty() ? make_wanting(session) : make_ready(session);
+    lane.in_turn = true;
+    turns_.push_back(&lane);
   }
 }
 
@@ -274,91 +63,160 @@ std::optional<Timestamp> DeliveryQueue::next_due() const {
   return waiting_.begin()->first;
 }
 
-bool DeliveryQueue::wants_sweep() const {
-  if (in_sweep_ || outputs_ > limits_.max_outputs / 4 * 3) return false;
-  return !wanting_.empty() || (missed_offer_ && sessions_.size() < limits_.max_sessions);
-}
-
-void DeliveryQueue::begin_sweep() {
-  in_sweep_ = true;
-  missed_offer_ = false;
-  sweeping_ = std::exchange(wanting_, {});
-  for (Session* session : sweeping_) session->loadable = true;
-}
-
-bool DeliveryQueue::load(store::DueDelivery due, std::size_t outputs_each, Timestamp now) {
-  if (due.outputs.empty() || term_of(due.key) == 0) return true;
-  std::string encoded = due.key.encode();
-  Session* session = find(encoded);
-  if (session == nullptr) {
-    if (sessions_.size() >= limits_.max_sessions && !displace()) return false;
-    session = add(std::move(encoded), due.key);
-    session->attempts = due.attempts;
-    session->more = true;
-    if (due.due_at > now) {
-      make_waiting(*session, due.due_at);
-      return true;
-    }
-  } else if (session->state != State::wanting || !session->loadable) {
-    return true;  // what is here is at least as new
-  } else {
-    session->seen = true;
-    if (due.due_at > now) {
-      session->attempts = due.attempts;
-      make_waiting(*session, due.due_at);
-      return true;
-    }
-  }
-  if (outputs_ >= limits_.max_outputs) {
-    if (session->state != State::wanting) make_wanting(*session);
-    return true;  // read again when there is room
-  }
-  session->attempts = due.attempts;
-  session->more = due.outputs.size() >= outputs_each;
-  take(*session, std::move(due.outputs));
-  make_ready(*session);
-  return true;
-}
-
-// Makes room for a session that has been due for longer, by forgetting one that this sweep has not
-// come to yet. Were those that are known kept instead, the ones before them would never get in.
-bool DeliveryQueue::displace() {
-  for (; !sweeping_.empty(); sweeping_.pop_back()) {
-    Session& last = *sweeping_.back();
-    if (last.state != State::wanting || !last.loadable) continue;
-    if (last.seen) {
-      make_wanting(last);
+DeliveryQueue::Lane* DeliveryQueue::next(Timestamp now, Steady steady) {
+  wake_due(now);
+  if (in_flight_ >= limits_.connections) return nullptr;
+  for (std::size_t tried = turns_.size(); tried > 0; --tried) {
+    Lane& lane = *turns_.front();
+    turns_.pop_front();
+    if (lane.not_before > now) {
+      wait(lane);
       continue;
     }
-    backlog_ = true;
-    sweeping_.pop_back();
-    forget(last);
-    return true;
+    turns_.push_back(&lane);
+    if (room(lane, steady) > 0) return &lane;
   }
-  return false;
+  return nullptr;
 }
 
-void DeliveryQueue::end_sweep(bool complete, bool all) {
-  in_sweep_ = false;
-  for (Session* session : std::exchange(sweeping_, {})) {
-    if (session->state != State::wanting || !session->loadable) continue;  // `wanting_` has it
-    if (!complete || session->seen) {
-      make_wanting(*session);
-      continue;
-    }
-    // Not due, against what is known here: nothing is pending any more, or the clock was set back.
-    if (!all) backlog_ = true;
-    forget(*session);
-  }
-  for (const auto& key : std::exchange(idle_, {})) {
-    Session* session = find(key);
-    if (session != nullptr && session->state == State::idle) forget_delivered(*session);
-  }
-  if (complete && all && !missed_offer_) backlog_ = false;
+void DeliveryQueue::read_all(Lane& lane, std::optional<Timestamp> next_due) {
+  lane.read_up_to.reset();
+  if (std::exchange(lane.read_again, false)) return;
+  std::erase(turns_, &lane);
+  lane.due = next_due;
+  wait(lane);
 }
 
-bool DeliveryQueue::quiet() const {
-  return in_flight_ == 0 && ready_ == 0 && wanting_.empty() && !in_sweep_;
+std::size_t DeliveryQueue::share(std::size_t eighths) const {
+  return std::max<std::size_t>(1, limits_.connections * eighths / 8);
+}
+
+DeliveryQueue::Kind DeliveryQueue::kind_of(const Lane& lane, Steady steady) const {
+  if (fails(lane)) return Kind::fails;
+  const bool waited_for = !lane.begun.empty() && steady - *lane.begun.begin() > limits_.slow_after;
+  if (waited_for || lane.takes > limits_.slow_after) return Kind::slow;
+  return lane.has_answered ? Kind::answers : Kind::untried;
+}
+
+DeliveryQueue::Taken DeliveryQueue::taken(const std::string* project_id, Steady steady) const {
+  Taken taken;
+  for (const Lane* lane : busy_) {
+    if (project_id != nullptr && lane->project_id != *project_id) continue;
+    const auto connections = lane->begun.size();
+    const auto kind = kind_of(*lane, steady);
+    taken.all += connections;
+    if (kind == Kind::answers) continue;
+    taken.doubtful += connections;
+    (kind == Kind::untried ? taken.untried : taken.bad) += connections;
+  }
+  return taken;
+}
+
+std::size_t DeliveryQueue::share_of(const Lane& lane, Kind kind) const {
+  if (kind == Kind::answers) return share(6);
+  return kind == Kind::slow && lane.has_answered ? share(2) : 1;
+}
+
+std::size_t DeliveryQueue::room(const Lane& lane, Steady steady) const {
+  const auto kind = kind_of(lane, steady);
+  const auto all = taken(nullptr, steady);
+  const auto own = taken(&lane.project_id, steady);
+  auto room = std::min({left(limits_.connections, all.all), left(share(6), own.all),
+                        left(share_of(lane, kind), lane.begun.size()),
+                        left(limits_.sessions, sessions_.size())});
+  if (kind == Kind::answers) return room;
+  room = std::min({room, left(share(6), all.doubtful), left(share(5), own.doubtful)});
+  if (kind == Kind::untried) {
+    return std::min({room, left(share(2), all.untried), left(share(1), own.untried)});
+  }
+  return std::min({room, left(share(4), all.bad), left(share(3), own.bad)});
+}
+
+bool DeliveryQueue::goes_on(const Session& session, Steady steady) const {
+  const Lane& lane = *session.lane;
+  if (lane.begun.size() > share_of(lane, kind_of(lane, steady))) return false;
+  const bool others_wait = turns_.size() > (lane.in_turn ? 1U : 0U);
+  return in_flight_ < limits_.connections || !others_wait;
+}
+
+DeliveryQueue::Session* DeliveryQueue::find(const model::SessionKey& key) {
+  const auto found = sessions_.find(key.encode());
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
+                                            std::uint64_t term) {
+  Session& session = sessions_[due.key.encode()];
+  session.lane = &lane;
+  session.outputs.assign(std::make_move_iterator(due.outputs.begin()),
+                         std::make_move_iterator(due.outputs.end()));
+  session.attempts = due.attempts;
+  session.term = term;
+  session.key = std::move(due.key);
+  ++lane.in_hand;
+  return session;
+}
+
+void DeliveryQueue::begin(Session& session, Steady steady) {
+  land(session);
+  Lane& lane = *session.lane;
+  if (lane.begun.empty()) busy_.push_back(&lane);
+  lane.begun.insert(steady);
+  session.begun = steady;
+  ++in_flight_;
+}
+
+void DeliveryQueue::land(Session& session) {
+  if (!session.begun) return;
+  Lane& lane = *session.lane;
+  lane.begun.erase(lane.begun.find(*session.begun));
+  session.begun.reset();
+  if (lane.begun.empty()) std::erase(busy_, &lane);
+  --in_flight_;
+}
+
+void DeliveryQueue::delivered(Session& session, Steady steady) {
+  tried(session, steady);
+  session.lane->has_answered = true;
+  session.lane->failures = 0;
+}
+
+void DeliveryQueue::failed(Session& session, Steady steady) {
+  tried(session, steady);
+  Lane& lane = *session.lane;
+  // What it refuses of one session again and again says nothing about the others.
+  if (lane.failures == 0 || lane.failed_last != session.key) ++lane.failures;
+  lane.failed_last = session.key;
+}
+
+void DeliveryQueue::tried(const Session& session, Steady steady) {
+  const auto took = std::chrono::ceil<milliseconds>(steady - *session.begun);
+  session.lane->takes += (took - session.lane->takes) / weight_of_average;
+}
+
+void DeliveryQueue::release_if_done(Session& session, Timestamp now) {
+  if (session.begun || session.marks > 0 || !session.outputs.empty()) return;
+  Lane& lane = *session.lane;
+  --lane.in_hand;
+  if (session.more) wake(lane, now);
+  sessions_.erase(session.key.encode());
+}
+
+std::optional<DeliveryQueue::Steady> DeliveryQueue::next_slow(Steady steady) const {
+  std::optional<Steady> next;
+  if (turns_.empty()) return next;
+  for (const Lane* lane : busy_) {
+    const auto slow = *lane->begun.begin() + limits_.slow_after;
+    if (slow > steady && (!next || slow < *next)) next = slow;
+  }
+  return next;
+}
+
+void DeliveryQueue::forget_idle() {
+  if (lanes_.size() <= limits_.endpoints) return;
+  std::erase_if(lanes_, [](const auto& entry) {
+    return !entry.second.due && !entry.second.in_turn && entry.second.in_hand == 0;
+  });
 }
 
 }  // namespace conversed::daemon

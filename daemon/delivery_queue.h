@@ -1,9 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/recent.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/keyed_hash.h"
@@ -21,144 +20,127 @@ namespace conversed::daemon {
 
 struct DeliveryQueueLimits {
   std::size_t connections = 32;
-  std::size_t max_sessions = 100'000;
-  std::size_t max_outputs = 20'000;
-  std::size_t max_outputs_each = 64;
-  // Where there are others: of so many sessions it is known up to which number all is delivered.
-  std::size_t max_delivered = 65'536;
+  std::size_t sessions = 1'024;    // in hand
+  std::size_t endpoints = 10'000;  // that are remembered while nothing waits for them
+  // An Endpoint is slow when its answers take longer on average, or one that is on its way does.
+  std::chrono::milliseconds slow_after{500};
+  int failures = 3;  // in a row, none of the same session as the one before: the Endpoint fails
 };
 
-// What the Deliverer knows of the store's outbox, and whose turn it is. Does no I/O. One thread.
+// Whose turn it is to be delivered to, and which sessions are in hand. The outputs themselves are
+// in the store: an Endpoint whose turn it is has its next due sessions read, and each session that
+// is taken is *in hand* until the commit that marks or puts off its outputs is known, so that it is
+// not read twice. Does no I/O. One thread.
 //
-// A session that is known here has an entry, in one of these states:
-//   ready      its first output can be sent
-//   in_flight  its first output is being sent
-//   waiting    for its next try, at `due`
-//   wanting    has outputs that only the store has
-//   idle       has none; kept only while a sweep goes on
-//
-// A *sweep* reads the store's outbox. What it reads may be behind what happened here meanwhile, so
-// it stands between two barriers: the first proves that all marks made before `begin_sweep` are in
-// the store, the second that all offers of what the sweep has read have come. In between no entry
-// is forgotten, and only entries that were `wanting` at the begin take what was read. That is what
-// keeps an output from being sent twice, or before an earlier one.
-//
-// `backlog` says that the store may have pending outputs of sessions without an entry. Offers for
-// unknown sessions are then not trusted to be the oldest: their sessions become `wanting`.
-//
-// Where sessions come from, and go to, other daemons, each entry is of one *term*, in which the
-// session was this one's all the time. What is of a term that is over is forgotten; what is in
-// flight ends first.
+// Of the connections
+//   - a project has three quarters at most, and so has an Endpoint;
+//   - Endpoints that fail, are slow, or have not answered yet are *doubtful*: together they have
+//     three quarters at most, of one project five eighths. The rest is kept for those that answer;
+//   - one that has not answered yet has one, and all such an eighth a project and a quarter in all;
+//   - one that fails has one, and its next try only when its wait is over; one that is slow has a
+//     quarter. Both kinds have three eighths a project and half in all.
 class DeliveryQueue {
  public:
-  enum class State : std::uint8_t { idle, ready, in_flight, waiting, wanting };
+  using Steady = std::chrono::steady_clock::time_point;
 
-  struct Lane;
+  // An Endpoint.
+  struct Lane {
+    std::string endpoint_id;
+    std::string project_id;
+    std::optional<model::Timestamp> due;  // when to read its sessions; none: not before it is woken
+    model::Timestamp not_before{};        // whatever is due
+    // Sessions up to here have been looked at; none: the next read begins with the longest due.
+    std::optional<store::DueDelivery> read_up_to;
+    bool read_again = false;         // from the beginning, once the end has been reached
+    bool in_turn = false;            // in `turns_`; else in `waiting_`, if it has a `due`
+    model::Timestamp waits_until{};  // likewise
+    std::size_t in_hand = 0;
+    std::multiset<Steady> begun;    // what is on its way
+    int failures = 0;               // since the last answer that took an output
+    model::SessionKey failed_last;  // of these
+    bool has_answered = false;
+    std::chrono::milliseconds takes{0};  // an answer, on average
+  };
   struct Session {
     model::SessionKey key;
     Lane* lane = nullptr;
-    std::deque<model::Output> outputs;
-    State state = State::idle;
-    bool more = false;      // the store has further ones, behind those in `outputs`
-    bool loadable = false;  // `wanting` since before the sweep that goes on
-    bool seen = false;      // by this sweep
-    std::uint64_t term = 1;
-    int attempts = 0;  // failed tries of the first output
-    model::Timestamp due{};
-    std::int64_t last_seq = 0;  // the highest that was ever in `outputs`
-  };
-  // The sessions of one Endpoint.
-  struct Lane {
-    std::deque<Session*> ready;
-    std::size_t in_flight = 0;
-    bool failing = false;  // its last POST failed
-    bool listed = false;   // in `turns_`
+    std::deque<model::Output> outputs;  // read and not dealt with, the first of them now
+    int attempts = 0;                   // failed tries of the first output
+    std::uint64_t term = 0;
+    std::size_t marks = 0;        // on their way to the store
+    bool more = false;            // the store may have further ones: it is read again after this
+    std::optional<Steady> begun;  // it has a connection
   };
 
-  // The term of a session now; 0: it is another daemon's. Empty: all are ours for ever.
-  using TermOf = std::function<std::uint64_t(const model::SessionKey&)>;
-  explicit DeliveryQueue(DeliveryQueueLimits limits, TermOf term_of = {})
-      : limits_(limits), term_of_(std::move(term_of)), delivered_(limits.max_delivered) {}
+  explicit DeliveryQueue(DeliveryQueueLimits limits) : limits_(limits) {}
   DeliveryQueue(const DeliveryQueue&) = delete;
   DeliveryQueue& operator=(const DeliveryQueue&) = delete;
 
-  // --- What has been committed -------------------------------------------------------------------
-  // `pending_up_to`: the highest number that waited in the store before these. If it is not known
-  // here, another daemon wrote it, and the store is read.
-  void offer(const model::SessionKey& key, std::vector<model::Output> outputs,
-             std::int64_t pending_up_to = 0);
-  void offer_from_store(const model::SessionKey& key);
-  // Sessions have gone, or have come: the store may have anything of those.
-  void terms_changed();
+  // All times without `steady` are by the clock of timers.
+  [[nodiscard]] Lane& lane(const std::string& endpoint_id, const std::string& project_id);
+  // The Endpoint may have a session that is due by then.
+  void wake(Lane& lane, model::Timestamp due);
+  void put_off(Lane& lane, model::Timestamp until);
 
-  // --- Sending -----------------------------------------------------------------------------------
-  // The session whose first output is to be sent next, now `in_flight`; none if there is none or
-  // the connections are taken. Endpoints take turns; a failing one gets an eighth of the
-  // connections at most, any other three quarters.
-  [[nodiscard]] Session* next();
+  // --- Choosing ----------------------------------------------------------------------------------
+  // The Endpoint whose sessions are to be read next; null: none, or all connections are taken.
+  [[nodiscard]] Lane* next(model::Timestamp now, Steady steady);
+  // How many more of its sessions may begin now.
+  [[nodiscard]] std::size_t room(const Lane& lane, Steady steady) const;
+  // All that is due has been looked at; `next_due`: the first that is not.
+  void read_all(Lane& lane, std::optional<model::Timestamp> next_due);
 
-  // How the try ended. Both may forget the session. `done`: its first output needs no further try.
-  void done(Session& session);
-  void retry(Session& session, model::Timestamp due);
+  // --- In hand -----------------------------------------------------------------------------------
+  [[nodiscard]] Session* find(const model::SessionKey& key);
+  [[nodiscard]] Session& take(Lane& lane, store::DueDelivery due, std::uint64_t term);
+  void begin(Session& session, Steady steady);
+  // How its try ended; it keeps its connection until it lands.
+  void delivered(Session& session, Steady steady);
+  void failed(Session& session, Steady steady);
+  void land(Session& session);
+  // Whether the session may go on with its next output, instead of giving way to others.
+  [[nodiscard]] bool goes_on(const Session& session, Steady steady) const;
+  [[nodiscard]] bool fails(const Lane& lane) const { return lane.failures >= limits_.failures; }
+  // Tries since it fails: its wait grows with them.
+  [[nodiscard]] int tries_in_vain(const Lane& lane) const {
+    return lane.failures - limits_.failures + 1;
+  }
+  // Forgets the session if nothing of it is in hand any more.
+  void release_if_done(Session& session, model::Timestamp now);
 
-  // Makes sessions ready whose time has come.
-  void wake_due(model::Timestamp now);
+  // --- Waiting -----------------------------------------------------------------------------------
   [[nodiscard]] std::optional<model::Timestamp> next_due() const;
-
-  // --- Sweeps ------------------------------------------------------------------------------------
-  [[nodiscard]] bool wants_sweep() const;
-  [[nodiscard]] bool backlog() const { return backlog_; }
-  [[nodiscard]] bool can_take_all() const { return sessions_.size() < limits_.max_sessions / 2; }
-  void begin_sweep();
-  // One session of what was read, with at most `outputs_each` outputs. False if there is no room
-  // for it: the sweep ends here, incomplete.
-  [[nodiscard]] bool load(store::DueDelivery due, std::size_t outputs_each, model::Timestamp now);
-  // `complete`: everything up to the time that was asked for has been read. `all`: that time was
-  // the end of time, so what is not known by now does not exist.
-  void end_sweep(bool complete, bool all);
-
-  // --- For metrics and tests ---------------------------------------------------------------------
+  // When another Endpoint may begin although nothing ends: one that is waited for becomes slow.
+  [[nodiscard]] std::optional<Steady> next_slow(Steady steady) const;
+  void forget_idle();
   [[nodiscard]] std::size_t in_flight() const { return in_flight_; }
-  [[nodiscard]] std::size_t outputs() const { return outputs_; }
-  [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
-  [[nodiscard]] bool quiet() const;  // nothing in flight, ready or wanting
+  [[nodiscard]] bool quiet() const { return sessions_.empty() && turns_.empty(); }
 
  private:
-  [[nodiscard]] std::uint64_t term_of(const model::SessionKey& key) const {
-    return term_of_ ? term_of_(key) : 1;
-  }
-  Session* find(const std::string& key);
-  Session* add(std::string encoded, const model::SessionKey& key);  // null: no room
-  void take(Session& session, std::vector<model::Output> outputs);
-  void make_ready(Session& session);
-  void make_wanting(Session& session);
-  void make_waiting(Session& session, model::Timestamp due);
-  void go_on(Session& session);  // after its first output has been dealt with
-  void forget(Session& session);
-  void forget_delivered(Session& session);
-  bool settle_lost(Session& session);
-  void drop_outputs(Session& session);
-  [[nodiscard]] std::size_t lane_limit(const Lane& lane) const;
-  bool evict();
-  bool displace();
+  enum class Kind : std::uint8_t { answers, untried, slow, fails };
+  // Connections that are taken.
+  struct Taken {
+    std::size_t all = 0;
+    std::size_t doubtful = 0;
+    std::size_t untried = 0;
+    std::size_t bad = 0;
+  };
+  [[nodiscard]] Kind kind_of(const Lane& lane, Steady steady) const;
+  [[nodiscard]] Taken taken(const std::string* project_id, Steady steady) const;
+  [[nodiscard]] std::size_t share(std::size_t eighths) const;
+  [[nodiscard]] std::size_t share_of(const Lane& lane, Kind kind) const;
+  static void tried(const Session& session, Steady steady);
+  void wait(Lane& lane);
+  void wake_due(model::Timestamp now);
 
   const DeliveryQueueLimits limits_;
-  const TermOf term_of_;
-  std::unordered_map<std::string, Session, model::KeyedHash, std::equal_to<>> sessions_;
   std::unordered_map<std::string, Lane> lanes_;  // by Endpoint
-  std::deque<Lane*> turns_;                      // lanes with ready sessions
-  std::set<std::pair<model::Timestamp, Session*>> waiting_;
-  std::vector<Session*> wanting_;   // since the last `begin_sweep`
-  std::vector<Session*> sweeping_;  // those before it
-  std::vector<std::string> idle_;   // to be forgotten at the end of the sweep
-  // Sessions without an entry whose outputs up to a number are delivered. Only with `term_of_`.
-  Recent delivered_;
+  // Those in hand, by key.
+  std::unordered_map<std::string, Session, model::KeyedHash, std::equal_to<>> sessions_;
+  std::deque<Lane*> turns_;  // those with something due
+  std::set<std::pair<model::Timestamp, Lane*>> waiting_;
+  std::vector<const Lane*> busy_;  // those with connections
   std::size_t in_flight_ = 0;
-  std::size_t ready_ = 0;
-  std::size_t outputs_ = 0;
-  bool backlog_ = true;        // nothing is known before the first sweep
-  bool missed_offer_ = false;  // an offer found no room since the last `begin_sweep`
-  bool in_sweep_ = false;
 };
 
 }  // namespace conversed::daemon

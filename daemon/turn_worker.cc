@@ -185,7 +185,7 @@ void TurnWorker::go_on_when_settled(const TaskPtr& task) {
   };
   for (const auto& input : task->chain.undecided) {
     context_.exchange->when_settled(input, [this, task, settled](bool pending) {
-      if (pending) ports_.deliver_from_store(task->chain.unit.key);
+      if (pending) ports_.deliver_earlier(task->chain.unit.key);
       settled();
     });
   }
@@ -227,7 +227,7 @@ void TurnWorker::let_out(Task& task) {
       } else if (!told && answered.else_webhook) {
         // The COMMIT took longer than the client's patience.
         context_.outbox.send_after_all(key, answered.input_id, chain.unit.after.last_output_seq,
-                                       [this, key] { ports_.deliver_from_store(key); });
+                                       [this, key] { ports_.deliver_earlier(key); });
         sent_after_all = true;
       }
     } else {
@@ -245,14 +245,12 @@ void TurnWorker::let_out(Task& task) {
   }
   for (auto& follow_up : chain.unit.follow_ups) ports_.follow_up(std::move(follow_up));
   for (auto& schedule : chain.schedules) ports_.schedule(std::move(schedule));
-  std::erase_if(chain.unit.outputs, [](const model::Output& output) {
-    return output.delivery != model::Delivery::pending;
-  });
   if (sent_after_all) return;  // what came after those outputs leaves with them, behind them
   if (chain.outputs_released) {
-    ports_.deliver_from_store(key);  // earlier ones go first, and only the store has them
-  } else if (!chain.unit.outputs.empty()) {
-    ports_.deliver(key, std::move(chain.unit.outputs), chain.pending_up_to);
+    ports_.deliver_earlier(key);
+  } else if (std::ranges::find(chain.unit.outputs, model::Delivery::pending,
+                               &model::Output::delivery) != chain.unit.outputs.end()) {
+    ports_.deliver(key);
   }
 }
 

@@ -28,10 +28,9 @@ namespace conversed::daemon {
 
 // Where the effects of a committed chain go. Called on the Committer's thread, so none may block.
 struct TurnPorts {
-  // Pending ones, in order; and up to which number others may wait in the store before them.
-  std::function<void(const model::SessionKey&, std::vector<model::Output>, std::int64_t)> deliver;
+  std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
   std::function<void(const model::SessionKey&)>
-      deliver_from_store;                              // some are due that only the store has
+      deliver_earlier;                                 // outputs of earlier Turns are pending now
   std::function<void(model::PendingCall)> call;        // an HTTP call to be made
   std::function<void(model::PendingCall)> timer;       // a timer to wait for
   std::function<void(model::FollowUp)> follow_up;      // likewise

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/model/ids.h"
+#include "store/model/trace.h"
 #include "store/model/webhook_secret.h"
 
 namespace conversed::daemon {
@@ -100,7 +101,7 @@ std::string webhook_body(const model::SessionKey& session, const model::Output& 
 
 std::string traceparent(std::string_view trace_id) {
   std::string header = "00-";
-  header += trace_id;
+  header += model::trace_id_of(trace_id);
   header += '-';
   std::string span = model::random_hex(8);
   if (span == "0000000000000000") span.back() = '1';

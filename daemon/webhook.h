@@ -55,6 +55,7 @@ class WebhookKey {
 [[nodiscard]] std::string base64(std::string_view bytes);
 
 // The traceparent header (W3C Trace Context) of a trace id: version 00, a span of its own, sampled.
+// A text that is no trace id is replaced by a new one.
 [[nodiscard]] std::string traceparent(std::string_view trace_id);
 
 }  // namespace conversed::daemon

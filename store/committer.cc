@@ -40,17 +40,12 @@ struct WriteItem {
   std::vector<std::function<void()>> on_commit;  // of the last try
   bool alone = false;                            // outside of any transaction
 };
-struct DeliveredItem {
-  std::string key;
-  std::int64_t seq;
-  std::string output_id;
+// Of outputs of earlier transactions.
+struct MarkItem {
+  std::function<void(Connection&)> write;
+  std::function<void()> marked;
 };
-struct RescheduleItem {
-  std::string key;
-  model::Timestamp due_at;
-  int attempts;
-};
-using Item = std::variant<UnitItem, WriteItem, DeliveredItem, RescheduleItem>;
+using Item = std::variant<UnitItem, WriteItem, MarkItem>;
 
 template <typename... F>
 struct Overloaded : F... {
@@ -247,12 +242,20 @@ Result<void> Committer::run_alone(Work work) {
   return result.get();
 }
 
-void Committer::delivered(const model::SessionKey& key, const model::Output& output) {
-  impl_->push(DeliveredItem{key.encode(), output.seq, output.id});
+void Committer::delivered(const model::SessionKey& key, const model::Output& output,
+                          std::function<void()> marked) {
+  auto write = [key = key.encode(), seq = output.seq, id = output.id](Connection& connection) {
+    mark_delivered(connection, key, seq, id);
+  };
+  impl_->push(MarkItem{std::move(write), std::move(marked)});
 }
 
-void Committer::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts) {
-  impl_->push(RescheduleItem{key.encode(), due_at, attempts});
+void Committer::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
+                           std::function<void()> marked) {
+  auto write = [key = key.encode(), due_at, attempts](Connection& connection) {
+    mark_rescheduled(connection, key, due_at, attempts);
+  };
+  impl_->push(MarkItem{std::move(write), std::move(marked)});
 }
 
 void Committer::on_health(std::function<void(bool)> listener) {
@@ -433,13 +436,8 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
                      if (write.work) units.flush();  // the work may look at what they have left
                      run_work(connection, write, now);
                    },
-                   // These concern outputs of earlier transactions: no Unit of this one minds.
-                   [&](DeliveredItem& mark) {
-                     mark_delivered(connection, mark.key, mark.seq, mark.output_id, now.wall);
-                   },
-                   [&](RescheduleItem& mark) {
-                     mark_rescheduled(connection, mark.key, mark.due_at, mark.attempts);
-                   },
+                   // No Unit of this transaction minds.
+                   [&](MarkItem& mark) { mark.write(connection); },
                },
                item);
   }
@@ -466,6 +464,8 @@ void Committer::Impl::finish(std::span<Item> batch) {
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
       for (const auto& told : write->on_commit) told();
       end(*write, std::move(write->result));
+    } else if (const auto& mark = std::get<MarkItem>(item); mark.marked) {
+      mark.marked();
     }
   }
   owner.units_.fetch_add(committed, std::memory_order_relaxed);

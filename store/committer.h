@@ -100,6 +100,9 @@ struct Unit {
   std::optional<ProfileWrite> profile;
 
   std::vector<model::Output> outputs;  // `seq` set; `pending` ones are due at once
+  // How far the clock of timers was ahead of the wall clock when they were made: their age is by
+  // that one.
+  std::chrono::milliseconds timers_ahead{0};
   std::vector<model::PendingCall> calls_started;
   std::vector<std::string> calls_cancelled;  // ids of calls and timers; a missing one is no error
   std::vector<model::Claim> claims;          // all are there, or the Unit is a conflict
@@ -248,12 +251,15 @@ class Committer {
   void probe();
 
   // The output reached its webhook. Missing is no error: it came twice, or was erased, and another
-  // one may have its number since.
-  void delivered(const model::SessionKey& key, const model::Output& output);
+  // one may have its number since. `marked` is called once that is durable, on the Committer's
+  // thread, and never if the Committer stops before.
+  void delivered(const model::SessionKey& key, const model::Output& output,
+                 std::function<void()> marked = {});
 
   // The oldest pending output of the session failed: it, and with it all of the session's, waits
-  // until `due_at`. `attempts`: tries so far.
-  void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts);
+  // until `due_at`, by the clock of timers. `attempts`: tries so far, above 0.
+  void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
+                  std::function<void()> marked = {});
 
   // False from the first failed try of a transaction to the next one that works.
   [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }

@@ -29,7 +29,7 @@ struct DatabaseSettings {
 
 // The version of the schema that this program makes, and the oldest program that may still read
 // the store (migrations are expand-only within a major version).
-inline constexpr std::int64_t schema_version = 20;
+inline constexpr std::int64_t schema_version = 21;
 
 // One connection that writes, and a few that read, to one SQLite file or to PostgreSQL.
 // The file is in WAL mode with `synchronous=FULL`; the writer alone checkpoints. SQLite 3.40 can

@@ -124,10 +124,7 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
     if (!output) return fail(Errc::not_found, "the output is not kept any more");
     connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", *session,
                    *letter->output_seq);
-    connection.run(
-        "INSERT INTO outbox (session, due_at, attempts) VALUES (:s, :d, 0)"
-        " ON CONFLICT (session) DO NOTHING",
-        *session, model::to_unix_ms(writer.now()));
+    wake_outbox(connection, *session, letter->key.endpoint_id);
     if (committed) writer.on_commit(committed);
     return {};
   });

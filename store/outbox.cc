@@ -22,8 +22,8 @@ constexpr std::string_view output_columns_of_input =
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND input_id = :i"
     " ORDER BY seq";
 constexpr std::string_view output_columns_of_deliveries =
-    "SELECT o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source, o.created_at,"
-    " o.delivery, d.withdrawable FROM deliveries d"
+    "SELECT o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source,"
+    " o.created_at + o.timers_ahead, o.delivery, d.withdrawable FROM deliveries d"
     " JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
     " WHERE d.session = :s ORDER BY d.seq LIMIT :l";
 
@@ -73,45 +73,69 @@ Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& ke
   });
 }
 
-Result<std::vector<DueDelivery>> Outbox::due(model::Timestamp now, std::size_t sessions,
-                                             std::size_t outputs_each, const DueDelivery* after,
-                                             const Wanted& wanted) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<DueDelivery>> {
-    std::int64_t after_due = -1;
-    std::int64_t after_session = 0;
-    if (after != nullptr) {
-      after_due = model::to_unix_ms(after->due_at);
-      after_session = session_row(connection, after->key.encode()).value_or(0);
-    }
-    std::vector<DueDelivery> found;
-    std::vector<std::int64_t> rows;
+Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestamp now,
+                                 std::size_t sessions, std::size_t outputs_each,
+                                 const DueDelivery* after, const Wanted& wanted) const {
+  return read(database_, [&](Connection& connection) -> Result<Page> {
+    Page page;
     connection.rows<std::int64_t, std::string, std::int64_t, int>(
         [&](std::int64_t row, const std::string& key, std::int64_t due_at, int attempts) {
-          rows.push_back(row);
-          found.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
-                           .due_at = model::from_unix_ms(due_at),
-                           .attempts = attempts,
-                           .outputs = {}});
+          if (page.next) return;
+          const auto due = model::from_unix_ms(due_at);
+          if (due > now) {
+            page.next = due;
+            return;
+          }
+          page.sessions.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
+                                   .due_at = due,
+                                   .attempts = attempts,
+                                   .outputs = {},
+                                   .session = row});
         },
         "SELECT b.session, s.key, b.due_at, b.attempts FROM outbox b"
         " JOIN sessions s ON s.id = b.session"
-        " WHERE b.due_at <= :n AND (b.due_at, b.session) > (:d, :r)"
+        " WHERE b.endpoint_id = :e AND (b.due_at, b.session) > (:d, :r)"
         " ORDER BY b.due_at, b.session LIMIT :l",
-        model::to_unix_ms(now), after_due, after_session, sessions);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (wanted && !wanted(found[i].key)) continue;
-      found[i].outputs =
-          load_outputs(connection, output_columns_of_deliveries, rows[i], outputs_each);
+        endpoint_id, after == nullptr ? -1 : model::to_unix_ms(after->due_at),
+        after == nullptr ? 0 : after->session, sessions);
+    for (auto& each : page.sessions) {
+      if (wanted && !wanted(each.key)) continue;
+      try {
+        each.outputs =
+            load_outputs(connection, output_columns_of_deliveries, each.session, outputs_each);
+      } catch (const DamagedData&) {
+        each.damaged = true;
+      }
+    }
+    return page;
+  });
+}
+
+// One step in the index an Endpoint, however many sessions it has.
+Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
+                                                   std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<DueEndpoint>> {
+    std::vector<DueEndpoint> found;
+    while (found.size() < limit) {
+      auto row = connection.row<std::string, std::int64_t, std::string>(
+          "SELECT b.endpoint_id, b.due_at, s.key FROM outbox b JOIN sessions s ON s.id = b.session"
+          " WHERE b.endpoint_id > :e ORDER BY b.endpoint_id, b.due_at, b.session LIMIT 1",
+          found.empty() ? after : found.back().endpoint_id);
+      if (!row) break;
+      auto& [endpoint, due_at, key] = *row;
+      found.push_back({.endpoint_id = std::move(endpoint),
+                       .project_id = stored_or_throw(model::SessionKey::decode(key)).project_id,
+                       .due_at = model::from_unix_ms(due_at)});
     }
     return found;
   });
 }
 
-Result<std::optional<model::Timestamp>> Outbox::next_due() const {
-  return read(database_, [](Connection& connection) -> Result<std::optional<model::Timestamp>> {
-    const auto due = connection.value<std::int64_t>("SELECT MIN(due_at) FROM outbox");
-    if (!due) return std::nullopt;
-    return model::from_unix_ms(*due);
+Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run("UPDATE outbox SET due_at = :n WHERE due_at > :l",
+                            model::to_unix_ms(now), model::to_unix_ms(latest));
+    return {};
   });
 }
 
@@ -121,11 +145,10 @@ Result<std::int64_t> Outbox::pending() const {
   });
 }
 
-Result<void> Outbox::give_up(const model::SessionKey& key, const Output& output,
-                             const std::string& reason) {
-  const auto id = model::new_id();
-  const auto seq = output.seq;
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+void Outbox::give_up(const model::SessionKey& key, const Output& output, const std::string& reason,
+                     Committer::WriteDone done) {
+  auto work = [id = model::new_id(), key, seq = output.seq, output_id = output.id,
+               reason](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();
     auto row = connection.row<std::string, std::string>(
@@ -133,7 +156,7 @@ Result<void> Outbox::give_up(const model::SessionKey& key, const Output& output,
         " ON d.session = o.session AND d.seq = o.seq"
         " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q"
         " AND o.output_id = :o",
-        encoded, seq, output.id);
+        encoded, seq, output_id);
     if (!row) return fail(Errc::not_found, "this output is not pending");
     const NewDeadLetter letter{.id = id,
                                .event = {.event_id = std::get<0>(*row),
@@ -142,16 +165,17 @@ Result<void> Outbox::give_up(const model::SessionKey& key, const Output& output,
                                          .value = ""},
                                .reason = reason};
     insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
-    mark_delivered(connection, encoded, seq, output.id, writer.now());
+    mark_delivered(connection, encoded, seq, output_id);
     return {};
-  });
+  };
+  committer_.write(std::move(work), std::move(done), Committer::Patience::none);
 }
 
 void Outbox::send_after_all(const model::SessionKey& key, const std::string& input_id,
                             std::int64_t up_to, std::function<void()> done) {
   committer_.write(
       [key = key.encode(), input_id, up_to](Writer& writer) -> Result<void> {
-        release_outputs(writer.connection(), key, input_id, up_to, writer.now());
+        release_outputs(writer.connection(), key, input_id, up_to);
         return {};
       },
       [done = std::move(done)](const Result<void>& written) {

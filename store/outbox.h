@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,9 +16,19 @@ namespace conversed::store {
 // What waits to be sent to one session's webhook, the oldest first.
 struct DueDelivery {
   model::SessionKey key;
+  model::Timestamp due_at{};  // the epoch: at once, since no try has failed
+  int attempts = 0;           // of the first output
+  // Their `created_at` is by the clock of timers. Empty: delivered meanwhile, or not wanted.
+  std::vector<model::Output> outputs;
+  std::int64_t session = 0;  // its row: the place among those due at the same time
+  bool damaged = false;      // its outputs can't be read
+};
+
+// An Endpoint for which outputs wait, and when the first of its sessions is due.
+struct DueEndpoint {
+  std::string endpoint_id;
+  std::string project_id;
   model::Timestamp due_at{};
-  int attempts = 0;                    // of the first output
-  std::vector<model::Output> outputs;  // empty: delivered meanwhile, or nobody wants them
 };
 
 // Outputs and their delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
@@ -39,27 +50,35 @@ class Outbox {
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs_of_input(
       const model::SessionKey& key, const std::string& input_id) const;
 
-  // Sessions that are due at `now`, the longest due first: at most `sessions`, each with at most
-  // `outputs_each`, or with none if `wanted` refuses it (empty: all are wanted). Goes on behind a
-  // page by its last entry's `due_at` and key: pass that entry as `after`. What is on its way
-  // already is the caller's to know.
+  // Sessions of the Endpoint that are due at `now`, the longest due first: at most `sessions`, each
+  // with at most `outputs_each`, or with none if `wanted` refuses it (empty: all are wanted). Goes
+  // on behind a page by its last entry: pass that as `after`. What is on its way already is the
+  // caller's to know. All due times are by the clock of timers.
+  struct Page {
+    std::vector<DueDelivery> sessions;
+    std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
+  };
   using Wanted = std::function<bool(const model::SessionKey&)>;
-  [[nodiscard]] model::Result<std::vector<DueDelivery>> due(model::Timestamp now,
-                                                            std::size_t sessions,
-                                                            std::size_t outputs_each,
-                                                            const DueDelivery* after = nullptr,
-                                                            const Wanted& wanted = {}) const;
+  [[nodiscard]] model::Result<Page> due(const std::string& endpoint_id, model::Timestamp now,
+                                        std::size_t sessions, std::size_t outputs_each,
+                                        const DueDelivery* after = nullptr,
+                                        const Wanted& wanted = {}) const;
 
-  // When the next session falls due; none if nothing waits.
-  [[nodiscard]] model::Result<std::optional<model::Timestamp>> next_due() const;
+  // The Endpoints behind this id for which outputs wait, in the order of their ids.
+  [[nodiscard]] model::Result<std::vector<DueEndpoint>> endpoints(const std::string& after,
+                                                                  std::size_t limit) const;
+
+  // What is due later than `latest` is due at `now`: no retry waits for so long, so that a clock
+  // has been set back while no daemon ran.
+  [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
   // How many outputs wait for delivery; for metrics.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 
   // Gives a pending output up: it becomes a dead letter, and the session's next one is due at once.
-  // `not_found` if it is not pending.
-  [[nodiscard]] model::Result<void> give_up(const model::SessionKey& key,
-                                            const model::Output& output, const std::string& reason);
+  // Does not block; `done` is called on the Committer's thread: `not_found` if it is not pending.
+  void give_up(const model::SessionKey& key, const model::Output& output, const std::string& reason,
+               Committer::WriteDone done);
 
   // Outputs that were to be an answer, which found nobody although it was awaited while they were
   // committed, become pending, unless the webhook gets something of the session behind `up_to` by

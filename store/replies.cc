@@ -51,8 +51,7 @@ std::string held_by_running(Connection& connection, std::int64_t session) {
 
 // What is held in the session for the input and behind it, if there is any, is pending from now on;
 // whether there was. From the first output on that another input's client may get, others decide.
-bool release(Connection& connection, const std::string& key, const std::string& input_id,
-             model::Timestamp now) {
+bool release(Connection& connection, const std::string& key, const std::string& input_id) {
   const auto session = session_row(connection, key);
   if (!session) return false;
   const auto before = connection
@@ -72,7 +71,7 @@ bool release(Connection& connection, const std::string& key, const std::string& 
                          .has_value();
   if (!holds) return false;
   release_held(connection, *session, before);
-  wake_outbox(connection, *session, now);
+  wake_outbox(connection, *session, endpoint_of(key));
   return true;
 }
 
@@ -93,17 +92,17 @@ bool take_back_rows(Writer& writer, const std::string& input_id, std::string* se
   const auto held = std::ranges::find(rows, true, &Row::else_webhook);
   if (held == rows.end()) return false;
   if (session != nullptr) *session = held->session;
-  return release(connection, held->session, input_id, writer.now());
+  return release(connection, held->session, input_id);
 }
 
 // Outputs were held for the client that has them now; others wait behind those.
 bool give_outputs(Connection& connection, const Replies::Settled& settled,
-                  const std::string& input_id, model::Timestamp now) {
+                  const std::string& input_id) {
   connection.run("UPDATE replies SET else_webhook = 0 WHERE input_id = :i", input_id);
   const auto session = session_row(connection, settled.session);
   if (!session) return false;
   keep_held(connection, *session, input_id);
-  return release(connection, settled.session, input_id, now);
+  return release(connection, settled.session, input_id);
 }
 
 bool others_may_give(Connection& connection, const std::string& input_id) {
@@ -125,9 +124,8 @@ Replies::Settled settle_in(Writer& writer, const std::string& daemon, const std:
     std::tie(settled.session, settled.status, settled.body, settled.else_webhook) = *std::move(row);
     settled.given = !settled.else_webhook || awaited();
     if (settled.else_webhook && (settled.given || !others_may_give(connection, input_id))) {
-      const bool pending = settled.given
-                               ? give_outputs(connection, settled, input_id, writer.now())
-                               : release(connection, settled.session, input_id, writer.now());
+      const bool pending = settled.given ? give_outputs(connection, settled, input_id)
+                                         : release(connection, settled.session, input_id);
       writer.announce(to_news(AnswerNews{.kind = AnswerNews::Kind::settled,
                                          .input_id = input_id,
                                          .session = settled.session,
@@ -257,7 +255,7 @@ Result<void> Replies::take_back_expired(model::Timestamp now, std::size_t limit)
 void Replies::give_back(const std::string& session, const std::string& input_id) {
   committer_.write(
       [session, input_id](Writer& writer) -> Result<void> {
-        release_outputs(writer.connection(), session, input_id, std::nullopt, writer.now());
+        release_outputs(writer.connection(), session, input_id, std::nullopt);
         writer.announce(to_news(SessionNews{SessionNews::Kind::deliver, session}));
         return {};
       },

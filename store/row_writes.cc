@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/news.h"
+#include "store/read.h"
 #include "store/replies.h"
 #include "store/usage.h"
 
@@ -16,12 +17,16 @@ std::optional<std::int64_t> session_row(Connection& connection, const std::strin
   return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
 }
 
-void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now) {
+std::string endpoint_of(const std::string& key) {
+  return stored_or_throw(model::SessionKey::decode(key)).endpoint_id;
+}
+
+void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id) {
   connection.run(
-      "INSERT INTO outbox (session, due_at, attempts) SELECT :s, :d, 0"
+      "INSERT INTO outbox (session, endpoint_id, due_at, attempts) SELECT :s, :e, 0, 0"
       " WHERE EXISTS (SELECT 1 FROM deliveries WHERE session = :t)"
       " ON CONFLICT (session) DO NOTHING",
-      session, to_unix_ms(now), session);
+      session, endpoint_id, session);
 }
 
 void release_held(Connection& connection, std::int64_t session, std::int64_t before) {
@@ -58,10 +63,11 @@ void make_pending(Connection& connection, std::int64_t session, const std::strin
       session, input_id, static_cast<int>(from));
 }
 
-void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now) {
+void abandon_execution(Connection& connection, std::int64_t session,
+                       const std::string& endpoint_id) {
   connection.run("DELETE FROM pending_calls WHERE session = :s", session);
   release_all_held(connection, session);
-  wake_outbox(connection, session, now);
+  wake_outbox(connection, session, endpoint_id);
 }
 
 std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
@@ -95,7 +101,7 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 }
 
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     std::optional<std::int64_t> up_to, model::Timestamp now) {
+                     std::optional<std::int64_t> up_to) {
   const auto session = session_row(connection, key);
   if (!session) return;
   const auto first = connection.value<std::int64_t>(
@@ -113,7 +119,7 @@ void release_outputs(Connection& connection, const std::string& key, const std::
   if (has_gone_on) return;
   connection.run("UPDATE sessions SET version = version + 1 WHERE id = :s", *session);
   make_pending(connection, *session, input_id, model::Delivery::none);
-  wake_outbox(connection, *session, now);
+  wake_outbox(connection, *session, endpoint_of(key));
 }
 
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
@@ -166,15 +172,15 @@ void announce_spoken(Connection& connection, const std::set<std::string>& names)
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    const std::string& output_id, model::Timestamp now) {
+                    const std::string& output_id) {
   // By its id, too: the numbers of an erased session begin again. What follows in the session is
   // due now, but not because something was delivered twice.
   connection.run(
-      "UPDATE outbox SET due_at = :d, attempts = 0 WHERE session ="
+      "UPDATE outbox SET due_at = 0, attempts = 0 WHERE attempts > 0 AND session ="
       " (SELECT d.session FROM deliveries d JOIN outputs o ON o.session = d.session"
       " AND o.seq = d.seq WHERE d.session = (SELECT id FROM sessions WHERE key = :k)"
       " AND d.seq = :q AND o.output_id = :o)",
-      to_unix_ms(now), key, seq, output_id);
+      key, seq, output_id);
   connection.run(
       "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
       " AND seq = :q AND EXISTS (SELECT 1 FROM outputs o WHERE o.session = deliveries.session"

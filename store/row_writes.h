@@ -18,9 +18,12 @@ namespace conversed::store {
 [[nodiscard]] std::optional<std::int64_t> session_row(Connection& connection,
                                                       const std::string& key);
 
-// The session's oldest pending output, if there is one, is tried at once, unless it is being
-// retried already.
-void wake_outbox(Connection& connection, std::int64_t session, model::Timestamp now);
+// Of the session with this key.
+[[nodiscard]] std::string endpoint_of(const std::string& key);
+
+// The session's pending outputs, if there are any, are due at once, unless they wait for a retry.
+// `endpoint_id`: the session's.
+void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id);
 // What is held in the session before the output `before` becomes pending.
 void release_held(Connection& connection, std::int64_t session, std::int64_t before);
 // All of it; it is no answer of another daemon's client any more.
@@ -33,7 +36,8 @@ void make_pending(Connection& connection, std::int64_t session, const std::strin
 
 // Ends what the session waits for: all its calls and timers lose their claim, and what was held for
 // a waiting client goes to the webhook.
-void abandon_execution(Connection& connection, std::int64_t session, model::Timestamp now);
+void abandon_execution(Connection& connection, std::int64_t session,
+                       const std::string& endpoint_id);
 
 // The inputs of a session that end with it when it is erased: the one that runs, and the messages
 // that wait. A keyed one has failed now, so that its key may be used for another attempt; the row
@@ -42,7 +46,8 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
                                     const std::string& key, model::Timestamp now);
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    const std::string& output_id, model::Timestamp now);
+                    const std::string& output_id);
+// `due_at`: by the clock of timers.
 void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
                       int attempts);
 
@@ -51,7 +56,7 @@ void mark_rescheduled(Connection& connection, const std::string& key, model::Tim
 // that stood still, must not change the order. They can be read then, and are not sent. Turns that
 // have read the session before are conflicts: what they say comes behind these.
 void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     std::optional<std::int64_t> up_to, model::Timestamp now);
+                     std::optional<std::int64_t> up_to);
 
 // `key`: the session's.
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);

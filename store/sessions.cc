@@ -24,25 +24,20 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
-std::string session_by_key(std::string_view pending_up_to, std::string_view holds_outputs) {
+std::string session_by_key(std::string_view holds_outputs) {
   return "SELECT version, position_epoch, position_partition, position_offset, started_at,"
          " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, " +
-         std::string(pending_up_to) + ", " + std::string(holds_outputs) +
-         " FROM sessions WHERE key = :k";
+         std::string(holds_outputs) + " FROM sessions WHERE key = :k";
 }
 
-// With what its outputs wait for, if that is asked; where nobody else delivers, only what is held.
-const std::string& session_query(bool with_outputs, Dialect dialect) {
-  constexpr std::string_view pending_up_to =
-      "COALESCE((SELECT MAX(d.seq) FROM deliveries d WHERE d.session = sessions.id), 0)";
+// With whether it holds outputs, if that is asked.
+const std::string& session_query(bool with_outputs) {
   constexpr std::string_view holds_outputs =
       "CASE WHEN EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id"
       " AND o.delivery = 1) THEN 1 ELSE 0 END";
-  static const std::string alone = session_by_key("0", "0");
-  static const std::string embedded = session_by_key("0", holds_outputs);
-  static const std::string shared = session_by_key(pending_up_to, holds_outputs);
-  if (!with_outputs) return alone;
-  return dialect == Dialect::postgres ? shared : embedded;
+  static const std::string alone = session_by_key("0");
+  static const std::string with = session_by_key(holds_outputs);
+  return with_outputs ? with : alone;
 }
 
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
@@ -50,11 +45,11 @@ std::optional<model::Session> load_session(Connection& connection, const model::
                                            Sessions::Loaded* loaded = nullptr) {
   auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t,
                             std::int64_t, std::string, std::string, std::optional<std::string>,
-                            std::int64_t, std::int64_t, std::int64_t, int>(
-      session_query(loaded != nullptr, connection.dialect()), key.encode());
+                            std::int64_t, std::int64_t, int>(session_query(loaded != nullptr),
+                                                             key.encode());
   if (!row) return std::nullopt;
   auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
-         inbox_size, pending_up_to, holds_outputs] = *row;
+         inbox_size, holds_outputs] = *row;
   model::Session session;
   session.key = key;
   session.version = version;
@@ -69,10 +64,7 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     });
     if (loaded != nullptr) loaded->execution_lost = !session.execution;
   }
-  if (loaded != nullptr) {
-    loaded->pending_up_to = pending_up_to;
-    loaded->holds_outputs = holds_outputs != 0;
-  }
+  if (loaded != nullptr) loaded->holds_outputs = holds_outputs != 0;
   session.last_output_seq = seq;
   session.inbox_size = inbox_size;
   return session;
@@ -243,7 +235,7 @@ Result<void> Sessions::reset(const model::SessionKey& key,
             .value<int>("SELECT 1 FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1",
                         session)
             .has_value();
-    abandon_execution(connection, session, writer.now());
+    abandon_execution(connection, session, key.endpoint_id);
     if (before->execution) {
       was.ended_input = before->execution->input_id;
       if (before->execution->keyed && before->execution->source == model::EventType::user_message) {

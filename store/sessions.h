@@ -45,9 +45,7 @@ class Sessions {
     model::Profile profile;
     std::string damage;
     bool execution_lost = false;  // the session has one, which can't be read
-    // Where others may have written outputs of it: the highest number that waits for its delivery.
-    std::int64_t pending_up_to = 0;
-    bool holds_outputs = false;  // some are `held`
+    bool holds_outputs = false;   // some are `held`
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
 

@@ -182,18 +182,18 @@ void put_behind_held(Connection& connection, std::int64_t session, std::int64_t 
       session, seq);
 }
 
-void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
-                   model::Timestamp now) {
+void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
   const auto alone = left_alone(encoded.unit);
   bool pending = settle_held(connection, encoded.unit, session, alone);
   for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
     const auto& output = encoded.unit.outputs[i];
     connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
-        " created_at, delivery) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :e)",
+        " created_at, timers_ahead, delivery)"
+        " VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :a, :e)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
         output.trace_id, output.source, to_unix_ms(output.created_at),
-        static_cast<int>(output.delivery));
+        encoded.unit.timers_ahead.count(), static_cast<int>(output.delivery));
     if (output.delivery == model::Delivery::none &&
         std::ranges::find(alone, output.input_id) != alone.end()) {
       put_behind_held(connection, session, output.seq);
@@ -204,7 +204,7 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
     connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
                    session, output.seq, output.withdrawable);
   }
-  if (pending) wake_outbox(connection, session, now);
+  if (pending) wake_outbox(connection, session, encoded.unit.key.endpoint_id);
 }
 
 void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
@@ -294,11 +294,11 @@ void write_effects(Connection& connection, const EncodedUnit& encoded, std::int6
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : unit.claims) consume(connection, claim, now.timers);
   for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
-  if (unit.execution_abandoned) abandon_execution(connection, session, now.wall);
+  if (unit.execution_abandoned) abandon_execution(connection, session, unit.key.endpoint_id);
   // Before this Unit's own outputs and follow-ups: they are younger.
   if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, unit, session);
-  write_outputs(connection, encoded, session, now.wall);
+  write_outputs(connection, encoded, session);
   write_calls(connection, encoded, session);
   write_follow_ups(connection, encoded, session);
   for (const auto& letter : unit.dead_letters) {

@@ -7,6 +7,7 @@
 #include "store/model/event_origin.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
+#include "store/model/trace.h"
 
 namespace conversed::model {
 namespace {
@@ -225,7 +226,7 @@ Result<Event> decode_event(std::string_view key, std::string_view id, std::strin
                            std::string_view trace_id, std::string_view value) {
   Event event;
   event.id = id;
-  event.trace_id = trace_id;
+  event.trace_id = trace_id_of(trace_id);
   auto session = SessionKey::decode(key);
   if (!session) return fail(session.error());
   event.session = std::move(*session);

@@ -393,7 +393,11 @@ TEST_F(DeadLetterTest, AReplayedOutputIsDeliveredAtOnce) {
   output.delivery = model::Delivery::pending;
   unit.outputs = {output};
   world_.commit(unit);
-  ASSERT_TRUE(world_.store->outbox().give_up(unit.key, output, "gone"));
+  std::promise<model::Result<void>> given_up;
+  world_.store->outbox().give_up(unit.key, output, "gone", [&](model::Result<void> done) {
+    given_up.set_value(std::move(done));
+  });
+  ASSERT_TRUE(given_up.get_future().get());
   const auto items = body_of(manage(Method::get, "")).at("items");
   const std::string id = items.at(0).at("_id");
   EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 202);

@@ -143,9 +143,9 @@ class AnswerExchangeTest : public testing::Test {
   // What is to be sent to the webhook, in order.
   std::vector<std::int64_t> for_webhook() {
     std::vector<std::int64_t> sent;
-    const auto due = b_->store->outbox().due(clock_.now(), 10, 100);
+    const auto due = b_->store->outbox().due(key_.endpoint_id, clock_.now(), 10, 100);
     EXPECT_TRUE(due);
-    for (const auto& session : *due) {
+    for (const auto& session : due->sessions) {
       for (const auto& output : session.outputs) sent.push_back(output.seq);
     }
     return sent;

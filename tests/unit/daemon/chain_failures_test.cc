@@ -1,6 +1,7 @@
 // Events that fail, are refused or bring the daemon down, and sessions that can't be read.
 #include <set>
 
+#include "store/model/trace.h"
 #include "store/text/utf8.h"
 #include "tests/unit/daemon/chain_world.h"
 
@@ -27,6 +28,18 @@ TEST_F(ChainTest, ARecordThatCannotBeReadIsADeadLetter) {
   EXPECT_EQ(commit(build({bad, record(event("b"))})), Outcome::committed);
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
   EXPECT_EQ(letters().size(), 1u);
+}
+
+TEST_F(ChainTest, ARecordWhoseTraceIsNoneRunsUnderANewOne) {
+  for (const std::string trace : {"", "no trace", "\xff", "a\r\nX: y"}) {
+    auto foreign = record(event("a" + std::to_string(trace.size())));
+    foreign.record.trace_id = trace;
+    EXPECT_EQ(commit(build({foreign})), Outcome::committed);
+  }
+  EXPECT_TRUE(letters().empty());
+  const auto said = store_->outbox().outputs(key_, 0, 10);
+  ASSERT_EQ(said->size(), 4U);
+  for (const auto& output : *said) EXPECT_TRUE(model::is_trace_id(output.trace_id));
 }
 
 TEST_F(ChainTest, WhatNoStoreCouldKeepIsADeadLetterOfText) {

@@ -239,9 +239,9 @@ class ChainTest : public testing::Test {
   // What is to be sent to the webhook, in order.
   Texts for_webhook() {
     Texts sent;
-    const auto due = store_->outbox().due(clock_.now(), 10, 1000);
+    const auto due = store_->outbox().due(key_.endpoint_id, clock_.now(), 10, 1000);
     EXPECT_TRUE(due);
-    for (const auto& session : *due) {
+    for (const auto& session : due->sessions) {
       for (const auto& output : session.outputs) sent.push_back(output.text);
     }
     return sent;

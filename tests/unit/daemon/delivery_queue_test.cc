@@ -11,175 +11,188 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr model::Timestamp t0 = model::from_unix_ms(1'000'000);
+constexpr DeliveryQueue::Steady s0{};
 
-model::SessionKey key(const std::string& user, const std::string& endpoint = "web") {
-  return {"project", endpoint, user, "s"};
-}
+// Endpoints that have as much to say as there is room for.
+class DeliveryQueueTest : public testing::Test {
+ protected:
+  using Session = DeliveryQueue::Session;
+  using Lane = DeliveryQueue::Lane;
 
-std::vector<model::Output> outputs(std::int64_t from, std::int64_t to) {
-  std::vector<model::Output> made;
-  for (auto seq = from; seq <= to; ++seq) {
-    auto& output = made.emplace_back();
-    output.id = std::to_string(seq);
-    output.seq = seq;
-    output.delivery = model::Delivery::pending;
+  Lane& lane(const std::string& endpoint, const std::string& project = "project") {
+    return queue_.lane(endpoint, project);
   }
-  return made;
+  Session& take(Lane& lane, std::size_t outputs = 1) {
+    store::DueDelivery due;
+    due.key = {lane.project_id, lane.endpoint_id, "user" + std::to_string(++users_), "s"};
+    due.outputs.resize(outputs);
+    return queue_.take(lane, std::move(due), 1);
+  }
+  Session& begin(Lane& lane, DeliveryQueue::Steady at = s0) {
+    Session& session = take(lane);
+    queue_.begin(session, at);
+    return session;
+  }
+  void end(Session& session) {
+    session.outputs.clear();
+    queue_.land(session);
+    queue_.release_if_done(session, t0);
+  }
+  // An answer that takes so long.
+  void answer(Lane& lane, std::chrono::milliseconds takes) {
+    Session& session = begin(lane);
+    queue_.delivered(session, s0 + takes);
+    end(session);
+  }
+  // So many as may begin.
+  std::size_t fill(Lane& lane, DeliveryQueue::Steady at = s0) {
+    std::size_t begun = 0;
+    for (; queue_.room(lane, at) > 0; ++begun) begin(lane, at);
+    return begun;
+  }
+  Lane& good(const std::string& endpoint, const std::string& project = "project") {
+    Lane& made = lane(endpoint, project);
+    answer(made, 5ms);
+    return made;
+  }
+  Lane& slow(const std::string& endpoint, const std::string& project = "project") {
+    Lane& made = lane(endpoint, project);
+    answer(made, 8s);
+    return made;
+  }
+
+  DeliveryQueue queue_{{.connections = 32}};
+  int users_ = 0;
+};
+
+TEST_F(DeliveryQueueTest, AnEndpointAndAProjectHaveThreeQuarters) {
+  EXPECT_EQ(fill(good("a")), 24U);
+  EXPECT_EQ(fill(good("b")), 0U) << "of the same project";
+  EXPECT_EQ(fill(good("c", "other")), 8U);
 }
 
-void sweep(DeliveryQueue& queue, std::vector<store::DueDelivery> found, bool all) {
-  queue.begin_sweep();
-  bool room = true;
-  for (auto& due : found) room = room && queue.load(std::move(due), 16, t0);
-  queue.end_sweep(room, all);
+TEST_F(DeliveryQueueTest, EndpointsThatHaveNotAnsweredAreTriedByOneAndAFewAtATime) {
+  std::size_t begun = 0;
+  for (int i = 0; i < 40; ++i) begun += fill(lane("new" + std::to_string(i)));
+  EXPECT_EQ(begun, 4U);
+  for (int i = 0; i < 40; ++i) begun += fill(lane("other" + std::to_string(i), "other"));
+  for (int i = 0; i < 40; ++i) begun += fill(lane("third" + std::to_string(i), "third"));
+  EXPECT_EQ(begun, 8U);
 }
 
-std::string next_user(DeliveryQueue& queue) {
-  auto* session = queue.next();
-  return session == nullptr ? "(none)" : session->key.user_id;
+TEST_F(DeliveryQueueTest, HungEndpointsLeaveConnectionsToThoseThatAnswer) {
+  Lane& works = good("works");
+  for (const std::string project : {"project", "other", "third"}) {
+    for (int i = 0; i < 40; ++i) {
+      // Each is found to hang before the next ones begin.
+      fill(lane(project + std::to_string(i), project), s0 + 600ms * i);
+    }
+  }
+  const auto at = s0 + 1min;
+  EXPECT_EQ(queue_.in_flight(), 24U);
+  EXPECT_EQ(fill(works, at), 4U) << "its project has twenty of them";
+  EXPECT_EQ(queue_.room(lane("fresh", "fourth"), at), 0U);
+  EXPECT_EQ(fill(good("known", "fourth"), at), 4U);
 }
 
-TEST(DeliveryQueue, BeforeTheFirstSweepNoOfferIsTrusted) {
-  DeliveryQueue queue({});
-  queue.offer(key("ann"), outputs(2, 2));
-  EXPECT_EQ(queue.next(), nullptr);
-  EXPECT_TRUE(queue.wants_sweep());
-  sweep(queue, {{key("ann"), t0, 3, outputs(1, 2)}}, true);
-  auto* session = queue.next();
-  ASSERT_NE(session, nullptr);
-  EXPECT_EQ(session->outputs.front().seq, 1);
-  EXPECT_EQ(session->attempts, 3);
-  EXPECT_FALSE(queue.backlog());
+TEST_F(DeliveryQueueTest, SlowEndpointsAreBoundedTogether) {
+  Lane& works = good("works");
+  EXPECT_EQ(fill(slow("a")), 8U);
+  EXPECT_EQ(fill(slow("b")), 4U);
+  EXPECT_EQ(fill(slow("c")), 0U);
+  EXPECT_EQ(fill(slow("d", "other")), 4U);
+  EXPECT_EQ(fill(works), 12U);
 }
 
-TEST(DeliveryQueue, OfferThatASweepHasReadIsNotTakenTwice) {
-  DeliveryQueue queue({});
-  queue.begin_sweep();
-  ASSERT_TRUE(queue.load({key("ann"), t0, 0, outputs(1, 1)}, 16, t0));
-  auto* session = queue.next();
-  queue.done(*session);                    // sent and marked while the sweep goes on
-  queue.offer(key("ann"), outputs(1, 1));  // its offer comes late
-  EXPECT_EQ(queue.next(), nullptr);
-  queue.end_sweep(true, true);
-  EXPECT_EQ(queue.sessions(), 0U);
+TEST_F(DeliveryQueueTest, SlowEndpointThatBecomesFastIsGood) {
+  Lane& late = slow("a");
+  for (int i = 0; i < 20; ++i) answer(late, 1ms);
+  EXPECT_EQ(fill(late), 24U);
 }
 
-TEST(DeliveryQueue, SweepDoesNotBringBackWhatWasMarkedMeanwhile) {
-  DeliveryQueue queue({});
-  sweep(queue, {}, true);
-  queue.offer(key("ann"), outputs(1, 1));
-  auto* session = queue.next();
-  queue.begin_sweep();
-  queue.done(*session);
-  ASSERT_TRUE(queue.load({key("ann"), t0, 0, outputs(1, 1)}, 16, t0)) << "read before the mark";
-  EXPECT_EQ(queue.next(), nullptr);
-  queue.end_sweep(true, false);
-  EXPECT_EQ(queue.sessions(), 0U);
+TEST_F(DeliveryQueueTest, EndpointThatStopsAnsweringGivesWay) {
+  Lane& freezes = good("a");
+  Session& first = begin(freezes);
+  fill(freezes);
+  EXPECT_TRUE(queue_.goes_on(first, s0 + 1ms));
+  EXPECT_FALSE(queue_.goes_on(first, s0 + 1s));
 }
 
-TEST(DeliveryQueue, EndpointsTakeTurns) {
-  DeliveryQueue queue({.connections = 8});
-  sweep(queue, {}, true);
-  for (const char* user : {"a1", "a2", "a3"}) queue.offer(key(user, "a"), outputs(1, 1));
-  queue.offer(key("b1", "b"), outputs(1, 1));
-  EXPECT_EQ(next_user(queue), "a1");
-  EXPECT_EQ(next_user(queue), "b1");
-  EXPECT_EQ(next_user(queue), "a2");
-  EXPECT_EQ(next_user(queue), "a3");
-  EXPECT_EQ(next_user(queue), "(none)");
+TEST_F(DeliveryQueueTest, SessionGivesWayWhileOthersWaitForAConnection) {
+  Lane& a = good("a");
+  Session& first = begin(a);
+  fill(a);
+  fill(good("b", "other"));
+  EXPECT_TRUE(queue_.goes_on(first, s0)) << "nothing else waits";
+  queue_.wake(lane("c", "third"), t0);
+  EXPECT_EQ(queue_.next(t0, s0), nullptr) << "all connections are taken";
+  EXPECT_FALSE(queue_.goes_on(first, s0));
 }
 
-TEST(DeliveryQueue, FailingEndpointGetsAnEighth) {
-  DeliveryQueue queue({.connections = 16});
-  sweep(queue, {}, true);
-  for (int i = 0; i < 20; ++i) queue.offer(key("u" + std::to_string(i)), outputs(1, 1));
-  auto* first = queue.next();
-  first->lane->failing = true;
-  EXPECT_NE(queue.next(), nullptr);
-  EXPECT_EQ(queue.next(), nullptr);
-  first->lane->failing = false;
-  for (int i = 0; i < 10; ++i) EXPECT_NE(queue.next(), nullptr);
-  EXPECT_EQ(queue.next(), nullptr) << "three quarters";
+TEST_F(DeliveryQueueTest, EndpointFailsOnceSeveralSessionsHaveFailedInARow) {
+  Lane& web = good("web");
+  Session& poisoned = begin(web);
+  for (int i = 0; i < 10; ++i) queue_.failed(poisoned, s0);
+  EXPECT_FALSE(queue_.fails(web));
+  for (int i = 0; i < 2; ++i) queue_.failed(begin(web), s0);
+  EXPECT_TRUE(queue_.fails(web));
+  EXPECT_EQ(queue_.room(web, s0), 0U);
+  answer(web, 1ms);
+  EXPECT_FALSE(queue_.fails(web));
+  EXPECT_GT(queue_.room(web, s0), 0U);
 }
 
-TEST(DeliveryQueue, SessionWaitsAsAWhole) {
-  DeliveryQueue queue({});
-  sweep(queue, {}, true);
-  queue.offer(key("ann"), outputs(1, 1));
-  queue.retry(*queue.next(), t0 + 5s);
-  queue.offer(key("ann"), outputs(2, 2));
-  queue.wake_due(t0 + 4s);
-  EXPECT_EQ(queue.next(), nullptr);
-  EXPECT_EQ(queue.next_due(), t0 + 5s);
-  queue.wake_due(t0 + 5s);
-  EXPECT_EQ(queue.next()->outputs.size(), 2U);
+TEST_F(DeliveryQueueTest, EndpointsTakeTurns) {
+  queue_.wake(lane("a"), t0);
+  queue_.wake(lane("b"), t0);
+  queue_.wake(lane("c"), t0 + 1s);
+  EXPECT_EQ(queue_.next(t0, s0), &lane("a"));
+  EXPECT_EQ(queue_.next(t0, s0), &lane("b"));
+  EXPECT_EQ(queue_.next(t0, s0), &lane("a"));
+  EXPECT_EQ(queue_.next_due(), t0 + 1s);
+  EXPECT_EQ(queue_.next(t0 + 1s, s0), &lane("b"));
+  EXPECT_EQ(queue_.next(t0 + 1s, s0), &lane("a"));
+  EXPECT_EQ(queue_.next(t0 + 1s, s0), &lane("c"));
 }
 
-TEST(DeliveryQueue, ReleasedOutputsComeBeforeNewerOnes) {
-  DeliveryQueue queue({});
-  sweep(queue, {}, true);
-  queue.offer(key("ann"), outputs(5, 6));
-  auto* session = queue.next();
-  queue.offer_from_store(key("ann"));
-  queue.done(*session);
-  EXPECT_EQ(queue.next(), nullptr) << "6 waits for what the store has before it";
-  auto found = outputs(3, 4);
-  found.push_back(outputs(6, 6).front());
-  sweep(queue, {{key("ann"), t0, 0, found}}, false);
-  session = queue.next();
-  ASSERT_NE(session, nullptr);
-  EXPECT_EQ(session->outputs.front().seq, 3);
-  EXPECT_EQ(session->outputs.size(), 3U);
+TEST_F(DeliveryQueueTest, EndpointThatIsPutOffWaits) {
+  queue_.wake(lane("a"), t0);
+  EXPECT_EQ(queue_.next(t0, s0), &lane("a"));
+  queue_.put_off(lane("a"), t0 + 5s);
+  EXPECT_EQ(queue_.next(t0, s0), nullptr);
+  queue_.wake(lane("a"), t0);
+  EXPECT_EQ(queue_.next(t0 + 4s, s0), nullptr);
+  EXPECT_EQ(queue_.next(t0 + 5s, s0), &lane("a"));
 }
 
-TEST(DeliveryQueue, AskedForDuringASweepIsReadByTheNextOne) {
-  DeliveryQueue queue({});
-  queue.begin_sweep();
-  queue.offer_from_store(key("ann"));
-  ASSERT_TRUE(queue.load({key("ann"), t0, 0, outputs(1, 1)}, 16, t0));
-  queue.end_sweep(true, true);
-  EXPECT_EQ(queue.next(), nullptr);
-  EXPECT_TRUE(queue.wants_sweep());
-  sweep(queue, {{key("ann"), t0, 0, outputs(1, 2)}}, false);
-  EXPECT_EQ(queue.next()->outputs.size(), 2U);
+TEST_F(DeliveryQueueTest, WokenWhileItIsReadItIsReadFromTheBeginningAgain) {
+  Lane& web = lane("web");
+  queue_.wake(web, t0);
+  ASSERT_EQ(queue_.next(t0, s0), &web);
+  web.read_up_to = store::DueDelivery{};
+  queue_.wake(web, t0);
+  queue_.read_all(web, std::nullopt);
+  EXPECT_FALSE(web.read_up_to);
+  ASSERT_EQ(queue_.next(t0, s0), &web);
+  queue_.read_all(web, t0 + 1min);
+  EXPECT_EQ(queue_.next(t0, s0), nullptr);
+  EXPECT_EQ(queue_.next_due(), t0 + 1min);
 }
 
-TEST(DeliveryQueue, MemoryIsBounded) {
-  DeliveryQueue queue({.max_sessions = 10, .max_outputs = 20, .max_outputs_each = 4});
-  sweep(queue, {}, true);
-  for (int i = 0; i < 50; ++i) queue.offer(key("u" + std::to_string(i)), outputs(1, 6));
-  EXPECT_LE(queue.sessions(), 10U);
-  EXPECT_LE(queue.outputs(), 20U);
-  EXPECT_TRUE(queue.backlog());
-}
-
-TEST(DeliveryQueue, SessionThatWaitsLongestMakesRoom) {
-  DeliveryQueue queue({.max_sessions = 2});
-  sweep(queue, {}, true);
-  queue.offer(key("ann"), outputs(1, 1));
-  queue.offer(key("bob"), outputs(1, 1));
-  queue.retry(*queue.next(), t0 + 5s);
-  queue.retry(*queue.next(), t0 + 9s);
-  queue.offer(key("eve"), outputs(1, 1));
-  EXPECT_EQ(queue.sessions(), 2U);
-  EXPECT_TRUE(queue.backlog()) << "bob is in the store only";
-  queue.offer(key("bob"), outputs(2, 2));
-  queue.wake_due(t0 + 20s);
-  while (auto* session = queue.next()) EXPECT_NE(session->key.user_id, "bob");
-}
-
-TEST(DeliveryQueue, FullOfSessionsThatWantItStillTakesTheLongestDue) {
-  DeliveryQueue queue({.max_sessions = 2});
-  queue.offer(key("b"), outputs(1, 1));
-  queue.offer(key("c"), outputs(1, 1));
-  queue.begin_sweep();
-  EXPECT_TRUE(queue.load({key("a"), t0, 0, outputs(1, 1)}, 16, t0));
-  EXPECT_TRUE(queue.load({key("b"), t0, 0, outputs(1, 1)}, 16, t0));
-  EXPECT_FALSE(queue.load({key("c"), t0, 0, outputs(1, 1)}, 16, t0));
-  queue.end_sweep(false, true);
-  EXPECT_EQ(next_user(queue), "a");
-  EXPECT_EQ(next_user(queue), "b");
-  EXPECT_TRUE(queue.backlog());
+TEST_F(DeliveryQueueTest, SessionIsInHandUntilItsMarksAreStored) {
+  Lane& web = lane("web");
+  Session& session = take(web);
+  const auto key = session.key;
+  session.marks = 2;
+  session.more = true;
+  session.outputs.clear();
+  queue_.release_if_done(session, t0);
+  EXPECT_EQ(queue_.find(key), &session);
+  EXPECT_EQ(queue_.next(t0, s0), nullptr);
+  session.marks = 0;
+  queue_.release_if_done(session, t0);
+  EXPECT_EQ(queue_.find(key), nullptr);
+  EXPECT_EQ(queue_.next(t0, s0), &web) << "there is more of it";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "daemon/ownership.h"
 
 #include "daemon/deliverer.h"
+#include "daemon/timer_clock.h"
 #include "queue/log.h"
 #include "tests/unit/daemon/caller_world.h"
 
@@ -158,8 +159,8 @@ class DelivererOfSome : public World {
   void start(std::chrono::milliseconds look_interval = 1h) {
     DelivererSettings settings;
     settings.look_interval = look_interval;
-    deliverer_ =
-        std::make_unique<Deliverer>(settings, *store_, http_, clock_, metrics_, owners_.ownership);
+    deliverer_ = std::make_unique<Deliverer>(settings, *store_, http_, clock_, timer_clock_,
+                                             metrics_, owners_.ownership);
     ASSERT_TRUE(deliverer_->start());
     settle();
   }
@@ -180,6 +181,7 @@ class DelivererOfSome : public World {
   HttpClient http_{HttpClientSettings{}, loopback_egress()};
   TwoOwners owners_;
   std::string other_ = "other";
+  TimerClock timer_clock_{clock_, [this] { return clock_.now().time_since_epoch(); }};
   std::unique_ptr<Deliverer> deliverer_;
 };
 
@@ -208,12 +210,8 @@ TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
   owners_.give_up(key("mine"));
   deliverer_->ownership_changed();
   // From a Turn that was in hand.
-  auto unit = turn(key("mine"), {"for another"});
-  auto outputs = unit.outputs;
-  commit(std::move(unit), [&] { deliverer_->offer(key("mine"), std::move(outputs)); });
-  auto other = turn(key(other_), {"ours"});
-  outputs = other.outputs;
-  commit(std::move(other), [&] { deliverer_->offer(key(other_), std::move(outputs)); });
+  commit(turn(key("mine"), {"for another"}), [&] { deliverer_->offer(key("mine")); });
+  commit(turn(key(other_), {"ours"}), [&] { deliverer_->offer(key(other_)); });
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
   EXPECT_EQ(received(), (Texts{"ours"}));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "daemon/backoff.h"
+#include "store/model/trace.h"
 
 namespace conversed::daemon {
 namespace {
@@ -122,6 +123,14 @@ TEST(Backoff, DoublesUpToItsEnd) {
   EXPECT_EQ(backoff(settings, 9, {}, 0), 256s);
   EXPECT_EQ(backoff(settings, 10, {}, 0), 300s);
   EXPECT_EQ(backoff(settings, 1'000'000, {}, 0), 300s);
+}
+
+TEST(Traceparent, TraceThatIsNoneIsReplaced) {
+  EXPECT_EQ(traceparent("0af7651916cd43dd8448eb211c80319c").substr(0, 36),
+            "00-0af7651916cd43dd8448eb211c80319c-");
+  const auto header = traceparent("a\r\nX-Injected: yes");
+  EXPECT_EQ(header.size(), 55U);
+  EXPECT_TRUE(model::is_trace_id(header.substr(3, 32))) << header;
 }
 
 TEST(Backoff, JitterAddsAQuarterAtMost) {

@@ -4,6 +4,7 @@
 
 #include "store/model/ids.h"
 #include "store/model/session.h"
+#include "store/model/trace.h"
 
 namespace conversed::model {
 namespace {
@@ -14,7 +15,7 @@ Event sample() {
   event.type = EventType::call_result;
   event.session = {"p", "e", "user", "session"};
   event.accepted_at = from_unix_ms(1234567890123);
-  event.trace_id = "trace";
+  event.trace_id = "0af7651916cd43dd8448eb211c80319c";
   event.text = std::string("a\0\xE2\x82\xAC", 5);
   event.data = {{"n", 1}, {"deep", {1, nullptr, "x"}}};
   event.claim = Claim{Claim::Kind::pending_call, "call"};
@@ -48,6 +49,23 @@ TEST(Event, SurvivesItsRecord) {
   EXPECT_EQ(back->result->body, event.result->body);
   EXPECT_EQ(back->result->error_code, event.result->error_code);
   EXPECT_EQ(back->result->model_tokens, 42);
+}
+
+TEST(Event, TraceThatIsNoneIsReplaced) {
+  const std::vector<std::string> none{"",
+                                      "t",
+                                      std::string(32, '0'),
+                                      std::string(31, 'a'),
+                                      std::string(32, 'A'),
+                                      "a\r\nX: y",
+                                      std::string(500, 'a')};
+  for (const auto& text : none) {
+    auto event = sample();
+    event.trace_id = text;
+    const auto back = round_trip(event);
+    ASSERT_TRUE(back) << text;
+    EXPECT_TRUE(is_trace_id(back->trace_id)) << text;
+  }
 }
 
 TEST(Event, AbsentPartsStayAbsent) {

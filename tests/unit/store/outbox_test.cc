@@ -5,47 +5,102 @@
 namespace conversed::store {
 namespace {
 
-using OutboxTest = StoreTest;
 using std::chrono::seconds;
+
+class OutboxTest : public StoreTest {
+ protected:
+  model::Result<void> give_up(const model::Output& output) {
+    std::promise<model::Result<void>> promise;
+    store_->outbox().give_up(key_of("ann"), output, "no answer for 24 h",
+                             [&](model::Result<void> done) { promise.set_value(std::move(done)); });
+    return promise.get_future().get();
+  }
+};
 
 TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
   ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
-  auto due = store_->outbox().due(clock_.now(), 10, 10);
-  ASSERT_EQ(due->size(), 1U);
-  ASSERT_EQ(due->front().outputs.size(), 2U);
-  EXPECT_EQ(due->front().outputs.front().seq, 1);
+  auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  ASSERT_EQ(due->sessions.front().outputs.size(), 2U);
+  EXPECT_EQ(due->sessions.front().outputs.front().seq, 1);
 
   auto& committer = store_->committer();
-  const auto said = due->front().outputs;
+  const auto said = due->sessions.front().outputs;
   committer.delivered(key_of("ann"), said[0]);
   committer.delivered(key_of("ann"), said[0]);  // twice is no error
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
-  due = store_->outbox().due(clock_.now(), 10, 10);
-  ASSERT_EQ(due->front().outputs.size(), 1U);
-  EXPECT_EQ(due->front().outputs.front().seq, 2);
+  due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.front().outputs.size(), 1U);
+  EXPECT_EQ(due->sessions.front().outputs.front().seq, 2);
   auto erased = said[1];
   erased.id = "of another session, which had this key";
   committer.delivered(key_of("ann"), erased);
-  EXPECT_FALSE(store_->outbox().give_up(key_of("ann"), erased, "why"));
+  EXPECT_FALSE(give_up(erased));
   EXPECT_EQ(store_->outbox().pending().value(), 1) << "an erased session's mark took effect";
   committer.delivered(key_of("ann"), said[1]);
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
-  EXPECT_TRUE(store_->outbox().due(clock_.now(), 10, 10)->empty());
-  EXPECT_FALSE(store_->outbox().next_due()->has_value());
+  EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty());
+  EXPECT_TRUE(store_->outbox().endpoints("", 10)->empty());
 }
 
 TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
   ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
   store_->committer().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
-  EXPECT_TRUE(store_->outbox().due(clock_.now(), 10, 10)->empty());
-  EXPECT_EQ(**store_->outbox().next_due(), clock_.now() + seconds(30));
+  const auto waits = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  EXPECT_TRUE(waits->sessions.empty());
+  EXPECT_EQ(waits->next, clock_.now() + seconds(30));
   clock_.advance(seconds(30));
-  const auto due = store_->outbox().due(clock_.now(), 10, 1);
-  ASSERT_EQ(due->size(), 1U);
-  EXPECT_EQ(due->front().attempts, 2);
-  EXPECT_EQ(due->front().outputs.size(), 1U);
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 1);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  EXPECT_EQ(due->sessions.front().attempts, 2);
+  EXPECT_EQ(due->sessions.front().outputs.size(), 1U);
+}
+
+TEST_F(OutboxTest, WaitsOfAClockThatWasAheadAreBroughtForward) {
+  for (const auto* user : {"ann", "bob"}) {
+    ASSERT_EQ(commit(turn(key_of(user), 0, 1)), Outcome::committed);
+  }
+  store_->committer().reschedule(key_of("ann"), clock_.now() + std::chrono::hours(48), 2);
+  store_->committer().reschedule(key_of("bob"), clock_.now() + seconds(30), 2);
+  const auto latest = clock_.now() + std::chrono::hours(1);
+  ASSERT_TRUE(store_->outbox().bring_forward(latest, clock_.now()));
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 1);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  EXPECT_EQ(due->sessions.front().key, key_of("ann"));
+  EXPECT_EQ(due->next, clock_.now() + seconds(30));
+}
+
+TEST_F(OutboxTest, EndpointsAreFoundOnceEachWithTheirFirstDueSession) {
+  for (const std::string endpoint : {"b", "a", "c"}) {
+    for (const std::string user : {"ann", "bob"}) {
+      const model::SessionKey key{"project of " + endpoint, endpoint, user, "s"};
+      ASSERT_EQ(commit(turn(key, 0, 1)), Outcome::committed);
+      store_->committer().reschedule(key, clock_.now() + seconds(user == "ann" ? 1 : 2), 1);
+    }
+  }
+  ASSERT_TRUE(
+      store_->committer().write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
+  auto page = store_->outbox().endpoints("", 2);
+  ASSERT_EQ(page->size(), 2U);
+  EXPECT_EQ(page->at(0).endpoint_id, "a");
+  EXPECT_EQ(page->at(0).project_id, "project of a");
+  EXPECT_EQ(page->at(0).due_at, clock_.now() + seconds(1));
+  EXPECT_EQ(page->at(1).endpoint_id, "b");
+  page = store_->outbox().endpoints("b", 2);
+  ASSERT_EQ(page->size(), 1U);
+  EXPECT_EQ(page->at(0).endpoint_id, "c");
+}
+
+TEST_F(OutboxTest, AgeIsByTheClockOfTimers) {
+  auto unit = turn(key_of("ann"), 0, 1);
+  unit.outputs.front().created_at = clock_.now();
+  unit.timers_ahead = std::chrono::hours(2);
+  ASSERT_EQ(commit(unit), Outcome::committed);
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 1, 1);
+  EXPECT_EQ(due->sessions.at(0).outputs.at(0).created_at, clock_.now() + std::chrono::hours(2));
+  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 1)->at(0).created_at, clock_.now());
 }
 
 TEST_F(OutboxTest, PagesOfDueSessionsNeitherRepeatNorSkip) {
@@ -54,10 +109,10 @@ TEST_F(OutboxTest, PagesOfDueSessionsNeitherRepeatNorSkip) {
     if (i % 3 == 0) clock_.advance(seconds(1));
   }
   std::vector<model::SessionKey> seen;
-  auto page = store_->outbox().due(clock_.now(), 2, 1);
-  while (!page->empty()) {
-    for (const auto& delivery : *page) seen.push_back(delivery.key);
-    page = store_->outbox().due(clock_.now(), 2, 1, &page->back());
+  auto page = store_->outbox().due("endpoint", clock_.now(), 2, 1);
+  while (!page->sessions.empty()) {
+    for (const auto& delivery : page->sessions) seen.push_back(delivery.key);
+    page = store_->outbox().due("endpoint", clock_.now(), 2, 1, &page->sessions.back());
   }
   ASSERT_EQ(seen.size(), 7U);
   for (int i = 0; i < 7; ++i) {
@@ -74,10 +129,10 @@ TEST_F(OutboxTest, HeldOutputsAreReleasedOrKept) {
   end.held_released = true;
   end.outputs_kept = {"input2"};
   ASSERT_EQ(commit(end), Outcome::committed);
-  const auto due = store_->outbox().due(clock_.now(), 10, 10);
-  ASSERT_EQ(due->size(), 1U);
-  ASSERT_EQ(due->front().outputs.size(), 1U);
-  EXPECT_EQ(due->front().outputs.front().input_id, "input1");
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  ASSERT_EQ(due->sessions.front().outputs.size(), 1U);
+  EXPECT_EQ(due->sessions.front().outputs.front().input_id, "input1");
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 1, 10)->size(), 2U);
   EXPECT_EQ(store_->outbox().outputs_of_input(key_of("ann"), "input2")->front().delivery,
             Delivery::none);
@@ -92,10 +147,10 @@ TEST_F(OutboxTest, AnAnswerThatNobodyWaitsForGoesToTheWebhookInItsTransaction) {
   end.outputs_kept = {"input1"};
   end.answered_instead.push_back({"input1", [&] { return awaited; }});
   ASSERT_EQ(commit(end), Outcome::committed);
-  const auto due = store_->outbox().due(clock_.now(), 10, 10);
-  ASSERT_EQ(due->size(), 1U);
-  ASSERT_EQ(due->front().outputs.size(), 2U);
-  EXPECT_EQ(due->front().outputs[1].delivery, Delivery::pending);
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  ASSERT_EQ(due->sessions.front().outputs.size(), 2U);
+  EXPECT_EQ(due->sessions.front().outputs[1].delivery, Delivery::pending);
 
   awaited = true;
   auto told = turn(key_of("bob"), 0, 3, Delivery::none);
@@ -114,11 +169,11 @@ TEST_F(OutboxTest, WhatNobodyWaitsForDoesNotOvertakeWhatIsHeldForAnother) {
   auto end = turn(key_of("ann"), 2, 3);
   end.held_released = true;
   ASSERT_EQ(commit(end), Outcome::committed);
-  const auto due = store_->outbox().due(clock_.now(), 10, 10);
-  ASSERT_EQ(due->size(), 1U);
-  ASSERT_EQ(due->front().outputs.size(), 3U);
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  ASSERT_EQ(due->sessions.front().outputs.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(due->front().outputs[i].seq, static_cast<std::int64_t>(i) + 1);
+    EXPECT_EQ(due->sessions.front().outputs[i].seq, static_cast<std::int64_t>(i) + 1);
   }
 }
 
@@ -126,17 +181,20 @@ TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds)
   ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  ASSERT_TRUE(store_->outbox().give_up(key_of("ann"), output, "no answer for 24 h"));
-  EXPECT_EQ(store_->outbox().give_up(key_of("ann"), output, "").error().code,
-            model::Errc::not_found);
-  EXPECT_EQ(store_->outbox().due(clock_.now(), 1, 1)->front().outputs.front().seq, 2);
+  ASSERT_TRUE(give_up(output));
+  EXPECT_EQ(give_up(output).error().code, model::Errc::not_found);
+  EXPECT_EQ(
+      store_->outbox().due("endpoint", clock_.now(), 1, 1)->sessions.front().outputs.front().seq,
+      2);
   const auto letters = store_->dead_letters().list("project", DeadLetterState::fresh, 0, 10);
   ASSERT_EQ(letters->size(), 1U);
   EXPECT_EQ(letters->front().output_seq, 1);
   ASSERT_TRUE(store_->dead_letters().replay_output("project", letters->front().id));
   EXPECT_EQ(store_->dead_letters().replay_output("project", letters->front().id).error().code,
             model::Errc::conflict);
-  EXPECT_EQ(store_->outbox().due(clock_.now(), 1, 1)->front().outputs.front().seq, 1);
+  EXPECT_EQ(
+      store_->outbox().due("endpoint", clock_.now(), 1, 1)->sessions.front().outputs.front().seq,
+      1);
 }
 
 TEST_F(OutboxTest, PruningSparesWhatIsNotDelivered) {

@@ -57,14 +57,14 @@ TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
   unit.after.execution->source = model::EventType::user_message;
   unit.after.execution->keyed = true;
   ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
-  ASSERT_TRUE(store_->outbox().due(clock_.now(), 10, 10)->empty());
+  ASSERT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty());
   Sessions::WasReset told;
   ASSERT_TRUE(store_->sessions().reset(key_of("ann"), [&](const auto& was) { told = was; }));
   EXPECT_EQ(told.ended_input, "input1");
   EXPECT_TRUE(told.outputs_released);
-  const auto due = store_->outbox().due(clock_.now(), 10, 10);
-  ASSERT_EQ(due->size(), 1U);
-  EXPECT_EQ(due->front().outputs.at(0).seq, 1);
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  EXPECT_EQ(due->sessions.front().outputs.at(0).seq, 1);
   const auto answer = store_->answers().find("input1", clock_.now());
   ASSERT_TRUE(answer && *answer);
   EXPECT_EQ((*answer)->status, 500);

@@ -1,0 +1,208 @@
+// Endpoints that hang, are slow or fail, and the others; clocks that are set.
+#include "tests/unit/daemon/deliverer_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+// Endpoints that hang, so many sessions each.
+struct Tarpit {
+  HttpReceiver receiver{
+      [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; }};
+  std::vector<std::pair<std::string, std::string>> endpoints(int count) {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (int i = 0; i < count; ++i) {
+      all.emplace_back("hung" + std::to_string(i), receiver.url("/" + std::to_string(i)));
+    }
+    return all;
+  }
+};
+
+TEST_F(DelivererTest, EndpointThatHasNotAnsweredHasOneConnection) {
+  Tarpit tarpit;
+  import({{"web", receiver_.url()}, { "hanging", tarpit.receiver.url() }});
+  stop();
+  deliverer_.reset();
+  start({.connections = 8, .drain_timeout = 0ms});
+  for (int i = 0; i < 30; ++i) say(key("u" + std::to_string(i), "hanging"), {"x"});
+  ASSERT_TRUE(tarpit.receiver.wait_for(1));
+  for (int i = 0; i < 10; ++i) say(key("v" + std::to_string(i)), {"y"});
+  EXPECT_TRUE(receiver_.wait_for(10));
+  EXPECT_EQ(tarpit.receiver.count(), 1U);
+}
+
+TEST_F(DelivererTest, SixteenHungEndpointsHoldUpNoGoodOneOfTheirProject) {
+  Tarpit tarpit;
+  auto endpoints = tarpit.endpoints(16);
+  endpoints.emplace_back("web", receiver_.url());
+  import(endpoints);
+  stop();
+  deliverer_.reset();
+  start({.timeout = 10min, .drain_timeout = 0ms});
+  for (int i = 0; i < 16; ++i) {
+    for (const auto* user : {"ann", "bob", "cem"})
+      say(key(user, "hung" + std::to_string(i)), {"x"});
+  }
+  for (int i = 0; i < 20; ++i) {
+    say(key("ann"), {std::to_string(i)});
+    ASSERT_TRUE(receiver_.wait_for(static_cast<std::size_t>(i) + 1));
+  }
+  EXPECT_LE(tarpit.receiver.count(), 16U);
+}
+
+TEST_F(DelivererTest, HungEndpointsOfAProjectHoldUpNoOtherProject) {
+  Tarpit tarpit;
+  model::Bundle other;
+  other.project_name = "Other";
+  other.locales = {"en"};
+  other.flows.push_back({"Flow", {{"name", "Flow"}, {"nodes", json::array()}}});
+  auto& endpoint = other.endpoints.emplace_back();
+  endpoint.name = "web";
+  endpoint.flow = "Flow";
+  endpoint.webhook.push_back({receiver_.url(), signing_secret, "${SECRET}"});
+  const auto report = store_->assets().import_bundle(organisation_, other).value();
+  const model::SessionKey theirs{report["project"]["_id"], report["endpoints"][0]["_id"], "ann",
+                                 "s"};
+  import(tarpit.endpoints(40));
+  stop();
+  deliverer_.reset();
+  start({.timeout = 10min, .drain_timeout = 0ms});
+  for (int i = 0; i < 40; ++i) say(key("ann", "hung" + std::to_string(i)), {"x"});
+  // Those that have not answered begin a few at a time: until then nothing more of them does.
+  ASSERT_TRUE(tarpit.receiver.wait_for(20));
+  for (int i = 0; i < 20; ++i) {
+    say(theirs, {std::to_string(i)});
+    ASSERT_TRUE(receiver_.wait_for(static_cast<std::size_t>(i) + 1));
+  }
+  EXPECT_EQ(tarpit.receiver.count(), 20U) << "five eighths of 32";
+}
+
+TEST_F(DelivererTest, EndpointThatFailsGetsOneTryAtATimeUntilItAnswers) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  for (int i = 0; i < 200; ++i) say(key("user" + std::to_string(i)), {"hello"});
+  settle();
+  EXPECT_EQ(receiver_.count(), 3U) << "it fails after so many";
+  for (std::size_t tries = 4; tries < 8; ++tries) {
+    clock_.advance(2min);
+    deliverer_->wake();
+    ASSERT_TRUE(receiver_.wait_for(tries));
+    settle();
+    EXPECT_EQ(receiver_.count(), tries);
+  }
+  receiver_.set_handler({});
+  clock_.advance(10min);
+  deliverer_->wake();
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  EXPECT_EQ(receiver_.count(), 207U);
+}
+
+TEST_F(DelivererTest, SessionThatIsRefusedAgainAndAgainHoldsUpNoOther) {
+  receiver_.set_handler([](const auto& request) {
+    const bool ann = request.body.find("ann") != std::string::npos;
+    return HttpReceiver::Answer{.status = ann ? 400 : 200};
+  });
+  say(key("ann"), {"bad"});
+  for (std::size_t tries = 1; tries < 8; ++tries) {
+    ASSERT_TRUE(receiver_.wait_for(tries));
+    settle();
+    to_next_try();
+  }
+  settle();
+  say(key("bob"), {"good"});
+  ASSERT_TRUE(eventually([&] { return pending() == 1; }));
+  EXPECT_EQ(received()["bob"], std::vector<std::string>{"good"});
+}
+
+TEST_F(DelivererTest, WhatIsTooOldIsGivenUpWithoutATryWhileItsEndpointFails) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  for (int i = 0; i < 50; ++i) say(key("user" + std::to_string(i)), {"one", "two"});
+  settle();
+  const auto tried = receiver_.count();
+  clock_.advance(25h);
+  deliverer_->wake();
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  EXPECT_EQ(*store_->dead_letters().count_new(), 100);
+  EXPECT_LT(receiver_.count(), tried + 10);
+}
+
+// --- Clocks --------------------------------------------------------------------------------------
+
+TEST_F(DelivererTest, ClockThatIsSetBackHoldsNothingUp) {
+  for (const auto by : {1h, 48h, 24h * 400}) {
+    const auto before = receiver_.count();
+    receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 500}; });
+    say(key("ann"), {"fails"});
+    ASSERT_TRUE(receiver_.wait_for(before + 1));
+    settle();
+    receiver_.set_handler({});
+    set_clock(-by);
+    say(key("bob"), {"new"});
+    ASSERT_TRUE(receiver_.wait_for(before + 2)) << "what was never tried waits for no clock";
+    settle();
+    EXPECT_EQ(receiver_.count(), before + 2) << "its wait is not over";
+    clock_.advance(2s);
+    deliverer_->wake();
+    ASSERT_TRUE(receiver_.wait_for(before + 3));
+    settle();
+    EXPECT_EQ(pending(), 0);
+  }
+}
+
+TEST_F(DelivererTest, ClockThatIsAheadForAWhileGivesNothingUp) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 500}; });
+  for (const auto by : {25h, 24h * 400}) {
+    set_clock(by);
+    const auto before = receiver_.count();
+    say(key("user" + std::to_string(by.count())), {"while it is ahead"});
+    ASSERT_TRUE(receiver_.wait_for(before + 1));
+    settle();
+    clock_.advance(2s);
+    deliverer_->wake();
+    ASSERT_TRUE(receiver_.wait_for(before + 2));
+    settle();
+    set_clock(-by);
+    clock_.advance(4s);
+    deliverer_->wake();
+    ASSERT_TRUE(receiver_.wait_for(before + 3));
+    settle();
+  }
+  EXPECT_EQ(*store_->dead_letters().count_new(), 0);
+  EXPECT_EQ(pending(), 2);
+}
+
+TEST_F(DelivererTest, RestartKeepsTheClockOfRetriesAndAges) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 500}; });
+  say(key("ann"), {"first"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  set_clock(25h);
+  settle();
+  const auto offset = timer_clock_->offset();
+  EXPECT_EQ(offset, -25h);
+  stop();
+  new_timer_clock(offset);
+  restart();
+  EXPECT_EQ(receiver_.count(), 1U) << "its wait is not over";
+  clock_.advance(2s);
+  deliverer_->wake();
+  ASSERT_TRUE(receiver_.wait_for(2));
+  settle();
+  EXPECT_EQ(*store_->dead_letters().count_new(), 0);
+}
+
+TEST_F(DelivererTest, RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 500}; });
+  say(key("ann"), {"first"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  receiver_.set_handler({});
+  stop();
+  clock_.advance(-48h);
+  new_timer_clock(0ms);
+  restart();
+  ASSERT_TRUE(receiver_.wait_for(2));
+  settle();
+  EXPECT_EQ(pending(), 0);
+}
+
+}  // namespace
+}  // namespace conversed::daemon

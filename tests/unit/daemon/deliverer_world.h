@@ -1,0 +1,115 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/deliverer.h"
+#include "daemon/metrics.h"
+#include "daemon/ownership.h"
+#include "daemon/timer_clock.h"
+#include "tests/support/http_receiver.h"
+#include "tests/unit/daemon/world.h"
+
+namespace conversed::daemon {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using tests::HttpReceiver;
+
+class DelivererTest : public World {
+ protected:
+  void SetUp() override {
+    World::SetUp();
+    new_timer_clock(0ms);
+    import({{"web", receiver_.url("/hook")}, {"dead", "http://127.0.0.1:9/"}, { "mute", "" }});
+    start();
+  }
+  void TearDown() override { stop(); }
+
+  void start(DelivererSettings settings = {}) {
+    http_ = std::make_unique<HttpClient>(HttpClientSettings{}, loopback_egress());
+    ASSERT_TRUE(http_->start());
+    deliverer_ = std::make_unique<Deliverer>(settings, *store_, *http_, clock_, *timer_clock_,
+                                             metrics_, alone_);
+    ASSERT_TRUE(deliverer_->start());
+    ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));
+  }
+  void stop() {
+    if (deliverer_) deliverer_->stop();
+    if (http_) http_->stop();
+  }
+  void restart(DelivererSettings settings = {}) {
+    stop();
+    deliverer_.reset();
+    http_.reset();
+    open();
+    start(settings);
+  }
+
+  // As the turn worker does: commits, and offers from the commit's callback.
+  void say(const model::SessionKey& key, const std::vector<std::string>& texts) {
+    auto unit = turn(key, texts);
+    unit.timers_ahead = timer_clock_->offset();
+    commit(std::move(unit), [&] { deliverer_->offer(key); });
+  }
+  // Nobody tells the Deliverer.
+  void say_silently(const model::SessionKey& key, const std::vector<std::string>& texts) {
+    commit(turn(key, texts));
+  }
+  void settle() {
+    ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));
+  }
+  [[nodiscard]] std::int64_t pending() {
+    flush();
+    return store_->outbox().pending().value();
+  }
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> received() {
+    std::map<std::string, std::vector<std::string>> texts;
+    for (const auto& request : receiver_.requests()) {
+      const auto body = json::parse(request.body);
+      texts[body["userId"]].push_back(body["output"]["text"]);
+    }
+    return texts;
+  }
+  [[nodiscard]] store::DueDelivery waiting() {
+    flush();
+    auto page = store_->outbox().due(key("ann").endpoint_id, model::from_unix_ms(INT64_MAX), 1, 1);
+    EXPECT_EQ(page->sessions.size(), 1U);
+    return page->sessions.empty() ? store::DueDelivery{} : std::move(page->sessions.front());
+  }
+  // Lets the time pass until the next try of the only session that waits.
+  void to_next_try() {
+    clock_.advance(waiting().due_at - timer_clock_->now());
+    deliverer_->wake();
+  }
+  // Somebody sets the wall clock, and no time passes.
+  void set_clock(std::chrono::milliseconds by) {
+    set_by_ += by.count();
+    clock_.advance(by);
+    deliverer_->wake();
+  }
+  // As a daemon that is started again, to which the store tells the offset of the last run.
+  void new_timer_clock(std::chrono::milliseconds offset) {
+    timer_clock_ = std::make_unique<TimerClock>(clock_, [this] {
+      return clock_.now().time_since_epoch() - std::chrono::milliseconds(set_by_.load());
+    });
+    timer_clock_->set_offset(offset);
+  }
+
+  HttpReceiver receiver_;
+  Metrics metrics_;
+  std::atomic<std::int64_t> set_by_{0};
+  std::unique_ptr<TimerClock> timer_clock_;
+  std::unique_ptr<HttpClient> http_;
+  const Ownership alone_{Ownership::Of::everything};
+  std::unique_ptr<Deliverer> deliverer_;
+};
+
+}  // namespace conversed::daemon
