@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -234,7 +235,10 @@ void write(Level level, std::string_view event, Fields fields) {
   for (const auto& repeated : state().repeats.take_due(steady)) {
     emit(line_of_repeats(timestamp(unix_ms), repeated));
   }
-  if (level < Level::warn || state().repeats.is_first(without_time(line), steady)) emit(line);
+  // A line with a trace is of one request: to remember it would take the place of others.
+  const bool may_repeat =
+      level >= Level::warn && std::ranges::find(fields, "traceId", &Field::key) == fields.end();
+  if (!may_repeat || state().repeats.is_first(without_time(line), steady)) emit(line);
 }
 
 void set_sink(std::function<void(std::string_view line)> sink) {

@@ -47,9 +47,9 @@ void open(const config::LogSettings& settings);
 
 // `event` is a constant phrase in lower case; what varies goes into fields.
 //
-// A warning or an error that is the same as one of the last minute, fields and all, is counted
-// instead of written. The count comes as one more line, with `repeated`, as soon as that minute is
-// over and anything is written.
+// A warning or an error that is the same as one of the last minute, fields and all, and names no
+// `traceId`, is counted instead of written. The count comes as one more line, with `repeated`, as
+// soon as that minute is over and anything is written.
 void write(Level level, std::string_view event, Fields fields);
 inline void debug(std::string_view event, Fields fields = {}) {
   if (enabled(Level::debug)) write(Level::debug, event, fields);

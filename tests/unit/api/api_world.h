@@ -36,7 +36,8 @@ struct WorldSettings {
   config::QuotaSettings quota;
   std::chrono::milliseconds turn_timeout{30'000};
   config::ContactCenterSettings contact_center{};
-  LockoutLimits lockout{.account_failures = 10};
+  // Most tests of wrong passwords are about something else.
+  LockoutLimits lockout{.account_failures = 1'000'000, .address_failures = 0};
 };
 
 // Of everybody who has signed in.

@@ -133,7 +133,7 @@ class OauthTest : public testing::Test {
                                {"code_verifier", used_verifier}}));
   }
 
-  World world_;
+  World world_{{.lockout = {.account_failures = 10}}};
   std::string address_ = "192.0.2.1";  // that the forms come from
   std::string client_;
   std::string secret_;

@@ -161,6 +161,8 @@ TEST(Logging, AWarningIsWrittenOnceAMinuteUnlessItSaysOtherwise) {
   EXPECT_EQ(log.lines().size(), 2U);
   for (int i = 0; i < 2; ++i) info("the store can be read in this test");
   EXPECT_EQ(log.lines().size(), 4U) << "news are written each time";
+  for (int i = 0; i < 2; ++i) warn("a request of this test failed", {{"traceId", "t"}});
+  EXPECT_EQ(log.lines().size(), 6U) << "and each request is its own";
 }
 
 TEST(ErrorLog, HasALineForEachErrorWithItsTrace) {
