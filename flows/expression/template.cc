@@ -201,7 +201,8 @@ std::string Template::render(const Scope& scope, Problems* problems) const {
 }
 
 std::string Template::render(const Scope& scope, std::vector<Span>& values) const {
-  Budget budget(body_->limits);
+  pay_for_copy(scope, body_->literal_bytes);
+  Budget budget(body_->limits, scope);
   std::string out;
   for (const Piece& piece : body_->pieces) {
     out += piece.literal;
