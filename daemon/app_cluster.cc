@@ -72,17 +72,7 @@ Result<void> App::Parts::join_peers() {
   return {};
 }
 
-// Before any part looks at it. Where daemons share a store they follow its server's clock.
-Result<void> App::Parts::set_timer_clock() {
-  if (peers) return {};
-  const auto kept = store->timers().offset();
-  if (!kept) return fail(kept.error());
-  timer_clock.set_offset(*kept);
-  return {};
-}
-
 Result<void> App::Parts::start_services() {
-  if (auto set = set_timer_clock(); !set) return set;
   std::vector<Service*> services_of_roles;
   if (has(Role::worker)) services_of_roles = {&webhooks, &upstreams, &deliverer, &caller};
   if (has(Role::scheduler)) services_of_roles.push_back(&scheduler);

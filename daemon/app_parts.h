@@ -67,7 +67,6 @@ struct App::Parts {
 
   model::Result<void> start_consuming(std::span<const queue::PartitionRange> ranges);
   model::Result<void> join_peers();
-  model::Result<void> set_timer_clock();
   model::Result<void> start_services();
   model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
   void warn_without_organisation();
