@@ -1,6 +1,6 @@
 // /management/flows: the versions of a project's Flows are listed, compared, and gone back to.
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -23,7 +23,8 @@ using model::Result;
 using nlohmann::json;
 
 constexpr std::string_view missing = "there is no such Flow";
-constexpr std::int64_t max_version = std::numeric_limits<std::int64_t>::max();
+// The largest whole number that a JSON number holds exactly wherever it is read.
+constexpr std::int64_t max_version = 9'007'199'254'740'991;
 
 void list(Call call, Services& services, Reply reply) {
   auto project = project_of(services, call, list_flows_operation.role);
@@ -187,10 +188,10 @@ Result<std::int64_t> read_version(const Request& request) {
   auto body = read_object(request);
   if (!body) return model::fail(body.error());
   const auto version = body->find("version");
-  if (version != body->end() && version->is_number_integer()) {
-    const bool is_huge =
-        version->is_number_unsigned() && version->get<std::uint64_t>() > max_version;
-    if (!is_huge && version->get<std::int64_t>() >= 1) return version->get<std::int64_t>();
+  if (version != body->end() && version->is_number()) {
+    const auto number = version->get<double>();  // 1.0 is a whole number, too (JSON Schema)
+    const bool in_range = number >= 1 && number <= static_cast<double>(max_version);
+    if (in_range && std::floor(number) == number) return static_cast<std::int64_t>(number);
   }
   return model::fail(Errc::invalid_argument, "version must be a whole number, 1 or more");
 }
@@ -227,7 +228,7 @@ void roll_back(Call call, Services& services, Reply reply) {
 // --- The document ------------------------------------------------------------------------------
 
 openapi::Schema version_number() {
-  return openapi::integer(1);
+  return openapi::integer(1, max_version);
 }
 
 openapi::Parameter flow_parameter() {

@@ -142,7 +142,7 @@ void token(Call call, Services& services, Reply reply) {
 openapi::Description describe() {
   using namespace openapi;
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
-  const auto form = object(
+  Schema form = object(
       {{"grant_type", one_of({"password", "authorization_code", "refresh_token"})},
        {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
        {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional},
@@ -153,6 +153,11 @@ openapi::Description describe() {
        {"code_verifier", optional("For `authorization_code`, with PKCE."), Need::optional},
        {"refresh_token", optional("For `refresh_token`."), Need::optional},
        {"scope", optional("Ignored: there are none."), Need::optional}});
+  const Schema credentials = object({{"username", form_text(1)}, {"password", form_text(1)}});
+  form = with_condition(
+      std::move(form), object({{"grant_type", constant("password")}}), credentials,
+      with_condition(anything(), object({{"grant_type", constant("authorization_code")}}),
+                     has_text("code"), has_text("refresh_token")));
   const auto tokens = object({{"access_token", text(1)},
                               {"token_type", constant("Bearer")},
                               {"expires_in", described("In seconds.", integer(1))},

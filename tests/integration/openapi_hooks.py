@@ -1,10 +1,9 @@
 """What schemathesis has to know, or to leave alone, in test_openapi.py; schemathesis loads it (SCHEMATHESIS_HOOKS).
 
 KNOWN, a JSON object in the environment, has what the test signs in with: `key`, the id of its API key; `user` and
-`email`, its user; and what it may use: `victim` and `victimId`, another user; `member`, the id of one in the
-project; `project` and its `locales`, ids;
-`URLToken`, an Endpoint's; `client`, an OAuth client's credentials, and `redirectUri`, where it may be sent; `bundle`, of
-a project, and `url`, the service's.
+`email`, its user, with the `password`; and what it may use: `schedule`, an id; `victim` and `victimId`, another user;
+`member`, the id of one in the project; `project` and its `locales`, ids; `URLToken`, an Endpoint's; `client`, an OAuth
+client's credentials, and `redirectUri`, where it may be sent; `bundle`, of a project; `url`, the service's.
 """
 
 import datetime
@@ -18,12 +17,14 @@ import urllib.request
 import schemathesis
 
 KNOWN = json.loads(os.environ["KNOWN"])
+ASKED = os.environ.get("ASKED")  # a file that each request is written to, with names for what services draw by chance
 ABSENT = "0" * 24  # an id that nothing has
 ID = re.compile(r"[a-z0-9]{24}")
 LEAP_YEAR = str((datetime.date.today().year // 4 + 1) * 4)  # it has each day that a year can have
 CRONS = ["0 9 * * mon-fri", "*/5 * * * *", "@daily", "30 2 1,15 jan-mar/2 7", "59 23 31 * *"]
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "GMT+01:30"]
 
+refresh_tokens = []  # those that answers had
 cursors = {}  # those that answers had, with the lists that they are of
 
 
@@ -38,10 +39,12 @@ def list_of(case):
 
 
 def protect(operation, case):
-    """The key that the other requests show, the user that they sign in as, with password and roles, and those that are
-    known to the other requests remain."""
-    if operation == "revokeApiKey" and (case.path_parameters or {}).get("keyId") == KNOWN["key"]:
-        case.path_parameters["keyId"] = ABSENT
+    """The key that requests show, the user that they sign in as, with password and roles, the schedule, and the users
+    that requests name remain."""
+    for ending, name, known in (("revokeApiKey", "keyId", "key"), ("cancelSchedule", "scheduleId", "schedule"),
+                                ("cancelTimer", "timerId", "schedule")):
+        if operation == ending and (case.path_parameters or {}).get(name) == KNOWN[known]:
+            case.path_parameters[name] = ABSENT
     if operation in ("removeUser", "setUserRoles") and (case.path_parameters or {}).get("userId") in (
             KNOWN["user"], KNOWN["victimId"], KNOWN["member"]):
         case.path_parameters["userId"] = ABSENT
@@ -78,7 +81,15 @@ def sealed_request():
         return html.unescape(re.search(r'name="request" value="([^"]+)"', answer.read().decode())[1])
 
 
-def use_what_there_is(operation, case):
+def use_refresh_token(form):
+    """Whether the form is for one, and there was one left."""
+    if form["grant_type"] != "refresh_token" or not refresh_tokens:
+        return False
+    form["refresh_token"] = refresh_tokens.pop()
+    return True
+
+
+def use_what_there_is(operation, case, kwargs):
     """What only the state of the service makes right, no schema can say."""
     query = case.query = case.query or {}
     for name in ("next", "previous"):
@@ -98,6 +109,10 @@ def use_what_there_is(operation, case):
         query.update(client_id=KNOWN["client"]["client_id"], redirect_uri=KNOWN["redirectUri"])
     if operation in ("oauthToken", "oauthRevoke"):
         case.body.update(KNOWN["client"])
+        for headers in (case.headers, kwargs.get("headers")):
+            (headers or {}).pop("Authorization", None)  # a client shows who it is in one way
+    if operation == "oauthToken" and not use_refresh_token(case.body):
+        case.body.update(grant_type="password", username=KNOWN["email"], password=KNOWN["password"])
     # Every other one, more or less, so that unknown Endpoints are tried as well.
     if isinstance(case.body, dict) and case.body.get("URLToken", "f")[0] in "0123456789":
         case.body["URLToken"] = KNOWN["URLToken"]
@@ -115,18 +130,34 @@ def use_what_there_is(operation, case):
         case.body["environment"] = {**(case.body.get("environment") or {}), "CRM_TOKEN": "a token"}
 
 
+drawn = {}  # texts that a service draws by chance, and their names
+
+
+def note(operation, case):
+    asked = json.dumps([operation, case.path_parameters, case.query, case.body], sort_keys=True,
+                       default=lambda other: repr(other) if isinstance(other, bytes) else type(other).__name__)
+    # Ids, tokens and what is sealed.
+    asked = re.sub(r"[A-Za-z0-9+/=_-]{24,}", lambda found: drawn.setdefault(found[0], f"<{len(drawn)}>"), asked)
+    with open(ASKED, "a") as file:
+        file.write(asked + "\n")
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     operation = case.operation.definition.raw.get("operationId")
     protect(operation, case)
     if case.meta is not None and case.meta.generation.mode.is_positive:
-        use_what_there_is(operation, case)
+        use_what_there_is(operation, case, kwargs)
     # A poll for what does not come would take as long as it says.
     if case.query and is_seconds_to_wait(case.query.get("wait")):
         case.query["wait"] = 0
+    if ASKED:
+        note(operation, case)
 
 
 @schemathesis.hook
 def after_call(context, case, response):
+    if case.operation.path == "/auth/oauth2/token" and response.status_code == 200:
+        refresh_tokens.append(response.json()["refresh_token"])
     for name in ("x-next-cursor", "x-previous-cursor"):
         cursors.update((value, list_of(case)) for value in response.headers.get(name) or () if ID.fullmatch(value))

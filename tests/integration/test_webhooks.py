@@ -81,7 +81,8 @@ class Webhooks(DaemonCase):
         signature = Receiver.signature(SECRET, headers, body)
         wrong = {"no signature": headers,
                  "another body's": {**headers, "webhook-signature": Receiver.signature(SECRET, headers, b"{}")},
-                 "another key's": {**headers, "webhook-signature": Receiver.signature("whsec_" + "QUFB" * 8, headers, body)},
+                 "another key's": {**headers, "webhook-signature": Receiver.signature(
+                     "whsec_" + "QUFB" * 8, headers, body)},
                  "another id": {**headers, "webhook-id": "b" * 24, "webhook-signature": signature},
                  "an old one": {**headers, "webhook-timestamp": old, "webhook-signature": Receiver.signature(
                      SECRET, {**headers, "webhook-timestamp": old}, body)}}

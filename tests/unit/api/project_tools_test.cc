@@ -95,8 +95,10 @@ TEST_F(ProjectTools, VersionsThatAreNotThereAreMissing) {
     return world_.manage(Method::post, route + "/rollback", body).status;
   };
   EXPECT_EQ(roll_back({{"version", 2}}), 404);
-  for (const json& wrong : {json::object(), json{{"version", 0}}, json{{"version", "1"}},
-                            json{{"version", 18446744073709551615U}}}) {
+  EXPECT_EQ(roll_back({{"version", 2.0}}), 404) << "a whole number, too";
+  for (const json& wrong :
+       {json::object(), json{{"version", 0}}, json{{"version", "1"}}, json{{"version", 1.5}},
+        json{{"version", 1e300}}, json{{"version", 18446744073709551615U}}}) {
     EXPECT_EQ(roll_back(wrong), 400) << wrong;
   }
   get("/management/flows/" + std::string(model::id_length, 'z') + "/versions", {}, 404);
