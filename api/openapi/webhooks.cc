@@ -19,9 +19,10 @@ constexpr std::string_view details =
     "`delivery.timeout` (10 s) mean: it is sent again, under the same `webhook-id`, after 1 s, 2 "
     "s, "
     "4 s and so on up to 5 minutes, each up to a quarter longer; later if `Retry-After` asks for "
-    "it, by an hour at most. The session's next outputs wait for it. After "
-    "`delivery.retry_for` (1 day) it is a dead letter, and the session's next output follows. A "
-    "delivery whose answer was lost comes again: pass over a `webhook-id` that you have seen.";
+    "it, by an hour at most. The session's next outputs wait for it. While an Endpoint fails, one "
+    "request at a time tells whether it works again. `delivery.retry_for` (1 day) after it was "
+    "said, an output is a dead letter, and the session's next output follows. A delivery whose "
+    "answer was lost comes again: pass over a `webhook-id` that you have seen.";
 
 Value header(std::string_view name, std::string_view description, Need need, Schema schema) {
   return {{"name", name},
