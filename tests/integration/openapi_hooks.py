@@ -10,6 +10,7 @@ import datetime
 import html
 import json
 import os
+import pathlib
 import re
 import urllib.parse
 import urllib.request
@@ -22,6 +23,8 @@ ABSENT = "0" * 24  # an id that nothing has
 ID = re.compile(r"[a-z0-9]{24}")
 LEAP_YEAR = str((datetime.date.today().year // 4 + 1) * 4)  # it has each day that a year can have
 CRONS = ["0 9 * * mon-fri", "*/5 * * * *", "@daily", "30 2 1,15 jan-mar/2 7", "59 23 31 * *"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMON_PASSWORDS = set((ROOT / "store" / "common_passwords.txt").read_text().splitlines())
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "GMT+01:30"]
 
 refresh_tokens = []  # those that answers had
@@ -121,6 +124,8 @@ def use_what_there_is(operation, case, kwargs):
             place["localeId"] = locale
     if operation == "deprecatePassword_2_0":
         case.body["userId"] = KNOWN["victimId"]
+    if isinstance(case.body, dict) and str(case.body.get("password")).lower() in COMMON_PASSWORDS:
+        case.body["password"] = "a pass phrase that is not common"
     if operation in ("createSchedule", "reschedule", "rescheduleTimer"):
         use_times_within_reach(case.body)
     if operation == "oauthSignIn":
