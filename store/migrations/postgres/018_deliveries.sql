@@ -1,4 +1,4 @@
--- min_reader: 17
+-- min_reader: 18
 -- Deliveries are chosen by Endpoint, and wait by the clock of timers.
 
 -- How far that clock was ahead of `created_at`.
