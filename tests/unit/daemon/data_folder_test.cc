@@ -20,7 +20,7 @@ TEST(DataFolder, IsRefusedIfOtherUsersMayEnter) {
   const tests::TempFolder place;
   const auto path = place / "data";
   ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
-  for (const mode_t mode : {0755, 0750, 0701, 0720, 0777}) {
+  for (const mode_t mode : {0755U, 0750U, 0701U, 0720U, 0777U}) {
     ASSERT_EQ(::chmod(path.c_str(), mode), 0);
     const auto folder = DataFolder::open(path);
     ASSERT_FALSE(folder) << mode;
