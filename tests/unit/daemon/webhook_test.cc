@@ -48,11 +48,12 @@ TEST(Webhook, SecretIsRefusedThatReceiversWouldReadDifferently) {
   };
   EXPECT_EQ(problem("very-secret-hook-of-the-shop"),
             "a webhook's secret begins with 'whsec_', else receivers' libraries sign differently");
-  const std::string base64 = "a webhook's secret has base64 with its padding behind 'whsec_'";
-  EXPECT_EQ(problem("whsec_"), base64);
-  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"), base64);
-  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa-_"), base64);
-  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwAB=="), base64) << "bits are left over";
+  const std::string no_base64 = "a webhook's secret has base64 with its padding behind 'whsec_'";
+  EXPECT_EQ(problem("whsec_"), no_base64);
+  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"), no_base64);
+  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa-_"), no_base64);
+  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwAB=="), no_base64)
+      << "bits are left over";
   EXPECT_EQ(problem("whsec_c2hvcnQ="), "a webhook's secret stands for 24 to 64 bytes, not 5");
   EXPECT_EQ(problem("whsec_" + base64(std::string(65, 'x'))),
             "a webhook's secret stands for 24 to 64 bytes, not 65");
