@@ -336,14 +336,15 @@ class Privacy(ServiceCase):
             shutil.copy(pathlib.Path(BIN) / name, folder / name)
             with subprocess.Popen([folder / name, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                   user=NOBODY, group=NOBODY, extra_groups=[], env={"HOME": "/nonexistent"}) as process:
-                self.addCleanup(process.kill)
                 proc = pathlib.Path(f"/proc/{process.pid}")
 
                 def is_root_s_alone(name=name, proc=proc):
                     return proc.joinpath("comm").read_text().strip() == name and proc.joinpath("environ").stat().st_uid == 0
 
-                self.assertTrue(wait_until(is_root_s_alone), name)
-                process.kill()
+                try:
+                    self.assertTrue(wait_until(is_root_s_alone), name)
+                finally:
+                    process.kill()
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
