@@ -270,6 +270,10 @@ class Commands(CtlCase):
         self.assertRegex(self.people("rotate-key"), r"^The master key is number \d+ now; \d+ secrets were sealed anew")
         self.assertGreater(self.json("rotate-key")["resealed"], 0)
 
+    def test_webhook_secret(self):
+        self.assertRegex(self.people("webhook-secret"), r"^whsec_[\w+/]{32,}=*\n$")
+        self.assertRegex(self.json("webhook-secret")["secret"], r"^whsec_")
+
     def test_users_data_export(self):
         self.say("web", "exported", HOSTILE, userId=MALLORY)
         exported = json.loads(self.people("users-data", "export", MALLORY, "--project", "Shop"))
@@ -350,7 +354,7 @@ class Commands(CtlCase):
     def test_connections_usages(self):
         self.say("web", "uses crm", "hi", userId=MALLORY)
         text = self.people("connections", "usages", "crm")
-        self.assertIn("crm (httpBearer)\n", text)
+        self.assertIn("crm (httpBearer), for ", text)
         flows, sessions = re.split(r"(?:at least )?\d+ sessions may come to these Nodes\n", text.split("\n", 1)[1])
         self.assertEqual(rows(flows)[0]["FLOW"], "Orders")
         row = self.row(sessions, USER=SHOWN_MALLORY, SESSION="uses crm")
