@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 # The demo's project, and beside what it has: a Flow that fails, and one that waits.
-SHOP = (SOURCE / "config" / "demo" / "shop.yaml").read_text().replace("http://127.0.0.1:9101", "UPSTREAM").replace(
+SHOP = (SOURCE / "config" / "demo" / "shop.yaml").read_text().replace(
     "\nendpoints:\n", f"""
   - {{name: "Loop {RIGHT_TO_LEFT}", nodes: [{{id: again, addToContext: {{said: "{{{{input.text}}}}"}}}}, {{goTo: again}}]}}
   - {{name: Sleeper, nodes: [{{say: "Good night."}}, {{sleep: {{for: 1d}}}}]}}
