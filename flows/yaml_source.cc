@@ -292,6 +292,16 @@ class Handler final : public YAML::EventHandler {
   Located root_;
 };
 
+// yaml-cpp queues the tokens of a whole flow collection, some 128 bytes each, before it tells of
+// the first: they get half of the memory that there is.
+bool may_queue(std::string_view text, const LoadLimits& limits) {
+  constexpr std::size_t token_memory = 128;
+  const auto tokens = std::count_if(text.begin(), text.end(), [](char c) {
+    return std::string_view("[]{},").find(c) != std::string_view::npos;
+  });
+  return static_cast<std::size_t>(tokens) <= limits.max_memory / 2 / token_memory;
+}
+
 tl::unexpected<Problems> refuse(std::string_view file, Place place, std::string message) {
   return tl::unexpected<Problems>({{std::string(file), place, "", std::move(message)}});
 }
@@ -300,6 +310,7 @@ tl::unexpected<Problems> refuse(std::string_view file, Place place, std::string 
 
 Checked<Located> read_yaml(std::string_view text, std::string_view file_name,
                            const LoadLimits& limits) {
+  if (!may_queue(text, limits)) return refuse(file_name, {}, ReadBudget::refusal);
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
   Handler handler(text.size(), limits);
