@@ -30,13 +30,15 @@ const std::map<std::string, std::string>& endless_flows() {
     return std::map<std::string, std::string>{
         {"assignments", looped("addToContext: {" + entries + "}")},
         {"texts", looped("log: \"{{" + many + "}}\"")},
-        {"conditions", looped("if: " + many + " > 1e9\n  then: [{say: x}]")},
-        {"literal texts", looped("log: \"" + text + text + text + "{{1}}\"")},
+        {"conditions", looped("if: \"" + many + " > 1e9\"\n  then: [{say: x}]")},
+        {"literal texts", looped("log: \"" + text + text + text + text + "{{1}}\"")},
         {"constants", looped("addToContext: {big: {a: \"" + text + "\", b: \"" + text + "\"}}")},
         {"regular expressions",
          looped("regexSlotFiller: {pattern: \"(?>.*)x\", slot: s, ignoreCase: false}")},
-        {"keyphrases", looped("executeFlow: Searches")},
-        {"measuring", looped("addToContext: {a: \"{{context.b}}\", b: \"{{context.a}}\"}")},
+        {"keyphrases", looped("executeFlow: Sub")},
+        {"measuring",
+         "- addToContext: {a: \"{{'a'.repeat(90000)}}\", b: \"{{'b'.repeat(90000)}}\"}\n" +
+             looped("addToContext: {a: \"{{context.b}}\", b: \"{{context.a}}\"}")},
     };
   }();
   return flows;
@@ -52,10 +54,7 @@ Conversation conversation_of(const std::string& name) {
         "l1", "Cities",
         std::vector<lexicon::Entry>{
             {.main_keyphrase = phrase, .keyphrases = {}, .slots = {}, .data = {}}});
-    talk.library.flows["Searches"] = {named_flow("Searches", "  - log: x\n", {"Cities"})};
-  }
-  if (name == "measuring") {
-    talk.session.context = {{"a", std::string(100'000, 'a')}, {"b", std::string(100'000, 'b')}};
+    talk.library.flows["Sub"] = {named_flow("Sub", "  - log: x\n", {"Cities"})};
   }
   return talk;
 }
