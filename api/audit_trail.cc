@@ -6,6 +6,7 @@
 
 #include "api/auth/credentials.h"
 #include "store/model/ids.h"
+#include "store/model/json.h"
 
 namespace conversed::api {
 namespace {
@@ -43,8 +44,8 @@ std::string text_of(const json& body, std::string_view name) {
 // The body, if it is an object that may name something.
 json named_body(const Request& request) {
   if (request.body.empty() || request.body.size() > max_named_body_bytes) return json::object();
-  auto body = json::parse(request.body, nullptr, false);
-  return body.is_object() ? std::move(body) : json::object();
+  auto body = model::parse_json(request.body);
+  return body && body->is_object() ? *std::move(body) : json::object();
 }
 
 void name_object(store::AuditEntry& entry, const Operation& operation, const Call& call) {
@@ -62,7 +63,9 @@ void name_object(store::AuditEntry& entry, const Operation& operation, const Cal
     return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
   };
   for (const std::string_view name : names) add(entry.object, name, find(name));
-  if (call.parameters["userId"].empty()) {
+  if (operation.id == "deprecatePassword_2_0") {  // the one body whose userId is a user of ours
+    add(entry.object, "userId", find("userId"));
+  } else if (call.parameters["userId"].empty()) {
     entry.subject_user = cut(find("userId"));
     entry.subject_session = cut(find("sessionId"));
   }

@@ -18,7 +18,8 @@ namespace conversed::api {
 // Stores and logs who asked for what. Thread-safe.
 class AuditTrail {
  public:
-  // Told of each entry once its status is known, on the thread that answers; must not block.
+  // Told of each entry once its status is known: on the thread that answers, or, of a sign-in, on
+  // the Committer's. It must not wait for the store.
   using Log = std::function<void(const store::AuditEntry&)>;
   explicit AuditTrail(store::Audit& audit, Log log = {}) : audit_(audit), log_(std::move(log)) {}
 

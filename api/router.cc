@@ -153,7 +153,9 @@ bool take_as_stranger(const Request& request, std::size_t bytes, Services& servi
 const Error too_fast{Errc::too_many, "too many requests; slow down"};
 
 void run_on_pool(const std::shared_ptr<Pending>& pending) {
-  const bool posted = pending->services.pool.post([pending] {
+  const std::string organisation = pending->call.principal->organisation_id;
+  const auto line = BlockingPool::Line::others;
+  const bool posted = pending->services.pool.post(organisation, line, [pending] {
     auto& [call, reply, operation, services] = *pending;
     operation.run(std::move(call), services, std::move(reply));
   });
@@ -192,6 +194,8 @@ void sign_in(const std::shared_ptr<Pending>& pending) {
       {typed ? typed->name : "", call.request.peer, operation, reply.context().trace_id},
       verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
   if (!verified) {
+    // A guesser owes the bytes that it sent; a right password costs one request.
+    (void)take_as_stranger(call.request, call.request.body.size(), services);
     if (verified.error().code != Errc::unauthenticated) return reply.fail(verified.error());
     return reply.send(basic_challenge(verified.error(), reply.context(), services.clock.now()));
   }
@@ -208,6 +212,9 @@ void start_management(const Operation& operation, Call&& call, Services& service
   // What can't be right is told apart here: it costs no thread of a pool.
   const auto credentials = parse_basic(authorization);
   if (!credentials) {
+    if (!take_as_stranger(call.request, call.request.body.size(), services)) {
+      return reply.fail(too_fast);
+    }
     const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
     return reply.send(basic_challenge(error, reply.context(), services.clock.now()));
   }

@@ -25,8 +25,10 @@ if(CONVERSED_SANITIZE)
     add_compile_options(-fno-sanitize=null,object-size)
   endif()
   # GCC 12 reports false positives inside the standard library when sanitizers change what it inlines.
-  target_compile_options(conversed_flags INTERFACE
-    -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds -Wno-restrict)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(conversed_flags INTERFACE
+      -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds -Wno-restrict)
+  endif()
 endif()
 # What Debian asks of its packages (hardening=+all), and shadow stacks where the processor has them;
 # tests/package looks for each in the binary. In what is shipped only: fortified functions need an

@@ -16,8 +16,9 @@ using std::chrono::milliseconds;
 namespace {
 
 // They mostly wait for the disk; what waits for them holds a request with its body.
-constexpr std::size_t management_threads = 4;
-constexpr std::size_t management_queue = 256;
+// The places of one are those of an organisation.
+constexpr api::BlockingPool::Limits management_limits{
+    .threads = 4, .waiting = 256, .waiting_of_one = 64};
 // One core's worth at most for whoever guesses passwords, a few places for each address.
 constexpr api::BlockingPool::Limits sign_in_limits{
     .threads = 1, .waiting = 512, .waiting_of_one = 4};
@@ -50,7 +51,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
       public_limiter(public_rate_limits(all.limits)),
       quota({.injects_per_month = all.quota.injects_per_month, .shared = in_cluster(all)},
             store->usage(), time),
-      pool(management_threads, management_queue),
+      pool(management_limits),
       sign_ins(sign_in_limits),
       imports(import_limits),
       ownership(in_cluster(all) ? Ownership::Of::partitions : Ownership::Of::everything),

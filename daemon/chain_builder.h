@@ -2,6 +2,7 @@
 // is said, chain_failures.cc what becomes of events that have no effects.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -139,6 +140,7 @@ class ChainBuilder {
   // starts in any case, so that there is an end to it.
   [[nodiscard]] bool may_start() const {
     if (!chain_.undecided.empty()) return false;
+    if (std::ranges::any_of(chain_.answered, &Chain::Answered::else_webhook)) return false;
     if (chain_.first_started.empty()) return true;
     const bool one = input_.one_start || input_.care == Care::record_attempts;
     return !one && input_.spent < context_.slice;

@@ -54,7 +54,9 @@ std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
 void Deliverer::Engine::prepare(Session& session) {
   while (!session.outputs.empty()) {
     const auto& output = session.outputs.front();
-    if (stop_ || ownership_.term_of(session.key) != session.term) return leave(session);
+    if (stop_ || !store_.committer().healthy() || ownership_.term_of(session.key) != session.term) {
+      return leave(session);
+    }
     if (output.withdrawable) return ask_to_begin(session);
     const auto target = targets_.of(session.key.endpoint_id);
     if (!target) return leave_for_a_while(session);
@@ -143,6 +145,8 @@ void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
     log::warn("webhook fails", {{"endpointId", lane.endpoint_id}, {"reason", reason}});
   }
   queue_.failed(session, steady);
+  // Another daemon has the session by now, and may have delivered this output.
+  if (ownership_.term_of(session.key) != session.term) return leave(session);
   const Timestamp now = this->now();
   if (const auto aged = made_by(session.outputs, now - settings_.retry_for); aged > 0) {
     give_up(session, queue_.fails(lane) ? aged : 1, reason);
@@ -217,6 +221,7 @@ void Deliverer::Engine::give_up_aged(Lane& lane, const std::string& reason) {
     const auto& last = page->sessions.back();
     lane.read_up_to = store::DueDelivery{
         .key = {}, .due_at = last.due_at, .attempts = 0, .outputs = {}, .session = last.session};
+    lane.read_again = true;  // the page may hold sessions that are not too old
   }
   for (auto& each : page->sessions) {
     const auto aged = made_by(each.outputs, now - settings_.retry_for);

@@ -89,6 +89,7 @@ std::string_view FrontDoor::not_ready() const {
 
 // For scripts and tests. On a full disk the daemon goes on without it, and tries again.
 void FrontDoor::write_ports() {
+  const std::lock_guard lock(ports_mutex_);
   if (!listens_ || ports_written_) return;
   const auto api_port = api_ ? std::optional(api_->port()) : std::nullopt;
   auto written = folder_.write_ports(api_port, admin_->port());

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "api/http_server.h"
@@ -68,6 +69,7 @@ class FrontDoor {
   std::function<std::string_view()> not_ready_;
   std::atomic<bool> open_{false};     // from then on `not_ready_` is constant
   std::atomic<bool> listens_{false};  // from then on the servers are
+  std::mutex ports_mutex_;            // held while the file is written
   bool ports_written_ = false;
   std::unique_ptr<api::HttpServer> api_;
   std::unique_ptr<api::HttpServer> admin_;

@@ -22,8 +22,10 @@ void OwnAddresses::read_interfaces(Known& known) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
     if (!std::exchange(known.warned, true)) {
-      log::warn("the machine's own addresses can't be read: egress does not close public ones",
-                {{"error", std::error_code(errno, std::system_category()).message()}});
+      log::warn(
+          "the machine's own addresses can't be read, so calls to this machine's own public "
+          "addresses are not refused",
+          {{"error", std::error_code(errno, std::system_category()).message()}});
     }
     return;
   }

@@ -294,9 +294,11 @@ void Scheduler::Engine::check_schedules() {
   }
   if (!checked_) return;
   auto page = store_.schedules().recurring(*checked_, timers_a_page);
+  // Several daemons agree on one clock only: their server's, which that of timers follows.
+  const auto wall = settings_.mine ? looked_at_ : looked_at_ - offset_;
   std::vector<store::Schedules::Sooner> sooner;
   for (const auto& row : page ? *page : std::vector<store::Schedules::Row>()) {
-    const auto next = flows::time_after(row.schedule, looked_at_ - offset_);
+    const auto next = flows::time_after(row.schedule, wall);
     if (next && *next < row.schedule.due_at) sooner.push_back({row.schedule, *next});
   }
   const auto moved = sooner.empty() ? Result<void>() : store_.schedules().bring_forward(sooner);

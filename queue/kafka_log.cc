@@ -66,7 +66,7 @@ class KafkaLog::Impl final : public KafkaHandler {
   [[nodiscard]] Result<KafkaMoved> begin_of_epoch(std::int64_t epoch, const KafkaEpochs& stored,
                                                   std::int32_t partitions);
   [[nodiscard]] Result<Epochs> checked_epochs();
-  [[nodiscard]] Result<Position> position_of(const KafkaPlace& place);
+  [[nodiscard]] Result<Position> position_of(const KafkaPlace& place, std::int64_t least);
   [[nodiscard]] Result<void> check_still_the_same(const KafkaEpochs& epochs);
   void in_trouble(const Error& error);
 
@@ -86,6 +86,7 @@ class KafkaLog::Impl final : public KafkaHandler {
   Epochs epochs_;  // null until the topics have been checked
   // What this has seen of each partition: one that ends below it is another one.
   std::map<std::int32_t, std::int64_t> ends_;
+  std::optional<std::chrono::steady_clock::time_point> below_since_;  // the log ends below `ends_`
   std::optional<Error> made_again_;  // for good: what is appended would be lost
   // For appends: of the topic, once it is known and as long as there is no trouble; else 0.
   std::atomic<std::int32_t> writable_partitions_{0};
@@ -187,9 +188,19 @@ Result<void> KafkaLog::Impl::check_still_the_same(const KafkaEpochs& epochs) {
   const auto ranges = read_ranges(static_cast<std::int32_t>(epochs.partitions()), epochs);
   if (!ranges) return model::fail(ranges.error());
   const std::lock_guard state(state_mutex_);
-  for (const auto& range : *ranges) {
-    if (range.end < ends_[range.partition]) made_again_ = made_again(names_.records);
+  const bool below = std::ranges::any_of(
+      *ranges, [this](const auto& range) { return range.end < ends_[range.partition]; });
+  if (!below) {
+    below_since_.reset();
+    return {};
   }
+  const auto now = std::chrono::steady_clock::now();
+  if (!below_since_) below_since_ = now;
+  // A leader that has just taken over can't tell yet all that is there.
+  if (now - *below_since_ < settings_.request_timeout) {
+    return model::fail(Errc::unavailable, "The topic's end is behind. It is looked at again.");
+  }
+  made_again_ = made_again(names_.records);
   return {};
 }
 
@@ -253,31 +264,37 @@ void KafkaLog::Impl::append(Record record, AppendCallback done) {
   }
   auto headers = kafka_headers_of(record);
   const std::int32_t partition = partition_of(record.key, partitions);
+  // The record will not be below what is there by now.
+  const std::int64_t least = [&] {
+    const std::lock_guard state(state_mutex_);
+    return ends_[partition];
+  }();
   producer_->send({.topic = names_.records.c_str(),
                    .partition = partition,
                    .key = std::move(record.key),
                    .value = std::move(record.value),
                    .headers = std::move(headers)},
-                  [this, done = std::move(done)](Result<KafkaPlace> placed) {
+                  [this, least, done = std::move(done)](Result<KafkaPlace> placed) {
                     if (!placed) return done(model::fail(placed.error()));
-                    auto position = position_of(*placed);
+                    auto position = position_of(*placed, least);
                     if (!position) return done(model::fail(position.error()));
                     done(Appended{*position});
                   });
 }
 
-// An offset that was there before is one of another topic under the same name: whoever reads it
-// would take the record for the one that had it.
-Result<Position> KafkaLog::Impl::position_of(const KafkaPlace& place) {
+// An offset below the end that was known when the record was sent is one of another topic under the
+// same name: a reader would take the record for the one that had it. The end that is known by now
+// says nothing, since the broker counts records whose reports are still on their way.
+Result<Position> KafkaLog::Impl::position_of(const KafkaPlace& place, std::int64_t least) {
   const std::lock_guard state(state_mutex_);
   auto& end = ends_[place.partition];
-  if (place.offset < end) {
+  if (place.offset < least) {
     made_again_ = made_again(names_.records);
     trouble_ = made_again_;
     writable_partitions_ = 0;
     return model::fail(Errc::timed_out, made_again_->message);
   }
-  end = place.offset + 1;
+  end = std::max(end, place.offset + 1);
   return Position{epochs_->at(place.partition, place.offset).epoch, place.partition, place.offset};
 }
 

@@ -21,13 +21,14 @@ void complete(Connection& connection, AuditEntry& entry) {
             .value_or("");
     return;
   }
-  const auto user = connection.row<std::string, std::string>(
-      "SELECT id, organisation_id FROM users WHERE email_folded = :e", fold_ascii(entry.actor));
+  const auto user = connection.row<std::string, std::string, std::string>(
+      "SELECT id, organisation_id, email FROM users WHERE email_folded = :e",
+      fold_ascii(entry.actor));
   if (!user) {
     entry.actor.clear();
     return;
   }
-  std::tie(entry.user_id, entry.organisation_id) = *user;
+  std::tie(entry.user_id, entry.organisation_id, entry.actor) = *user;
 }
 
 void insert(Connection& connection, const AuditEntry& entry) {
@@ -66,7 +67,7 @@ void Audit::end(std::string id, int status) {
                                 id);
         return {};
       },
-      [](const Result<void>&) {});
+      [](const Result<void>&) {}, Committer::Patience::none);
 }
 
 Result<std::vector<AuditEntry>> Audit::list(const AuditFilter& filter, std::int64_t before,

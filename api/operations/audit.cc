@@ -36,11 +36,11 @@ json item_of(const store::AuditEntry& entry) {
 
 void list(Call call, Services& services, Reply reply) {
   const Principal& principal = *call.principal;
-  const bool of_all = principal.has(Role::platform_admin);
-  if (!of_all && !principal.has(Role::user_admin)) {
+  if (!principal.has(Role::user_admin)) {
     return send_error(reply, list_audit_operation,
-                      {Errc::permission_denied, "the role userAdmin or platformAdmin is needed"});
+                      {Errc::permission_denied, "the role userAdmin is needed"});
   }
+  const bool of_all = principal.has(Role::platform_admin);
   auto page = page_query(call.request);
   if (!page) return send_error(reply, list_audit_operation, page.error());
   const store::AuditFilter filter{
@@ -62,7 +62,8 @@ openapi::Description describe_list() {
   const auto entry = object(
       {{"_id", id()},
        {"at", unix_time()},
-       {"organisationId", described("The actor's; null after a wrong password.", nullable(id()))},
+       {"organisationId",
+        described("The actor's; null after a sign-in with an unknown address.", nullable(id()))},
        {"actor", described("The e-mail address of the user.", nullable(text(1)))},
        {"credential", described("`password`, `token`, or `key` and the key's id.", text(1))},
        {"address", described("The client's.", text())},
@@ -79,15 +80,16 @@ openapi::Description describe_list() {
   parameters.push_back(query_parameter("actor", "Only entries of this e-mail address.", text(1)));
   parameters.push_back(
       query_parameter("operation", "Only entries of this operation, such as `signIn`.", text(1)));
-  return {.tag = "Management",
-          .summary = "List the audit trail",
-          .details =
-              "Newest first: sign-ins, changes, exports, erasures, replays and reads of "
-              "conversations. With the role `platformAdmin` of all organisations, with "
-              "`userAdmin` of one's own.",
-          .parameters = std::move(parameters),
-          .answers = {{.description = "A page of them.",
-                       .content = json_content(row_page(named("AuditEntry", entry)))}}};
+  return {
+      .tag = "Management",
+      .summary = "List the audit trail",
+      .details =
+          "Newest first: sign-ins, changes, exports, erasures, replays and reads of "
+          "conversations. Takes the role `userAdmin`; with `platformAdmin` besides, the entries "
+          "of all organisations are listed.",
+      .parameters = std::move(parameters),
+      .answers = {{.description = "A page of them.",
+                   .content = json_content(row_page(named("AuditEntry", entry)))}}};
 }
 
 }  // namespace

@@ -155,10 +155,12 @@ void on_pool(Call call, Services& services, Reply reply, Work work) {
   if (!services.store.committer().healthy()) {
     return reply.fail({Errc::unavailable, "the store is not available at present"});
   }
+  const std::string organisation = call.principal->organisation_id;
   auto pending =
       std::make_shared<Pending>(Pending{std::move(call), services, std::move(reply), work});
-  const bool posted = services.pool.post(
-      [pending] { pending->work(pending->call, pending->services, pending->reply); });
+  const bool posted = services.pool.post(organisation, BlockingPool::Line::others, [pending] {
+    pending->work(pending->call, pending->services, pending->reply);
+  });
   if (!posted) {
     pending->reply.fail({Errc::unavailable, "too many requests wait; try again later"});
   }

@@ -125,6 +125,7 @@ void refuse_unless_answered(Services& services, const queue::AppendKey& key, con
     if (!*found) return refused->refuse(refused->refusal);
     // This may be a thread of the log, which must not block on the store.
     const bool posted = refused->services.pool.post(
+        refused->session.project_id, BlockingPool::Line::others,
         [refused, first_id = (*found)->id] { refused->replay(first_id); });
     if (!posted) refused->refuse({Errc::unavailable, "too many requests wait; try again later"});
   });

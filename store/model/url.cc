@@ -6,6 +6,8 @@
 namespace conversed::model {
 namespace {
 
+using namespace std::string_view_literals;
+
 std::string_view behind_scheme(std::string_view url) {
   const auto scheme = url.find("://");
   return scheme == std::string_view::npos ? url : url.substr(scheme + 3);
@@ -46,7 +48,7 @@ bool has_plain_dot_segment(std::string_view path) {
   for (std::size_t begin = 0; begin <= path.size();) {
     const auto end = std::min(path.find_first_of("/\\", begin), path.size());
     const auto segment = path.substr(begin, end - begin);
-    const auto name = segment.substr(0, segment.find(';'));
+    const auto name = segment.substr(0, segment.find_first_of(";?#\0 \t\r\n"sv));
     if (name == "." || name == "..") return true;
     begin = end + 1;
   }

@@ -1,6 +1,6 @@
 -- The audit trail: who did what. An entry is written before its request is begun; status 0 has no answer yet.
 CREATE TABLE audit (
-  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   made_at BIGINT NOT NULL,
   organisation_id TEXT NOT NULL,

@@ -98,7 +98,11 @@ World::World(const WorldSettings& settings) {
   assets = std::make_unique<AssetsCache>(store->assets());
   authenticator = std::make_unique<Authenticator>(*store, clock, settings.lockout,
                                                   must(JwtVerifier::open(settings.contact_center)));
-  audit = std::make_unique<AuditTrail>(store->audit());
+  if (settings.audit_apart) {
+    std::filesystem::create_directory(folder / "audit");
+    audit_store = must(store::Store::open({.data_dir = folder / "audit"}, clock));
+  }
+  audit = std::make_unique<AuditTrail>((audit_store ? *audit_store : *store).audit());
   rate_limiter = std::make_unique<RateLimiter>(RateLimits{
       .requests_per_second = settings.limits.requests_per_second, .burst = settings.limits.burst});
   public_limiter = std::make_unique<RateLimiter>(
@@ -106,9 +110,9 @@ World::World(const WorldSettings& settings) {
                  .burst = settings.limits.burst});
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
-  services = std::make_unique<Services>(
-      Services{options, clock, *store, *log, *events, *assets, *authenticator, *audit, *rate_limiter,
-               *public_limiter, *quota, busy, waiters, watch, job_watch, pool, sign_ins, imports});
+  services = std::make_unique<Services>(Services{
+      options, clock, *store, *log, *events, *assets, *authenticator, *audit, *rate_limiter,
+      *public_limiter, *quota, busy, waiters, watch, job_watch, pool, sign_ins, imports});
   services->touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->schedule = [](const model::Schedule&) {};

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "api/assets_cache.h"
+#include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/blocking_pool.h"
 #include "api/busy_sessions.h"
 #include "api/events.h"
 #include "api/inject_quota.h"
 #include "api/operations.h"
-#include "api/audit_trail.h"
 #include "api/rate_limiter.h"
 #include "api/router.h"
 #include "api/services.h"
@@ -36,6 +36,8 @@ struct WorldSettings {
   config::QuotaSettings quota;
   std::chrono::milliseconds turn_timeout{30'000};
   config::ContactCenterSettings contact_center{};
+  // The audit trail in a store of its own, so that only what operations do changes the world's.
+  bool audit_apart = false;
   // Most tests of wrong passwords are about something else.
   LockoutLimits lockout{.account_failures = 1'000'000, .address_failures = 0};
 };
@@ -104,6 +106,7 @@ class World {
   std::unique_ptr<Events> events;
   std::unique_ptr<AssetsCache> assets;
   std::unique_ptr<Authenticator> authenticator;
+  std::unique_ptr<store::Store> audit_store;  // null: the trail is in `store`
   std::unique_ptr<AuditTrail> audit;
   std::unique_ptr<RateLimiter> rate_limiter;
   std::unique_ptr<RateLimiter> public_limiter;

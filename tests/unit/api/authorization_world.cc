@@ -28,6 +28,7 @@ WorldSettings settings() {
   WorldSettings settings;
   settings.contact_center.secret = config::Secret(shared_secret);
   settings.contact_center.organisation_claim = "organisation";
+  settings.audit_apart = true;
   return settings;
 }
 

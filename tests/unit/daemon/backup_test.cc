@@ -27,10 +27,14 @@ using tests::TempFolder;
 // A data folder with a store and a log, as a daemon leaves them.
 class BackupTest : public testing::Test {
  protected:
+  static void make_private(const std::filesystem::path& folder) {
+    std::filesystem::create_directory(folder);
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  }
   void SetUp() override {
     settings_.data_dir = folder_ / "data";
     settings_.queue.partitions = 1;
-    std::filesystem::create_directory(settings_.data_dir);
+    make_private(settings_.data_dir);
     fill(1);
   }
 
@@ -226,7 +230,7 @@ TEST_F(BackupTest, StoreInPostgresIsLeftToItsOwnTools) {
   EXPECT_EQ(refused.error().code, Errc::not_supported);
   EXPECT_NE(refused.error().message.find("pg_dump"), std::string::npos) << refused.error().message;
   auto there = other_folder("there");
-  std::filesystem::create_directory(there.data_dir);
+  make_private(there.data_dir);
   const auto restored = restore(there, {.backup = made->path, .key = {}}, clock_);
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code, Errc::not_supported);
@@ -314,11 +318,11 @@ TEST_F(BackupTest, KeyIsNeededAndHasToBeTheStores) {
   EXPECT_TRUE(std::filesystem::exists(there.data_dir / "master.key"));
   // One that is there already is taken if no other one is named.
   const auto third = other_folder("third");
-  std::filesystem::create_directory(third.data_dir);
+  make_private(third.data_dir);
   std::filesystem::copy_file(settings_.data_dir / "master.key", third.data_dir / "master.key");
   EXPECT_TRUE(restore(third, {.backup = made->path, .key = {}}, clock_));
   const auto fourth = other_folder("fourth");
-  std::filesystem::create_directory(fourth.data_dir);
+  make_private(fourth.data_dir);
   ASSERT_TRUE(store::Sealer::create_key_file(fourth.data_dir / "master.key"));
   EXPECT_EQ(restore(fourth, order(made->path), clock_).error().code, Errc::conflict);
 }
@@ -400,7 +404,7 @@ TEST_F(BackupTest, WhatRootRestoresIsItsFolderOwners) {
   const auto made = back_up();
   ASSERT_TRUE(made);
   const auto there = other_folder("other");
-  std::filesystem::create_directory(there.data_dir);
+  make_private(there.data_dir);
   constexpr uid_t nobody = 65534;
   ASSERT_EQ(::chown(there.data_dir.c_str(), nobody, nobody), 0);
   ASSERT_TRUE(restore(there, order(made->path), clock_));

@@ -100,9 +100,10 @@ class UserDataTest : public StoreTest {
     schedule.created_at = clock_.now();
     schedule.created_by = model::new_id();
     const auto made = store_->schedules().create(
-        schedule, KeyedAnswer{{"scope", "KEYOFSCHEDULE" + mark, "HASHOFSCHEDULE" + mark},
-                              {201, "", "answer " + mark},
-                              key.encode()});
+        schedule,
+        KeyedAnswer{{"scope", "KEYOFSCHEDULE" + mark + key.session_id, "HASHOFSCHEDULE" + mark},
+                    {201, "", "answer " + mark},
+                    key.encode()});
     ASSERT_TRUE(made) << made.error().message;
   }
 
