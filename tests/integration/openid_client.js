@@ -164,8 +164,10 @@ const scenarios = {
   },
   // What the service says of itself is all that a client needs, at the base path, too.
   async metadata() {
-    for (const address of [config.url, `${config.url}/new`]) {
-      const found = await Issuer.discover(address);
+    for (const path of ['', '/new']) {
+      const address = config.url + path;
+      // RFC 8414 §3.1: the well-known path comes before the issuer's.
+      const found = await Issuer.discover(`${config.url}/.well-known/oauth-authorization-server${path}`);
       assert.equal(found.metadata.issuer, address);
       const client = makeClient(config.app, 'none', found);
       const { parameters, checks } = await requestCode(client);

@@ -42,8 +42,8 @@ class SignIns(LimitsCase):
         self.assertEqual(self.sign_in(PASSWORD, home), 200)
         for _ in range(2):
             self.assertEqual([self.sign_in("guess", elsewhere) for _ in range(FAILURES)], [401] * FAILURES)
-            self.assertEqual(self.sign_in(PASSWORD, elsewhere), 429)
-            # Another spelling, so that the answer is not remembered.
+            # Other spellings, so that no answer is remembered.
+            self.assertEqual(self.sign_in(PASSWORD, elsewhere, EMAIL.capitalize()), 429)
             self.assertEqual(self.sign_in(PASSWORD, home, EMAIL.upper()), 200)
             self.assertEqual(self.daemon.terminate(), 0)
             self.daemon.start()

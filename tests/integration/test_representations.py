@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ElementTree
 from project_case import ProjectCase
 
 NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
-FORMULA = ("=", "+", "-", "@", "\t")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def as_cell(value):

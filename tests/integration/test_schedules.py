@@ -27,7 +27,7 @@ class Schedules(DaemonCase):
         return texts
 
     def test_it_comes_once_in_its_order(self):
-        made = self.inject_later("once", "--in", "1s")
+        made = self.inject_later("once", "--in", "5s")
         self.assertEqual(made["next"], [made["dueAt"]])
         self.assertIn(made["_id"], self.ids())
         self.say("echo", "once", "before")

@@ -85,8 +85,10 @@ struct Model {
  private:
   void drain() {
     while (call.empty() && !inbox.empty()) {
-      const Event event = std::move(inbox.front());
+      Event event = std::move(inbox.front());
       inbox.pop_front();
+      // What was accepted while the clock was ahead counts as of now.
+      event.accepted_at = std::min(event.accepted_at, now);
       if (event.type == EventType::follow_up) {
         on_due(event);
       } else {
