@@ -77,9 +77,9 @@ openapi::Description describe_list() {
                             nullable(integer(100)))},
        {"traceId", text(1)}});
   auto parameters = row_parameters();
-  parameters.push_back(query_parameter("actor", "Only entries of this e-mail address.", text(1)));
+  parameters.push_back(query_parameter("actor", "Only entries of this e-mail address.", text()));
   parameters.push_back(
-      query_parameter("operation", "Only entries of this operation, such as `signIn`.", text(1)));
+      query_parameter("operation", "Only entries of this operation, such as `signIn`.", text()));
   return {
       .tag = "Management",
       .summary = "List the audit trail",

@@ -90,7 +90,9 @@ Result<store::Accounts::NewUser> read_user(const Call& call, Services& services)
     return model::fail(Errc::invalid_argument, "name has 200 bytes at most");
   }
   if (user.name.empty()) user.name = user.email;
-  if (!password.empty()) user.password = std::move(password);
+  // An empty text is no password; a user without one can't sign in until it is set.
+  const auto given = body->find("password");
+  if (given != body->end() && !given->is_null()) user.password = std::move(password);
   auto roles = read_roles(*body, !project.empty(), *call.principal);
   if (!roles) return model::fail(roles.error());
   if (project.empty()) {
