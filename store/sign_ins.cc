@@ -31,7 +31,7 @@ bool SignIns::knows(std::string_view email, std::string_view address) const {
   return found && *found;
 }
 
-void SignIns::note(const std::string& user_id, std::string_view address) {
+void SignIns::note(const std::string& user_id, std::string_view address, model::Timestamp now) {
   const std::string hash = hash_of(sealer_, address);
   const auto seen = read(database_, [&](Connection& connection) -> Result<std::int64_t> {
     return connection
@@ -39,10 +39,8 @@ void SignIns::note(const std::string& user_id, std::string_view address) {
                              user_id, hash)
         .value_or(0);
   });
-  if (!seen) return;
-  const auto work = [user_id, hash,
-                     seen = model::from_unix_ms(*seen)](Writer& writer) -> Result<void> {
-    if (writer.now() - seen < renewed_after) return {};
+  if (!seen || now - model::from_unix_ms(*seen) < renewed_after) return;
+  const auto work = [user_id, hash](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     connection.run("DELETE FROM sign_ins WHERE user_id = :u AND address = :a", user_id, hash);
     // The user may be gone by now.

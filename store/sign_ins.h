@@ -8,6 +8,8 @@
 #include "store/model/result.h"
 #include "store/sealer.h"
 
+#include "store/model/clock.h"
+
 namespace conversed::store {
 
 // The addresses that users have signed in from by password, as hashes under the master key: nobody
@@ -27,7 +29,7 @@ class SignIns {
 
   // The user has signed in from there. Written once a day at most, behind the caller,
   // and not at all while the store fails.
-  void note(const std::string& user_id, std::string_view address);
+  void note(const std::string& user_id, std::string_view address, model::Timestamp now);
 
  private:
   Database& database_;

@@ -148,7 +148,7 @@ Result<Authenticator::SignedIn> Authenticator::password(std::string_view email,
     }
     return model::fail(refusal(stored.error(), "the e-mail address or the password is wrong"));
   }
-  store_.sign_ins().note(stored->principal.user_id, address);
+  store_.sign_ins().note(stored->principal.user_id, address, clock_.now());
   return SignedIn{principal_from(std::move(stored->principal)), std::move(stored->sign_in)};
 }
 

@@ -97,6 +97,19 @@ AuthorizationWorld::AuthorizationWorld() : world(settings()), reader_(nullptr, s
     missing_.ids[name] = name == "URLToken" ? token('f') : std::string(model::id_length, 'z');
   }
   add_actors();
+  note_sign_ins();
+}
+
+// The first sign-in from an address is remembered by a write of its own: not in the middle of a
+// test.
+void AuthorizationWorld::note_sign_ins() {
+  for (const auto& organisation : {acme, other}) {
+    for (const auto& user : must(world.store->accounts().users(organisation))) {
+      world.store->sign_ins().note(user.id, "192.0.2.1", world.clock.now());
+    }
+  }
+  const auto nothing = [](store::Writer&) -> model::Result<void> { return {}; };
+  if (!world.store->committer().write_and_wait(nothing)) throw std::runtime_error("no store");
 }
 
 AuthorizationWorld::~AuthorizationWorld() = default;

@@ -95,6 +95,7 @@ class AuthorizationWorld {
   Actor& add_actor(const std::string& organisation, const std::string& email,
                    const std::set<Role>& roles);
   void add_actors();
+  void note_sign_ins();
   void finish(Actor& actor);
 
   std::vector<Actor> actors_;

@@ -66,7 +66,6 @@ struct Model {
 
   // In log order; runs at `now`.
   void on_event(const Event& event) {
-    if (!event.claim && event.accepted_at > now + 24h) return;  // as from a clock that is wrong
     if (event.type == EventType::call_result) {
       if (event.claim->id != call) return;
       call.clear();

@@ -21,7 +21,7 @@ class SignInsTest : public StoreTest {
 
   // Returns once what was noted before is committed.
   void note(const std::string& address) {
-    store_->sign_ins().note(ann_, address);
+    store_->sign_ins().note(ann_, address, clock_.now());
     ASSERT_TRUE(
         store_->committer().write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   }
