@@ -16,6 +16,9 @@ target_precompile_headers(conversed_precompiled PRIVATE ${CONVERSED_PRECOMPILED_
 if(BUILD_TESTING)
   add_library(conversed_precompiled_test STATIC "${PROJECT_BINARY_DIR}/precompiled_test.cc")
   target_link_libraries(conversed_precompiled_test PRIVATE conversed_flags GTest::gtest)
+  if(CONVERSED_SANITIZE)
+    target_compile_options(conversed_precompiled_test PRIVATE -O0)  # as tests/ has it
+  endif()
   target_precompile_headers(conversed_precompiled_test PRIVATE ${CONVERSED_PRECOMPILED_HEADERS} <gtest/gtest.h>)
 endif()
 

@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "store/committer.h"
+#include "store/model/clock.h"
 #include "store/model/result.h"
 #include "store/sealer.h"
-
-#include "store/model/clock.h"
 
 namespace conversed::store {
 
