@@ -1,6 +1,7 @@
 // POST and GET /management/organisations: further organisations of the installation, each with its
 // first administrator. PUT /management/organisations/{organisationId}/domains: the e-mail domains
 // that are its alone. Takes the role platformAdmin, which those administrators do not get.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -92,7 +93,14 @@ Result<store::DomainsSet> set_wanted_domains(const Call& call, Services& service
   if (domains->size() > max_domains) {
     return model::fail(Errc::invalid_argument, "domains has 100 items at most");
   }
-  auto set = services.store.accounts().set_domains(*id, *domains);
+  // A write that finds nothing commits all the same.
+  const auto all = services.store.accounts().organisations();
+  if (!all) return model::fail(store_error(all.error()));
+  const std::string wanted(*id);
+  if (std::ranges::none_of(*all, [&](const auto& each) { return each.id == wanted; })) {
+    return model::fail(Errc::not_found, "there is no such organisation");
+  }
+  auto set = services.store.accounts().set_domains(wanted, *domains);
   if (!set) return model::fail(store_error(set.error()));
   return set;
 }
