@@ -21,7 +21,7 @@ CLEAN = {
     "store/sqlite.cc": '#include <soci/soci.h>\n#include <unistd.h>\n#include "store/model/event.h"\n',
     "flows/expression/value.h": "#pragma once\n",
     "flows/turn.cc": '#include "flows/expression/value.h"\n#include "store/model/event.h"\n',
-    "tests/unit/turn_test.cc": '#include <gtest/gtest.h>\n\n#include "flows/turn.h"\n',
+    "tests/unit/turn_test.cc": '#include <gtest/gtest.h>\n\n#include "flows/turn.h"\nTEST(TurnTest, Ends) {}\n',
     "flows/turn.h": "#pragma once\n",
 }
 
@@ -39,7 +39,7 @@ PLANTED = [
     ("include-library", "store/gtest.cc", "#include <gtest/gtest.h>\n"),
     ("include-library", "store/new.cc", "#include <zlib.h>\n"),
     ("pragma-once", "store/guard.h", "#ifndef X\n#define X\n#endif\n"),
-    ("lines", "store/long.cc", "\n" * 501),
+    ("lines", "store/long.cc", "\n" * 701),
     ("columns", "store/wide.cc", "// " + "x" * 98 + "\n"),
     ("vague-folder", "store/util/x.md", ""),
     ("sleep", "tests/unit/nap_test.cc", "std::this_thread::sleep_for(1s);\n"),
@@ -48,6 +48,7 @@ PLANTED = [
     ("unfinished", "store/later.cc", "// TO" "DO: later\n"),
     ("unfinished", "store/later.sql", "-- good enough for" " now\n"),
     ("unfinished", "dev", "# FIX" "ME\n"),
+    ("named-test", "SECURITY.md", "| guess | lock-out | `TurnTest.Ends`, `TurnTest.Never` |\n"),
     ("readme", "queue/log.h", "#pragma once\n"),
 ]
 
