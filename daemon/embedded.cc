@@ -59,16 +59,16 @@ Result<void> back_up_before_migration(const config::Settings& settings, const mo
   if (settings.store.driver == config::StoreDriver::postgres) return {};
   auto stored = store::Database::stored_version(settings.data_dir / "store.db");
   if (!stored) return fail(stored.error());
-  if (*stored == 0 || *stored >= store::schema_version) return {};
+  if (!*stored || **stored >= store::schema_version) return {};
   BackupMaker backups(settings, clock, nullptr, go_on);
-  auto made = backups.make_before_migration(*stored);
+  auto made = backups.make_before_migration(**stored);
   if (!made) {
     return fail(made.error().code, "the store has to be migrated, and can't be backed up to " +
                                        backups.folder().string() +
                                        " before that: " + made.error().message);
   }
   log::info("store backed up before it is migrated", {{"path", made->path.string()},
-                                                      {"fromSchema", *stored},
+                                                      {"fromSchema", **stored},
                                                       {"toSchema", store::schema_version}});
   return {};
 }

@@ -42,8 +42,8 @@ struct FlowInfo {
 
 struct FlowVersionInfo {
   std::int64_t version = 0;
-  model::Timestamp created_at{};  // the epoch: it is from before this was kept
-  std::string created_by;         // an e-mail address; empty: nobody's doing, or nobody knows
+  model::Timestamp created_at{};
+  std::string created_by;  // an e-mail address; empty: not made by a user, or by one who is gone
   std::optional<std::int64_t> restored_from;  // the version that a rollback made it equal to
 };
 

@@ -43,7 +43,7 @@ struct AuditFilter {
 // The audit trail. An entry is durable before its request is begun, and gets the answer's status
 // behind it, so nothing is done without one. Entries are removed by age alone. The erasure of a
 // user of conversations takes the subject out of them; the database refuses every other change
-// (migration 022). Thread-safe.
+// by triggers. Thread-safe.
 class Audit {
  public:
   // Both must outlive it.

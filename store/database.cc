@@ -22,65 +22,6 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-bool has_schema(Connection& connection) {
-  const auto count = connection.value<std::int64_t>(
-      connection.dialect() == Dialect::sqlite
-          ? "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'"
-          : "SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()"
-            " AND tablename = 'schema_version'");
-  return count.value_or(0) > 0;
-}
-
-// The version of the schema, 0 for none. A newer one is left alone if we may still use it.
-Result<std::int64_t> version_of(Connection& connection) {
-  const auto min_reader =
-      connection.value<std::int64_t>("SELECT MAX(min_reader) FROM schema_version").value_or(0);
-  if (min_reader > schema_version) {
-    return fail(Errc::conflict, "the store was written by a newer program: it needs version " +
-                                    std::to_string(min_reader) + " of the schema, this one has " +
-                                    std::to_string(schema_version));
-  }
-  return connection.value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
-}
-
-Result<void> take_step(Connection& connection, const Migration& migration) {
-  connection.begin();
-  try {
-    connection.run(
-        "CREATE TABLE IF NOT EXISTS schema_version "
-        "(version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)");
-    // Another daemon may have been here meanwhile.
-    auto current = version_of(connection);
-    if (!current) {
-      connection.rollback();
-      return fail(current.error());
-    }
-    if (migration.version > *current) {
-      connection.script(migration.sql);
-      connection.run("INSERT INTO schema_version (version, min_reader) VALUES (:v, :r)",
-                     migration.version, migration.min_reader);
-    }
-    connection.commit();
-    return {};
-  } catch (...) {
-    connection.rollback();
-    throw;
-  }
-}
-
-// Brings the schema up to ours, each step in its own transaction, in which another daemon that
-// migrates has to wait. Writes nothing if there is nothing to do: a start must not depend on being
-// able to. Returns the version that was found.
-Result<std::int64_t> migrate(Connection& connection, std::span<const Migration> steps) {
-  auto found = has_schema(connection) ? version_of(connection) : Result<std::int64_t>(0);
-  if (!found) return found;
-  for (const Migration& migration : steps) {
-    if (migration.version <= *found) continue;
-    if (auto taken = take_step(connection, migration); !taken) return fail(taken.error());
-  }
-  return found;
-}
-
 // SQLite gives its WAL the mode of the database: the file is made with 0600 before it opens it.
 bool make_private(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -106,7 +47,6 @@ std::size_t thread_number() {
 struct Database::Impl {
   std::unique_ptr<Connection> writer;  // closed last, so that it can checkpoint
   std::vector<std::unique_ptr<ReaderSlot>> readers;
-  bool is_new = false;
 };
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -128,10 +68,9 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
     auto impl = std::make_unique<Impl>();
     impl->writer = connect(Connection::Role::writer);
     const Connection::Asking asking(*impl->writer, settings.go_on);
-    const auto found =
+    const auto migrated =
         migrate(*impl->writer, settings.postgres ? postgres_steps() : sqlite_steps());
-    if (!found) return fail(found.error());
-    impl->is_new = *found == 0;
+    if (!migrated) return fail(migrated.error());
     const auto readers = std::clamp<std::size_t>(settings.readers, 1, 64);
     for (std::size_t i = 0; i < readers; ++i) {
       auto slot = std::make_unique<ReaderSlot>();
@@ -146,20 +85,13 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
   }
 }
 
-bool Database::is_new() const {
-  return impl_->is_new;
-}
-
-Result<std::int64_t> Database::stored_version(const std::filesystem::path& file) {
+Result<std::optional<std::int64_t>> Database::stored_version(const std::filesystem::path& file) {
   std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return 0;
+  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
   try {
     const auto connection =
         open_sqlite(file, Connection::Role::reader, std::chrono::milliseconds(250));
-    const auto tables = connection->value<std::int64_t>(
-        "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'");
-    if (tables.value_or(0) == 0) return 0;
-    return connection->value<std::int64_t>("SELECT MAX(version) FROM schema_version").value_or(0);
+    return store::stored_version(*connection);
   } catch (const SqlError& error) {
     return fail(Errc::unavailable,
                 "the store " + file.string() + " can't be opened: " + error.what());

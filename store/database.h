@@ -27,9 +27,8 @@ struct DatabaseSettings {
   std::function<bool()> go_on{};                // as in StoreSettings
 };
 
-// The version of the schema that this program makes, and the oldest program that may still read
-// the store (migrations are expand-only within a major version).
-inline constexpr std::int64_t schema_version = 21;
+// The version of the schema that this program makes: the last step of store/migrations.
+inline constexpr std::int64_t schema_version = 1;
 
 // One connection that writes, and a few that read, to one SQLite file or to PostgreSQL.
 // The file is in WAL mode with `synchronous=FULL`; the writer alone checkpoints. SQLite 3.40 can
@@ -44,9 +43,9 @@ class Database {
   [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
       const DatabaseSettings& settings);
 
-  // The version of the schema that a file has, 0 if there is no file. Nobody may have the file
-  // open. `unavailable` if it can't be read.
-  [[nodiscard]] static model::Result<std::int64_t> stored_version(
+  // The version of the schema that a file has. None if there is no file or it has no schema. No
+  // process may have the file open. `unavailable` if it can't be read.
+  [[nodiscard]] static model::Result<std::optional<std::int64_t>> stored_version(
       const std::filesystem::path& file);
 
   Database(const Database&) = delete;
@@ -54,9 +53,6 @@ class Database {
   ~Database();
 
   [[nodiscard]] Dialect dialect() const;
-
-  // Whether this made the schema's first version.
-  [[nodiscard]] bool is_new() const;
 
   // The connection that writes. For one thread at a time: the Committer's while it runs.
   [[nodiscard]] Connection& writer();

@@ -1,5 +1,5 @@
 // Search in knowledge by SQLite's FTS5. The index holds words that were folded here, so that it
-// works alike for all languages; migration 008 says how it is kept in step.
+// works alike for all languages; migrations/001_schema says how triggers keep it in step.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>

@@ -79,10 +79,9 @@ Result<json> versions_body(const Call& call, Services& services) {
   if (!versions) return model::fail(versions.error());
   json items = json::array();
   for (const store::FlowVersionInfo& version : *versions) {
-    const bool is_known = version.created_at != model::Timestamp{};
     items.push_back(
         {{"version", version.version},
-         {"createdAt", is_known ? json(unix_seconds(version.created_at)) : json(nullptr)},
+         {"createdAt", unix_seconds(version.created_at)},
          {"createdBy", version.created_by.empty() ? json(nullptr) : json(version.created_by)},
          {"restoredFrom", version.restored_from ? json(*version.restored_from) : json(nullptr)}});
   }
@@ -253,7 +252,7 @@ openapi::Description describe_versions() {
   using namespace openapi;
   const auto version =
       object({{"version", version_number()},
-              {"createdAt", nullable(unix_time())},
+              {"createdAt", unix_time()},
               {"createdBy", described("Whose import or rollback it is.", nullable(text(1)))},
               {"restoredFrom", described("The version that a rollback made it equal to.",
                                          nullable(version_number()))}});

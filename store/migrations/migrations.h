@@ -1,13 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "store/model/result.h"
+
 namespace conversed::store {
 
-// One step of the schema. `min_reader`: the oldest `schema_version` of a program that can still use
-// the store after it; it rises only where a change is no mere addition.
+class Connection;
+
+// One step of the schema. `min_reader` is the oldest `schema_version` of a program that can still
+// use the store after this step. It rises only where a change is no mere addition.
 struct Migration {
   std::int64_t version;
   std::int64_t min_reader;
@@ -17,5 +22,13 @@ struct Migration {
 // In order, from version 1 without gaps. A version is the same schema in both dialects.
 [[nodiscard]] std::span<const Migration> sqlite_steps();
 [[nodiscard]] std::span<const Migration> postgres_steps();
+
+// The version of the schema that the connection finds. None if there is no schema.
+[[nodiscard]] std::optional<std::int64_t> stored_version(Connection& connection);
+
+// Takes the steps that the schema lacks. Each has a transaction of its own, in which other daemons
+// that migrate wait. Writes nothing if the schema lacks none: a start must not depend on being able
+// to write. `conflict` if the store needs a newer program than one with these steps.
+[[nodiscard]] model::Result<void> migrate(Connection& connection, std::span<const Migration> steps);
 
 }  // namespace conversed::store

@@ -55,7 +55,8 @@ def write_follow_ups(store, project, endpoint):
             yield f"{n:024d}-f1", n, "0" * 32, due_at, value
 
     with store:
-        store.executemany("INSERT INTO follow_ups (id, session, trace_id, due_at, value) VALUES (?, ?, ?, ?, ?)", rows())
+        store.executemany("INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
+                          " VALUES (?, ?, ?, ?, ?, 0)", rows())
     # Writing them may have taken longer than the lead.
     late_ms = int((time.time() + LEAD_SECONDS) * 1000) - first_ms
     with store:

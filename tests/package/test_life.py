@@ -24,9 +24,7 @@ EMAIL = "admin@example.com"
 SETTINGS = "/etc/conversed/conversed.yaml"
 DATA = "/var/lib/conversed"
 PREVIOUS = "0.0.1-1"
-# Of the store, before everything that the current version has added.
-PREVIOUS_SCHEMA = 7
-MIGRATIONS = package.REPOSITORY / "store" / "migrations" / "sqlite"
+OLDER_SCHEMA = 0  # of the store: the steps of all versions are still to be taken
 LOOKS = 3
 
 
@@ -201,42 +199,21 @@ class Upgraded(Life):
             return store.execute("SELECT MAX(version) FROM schema_version").fetchone()[0]
 
     def make_older(self):
-        """The store as the previous version would have it: its schema, and of the data what that has a place for."""
-        current, older = self.root.file(f"{DATA}/store.db"), self.root.file(f"{DATA}/older.db")
-        with contextlib.closing(sqlite3.connect(older, isolation_level=None)) as store:
-            store.execute("CREATE TABLE schema_version (version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)")
-            for file in sorted(MIGRATIONS.glob("*.sql"))[:PREVIOUS_SCHEMA]:
-                store.executescript(file.read_text())
-                store.execute("INSERT INTO schema_version VALUES (?, 1)", (int(file.name[:3]),))
-            tables = "SELECT name FROM {} WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            triggers = store.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-            for name, _ in triggers:  # what they count is copied
-                store.execute(f"DROP TRIGGER {name}")
-            store.execute("ATTACH ? AS current", (str(current),))
-            for (table,) in store.execute(tables.format("main.sqlite_schema")).fetchall():
-                if table == "schema_version":
-                    continue
-                columns = [set(column[1] for column in store.execute(f"PRAGMA {schema}.table_info({table})"))
-                           for schema in ("main", "current")]
-                shared = ", ".join(f'"{column}"' for column in sorted(columns[0] & columns[1]))
-                store.execute(f"DELETE FROM main.{table}")
-                store.execute(f"INSERT INTO main.{table} ({shared}) SELECT {shared} FROM current.{table}")
-            for _, sql in triggers:
-                store.execute(sql)
+        """A store of the version before the first, in place of the current one."""
+        store = self.root.file(f"{DATA}/store.db")
         for suffix in ("", "-wal", "-shm"):
-            pathlib.Path(f"{current}{suffix}").unlink(missing_ok=True)
-        older.rename(current)
-        shutil.chown(current, *(os.stat(self.root.file(f"{DATA}/master.key"))[4:6]))
-        current.chmod(0o600)
+            pathlib.Path(f"{store}{suffix}").unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(store)) as older, older:
+            older.execute("CREATE TABLE schema_version (version BIGINT PRIMARY KEY, min_reader BIGINT NOT NULL)")
+            older.execute("INSERT INTO schema_version (version, min_reader) VALUES (?, ?)", (OLDER_SCHEMA, OLDER_SCHEMA))
+        shutil.chown(store, *(os.stat(self.root.file(f"{DATA}/master.key"))[4:6]))
+        store.chmod(0o600)
 
     def test_1_an_upgrade_keeps_settings_and_data(self):
         self.start()
         token = self.ctl("import", self.bundle())["endpoints"][0]["urlToken"]
         self.assertEqual(self.say(token, "one"), "1")
         self.stop()
-        newest = self.schema(f"{DATA}/store.db")
-        self.make_older()
-        self.assertEqual(self.schema(f"{DATA}/store.db"), PREVIOUS_SCHEMA)
         settings = self.root.file(SETTINGS).read_text()
         self.root.install(self.current)
         installed = self.root.run("dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}", "conversed")
@@ -246,25 +223,31 @@ class Upgraded(Life):
         self.start()
         self.assertEqual(self.say(token, "two"), "2")
         self.stop()
+
+    def test_2_a_store_of_an_older_version_is_backed_up_and_migrated(self):
+        newest = self.schema(f"{DATA}/store.db")
+        self.make_older()
+        self.start()
+        self.stop()
         self.assertEqual(self.schema(f"{DATA}/store.db"), newest)
         made, = self.root.file(f"{DATA}/backups").iterdir()
-        self.assertRegex(made.name, f"^before-migration-.*-schema{PREVIOUS_SCHEMA}$")
+        self.assertRegex(made.name, f"^before-migration-.*-schema{OLDER_SCHEMA}$")
         self.assertEqual(self.owner(f"{DATA}/backups/{made.name}/store.db"), ("conversed", "conversed", "600"))
-        self.assertEqual(self.schema(f"{DATA}/backups/{made.name}/store.db"), PREVIOUS_SCHEMA)
+        self.assertEqual(self.schema(f"{DATA}/backups/{made.name}/store.db"), OLDER_SCHEMA)
 
-    def test_2_removal_leaves_settings_and_data(self):
+    def test_3_removal_leaves_settings_and_data(self):
         self.root.run("dpkg", "-r", "conversed")
         self.assertFalse(self.root.file("/usr/bin/conversed").exists())
         self.assertTrue(self.root.file(SETTINGS).exists())
         self.assertTrue(self.root.file(f"{DATA}/store.db").exists())
 
-    def test_3_a_purge_leaves_the_data_alone(self):
+    def test_4_a_purge_leaves_the_data_alone(self):
         self.root.run("dpkg", "-P", "conversed")
         self.assertFalse(self.root.file("/etc/conversed").exists())
         self.assertTrue(self.root.file(f"{DATA}/store.db").exists())
         self.assertTrue(self.root.file(f"{DATA}/master.key").exists())
 
-    def test_4_a_purge_that_is_told_to_takes_them_too(self):
+    def test_5_a_purge_that_is_told_to_takes_them_too(self):
         self.root.install(self.current)
         self.root.run("debconf-set-selections", input="conversed conversed/purge-data boolean true\n")
         self.root.run("dpkg", "-P", "conversed")

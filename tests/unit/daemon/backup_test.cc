@@ -112,14 +112,15 @@ class BackupTest : public testing::Test {
     return log->log->ranges()->front().committed;
   }
 
-  // Undoes the newest migration, that of the audit trail.
+  // A store of the version before the first: all steps are still to be taken.
   static void make_older(const std::filesystem::path& file) {
+    std::filesystem::remove(file);
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db,
-                           "DELETE FROM schema_version WHERE version ="
-                           " (SELECT MAX(version) FROM schema_version);"
-                           "DROP TABLE audit;",
+                           "CREATE TABLE schema_version (version BIGINT PRIMARY KEY,"
+                           " min_reader BIGINT NOT NULL);"
+                           "INSERT INTO schema_version (version, min_reader) VALUES (0, 0);",
                            nullptr, nullptr, nullptr),
               SQLITE_OK)
         << sqlite3_errmsg(db);
@@ -354,8 +355,8 @@ TEST_F(BackupTest, StoreOfAnOlderVersionIsBackedUpBeforeItIsMigrated) {
   const auto manifest = BackupManifest::read(made);
   ASSERT_TRUE(manifest) << manifest.error().message;
   EXPECT_EQ(manifest->reason, "migration");
-  EXPECT_EQ(manifest->schema, store::schema_version - 1);
-  EXPECT_EQ(store::Database::stored_version(made / "store.db").value(), store::schema_version - 1);
+  EXPECT_EQ(manifest->schema, 0);
+  EXPECT_EQ(store::Database::stored_version(made / "store.db").value(), 0);
   EXPECT_TRUE(manifest->files.contains("log.db"));
   EXPECT_TRUE(restore(other_folder("other"), order(made), clock_));
   // A try that comes to nothing and is made again and again fills no disk.
@@ -424,7 +425,7 @@ TEST_F(BackupTest, AStoreThatIsToBeMigratedIsLeftAloneWhenItsOpenerGivesUp) {
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, Errc::unavailable);
   EXPECT_EQ(asked, 2);
-  EXPECT_EQ(store::Database::stored_version(file).value(), store::schema_version - 1);
+  EXPECT_EQ(store::Database::stored_version(file).value(), 0);
   EXPECT_TRUE(std::filesystem::is_empty(settings_.data_dir / "backups"));
 }
 

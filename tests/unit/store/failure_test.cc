@@ -230,7 +230,7 @@ TEST_F(FailureTest, AnAttemptWaitsForNoStoreThatFailsAndIsCountedOnce) {
   other->settle();
   ASSERT_EQ(attempts.begin("e", 1, 0, std::nullopt).error().code, model::Errc::unavailable);
   // As if it had become durable although its COMMIT reported an error.
-  other->run("INSERT INTO attempts (event_id, count) VALUES ('e', 2)");
+  other->run("INSERT INTO attempts (event_id, log_partition, count) VALUES ('e', 0, 2)");
   other->commit();
   healed.wait();
   EXPECT_EQ(attempts.begin("e", 1, 0, std::nullopt), 2);

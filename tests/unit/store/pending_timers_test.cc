@@ -127,11 +127,12 @@ TEST_F(PendingTimersTest, PagesNeitherSkipNorRepeat) {
           " inbox_size) VALUES (:i, :k, :p, 1, 0, 0, -1, 0, 0, '{}', 'null', 0, 0)",
           n + 1, key.encode(), key.project_id);
       connection.run(
-          "INSERT INTO follow_ups (id, session, trace_id, due_at, value) VALUES (:i, :s, '', :d,"
-          " '{}')",
+          "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
+          " VALUES (:i, :s, '', :d, '{}', 0)",
           "f" + std::to_string(n), n + 1, due + n / 700);
       connection.run(
-          "INSERT INTO pending_calls (id, session, trace_id, due_at) VALUES (:i, :s, '', :d)",
+          "INSERT INTO pending_calls (id, session, trace_id, due_at, time_out)"
+          " VALUES (:i, :s, '', :d, 0)",
           "c" + std::to_string(n), n + 1, due + n / 900);
     }
     return {};

@@ -62,7 +62,7 @@ TEST_F(PostgresTest, BadUtf8IsPoisonAndNothingElseIs) {
   EXPECT_EQ(commit(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
 }
 
-// Columns by table, as a test of the two folders of migrations against each other.
+// Columns by table.
 using Columns = std::map<std::string, std::set<std::string>>;
 
 TEST_F(PostgresTest, SchemaIsThatOfSqlite) {

@@ -1,13 +1,4 @@
--- Full-text search in knowledge. Additions only.
-
--- A store's part of the index. What it counts is what ranks depend on, so the knowledge of others
--- changes none of them.
-CREATE TABLE knowledge_vocabularies (
-  n INTEGER PRIMARY KEY,
-  store_id TEXT NOT NULL UNIQUE REFERENCES knowledge_stores (id) ON DELETE CASCADE,
-  chunk_count BIGINT NOT NULL DEFAULT 0,
-  term_count BIGINT NOT NULL DEFAULT 0
-);
+-- Version 1 of the schema: full-text search in SQLite, by FTS5.
 
 -- The words of a chunk, folded by the program, each behind its vocabulary's number: `7_returns`.
 CREATE TABLE knowledge_terms (
@@ -17,8 +8,11 @@ CREATE TABLE knowledge_terms (
   term_count BIGINT NOT NULL,
   terms TEXT NOT NULL
 );
+-- Chunks by a word.
 CREATE VIRTUAL TABLE knowledge_index
   USING fts5(terms, content='knowledge_terms', content_rowid='n', tokenize="ascii tokenchars '_'");
+
+-- The index and a vocabulary's counts follow knowledge_terms.
 CREATE TRIGGER knowledge_terms_added AFTER INSERT ON knowledge_terms BEGIN
   INSERT INTO knowledge_index (rowid, terms) VALUES (NEW.n, NEW.terms);
   UPDATE knowledge_vocabularies
@@ -32,10 +26,7 @@ CREATE TRIGGER knowledge_terms_removed AFTER DELETE ON knowledge_terms BEGIN
     WHERE n = OLD.vocabulary;
 END;
 
--- Chunks whose words are still to be taken in. Whoever changes chunks, an older program included,
--- leaves them here; who knows words takes them in, in the same transaction or at its next start.
-CREATE TABLE knowledge_unindexed (chunk_id TEXT PRIMARY KEY) WITHOUT ROWID;
-INSERT INTO knowledge_unindexed SELECT id FROM knowledge_chunks;
+-- Chunks that are new or changed wait in knowledge_unindexed.
 CREATE TRIGGER knowledge_chunk_to_index AFTER INSERT ON knowledge_chunks BEGIN
   INSERT INTO knowledge_unindexed (chunk_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
 END;

@@ -1,0 +1,67 @@
+-- Version 1 of the schema: the daemons that use the store, and how far they have come in the log. A SQLite file has one daemon,
+-- and the tables are there for the statements that both databases share.
+
+-- Single numbers by their name.
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL) WITHOUT ROWID;
+
+-- The newest transaction of each writer. It tells whether a COMMIT that reported an error took effect.
+CREATE TABLE writers (
+  id TEXT PRIMARY KEY,
+  batch BIGINT NOT NULL,
+  written_at BIGINT NOT NULL  -- old rows are of daemons that are gone for good
+) WITHOUT ROWID;
+
+-- The highest offset of each partition whose effects are in the store.
+CREATE TABLE log_positions (
+  epoch BIGINT NOT NULL,
+  log_partition BIGINT NOT NULL,
+  log_offset BIGINT NOT NULL,
+  PRIMARY KEY (epoch, log_partition)
+) WITHOUT ROWID;
+
+-- The daemons that run. Each writes again and again that it is there. Times are the database server's.
+CREATE TABLE daemons (
+  id TEXT PRIMARY KEY,
+  run TEXT NOT NULL,  -- new at each start
+  roles TEXT NOT NULL,
+  version TEXT NOT NULL,
+  partitions TEXT NOT NULL,
+  started_at BIGINT NOT NULL,
+  seen_at BIGINT NOT NULL
+) WITHOUT ROWID;
+
+-- The run that has taken a partition and has not given it up. A row that is here at an assignment is of a crash.
+CREATE TABLE partition_runs (
+  log_partition BIGINT PRIMARY KEY,
+  run TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- How far the recovery of a partition goes, while it goes on, over all starts between.
+CREATE TABLE recovery_limits (
+  log_partition BIGINT PRIMARY KEY,
+  epoch BIGINT NOT NULL,  -- of the partition, at the first of these starts
+  log_offset BIGINT NOT NULL,
+  since BIGINT NOT NULL
+) WITHOUT ROWID;
+
+-- How often an event was begun while its partition was being recovered.
+CREATE TABLE attempts (
+  event_id TEXT PRIMARY KEY,
+  log_partition BIGINT NOT NULL,
+  count BIGINT NOT NULL
+) WITHOUT ROWID;
+
+-- Answers on their way from the daemon that ran the Turn to the daemon whose client waits. The daemon that removes the row
+-- decides where the outputs go.
+CREATE TABLE replies (
+  input_id TEXT NOT NULL,
+  daemon TEXT NOT NULL,
+  session_key TEXT NOT NULL,
+  status BIGINT NOT NULL,
+  body TEXT NOT NULL,
+  else_webhook BIGINT NOT NULL CHECK (else_webhook IN (0, 1)),
+  expires_at BIGINT NOT NULL,
+  PRIMARY KEY (daemon, input_id)
+) WITHOUT ROWID;
+-- Replies that have expired.
+CREATE INDEX replies_by_expiry ON replies (expires_at);

@@ -1,0 +1,123 @@
+-- Version 1 of the schema: conversations, and the keys that make a request's effects happen once.
+-- Texts of users may hold any character, NUL too. For PostgreSQL see store/postgres.h.
+
+-- Conversations. `id` is what child tables refer to.
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,  -- model::SessionKey::encode()
+  project_id TEXT NOT NULL,
+  version BIGINT NOT NULL CHECK (version > 0),
+  position_epoch BIGINT NOT NULL,
+  position_partition BIGINT NOT NULL,
+  position_offset BIGINT NOT NULL,
+  started_at BIGINT NOT NULL,
+  last_activity_at BIGINT NOT NULL,
+  context TEXT NOT NULL,     -- JSON
+  flow_state TEXT NOT NULL,  -- JSON
+  execution TEXT,            -- JSON; NULL: none is going on
+  last_output_seq BIGINT NOT NULL CHECK (last_output_seq >= 0),
+  inbox_size BIGINT NOT NULL CHECK (inbox_size >= 0)
+);
+-- A project's sessions, page by page.
+CREATE INDEX sessions_by_project ON sessions (project_id, id);
+-- A project's sessions that are pinned to versions of Flows.
+CREATE INDEX sessions_busy ON sessions (project_id, id) WHERE execution IS NOT NULL;
+-- Sessions whose inbox can go on, at a start.
+CREATE INDEX sessions_to_drain ON sessions (id) WHERE inbox_size > 0 AND execution IS NULL;
+
+-- What Flows remember of a user of conversations, over all sessions.
+CREATE TABLE profiles (
+  project_id TEXT NOT NULL,
+  user_id TEXT NOT NULL,
+  version BIGINT NOT NULL CHECK (version > 0),
+  data TEXT NOT NULL,  -- JSON
+  PRIMARY KEY (project_id, user_id)
+) WITHOUT ROWID;
+
+-- Events that wait for their busy session, in the order of `n`.
+CREATE TABLE inbox (
+  session BIGINT NOT NULL REFERENCES sessions (id),
+  n BIGINT NOT NULL,
+  event_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  trace_id TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (session, n)
+) WITHOUT ROWID;
+
+-- Events that could not be processed and outputs that could not be delivered, with the reason.
+CREATE TABLE dead_letters (
+  id TEXT PRIMARY KEY,
+  n BIGINT NOT NULL UNIQUE,
+  project_id TEXT NOT NULL,
+  key TEXT NOT NULL,  -- the session's
+  event_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  trace_id TEXT NOT NULL,
+  value TEXT NOT NULL,
+  output_seq BIGINT,  -- NULL: an event
+  reason TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('new', 'replayed', 'discarded')),
+  created_at BIGINT NOT NULL
+) WITHOUT ROWID;
+-- A project's dead letters, page by page.
+CREATE INDEX dead_letters_by_project ON dead_letters (project_id, n);
+-- A user's dead letters, when the user's data is read or erased.
+CREATE INDEX dead_letters_by_key ON dead_letters (key);
+-- The number of new dead letters.
+CREATE INDEX dead_letters_new ON dead_letters (n) WHERE state = 'new';
+
+-- First answers of `POST /{URLToken}`, for requests that repeat their key.
+CREATE TABLE answers (
+  input_id TEXT PRIMARY KEY,
+  session_key TEXT NOT NULL,
+  status BIGINT NOT NULL,
+  body TEXT NOT NULL,
+  expires_at BIGINT NOT NULL
+) WITHOUT ROWID;
+-- A user's answers, when the user's data is erased.
+CREATE INDEX answers_by_session ON answers (session_key);
+-- Answers that have expired.
+CREATE INDEX answers_by_expiry ON answers (expires_at);
+
+-- Keyed events that have had their effects.
+CREATE TABLE claims (id TEXT PRIMARY KEY, created_at BIGINT NOT NULL) WITHOUT ROWID;
+-- Claims that are older than the retention.
+CREATE INDEX claims_by_age ON claims (created_at);
+
+-- The event that a client's `Idempotency-Key` stands for, where the log keeps no keys itself. The row is there before the
+-- record is appended. The position is NULL until the log has answered.
+CREATE TABLE append_keys (
+  scope TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  body_hash TEXT NOT NULL,
+  session_key TEXT NOT NULL,  -- empty: the request is for no session
+  event_id TEXT NOT NULL,
+  epoch BIGINT,
+  log_partition BIGINT,
+  log_offset BIGINT,
+  uses BIGINT NOT NULL DEFAULT 1,  -- requests that append under it; one that fails frees the key if it is the only one
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (scope, idempotency_key)
+) WITHOUT ROWID;
+-- A user's keys, when the user's data is erased.
+CREATE INDEX append_keys_by_session ON append_keys (session_key);
+-- Keys that have expired.
+CREATE INDEX append_keys_by_age ON append_keys (created_at);
+
+-- First 2xx answers of keyed requests that change the store alone, written in the transaction of the change.
+CREATE TABLE keyed_answers (
+  scope TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  body_hash TEXT NOT NULL,
+  session_key TEXT NOT NULL,  -- empty: the request is for no session
+  status BIGINT NOT NULL,
+  content_type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  PRIMARY KEY (scope, idempotency_key)
+) WITHOUT ROWID;
+-- A user's answers, when the user's data is erased.
+CREATE INDEX keyed_answers_by_session ON keyed_answers (session_key);
+-- Answers that have expired.
+CREATE INDEX keyed_answers_by_expiry ON keyed_answers (expires_at);

@@ -1,0 +1,45 @@
+-- Version 1 of the schema: knowledge and its full-text index.
+
+-- Stores of knowledge.
+CREATE TABLE knowledge_stores (
+  id TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL REFERENCES projects (id),
+  name TEXT NOT NULL,
+  UNIQUE (project_id, name)
+) WITHOUT ROWID;
+
+-- Sources of a store, in the order of `n`. Triggers keep `chunk_count`, so that a page costs less than the whole list.
+CREATE TABLE knowledge_sources (
+  id TEXT PRIMARY KEY,
+  store_id TEXT NOT NULL REFERENCES knowledge_stores (id),
+  name TEXT NOT NULL,
+  n BIGINT NOT NULL,
+  chunk_count BIGINT NOT NULL DEFAULT 0,
+  UNIQUE (store_id, name)
+) WITHOUT ROWID;
+
+-- Chunks of a source, in the order of `n`.
+CREATE TABLE knowledge_chunks (
+  id TEXT PRIMARY KEY,
+  source_id TEXT NOT NULL REFERENCES knowledge_sources (id),
+  n BIGINT NOT NULL,
+  text TEXT NOT NULL,
+  data TEXT NOT NULL,  -- JSON
+  disabled BIGINT NOT NULL CHECK (disabled IN (0, 1)),
+  created_at BIGINT NOT NULL,
+  UNIQUE (source_id, n)
+) WITHOUT ROWID;
+-- Pages of a source by `_id`.
+CREATE INDEX knowledge_chunks_by_id ON knowledge_chunks (source_id, id);
+
+-- A store's part of the index. Ranks depend on these counts, so the knowledge of other projects changes no rank.
+-- Triggers keep the counts.
+CREATE TABLE knowledge_vocabularies (
+  n INTEGER PRIMARY KEY,
+  store_id TEXT NOT NULL UNIQUE REFERENCES knowledge_stores (id) ON DELETE CASCADE,
+  chunk_count BIGINT NOT NULL DEFAULT 0,
+  term_count BIGINT NOT NULL DEFAULT 0
+);
+
+-- Chunks that are not in the index yet. Triggers put them here. The import's transaction, or the next start, indexes them.
+CREATE TABLE knowledge_unindexed (chunk_id TEXT PRIMARY KEY) WITHOUT ROWID;

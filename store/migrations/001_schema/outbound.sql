@@ -1,0 +1,93 @@
+-- Version 1 of the schema: what conversations send, ask for and wait for.
+
+-- What Flows said to users. Rows are pruned by age, so the oldest have the lowest ids.
+CREATE TABLE outputs (
+  id INTEGER PRIMARY KEY,
+  session BIGINT NOT NULL REFERENCES sessions (id),
+  seq BIGINT NOT NULL CHECK (seq > 0),
+  output_id TEXT NOT NULL,
+  input_id TEXT NOT NULL,
+  text TEXT NOT NULL,
+  data TEXT,  -- JSON
+  trace_id TEXT NOT NULL,
+  source TEXT NOT NULL,
+  delivery BIGINT NOT NULL CHECK (delivery IN (0, 1, 2)),  -- model::Delivery: none, held, pending
+  created_at BIGINT NOT NULL,
+  timers_ahead BIGINT NOT NULL,  -- how far the clock of timers was ahead of `created_at`
+  UNIQUE (session, seq)
+);
+-- The outputs of an input.
+CREATE INDEX outputs_by_input ON outputs (session, input_id);
+-- Outputs that are held for clients that wait.
+CREATE INDEX outputs_held ON outputs (session) WHERE delivery = 1;
+
+-- Outputs that are still to be delivered.
+CREATE TABLE deliveries (
+  session BIGINT NOT NULL REFERENCES sessions (id),
+  seq BIGINT NOT NULL,
+  -- 1: a follow-up's output whose delivery has not begun. The user's next message withdraws it.
+  withdrawable BIGINT NOT NULL DEFAULT 0 CHECK (withdrawable IN (0, 1)),
+  PRIMARY KEY (session, seq)
+) WITHOUT ROWID;
+
+-- Sessions with deliveries, and when the oldest one is tried next.
+CREATE TABLE outbox (
+  session BIGINT PRIMARY KEY REFERENCES sessions (id),
+  endpoint_id TEXT NOT NULL,
+  due_at BIGINT NOT NULL,  -- by the clock of timers; 0: no try has failed yet
+  attempts BIGINT NOT NULL
+);
+-- An Endpoint's sessions that are due.
+CREATE INDEX outbox_by_endpoint ON outbox (endpoint_id, due_at, session);
+
+-- Calls (`request`) and timers (`due_at`) of executions and questions. The row is the claim.
+CREATE TABLE pending_calls (
+  id TEXT PRIMARY KEY,
+  session BIGINT NOT NULL REFERENCES sessions (id),
+  trace_id TEXT NOT NULL,
+  request TEXT,  -- JSON
+  due_at BIGINT,
+  time_out BIGINT NOT NULL CHECK (time_out IN (0, 1)),  -- 1: of a question; 0: an execution waits for it
+  CHECK ((request IS NULL) <> (due_at IS NULL))
+) WITHOUT ROWID;
+-- Timers by their time.
+CREATE INDEX pending_calls_by_due ON pending_calls (due_at, id) WHERE due_at IS NOT NULL;
+-- A session's calls and timers, when it is reset.
+CREATE INDEX pending_calls_by_session ON pending_calls (session);
+
+-- Follow-ups that wait for their time. The row is the claim.
+CREATE TABLE follow_ups (
+  id TEXT PRIMARY KEY,
+  session BIGINT NOT NULL REFERENCES sessions (id),
+  trace_id TEXT NOT NULL,
+  due_at BIGINT NOT NULL,
+  value TEXT NOT NULL,  -- text, data and plan as JSON
+  of_journey BIGINT NOT NULL CHECK (of_journey IN (0, 1))  -- 1: of the project's journey; 0: of a Node
+) WITHOUT ROWID;
+-- Follow-ups by their time.
+CREATE INDEX follow_ups_by_due ON follow_ups (due_at, id);
+-- A session's follow-ups, when the user writes.
+CREATE INDEX follow_ups_by_session ON follow_ups (session);
+
+-- Injects that come at their time, once or again and again.
+CREATE TABLE schedules (
+  id TEXT PRIMARY KEY,
+  n BIGINT NOT NULL UNIQUE,
+  project_id TEXT NOT NULL REFERENCES projects (id),
+  key TEXT NOT NULL,      -- the session's
+  message TEXT NOT NULL,  -- text and data as JSON
+  cron TEXT,              -- NULL: it comes once
+  timezone TEXT NOT NULL,
+  claim TEXT NOT NULL UNIQUE,  -- of the next event
+  run BIGINT NOT NULL CHECK (run > 0),
+  due_at BIGINT NOT NULL,
+  fired BIGINT NOT NULL CHECK (fired >= 0),
+  created_at BIGINT NOT NULL,
+  created_by TEXT NOT NULL
+) WITHOUT ROWID;
+-- Schedules by their time.
+CREATE INDEX schedules_by_due ON schedules (due_at, claim);
+-- A project's schedules, page by page.
+CREATE INDEX schedules_by_project ON schedules (project_id, n);
+-- A user's schedules, when the user's data is read or erased.
+CREATE INDEX schedules_by_key ON schedules (key);
