@@ -18,6 +18,15 @@ int hex_value(char c) {
   return -1;
 }
 
+// The byte that the "%XX" at the front of the text stands for; none if it is broken, or NUL.
+std::optional<char> escaped_byte(std::string_view text) {
+  if (text.size() < 3) return std::nullopt;
+  const int high = hex_value(text[1]);
+  const int low = hex_value(text[2]);
+  if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
+  return static_cast<char>(high * 16 + low);
+}
+
 enum class Part : std::uint8_t { path, query };
 
 std::optional<std::string> decode(std::string_view text, Part part) {
@@ -27,12 +36,9 @@ std::optional<std::string> decode(std::string_view text, Part part) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '%') {
-      if (text.size() - i < 3) return std::nullopt;
-      const int high = hex_value(text[i + 1]);
-      const int low = hex_value(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
-      c = static_cast<char>(high * 16 + low);
-      if (c == '\0') return std::nullopt;
+      const auto byte = escaped_byte(text.substr(i));
+      if (!byte) return std::nullopt;
+      c = *byte;
       i += 2;
       if (part == Part::path && (c == '/' || c == '%')) {
         decoded.append(c == '/' ? encoded_slash : encoded_percent);

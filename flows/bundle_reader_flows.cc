@@ -26,6 +26,36 @@ bool is_time_of_day(std::string_view text) {
   return text.substr(0, 2) <= "23" && text[3] <= '5';
 }
 
+void read_quiet_hours(const View& view) {
+  const Fields fields(view, {"from", "to", "timezone"});
+  for (const std::string_view field : {"from", "to"}) {
+    const auto at = fields.require(field);
+    const auto time = at ? at->text() : std::nullopt;
+    if (time && !is_time_of_day(*time)) at->problem("expected a time of day such as \"22:00\"");
+  }
+  if (const auto at = fields.require("timezone")) {
+    const auto zone = at->text();
+    if (zone && !is_time_zone(*zone))
+      at->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
+  }
+  const auto from = fields.find("from");
+  const auto to = fields.find("to");
+  if (from && to && from->value().is_text() && to->value().is_text() &&
+      from->value().text() == to->value().text()) {
+    to->problem("is the same as from: no hour is quiet, or all are");
+  }
+}
+
+// A journey's `flow`, which stands in place of a text.
+void read_journey_flow(const Fields& fields, const View& flow,
+                       const std::set<std::string, std::less<>>& known) {
+  if (const auto at = fields.find("text")) at->problem("a journey has a text or a Flow, not both");
+  const auto name = flow.name();
+  if (name && !known.contains(*name)) {
+    flow.problem("there is no Flow '" + *name + "'" + near_name(*name, known));
+  }
+}
+
 }  // namespace
 
 void BundleReader::read_flow(const View& view) {
@@ -119,12 +149,7 @@ void BundleReader::read_journey(const View& view) {
   std::optional<milliseconds> after;
   if (const auto at = fields.require("after")) after = at->duration(seconds(1), longest);
   if (const auto flow = fields.find("flow")) {
-    if (const auto at = fields.find("text"))
-      at->problem("a journey has a text or a Flow, not both");
-    const auto name = flow->name();
-    if (name && !known_.flows.contains(*name)) {
-      flow->problem("there is no Flow '" + *name + "'" + near_name(*name, known_.flows));
-    }
+    read_journey_flow(fields, *flow, known_.flows);
   } else if (count_characters(fields.text("text")) > max_text_characters) {
     if (const auto at = fields.find("text")) at->problem("the text is too long");
   }
@@ -142,25 +167,7 @@ void BundleReader::read_journey(const View& view) {
   }
   if (const auto at = fields.find("maxPerSession")) (void)at->integer(1, 1000);
   if (const auto at = fields.find("maxPerDay")) (void)at->integer(1, 1000);
-  const auto quiet = fields.find("quietHours");
-  if (!quiet) return;
-  const Fields hours_fields(*quiet, {"from", "to", "timezone"});
-  for (const std::string_view field : {"from", "to"}) {
-    const auto at = hours_fields.require(field);
-    const auto time = at ? at->text() : std::nullopt;
-    if (time && !is_time_of_day(*time)) at->problem("expected a time of day such as \"22:00\"");
-  }
-  if (const auto at = hours_fields.require("timezone")) {
-    const auto zone = at->text();
-    if (zone && !is_time_zone(*zone))
-      at->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
-  }
-  const auto from = hours_fields.find("from");
-  const auto to = hours_fields.find("to");
-  if (from && to && from->value().is_text() && to->value().is_text() &&
-      from->value().text() == to->value().text()) {
-    to->problem("is the same as from: no hour is quiet, or all are");
-  }
+  if (const auto quiet = fields.find("quietHours")) read_quiet_hours(*quiet);
 }
 
 }  // namespace conversed::flows

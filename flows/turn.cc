@@ -258,6 +258,18 @@ std::set<std::string, std::less<>> lexicons_of_hits(const nlohmann::json& slots)
   return ids;
 }
 
+// The names of the Flows' lexicons, each once, and whether the first Flow has it.
+std::vector<std::pair<std::string, bool>> lexicons_of(const std::vector<const Flow*>& flows) {
+  std::vector<std::pair<std::string, bool>> lexicons;
+  std::set<std::string_view> seen;
+  for (const Flow* flow : flows) {
+    for (const auto& name : flow->lexicons()) {
+      if (seen.insert(name).second) lexicons.emplace_back(name, flow == flows.front());
+    }
+  }
+  return lexicons;
+}
+
 std::size_t lexicon_hit_size(const lexicon::Hit& hit, std::size_t enough) {
   constexpr std::size_t members = 150;  // their names and numbers
   return members + 2 * hit.entry->main_keyphrase.size() + hit.phrase->size() +
@@ -299,20 +311,16 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
   const auto known = lexicons_of_hits(input_object_["slots"]);
   std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
   std::vector<const lexicon::Lexicon*> lexicons;
-  std::set<std::string_view> names;
   std::set<const lexicon::Lexicon*> firsts;  // those of the first Flow
   bool finds_more = false;
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    for (const auto& name : flows[i]->lexicons()) {
-      if (!names.insert(name).second) continue;
-      auto parts = lexicon_of(name);
-      if (!parts) return model::fail(parts.error());
-      for (auto& part : *parts) {
-        lexicons.push_back(part.get());
-        if (i == 0) firsts.insert(part.get());
-        finds_more = finds_more || !known.contains(part->id());
-        held.push_back(std::move(part));
-      }
+  for (const auto& [name, of_first] : lexicons_of(flows)) {
+    auto parts = lexicon_of(name);
+    if (!parts) return model::fail(parts.error());
+    for (auto& part : *parts) {
+      lexicons.push_back(part.get());
+      if (of_first) firsts.insert(part.get());
+      finds_more = finds_more || !known.contains(part->id());
+      held.push_back(std::move(part));
     }
   }
   if (!finds_more) return {};

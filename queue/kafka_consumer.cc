@@ -123,24 +123,28 @@ void KafkaConsumer::take_held_back(std::vector<LogRecord>& records, std::size_t 
   }
 }
 
+Result<void> KafkaConsumer::prepare() {
+  if (broken_) return model::fail(*broken_);
+  if (fenced_ || !client_) {
+    if (std::exchange(fenced_, false)) give_up();
+    leave();
+    if (auto joined = join(); !joined) return joined;
+  }
+  if (assigned_by_group_) {
+    if (auto begun = begin_assignment(); !begun) {
+      serve_group();
+      return begun;
+    }
+  }
+  if (!unburied_) return {};
+  auto again = take(std::move(unburied_));
+  if (!again) return model::fail(again.error());
+  return {};
+}
+
 Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
   for (;;) {
-    if (broken_) return model::fail(*broken_);
-    if (fenced_ || !client_) {
-      if (std::exchange(fenced_, false)) give_up();
-      leave();
-      if (auto joined = join(); !joined) return model::fail(joined.error());
-    }
-    if (assigned_by_group_) {
-      if (auto begun = begin_assignment(); !begun) {
-        serve_group();
-        return model::fail(begun.error());
-      }
-    }
-    if (unburied_) {
-      auto again = take(std::move(unburied_));
-      if (!again) return model::fail(again.error());
-    }
+    if (auto prepared = prepare(); !prepared) return model::fail(prepared.error());
     const auto left =
         std::max(std::chrono::ceil<std::chrono::milliseconds>(until - SteadyClock::now()), 0ms);
     if (left > 0ms && woken_.exchange(false)) return std::nullopt;

@@ -73,6 +73,8 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   [[nodiscard]] Result<void> check_ends(const KafkaRanges& read);
   void give_up();
   void serve_group();
+  // Joins the group, begins what it has assigned and tries a dead letter again, each if it is due.
+  [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> poll_none();
   void take_held_back(std::vector<LogRecord>& records, std::size_t max);
   void pause_all(bool paused);

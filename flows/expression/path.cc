@@ -25,6 +25,26 @@ bool is_mark(const Token& token, std::string_view mark) {
   return token.kind == Token::Kind::punctuator && token.text == mark;
 }
 
+// An index or a quoted name, between brackets.
+struct Bracketed {
+  std::string name;
+  std::size_t index = 0;
+  bool is_index = false;
+};
+
+Result<Bracketed> bracketed(const Token& token) {
+  if (token.kind == Token::Kind::string) return Bracketed{.name = scrub(token.cooked)};
+  const ArrayIndex index = array_index(token.text);
+  if (token.kind != Token::Kind::number || !index.valid) {
+    return fail_at(token.begin, "expected an index or a quoted name");
+  }
+  if (index.index >= Path::max_array_items) {
+    return fail_at(token.begin,
+                   "an index can be at most " + std::to_string(Path::max_array_items - 1));
+  }
+  return Bracketed{.name = std::string(token.text), .index = index.index, .is_index = true};
+}
+
 }  // namespace
 
 Result<Path> Path::compile(std::string_view source) {
@@ -47,17 +67,9 @@ Result<Path> Path::compile(std::string_view source) {
       step.name = token.text;
     } else if (is_mark(token, "[")) {
       token = lexer.next();
-      const ArrayIndex index = array_index(token.text);
-      if (token.kind == Token::Kind::string) {
-        step.name = scrub(token.cooked);
-      } else if (token.kind != Token::Kind::number || !index.valid) {
-        return fail_at(token.begin, "expected an index or a quoted name");
-      } else if (index.index >= max_array_items) {
-        return fail_at(token.begin,
-                       "an index can be at most " + std::to_string(max_array_items - 1));
-      } else {
-        step = {std::string(token.text), index.index, true};
-      }
+      auto inside = bracketed(token);
+      if (!inside) return model::fail(inside.error());
+      step = {std::move(inside->name), inside->index, inside->is_index};
       token = lexer.next();
       if (!is_mark(token, "]")) return fail_at(token.begin, "expected ']'");
     } else {

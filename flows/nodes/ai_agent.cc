@@ -200,7 +200,18 @@ class AiAgentNode final : public Node {
     return text_of(tool->result->value(turn.scope()));
   }
 
-  // Deals with the tools that the model asked for; then asks it again.
+  // The error is for the model.
+  static tl::expected<json, std::string> read_arguments(const ToolCall& call, const json& schema) {
+    auto arguments =
+        model::parse_json(call.arguments.empty() ? "{}" : call.arguments, max_argument_depth);
+    if (!arguments) return tl::unexpected<std::string>("The arguments are no JSON.");
+    if (auto wrong = misfit(*arguments, schema)) {
+      return tl::unexpected<std::string>("The arguments do not fit: " + *wrong);
+    }
+    return std::move(*arguments);
+  }
+
+  // Runs the tools that the model asked for; then asks the model again.
   Result<Step> go_on(Turn& turn, AgentMemory memory) const {
     while (!memory.open().empty()) {
       const ToolCall call = memory.open().front();
@@ -213,14 +224,9 @@ class AiAgentNode final : public Node {
       // What it takes to read them and to compare each value with the schema.
       const std::size_t width = tool == nullptr ? 0 : tool->width;
       if (!turn.budget().step(call.arguments.size() * (1 + width / compared_a_step))) break;
-      auto arguments =
-          model::parse_json(call.arguments.empty() ? "{}" : call.arguments, max_argument_depth);
+      auto arguments = read_arguments(call, searches ? knowledge_parameters_ : tool->parameters);
       if (!arguments) {
-        memory.answer_first("The arguments are no JSON.");
-        continue;
-      }
-      if (auto wrong = misfit(*arguments, searches ? knowledge_parameters_ : tool->parameters)) {
-        memory.answer_first("The arguments do not fit: " + *wrong);
+        memory.answer_first(arguments.error());
         continue;
       }
       if (searches) {

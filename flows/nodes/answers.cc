@@ -151,6 +151,43 @@ std::optional<year_month_day> numeric_date(std::string_view text, DateOrder orde
   return calendar(parts[2].size() == 2 ? century + number(2) : number(2), month, day);
 }
 
+// Words, cut where digits and letters meet: `14h30` is three tokens, `2pm` two. Words hold no
+// blanks, colons and dots.
+std::vector<std::string> time_tokens(const std::vector<text::Word>& words) {
+  std::vector<std::string> tokens;
+  for (const auto& word : words) {
+    for (std::size_t at = 0; at < word.text.size(); ++at) {
+      const bool joins = at > 0 && is_digit(word.text[at]) == is_digit(word.text[at - 1]);
+      if (!joins) tokens.emplace_back();
+      tokens.back() += word.text[at];
+    }
+  }
+  return tokens;
+}
+
+// Numbers before any mark, and the letters behind them (`am`), without words such as `at` and
+// `uhr`.
+struct TimeParts {
+  std::vector<int> numbers;
+  std::string marks;
+};
+
+TimeParts time_parts(const std::vector<std::string>& tokens) {
+  TimeParts parts;
+  for (const auto& token : tokens) {
+    const bool leads = token == "at" || token == "um" || token == "a";
+    if (leads && parts.numbers.empty()) continue;
+    if (token == "h" || token == "uhr") continue;
+    const auto number = small_number(token, 2);
+    if (number && parts.marks.empty()) {
+      parts.numbers.push_back(*number);
+    } else {
+      parts.marks += token;
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::optional<nlohmann::json> read_number(std::string_view text) {
@@ -234,41 +271,20 @@ std::optional<std::string> read_date(std::string_view text, DateOrder order,
 
 std::optional<std::string> read_time(std::string_view text) {
   constexpr std::size_t most_words = 6;
-  auto words = text::words_of(text, most_words);
+  const auto words = text::words_of(text, most_words);
   if (words.size() == 1 && (words[0].text == "noon" || words[0].text == "mittag")) return "12:00";
   if (words.size() == 1 && (words[0].text == "midnight" || words[0].text == "mitternacht")) {
     return "00:00";
   }
-  // Blanks, colons and dots have gone; `14h30` and `2pm` are words of both kinds.
-  std::vector<std::string> tokens;
-  for (const auto& word : words) {
-    for (std::size_t at = 0; at < word.text.size(); ++at) {
-      const bool joins = at > 0 && is_digit(word.text[at]) == is_digit(word.text[at - 1]);
-      if (!joins) tokens.emplace_back();
-      tokens.back() += word.text[at];
-    }
-  }
-  std::vector<int> numbers;
-  std::string marks;
-  for (const auto& token : tokens) {
-    if (token == "at" || token == "um" || token == "a") {
-      if (numbers.empty()) continue;
-      marks += token;
-    } else if (const auto number = small_number(token, 2); number && marks.empty()) {
-      numbers.push_back(*number);
-    } else if (token == "h" || token == "uhr") {
-      continue;
-    } else {
-      marks += token;
-    }
-  }
+  const auto tokens = time_tokens(words);
+  const auto [numbers, marks] = time_parts(tokens);
   if (numbers.empty() || numbers.size() > 2) return std::nullopt;
   int hour = numbers[0];
   const int minute = numbers.size() == 2 ? numbers[1] : 0;
   if (marks == "am" || marks == "pm") {
     if (hour < 1 || hour > 12) return std::nullopt;
     hour = hour % 12 + (marks == "pm" ? 12 : 0);
-  } else if (!marks.empty() || (numbers.size() == 1 && tokens.size() == 1)) {
+  } else if (!marks.empty() || tokens.size() == 1) {
     return std::nullopt;  // a number alone says no time
   }
   if (hour > 23 || minute > 59) return std::nullopt;
