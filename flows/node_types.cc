@@ -7,7 +7,7 @@ namespace conversed::flows {
 namespace {
 
 // By name: find_node_type searches by halves.
-constexpr std::array<const NodeType*, 31> all{
+constexpr std::array all{
     &add_lexicon_keyphrase_node,
     &add_to_context_node,
     &ai_agent_node,

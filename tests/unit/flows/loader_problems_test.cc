@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "flows/loader.h"
+#include "flows/node_types.h"
 
 namespace conversed::flows {
 namespace {
@@ -128,19 +129,19 @@ TEST(LoaderProblems, OfEndpointsAndTheProactivePart) {
       "conversed: 1\nproject: {name: P}\nflows: [{name: Main, nodes: []}]\n");
 }
 
-constexpr auto known_types =
-    "known are addLexiconKeyphrase, addToContext, aiAgent, cancelFollowUp, copySlotsToContext, "
-    "executeFlow, followUp, goTo, handover, httpRequest, if, interval, llmPrompt, log, once, "
-    "question, "
-    "regexSlotFiller, removeFromContext, removeFromProfile, resetContext, resetProfile, "
-    "resetState, say, searchKnowledge, setState, sleep, stop, switch, think, updateProfile, "
-    "wait";
+const std::string known_types = [] {
+  std::string list;
+  for (const auto* type : node_types()) {
+    list.append(list.empty() ? "known are " : ", ").append(type->name);
+  }
+  return list;
+}();
 
 TEST(LoaderProblems, OfNodes) {
   expect_problems(
       {{"- sya: x",
         {"b.yaml:7:5: flows[0].nodes[0].sya: unknown Node type 'sya'; did you mean 'say'?; " +
-         std::string(known_types)}},
+         known_types}},
        {"- say: x\n  stop: true",
         {"b.yaml:8:5: flows[0].nodes[0].stop: a Node has one type; this one is a 'say' already"}},
        {"- say: {txt: x}",
@@ -186,7 +187,7 @@ TEST(LoaderProblems, OfNodes) {
          "b.yaml:8:37: flows[0].nodes[1].question.storeIn: column 1: a place to store to begins "
          "with "
          "'context.' or 'profile.'",
-         "b.yaml:9:5: flows[0].nodes[2]: a Node needs a type; " + std::string(known_types)}}},
+         "b.yaml:9:5: flows[0].nodes[2]: a Node needs a type; " + known_types}}},
       "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: httpBearer, fields: "
       "{token: t}}]\n"
       "flows:\n- name: F\n  nodes:\n",
