@@ -49,14 +49,26 @@ std::vector<RateLimiter::Spent> RateLimiter::take_spent(std::size_t at_most) {
   return all;
 }
 
+void RateLimiter::drain(Shard& shard, std::string_view name, TimePoint now,
+                        std::uint32_t tokens) const {
+  Bucket& bucket = bucket_of(shard, name, now);
+  const double left = tokens_at(bucket, now);
+  bucket = {std::min(left, std::max(left - tokens, -burst())), std::max(bucket.at, now)};
+}
+
+void RateLimiter::charge(std::string_view name, TimePoint now, std::uint32_t tokens) {
+  if (!active()) return;
+  const std::size_t index = model::KeyedHash{}(name) % shard_count;
+  shards_[index].with([&](Shard& shard) {
+    drain(shard, name, now, tokens);
+    if (shares_.load(std::memory_order_relaxed)) note_spent(shard, name, tokens);
+  });
+}
+
 void RateLimiter::spent_elsewhere(const Spent& spent, TimePoint now) {
   if (!active()) return;
   const std::size_t index = model::KeyedHash{}(spent.name) % shard_count;
-  shards_[index].with([&](Shard& shard) {
-    Bucket& bucket = bucket_of(shard, spent.name, now);
-    const double left = tokens_at(bucket, now);
-    bucket = {std::min(left, std::max(left - spent.tokens, -burst())), std::max(bucket.at, now)};
-  });
+  shards_[index].with([&](Shard& shard) { drain(shard, spent.name, now, spent.tokens); });
 }
 
 void RateLimiter::set_limits(const RateLimits& limits) {

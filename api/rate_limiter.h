@@ -45,6 +45,9 @@ class RateLimiter {
   // before. Without one: how long it takes until there is one, above zero.
   [[nodiscard]] std::optional<std::chrono::milliseconds> take(std::string_view name, TimePoint now,
                                                               std::uint32_t tokens = 1);
+  // Takes tokens whether the bucket has them or not: for a cost that is known after the request was
+  // let in. A bucket does not fall further below zero than it is deep.
+  void charge(std::string_view name, TimePoint now, std::uint32_t tokens);
 
   // What was taken here by name since the last call, at most `at_most` names at a time; the others
   // come next. For other daemons, which count it as if it had been taken there. The first call
@@ -54,7 +57,7 @@ class RateLimiter {
     std::uint32_t tokens = 0;
   };
   [[nodiscard]] std::vector<Spent> take_spent(std::size_t at_most);
-  // What was taken at another daemon. A bucket does not fall further below zero than it is deep.
+  // What was taken at another daemon, as by `charge`.
   void spent_elsewhere(const Spent& spent, TimePoint now);
 
   // Whether there is any limit; callers need not make a name up otherwise.
@@ -75,6 +78,7 @@ class RateLimiter {
 
   [[nodiscard]] double tokens_at(const Bucket& bucket, TimePoint now) const;
   void sweep(Shard& shard, TimePoint now) const;
+  void drain(Shard& shard, std::string_view name, TimePoint now, std::uint32_t tokens) const;
   void note_spent(Shard& shard, std::string_view name, std::uint32_t tokens) const;
   Bucket& bucket_of(Shard& shard, std::string_view name, TimePoint now) const;
   [[nodiscard]] double burst() const;

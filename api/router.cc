@@ -140,14 +140,33 @@ bool take_as_user(const Principal& principal, Services& services) {
   return !services.rate_limiter.take(name, services.options.steady_now());
 }
 
-// Whether there was room for a request of this address, which shows no credentials or wrong ones.
-// Its `bytes` count, too: a large body costs more than its request.
-bool take_as_stranger(const Request& request, std::size_t bytes, Services& services) {
-  if (!services.public_limiter.active()) return true;
+// The bytes of a body count, too: a large body costs more than its request.
+std::uint32_t tokens_of_bytes(const Request& request) {
   constexpr std::size_t bytes_of_one = 4096;
-  const auto tokens = static_cast<std::uint32_t>(1 + bytes / bytes_of_one);
-  return !services.public_limiter.take(std::string(address_prefix) + counted_address(request.peer),
-                                       services.options.steady_now(), tokens);
+  return static_cast<std::uint32_t>(request.body.size() / bytes_of_one);
+}
+
+std::string stranger_name(const Request& request) {
+  return std::string(address_prefix) + counted_address(request.peer);
+}
+
+// Whether there was room for a request of this address, which shows no credentials or wrong ones.
+bool take_as_stranger(const Request& request, Services& services) {
+  if (!services.public_limiter.active()) return true;
+  return !services.public_limiter.take(stranger_name(request), services.options.steady_now(),
+                                       1 + tokens_of_bytes(request));
+}
+
+// The same for credentials that may be right: the bytes are charged once they proved wrong.
+bool take_as_guest(const Request& request, Services& services) {
+  if (!services.public_limiter.active()) return true;
+  return !services.public_limiter.take(stranger_name(request), services.options.steady_now());
+}
+
+void charge_bytes(const Request& request, Services& services) {
+  const auto tokens = tokens_of_bytes(request);
+  if (tokens == 0 || !services.public_limiter.active()) return;
+  services.public_limiter.charge(stranger_name(request), services.options.steady_now(), tokens);
 }
 
 const Error too_fast{Errc::too_many, "too many requests; slow down"};
@@ -194,8 +213,7 @@ void sign_in(const std::shared_ptr<Pending>& pending) {
       {typed ? typed->name : "", call.request.peer, operation, reply.context().trace_id},
       verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
   if (!verified) {
-    // A guesser owes the bytes that it sent; a right password costs one request.
-    (void)take_as_stranger(call.request, call.request.body.size(), services);
+    charge_bytes(call.request, services);
     if (verified.error().code != Errc::unauthenticated) return reply.fail(verified.error());
     return reply.send(basic_challenge(verified.error(), reply.context(), services.clock.now()));
   }
@@ -212,7 +230,7 @@ void start_management(const Operation& operation, Call&& call, Services& service
   // What can't be right is told apart here: it costs no thread of a pool.
   const auto credentials = parse_basic(authorization);
   if (!credentials) {
-    if (!take_as_stranger(call.request, call.request.body.size(), services)) {
+    if (!take_as_stranger(call.request, services)) {
       return reply.fail(too_fast);
     }
     const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
@@ -224,8 +242,7 @@ void start_management(const Operation& operation, Call&& call, Services& service
       std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, services});
   // Whoever was here before does not wait behind those who guess.
   if (pending->call.principal) return run_management(pending);
-  // Large bodies have a budget of their own, and the password may be right.
-  if (!take_as_stranger(pending->call.request, 0, services)) return pending->reply.fail(too_fast);
+  if (!take_as_guest(pending->call.request, services)) return pending->reply.fail(too_fast);
   if (!post_sign_in(services, credentials->name, pending->call.request.peer,
                     [pending] { sign_in(pending); })) {
     refuse_busy(pending->reply);
@@ -246,8 +263,8 @@ Result<Authenticator::Verified> check_client(const Call& call, Services& service
   };
   auto verified = verify();
   // Whoever guesses is limited by address, whoever is known by the key, or as a user.
-  const bool room = verified ? take_as_user(**verified, services)
-                             : take_as_stranger(call.request, call.request.body.size(), services);
+  const bool room =
+      verified ? take_as_user(**verified, services) : take_as_stranger(call.request, services);
   if (!room) return model::fail(too_fast);
   return verified;
 }
@@ -354,7 +371,7 @@ void Router::handle(Request&& request, Reply reply) const {
   const Route* route = table_->find(request.method, request.path, segments);
   if (route == nullptr) {
     const auto path = table_->path(request.path);
-    if (!take_as_stranger(request, request.body.size(), services)) {
+    if (!take_as_stranger(request, services)) {
       return reply.fail(too_fast, path.error_shape);
     }
     if (path.allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
@@ -387,7 +404,7 @@ void Router::handle(Request&& request, Reply reply) const {
       break;
     }
     case Credential::open:
-      if (!take_as_stranger(call.request, call.request.body.size(), services)) {
+      if (!take_as_stranger(call.request, services)) {
         return send_error(reply, operation, too_fast);
       }
       break;

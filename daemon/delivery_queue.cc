@@ -30,14 +30,14 @@ DeliveryQueue::Lane& DeliveryQueue::lane(const std::string& endpoint_id,
 void DeliveryQueue::wait(Lane& lane) {
   lane.in_turn = false;
   if (!lane.due) return;
-  lane.waits_until = std::max(*lane.due, lane.not_before);
-  waiting_.emplace(lane.waits_until, &lane);
+  lane.place = {std::max(*lane.due, lane.not_before), ++waits_};
+  waiting_.emplace(lane.place, &lane);
 }
 
 void DeliveryQueue::wake(Lane& lane, Timestamp due) {
   if (lane.read_up_to) lane.read_again = true;
   if (lane.in_turn || (lane.due && *lane.due <= due)) return;
-  waiting_.erase({lane.waits_until, &lane});
+  waiting_.erase(lane.place);
   lane.due = due;
   wait(lane);
 }
@@ -45,12 +45,12 @@ void DeliveryQueue::wake(Lane& lane, Timestamp due) {
 void DeliveryQueue::put_off(Lane& lane, Timestamp until) {
   lane.not_before = until;
   if (lane.in_turn || !lane.due) return;  // found out when its turn comes
-  waiting_.erase({lane.waits_until, &lane});
+  waiting_.erase(lane.place);
   wait(lane);
 }
 
 void DeliveryQueue::wake_due(Timestamp now) {
-  while (!waiting_.empty() && waiting_.begin()->first <= now) {
+  while (!waiting_.empty() && waiting_.begin()->first.first <= now) {
     Lane& lane = *waiting_.begin()->second;
     waiting_.erase(waiting_.begin());
     lane.in_turn = true;
@@ -60,7 +60,7 @@ void DeliveryQueue::wake_due(Timestamp now) {
 
 std::optional<Timestamp> DeliveryQueue::next_due() const {
   if (waiting_.empty()) return std::nullopt;
-  return waiting_.begin()->first;
+  return waiting_.begin()->first.first;
 }
 
 DeliveryQueue::Lane* DeliveryQueue::next(Timestamp now, Steady steady) {

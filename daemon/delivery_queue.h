@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,6 +44,9 @@ class DeliveryQueue {
  public:
   using Steady = std::chrono::steady_clock::time_point;
 
+  // When a wait ends, and its number: of those that end together the first to begin comes first.
+  using Place = std::pair<model::Timestamp, std::uint64_t>;
+
   // An Endpoint.
   struct Lane {
     std::string endpoint_id;
@@ -51,9 +55,9 @@ class DeliveryQueue {
     model::Timestamp not_before{};        // whatever is due
     // Sessions up to here have been looked at; none: the next read begins with the longest due.
     std::optional<store::DueDelivery> read_up_to;
-    bool read_again = false;         // from the beginning, once the end has been reached
-    bool in_turn = false;            // in `turns_`; else in `waiting_`, if it has a `due`
-    model::Timestamp waits_until{};  // likewise
+    bool read_again = false;  // from the beginning, once the end has been reached
+    bool in_turn = false;     // in `turns_`; else in `waiting_`, if it has a `due`
+    Place place{};            // in `waiting_`
     std::size_t in_hand = 0;
     std::multiset<Steady> begun;    // what is on its way
     int failures = 0;               // since the last answer that took an output
@@ -138,7 +142,8 @@ class DeliveryQueue {
   // Those in hand, by key.
   std::unordered_map<std::string, Session, model::KeyedHash, std::equal_to<>> sessions_;
   std::deque<Lane*> turns_;  // those with something due
-  std::set<std::pair<model::Timestamp, Lane*>> waiting_;
+  std::map<Place, Lane*> waiting_;
+  std::uint64_t waits_ = 0;        // so far
   std::vector<const Lane*> busy_;  // those with connections
   std::size_t in_flight_ = 0;
 };

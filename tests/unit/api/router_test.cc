@@ -262,6 +262,25 @@ TEST(Router, ManagementIsLimitedLikeTheRest) {
   EXPECT_EQ(answered(world, sent(world.sign_in("admin@acme.example")), 4), 2) << "as a user";
 }
 
+TEST(Router, AWrongPasswordCostsItsBytesAndARightOneDoesNot) {
+  test::WorldSettings settings;
+  settings.limits.public_requests_per_second = 1;
+  settings.limits.burst = 4;
+  World world(settings);
+  const auto sent = [&](const std::string& authorization) {
+    return test::Sent{Method::post,
+                      "/management/apikeys",
+                      {{"authorization", authorization}},
+                      std::string(std::size_t{40} << 10, ' '),
+                      {}};
+  };
+  EXPECT_EQ(answered(world, sent(test::basic("admin@acme.example", "wrong")), 4), 1);
+  world.steady += std::chrono::seconds(5);
+  EXPECT_EQ(answered(world, sent(test::basic("admin@acme.example", "wrong")), 1), 0) << "it owes";
+  world.steady += std::chrono::seconds(100);
+  EXPECT_EQ(answered(world, sent(world.sign_in("admin@acme.example")), 4), 4);
+}
+
 TEST(Router, AnEncodedSlashIsNoSlash) {
   World world;
   for (const char* path : {"/management%2fstatus", "/management%2Fstatus",
