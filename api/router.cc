@@ -243,8 +243,8 @@ void start_management(const Operation& operation, Call&& call, Services& service
   // Whoever was here before does not wait behind those who guess.
   if (pending->call.principal) return run_management(pending);
   if (!take_as_guest(pending->call.request, services)) return pending->reply.fail(too_fast);
-  if (!post_sign_in(services, credentials->name, pending->call.request.peer,
-                    [pending] { sign_in(pending); })) {
+  if (!post_sign_in(services.authenticator, services.sign_ins, credentials->name,
+                    pending->call.request.peer, [pending] { sign_in(pending); })) {
     refuse_busy(pending->reply);
   }
 }

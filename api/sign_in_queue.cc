@@ -8,11 +8,11 @@
 
 namespace conversed::api {
 
-bool post_sign_in(Services& services, std::string_view email, std::string_view peer,
-                  std::function<void()> work) {
-  const auto line = services.authenticator.knows(email, peer) ? BlockingPool::Line::known
-                                                              : BlockingPool::Line::others;
-  return services.sign_ins.post(counted_address(peer), line, std::move(work));
+bool post_sign_in(const Authenticator& authenticator, BlockingPool& pool, std::string_view email,
+                  std::string_view peer, std::function<void()> work) {
+  const auto line =
+      authenticator.knows(email, peer) ? BlockingPool::Line::known : BlockingPool::Line::others;
+  return pool.post(counted_address(peer), line, std::move(work));
 }
 
 }  // namespace conversed::api

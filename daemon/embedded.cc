@@ -5,7 +5,7 @@
 #include "daemon/backup.h"
 #include "daemon/keyed_append.h"
 #include "daemon/logging.h"
-#include "daemon/part_settings.h"
+#include "daemon/storage_settings.h"
 #include "queue/kafka_log.h"
 #include "queue/sqlite_log.h"
 

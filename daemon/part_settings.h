@@ -17,22 +17,17 @@
 #include "daemon/job_worker.h"
 #include "daemon/peers.h"
 #include "daemon/proactive_setup.h"
+#include "daemon/storage_settings.h"
 #include "flows/turn.h"
-#include "queue/kafka_log.h"
 #include "queue/lanes.h"
 #include "store/model/clock.h"
 #include "store/model/heartbeat.h"
-#include "store/store.h"
 
 // From what an operator sets to what each part takes.
 namespace conversed::daemon {
 
 class Recovery;
 
-// What this daemon is called by those that share its store and log.
-[[nodiscard]] std::string member_name(const config::Settings& settings);
-// Whether others may share its store and log.
-[[nodiscard]] bool in_cluster(const config::Settings& settings);
 // The daemon's roles, as settings name them.
 [[nodiscard]] std::vector<std::string> role_names(const config::Settings& settings);
 [[nodiscard]] PeersSettings peers_settings(const config::Settings& settings,
@@ -54,14 +49,6 @@ class Recovery;
 [[nodiscard]] api::RateLimits public_rate_limits(const config::LimitSettings& settings);
 [[nodiscard]] DelivererSettings deliverer_settings(const config::DeliverySettings& settings,
                                                    model::Heartbeats& heartbeats);
-// Reports go to the log of this process.
-[[nodiscard]] queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings);
-[[nodiscard]] queue::KafkaLogSettings kafka_jobs_settings(const config::Settings& settings);
-// `place` is for a store that several may open.
-[[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings,
-                                                  store::PostgresSettings::Place place);
-// What is wrong with the properties for Kafka's client; names no value.
-[[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 [[nodiscard]] CallerSettings caller_settings(const config::Settings& all,
                                              model::Heartbeats& heartbeats);
 [[nodiscard]] ProactiveSetupSettings proactive_setup_settings(const config::Settings& settings);

@@ -11,7 +11,7 @@
 #include "daemon/embedded.h"
 #include "daemon/log_epoch.h"
 #include "daemon/owner.h"
-#include "daemon/part_settings.h"
+#include "daemon/storage_settings.h"
 #include "queue/sqlite_copy.h"
 #include "store/store.h"
 

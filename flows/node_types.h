@@ -6,7 +6,6 @@
 
 #include "flows/node.h"
 #include "flows/node_config.h"
-#include "flows/turn.h"
 
 // The list of Node types. A new type is one file in nodes/, one line below and one in
 // node_types.cc.

@@ -156,7 +156,7 @@ OauthResult<store::OauthClient> authenticate_client(const Request& request, cons
 
 void sign_in_or_refuse(Services& services, const std::shared_ptr<Reply>& reply,
                        std::string_view email, std::string_view peer, std::function<void()> work) {
-  if (!post_sign_in(services, email, peer, std::move(work))) {
+  if (!post_sign_in(services.authenticator, services.sign_ins, email, peer, std::move(work))) {
     send_oauth_error(*reply, services, busy);
   }
 }

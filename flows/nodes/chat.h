@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flows/node_types.h"
+#include "flows/turn.h"
 #include "flows/nodes/on_error.h"
 
 // The chat completions of OpenAI's protocol, which most servers of language models speak; what

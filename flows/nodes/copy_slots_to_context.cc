@@ -2,6 +2,7 @@
 #include <array>
 
 #include "flows/node_types.h"
+#include "flows/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -1,5 +1,6 @@
 // Takes one of two ways. A condition that can't be evaluated is false.
 #include "flows/node_types.h"
+#include "flows/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "flows/expression/text.h"
 #include "flows/node_types.h"
+#include "flows/turn.h"
 #include "flows/nodes/answers.h"
 #include "flows/regex.h"
 #include "store/text/words.h"

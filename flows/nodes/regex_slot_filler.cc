@@ -2,6 +2,7 @@
 // list. A pattern that takes too many steps fails the Turn.
 #include "flows/expression/text.h"
 #include "flows/node_types.h"
+#include "flows/turn.h"
 #include "flows/regex.h"
 
 namespace conversed::flows {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "flows/node_types.h"
+#include "flows/turn.h"
 
 namespace conversed::flows {
 

@@ -1,5 +1,6 @@
 // Ends the execution; the next input starts the Flow at its beginning.
 #include "flows/node_types.h"
+#include "flows/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -1,11 +1,10 @@
 #include "flows/node.h"
-
 #include "flows/turn.h"
 
 namespace conversed::flows {
 
-// A Node that says by `awaits` what it takes overrides the function that takes it; the Turn asks
-// before it calls, so these are reached by a defect of a Node type only.
+// A Node overrides the function of each thing that its `awaits` names. The Turn asks `awaits`
+// before it calls, so only a defect of a Node type reaches these defaults.
 Result<Step> Node::on_input(Turn& turn) const {
   return turn.failure(model::Errc::internal, "takes no input");
 }
