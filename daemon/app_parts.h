@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "api/assets_cache.h"
+#include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/blocking_pool.h"
 #include "api/busy_sessions.h"
 #include "api/events.h"
 #include "api/inject_quota.h"
-#include "api/audit_trail.h"
 #include "api/rate_limiter.h"
 #include "api/services.h"
 #include "api/waiters.h"

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "flows/node_types.h"
-#include "flows/turn.h"
 #include "flows/nodes/on_error.h"
 #include "flows/nodes/url_template.h"
+#include "flows/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -2,8 +2,8 @@
 // list. A pattern that takes too many steps fails the Turn.
 #include "flows/expression/text.h"
 #include "flows/node_types.h"
-#include "flows/turn.h"
 #include "flows/regex.h"
+#include "flows/turn.h"
 
 namespace conversed::flows {
 namespace {

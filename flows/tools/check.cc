@@ -9,9 +9,9 @@
 #include "flows/fields.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"
-#include "flows/turn.h"
 #include "flows/source.h"
 #include "flows/tools/ways.h"
+#include "flows/turn.h"
 
 namespace conversed::flows::tools {
 namespace {
