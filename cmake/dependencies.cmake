@@ -14,8 +14,3 @@ pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(icu REQUIRED IMPORTED_TARGET icu-uc icu-i18n)
-find_library(SOCI_CORE soci_core REQUIRED)
-find_library(SOCI_SQLITE soci_sqlite3 REQUIRED)
-
-add_library(conversed_soci INTERFACE)
-target_link_libraries(conversed_soci INTERFACE ${SOCI_SQLITE} ${SOCI_CORE} PkgConfig::sqlite)

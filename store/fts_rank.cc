@@ -118,8 +118,7 @@ void knowledge_rank(const Fts5ExtensionApi* api, Fts5Context* query, sqlite3_con
 
 }  // namespace
 
-int add_knowledge_rank(void* sqlite3, const GoOn* const& go_on) {
-  auto* handle = static_cast<::sqlite3*>(sqlite3);
+int add_knowledge_rank(sqlite3* handle, const GoOn* const& go_on) {
   fts5_api* fts = nullptr;
   sqlite3_stmt* statement = nullptr;
   int code = sqlite3_prepare_v2(handle, "SELECT fts5(?1)", -1, &statement, nullptr);

@@ -20,7 +20,7 @@
 #include "store/model/result.h"
 
 // How this folder speaks SQL, whichever database answers: prepared statements, kept by their text.
-// For the .cc files of this folder only. The dialects are SQLite's (sqlite.cc, over SOCI) and
+// For the .cc files of this folder only. The dialects are SQLite's (sqlite.cc) and
 // PostgreSQL's (postgres.cc, over libpq); a statement is written once, in what they share. Beside
 // the functions that both have there are folded_contains(text, needle), whether the text holds the
 // needle under Unicode case folding (the needle has to be folded already, see fold.h), and the

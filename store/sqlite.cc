@@ -1,12 +1,6 @@
 #include "store/sqlite.h"
 
-#include <soci/soci-config.h>
-// Debian's SOCI offers conversions of Boost's types, in headers only; we use none, and so need no
-// Boost to build.
-#undef SOCI_HAVE_BOOST
-#undef SOCI_HAVE_BOOST_DATE_TIME
-#include <soci/soci.h>
-#include <soci/sqlite3/soci-sqlite3.h>
+#include <sqlite3.h>
 
 #include <new>
 #include <string>
@@ -32,108 +26,67 @@ bool blames_values(int code) {
   }
 }
 
-// SQLite's own handles behind SOCI's objects. SOCI keeps the type information of its classes to
-// itself, so that the sanitizer's check of their dynamic type could not be linked.
-__attribute__((no_sanitize("vptr"))) sqlite_api::sqlite3* handle_of(soci::session& session) {
-  return static_cast<soci::sqlite3_session_backend*>(session.get_backend())->conn_;
-}
-__attribute__((no_sanitize("vptr"))) sqlite_api::sqlite3_stmt* handle_of(
-    soci::statement& statement) {
-  return static_cast<soci::sqlite3_statement_backend*>(statement.get_backend())->stmt_;
+void check(int code) {
+  if (code != SQLITE_OK) throw sqlite_error(code);
 }
 
-// Runs what may throw SOCI's exceptions, whose texts hold SQL and values, and throws ours.
-template <typename F>
-decltype(auto) guarded(F&& work) {
-  try {
-    return work();
-  } catch (const soci::sqlite3_soci_error& error) {
-    throw sqlite_error(error.result());
-  } catch (const soci::soci_error&) {
-    throw sqlite_error(-1);
-  }
-}
-
-std::string_view text_of(sqlite_api::sqlite3_value* value) {
+std::string_view text_of(sqlite3_value* value) {
   // The text first: asking for it may change the encoding, and with it the length.
-  const auto* text = sqlite_api::sqlite3_value_text(value);
-  const auto bytes = static_cast<std::size_t>(sqlite_api::sqlite3_value_bytes(value));
+  const auto* text = sqlite3_value_text(value);
+  const auto bytes = static_cast<std::size_t>(sqlite3_value_bytes(value));
   return text == nullptr ? std::string_view()
                          : std::string_view(reinterpret_cast<const char*>(text), bytes);
 }
 
 // folded_contains(text, needle) for SQL. C calls it, so nothing may be thrown.
-void folded_contains(sqlite_api::sqlite3_context* context, int,
-                     sqlite_api::sqlite3_value** values) noexcept {
+void folded_contains(sqlite3_context* context, int, sqlite3_value** values) noexcept {
   try {
     const bool found = fold_case(text_of(values[0])).find(text_of(values[1])) != std::string::npos;
-    sqlite_api::sqlite3_result_int(context, found ? 1 : 0);
+    sqlite3_result_int(context, found ? 1 : 0);
   } catch (const std::bad_alloc&) {
-    sqlite_api::sqlite3_result_error_nomem(context);
+    sqlite3_result_error_nomem(context);
   }
 }
 
-void add_functions(sqlite_api::sqlite3* handle, const GoOn* const& go_on) {
-  const int result = sqlite_api::sqlite3_create_function_v2(
-      handle, "folded_contains", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, folded_contains,
-      nullptr, nullptr, nullptr);
-  if (result != SQLITE_OK) throw sqlite_error(result);
-  const int ranked = add_knowledge_rank(handle, go_on);
-  if (ranked != SQLITE_OK) throw sqlite_error(ranked);
+void add_functions(sqlite3* handle, const GoOn* const& go_on) {
+  check(sqlite3_create_function_v2(handle, "folded_contains", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                   nullptr, folded_contains, nullptr, nullptr, nullptr));
+  check(add_knowledge_rank(handle, go_on));
 }
 
-void note_nulls(std::vector<SqlSlot>& columns, const std::vector<soci::indicator>& indicators) {
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    columns[i].null = indicators[i] == soci::i_null;
-    if (!columns[i].null) continue;
-    columns[i].integer = 0;
-    columns[i].text.clear();
-  }
-}
-
+// Bound texts are not copied: a slot stays as it is until `reset`.
 class SqliteStatement final : public Statement {
  public:
-  SqliteStatement(soci::session& session, std::string_view sql,
-                  std::span<const SqlType> parameter_types, std::span<const SqlType> column_types)
-      : Statement(parameter_types, column_types),
-        parameter_indicators_(parameter_types.size(), soci::i_ok),
-        column_indicators_(column_types.size(), soci::i_ok),
-        statement_(session) {
-    guarded([&] {
-      for (std::size_t i = 0; i < parameters().size(); ++i) {
-        exchange(parameters()[i], [&](auto& value) {
-          statement_.exchange(soci::use(value, parameter_indicators_[i]));
-        });
-      }
-      for (std::size_t i = 0; i < columns().size(); ++i) {
-        exchange(columns()[i], [&](auto& value) {
-          statement_.exchange(soci::into(value, column_indicators_[i]));
-        });
-      }
-      statement_.alloc();
-      statement_.prepare(std::string(sql));
-      statement_.define_and_bind();
-    });
+  SqliteStatement(sqlite3* handle, std::string_view sql, std::span<const SqlType> parameter_types,
+                  std::span<const SqlType> column_types, Driver::Use use)
+      : Statement(parameter_types, column_types) {
+    const unsigned flags = use == Driver::Use::many ? SQLITE_PREPARE_PERSISTENT : 0;
+    check(sqlite3_prepare_v3(handle, sql.data(), static_cast<int>(sql.size()), flags, &statement_,
+                             nullptr));
   }
+  ~SqliteStatement() override { sqlite3_finalize(statement_); }
+  SqliteStatement(const SqliteStatement&) = delete;
+  SqliteStatement& operator=(const SqliteStatement&) = delete;
 
   bool execute() override {
-    for (std::size_t i = 0; i < parameters().size(); ++i) {
-      parameter_indicators_[i] = parameters()[i].null ? soci::i_null : soci::i_ok;
-    }
-    const bool row = guarded([this] { return statement_.execute(true); });
-    if (row) note_nulls(columns(), column_indicators_);
-    return row && !columns().empty();
+    sqlite3_reset(statement_);  // its result is that of the last step, which has been told
+    int position = 0;
+    for (const Slot& slot : parameters()) check(bind(++position, slot));
+    return fetch() && !columns().empty();
   }
 
   bool fetch() override {
-    const bool row = guarded([this] { return statement_.fetch(); });
-    if (row) note_nulls(columns(), column_indicators_);
-    return row;
+    const int code = sqlite3_step(statement_);
+    if (code == SQLITE_DONE) return false;
+    if (code != SQLITE_ROW) throw sqlite_error(code);
+    int position = 0;
+    for (Slot& slot : columns()) load(position++, slot);
+    return true;
   }
 
-  std::int64_t affected() override { return statement_.get_affected_rows(); }
+  std::int64_t affected() override { return sqlite3_changes64(sqlite3_db_handle(statement_)); }
 
-  void reset() noexcept override { sqlite_api::sqlite3_reset(handle_of(statement_)); }
+  void reset() noexcept override { sqlite3_reset(statement_); }
 
   void defer() override {
     const detail::ResetAtEnd reset{*this};
@@ -148,39 +101,58 @@ class SqliteStatement final : public Statement {
   }
 
  private:
-  template <typename F>
-  static void exchange(Slot& slot, const F& with) {
+  [[nodiscard]] int bind(int position, const Slot& slot) {
+    if (slot.null) return sqlite3_bind_null(statement_, position);
     if (slot.type == SqlType::integer) {
-      with(slot.integer);
-    } else {
-      with(slot.text);
+      return sqlite3_bind_int64(statement_, position, slot.integer);
     }
+    return sqlite3_bind_text64(statement_, position, slot.text.data(), slot.text.size(),
+                               SQLITE_STATIC, SQLITE_UTF8);
   }
 
-  std::vector<soci::indicator> parameter_indicators_;
-  std::vector<soci::indicator> column_indicators_;
-  soci::statement statement_;  // holds addresses of all of the above
+  void load(int position, Slot& slot) {
+    slot.null = sqlite3_column_type(statement_, position) == SQLITE_NULL;
+    slot.integer = 0;
+    slot.text.clear();
+    if (slot.null) return;
+    if (slot.type == SqlType::integer) {
+      slot.integer = sqlite3_column_int64(statement_, position);
+      return;
+    }
+    // The text first: asking for it may change the encoding, and with it the length.
+    const auto* text = sqlite3_column_text(statement_, position);
+    if (text == nullptr) throw std::bad_alloc();
+    slot.text.assign(reinterpret_cast<const char*>(text),
+                     static_cast<std::size_t>(sqlite3_column_bytes(statement_, position)));
+  }
+
+  sqlite3_stmt* statement_ = nullptr;
 };
 
 class SqliteDriver final : public Driver {
  public:
   SqliteDriver(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout) {
-    guarded([&] { session_.open(soci::sqlite3, "dbname=\"" + file.string() + "\""); });
-    sqlite_api::sqlite3_busy_timeout(handle(), static_cast<int>(busy_timeout.count()));
+    sqlite3* opened = nullptr;
+    // NOMUTEX: a Connection is used by one thread at a time.
+    const int code =
+        sqlite3_open_v2(file.c_str(), &opened,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+    handle_.reset(opened);  // SQLite hands out one to be closed even if opening failed
+    check(code);
+    sqlite3_busy_timeout(handle(), static_cast<int>(busy_timeout.count()));
     add_functions(handle(), go_on_);
   }
 
-  [[nodiscard]] sqlite_api::sqlite3* handle() { return handle_of(session_); }
+  [[nodiscard]] sqlite3* handle() { return handle_.get(); }
 
   std::unique_ptr<Statement> prepare(std::string_view sql, std::span<const SqlType> parameters,
-                                     std::span<const SqlType> columns, Use) override {
-    return std::make_unique<SqliteStatement>(session_, sql, parameters, columns);
+                                     std::span<const SqlType> columns, Use use) override {
+    return std::make_unique<SqliteStatement>(handle(), sql, parameters, columns, use);
   }
 
   void script(std::string_view sql) override {
     const std::string text(sql);
-    const int result = sqlite_api::sqlite3_exec(handle(), text.c_str(), nullptr, nullptr, nullptr);
-    if (result != SQLITE_OK) throw sqlite_error(result);
+    check(sqlite3_exec(handle(), text.c_str(), nullptr, nullptr, nullptr));
   }
 
   void ask_meanwhile(const std::function<bool()>* go_on) noexcept override {
@@ -190,8 +162,8 @@ class SqliteDriver final : public Driver {
       return (*static_cast<const std::function<bool()>*>(asked))() ? 0 : 1;
     };
     auto* asked = const_cast<std::function<bool()>*>(go_on);  // SQLite's parameter has no const
-    sqlite_api::sqlite3_progress_handler(handle(), go_on == nullptr ? 0 : steps_between_questions,
-                                         go_on == nullptr ? nullptr : +ask, asked);
+    sqlite3_progress_handler(handle(), go_on == nullptr ? 0 : steps_between_questions,
+                             go_on == nullptr ? nullptr : +ask, asked);
   }
 
   // IMMEDIATE: a transaction that writes asks for the lock at once, where waiting for it is safe.
@@ -200,16 +172,19 @@ class SqliteDriver final : public Driver {
   void commit() override { script("COMMIT"); }
   void rollback() noexcept override {
     // A full disk may have ended the transaction already.
-    if (sqlite_api::sqlite3_get_autocommit(handle()) != 0) return;
-    sqlite_api::sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    if (sqlite3_get_autocommit(handle()) != 0) return;
+    sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
   void settle() override {}  // nothing is ever put off
   [[nodiscard]] Dialect dialect() const override { return Dialect::sqlite; }
   [[nodiscard]] std::uint64_t round_trips() const override { return 0; }
 
  private:
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
   const GoOn* go_on_ = nullptr;  // functions that SQLite calls know it
-  soci::session session_;
+  std::unique_ptr<sqlite3, Close> handle_;
 };
 
 }  // namespace
@@ -219,7 +194,7 @@ SqlError sqlite_error(int code) {
   const bool wrote_nothing =
       primary == SQLITE_FULL || primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
   return {blames_values(code) ? SqlError::Kind::refused : SqlError::Kind::failed,
-          std::to_string(code) + " (" + sqlite_api::sqlite3_errstr(code) + ")",
+          std::to_string(code) + " (" + sqlite3_errstr(code) + ")",
           wrote_nothing ? SqlError::Effect::none : SqlError::Effect::uncertain};
 }
 
@@ -234,7 +209,7 @@ std::unique_ptr<Connection> open_sqlite(const std::filesystem::path& file, Conne
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
         "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;");
   } else {
-    sqlite_api::sqlite3_db_config(driver->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    sqlite3_db_config(driver->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     driver->script("PRAGMA wal_autocheckpoint=0; PRAGMA query_only=ON; PRAGMA temp_store=MEMORY;");
   }
   return std::make_unique<Connection>(std::move(driver));
