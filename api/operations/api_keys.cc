@@ -48,7 +48,7 @@ Result<NewKey> read_new_key(const Call& call, Services& services) {
   return NewKey{std::move(*name), std::move(*user)};
 }
 
-void create(Call call, Services& services, Reply reply) {
+void create_key(Call call, Services& services, Reply reply) {
   auto wanted = read_new_key(call, services);
   if (!wanted) return send_error(reply, create_api_key_operation, wanted.error());
   auto made = services.store.accounts().create_api_key(call.principal->organisation_id,
@@ -73,7 +73,7 @@ Result<std::vector<store::ApiKey>> visible_keys(const Principal& principal, Serv
   return std::move(*keys);
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_keys(Call call, Services& services, Reply reply) {
   auto keys = visible_keys(*call.principal, services);
   if (!keys) return send_error(reply, list_api_keys_operation, keys.error());
   auto users = services.store.accounts().users(call.principal->organisation_id);
@@ -106,13 +106,13 @@ Result<void> end_key(const Call& call, Services& services) {
   return {};
 }
 
-void revoke(Call call, Services& services, Reply reply) {
+void revoke_key(Call call, Services& services, Reply reply) {
   auto ended = end_key(call, services);
   if (!ended) return send_error(reply, revoke_api_key_operation, ended.error());
   send_no_content(reply);
 }
 
-openapi::Description describe_create() {
+openapi::Description describe_create_key() {
   using namespace openapi;
   const auto body =
       object({{"name", bounded_bytes(max_display_name_bytes)},
@@ -135,7 +135,7 @@ openapi::Description describe_create() {
       .errors = {404}};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_keys() {
   using namespace openapi;
   const auto key =
       object({{"_id", id()}, {"name", text(1)}, {"user", text()}, {"createdAt", unix_time()}});
@@ -146,7 +146,7 @@ openapi::Description describe_list() {
                        .content = json_content(items_of(named("ApiKey", key)))}}};
 }
 
-openapi::Description describe_revoke() {
+openapi::Description describe_revoke_key() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Revoke an API key",
@@ -162,23 +162,23 @@ constinit const Operation create_api_key_operation{.id = "createApiKey",
                                                    .path = "/management/apikeys",
                                                    .credential = Credential::basic,
                                                    .role = Role::member,
-                                                   .run = create,
-                                                   .describe = describe_create};
+                                                   .run = create_key,
+                                                   .describe = describe_create_key};
 
 constinit const Operation list_api_keys_operation{.id = "listApiKeys",
                                                   .method = Method::get,
                                                   .path = "/management/apikeys",
                                                   .credential = Credential::basic,
                                                   .role = Role::member,
-                                                  .run = list,
-                                                  .describe = describe_list};
+                                                  .run = list_keys,
+                                                  .describe = describe_list_keys};
 
 constinit const Operation revoke_api_key_operation{.id = "revokeApiKey",
                                                    .method = Method::delete_,
                                                    .path = "/management/apikeys/{keyId}",
                                                    .credential = Credential::basic,
                                                    .role = Role::member,
-                                                   .run = revoke,
-                                                   .describe = describe_revoke};
+                                                   .run = revoke_key,
+                                                   .describe = describe_revoke_key};
 
 }  // namespace conversed::api

@@ -34,7 +34,7 @@ json item_of(const store::AuditEntry& entry) {
           {"traceId", entry.trace_id}};
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_audit(Call call, Services& services, Reply reply) {
   const Principal& principal = *call.principal;
   if (!principal.has(Role::user_admin)) {
     return send_error(reply, list_audit_operation,
@@ -57,7 +57,7 @@ void list(Call call, Services& services, Reply reply) {
       {{"items", std::move(items)}, {"next", full ? json(entries->back().row) : json(nullptr)}});
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_audit() {
   using namespace openapi;
   const auto entry = object(
       {{"_id", id()},
@@ -99,7 +99,7 @@ constinit const Operation list_audit_operation{.id = "listAudit",
                                                .path = "/management/audit",
                                                .credential = Credential::basic,
                                                .role = Role::user_admin,
-                                               .run = list,
-                                               .describe = describe_list};
+                                               .run = list_audit,
+                                               .describe = describe_list_audit};
 
 }  // namespace conversed::api

@@ -40,7 +40,7 @@ void back_up(Call call, Services& services, Reply reply) {
              {"createdAt", unix_seconds(made->created_at)}});
 }
 
-openapi::Description describe() {
+openapi::Description describe_back_up() {
   using namespace openapi;
   const auto name = text_like("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$");
   const auto body = object({{"name", described("Default: the time.", name), Need::optional}});
@@ -68,6 +68,6 @@ constinit const Operation back_up_operation{.id = "backUp",
                                             .credential = Credential::basic,
                                             .role = Role::platform_admin,
                                             .run = back_up,
-                                            .describe = describe};
+                                            .describe = describe_back_up};
 
 }  // namespace conversed::api

@@ -27,7 +27,7 @@ void chunk_count(Call call, Services& services, Reply reply) {
           });
 }
 
-openapi::Description describe() {
+openapi::Description describe_chunk_count() {
   using namespace openapi;
   const auto count = object({{"chunkCount", integer(0)}});
   return {.tag = "Knowledge",
@@ -46,6 +46,6 @@ constinit const Operation chunk_count_operation{.id = "getChunkCount_2_0",
                                                 .credential = Credential::client,
                                                 .role = Role::member,
                                                 .run = chunk_count,
-                                                .describe = describe};
+                                                .describe = describe_chunk_count};
 
 }  // namespace conversed::api

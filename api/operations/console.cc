@@ -11,7 +11,7 @@
 namespace conversed::api {
 namespace {
 
-void show(Call /*call*/, Services& /*services*/, Reply reply) {
+void show_console(Call /*call*/, Services& /*services*/, Reply reply) {
   static const std::string policy =
       "default-src 'none'; style-src " + csp_source(console_style) + "; script-src " +
       csp_source(console_script) +
@@ -57,7 +57,7 @@ constinit const Operation console_operation{.id = "console",
                                             .path = "/management/console",
                                             .credential = Credential::basic,
                                             .role = Role::member,
-                                            .run = show,
+                                            .run = show_console,
                                             .describe = describe};
 
 constinit const Operation management_operation{.id = "management",

@@ -109,7 +109,7 @@ openapi::Schema token_schema() {
                                 {"lastChangedBy", text()}}));
 }
 
-openapi::Description describe() {
+openapi::Description describe_create_token() {
   using namespace openapi;
   const auto body = object(
       {{"label",
@@ -137,6 +137,6 @@ constinit const Operation create_token_operation{.id = "createToken_2_0",
                                                  .credential = Credential::client,
                                                  .role = Role::token_admin,
                                                  .run = create_token,
-                                                 .describe = describe};
+                                                 .describe = describe_create_token};
 
 }  // namespace conversed::api

@@ -24,7 +24,7 @@ using nlohmann::json;
 constexpr std::array states{store::DeadLetterState::fresh, store::DeadLetterState::replayed,
                             store::DeadLetterState::discarded};
 
-json to_json(const store::DeadLetter& letter) {
+json letter_json(const store::DeadLetter& letter) {
   json body = session_names(letter.key);
   body["_id"] = letter.id;
   body["state"] = store::to_string(letter.state);
@@ -51,7 +51,7 @@ Result<std::optional<store::DeadLetterState>> state_filter(const Request& reques
   return model::fail(Errc::invalid_argument, "state must be new, replayed or discarded");
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_dead_letters(Call call, Services& services, Reply reply) {
   auto project = project_of(services, call, Role::conversation_admin);
   if (!project) return send_error(reply, list_dead_letters_operation, project.error());
   auto page = page_query(call.request);
@@ -63,7 +63,7 @@ void list(Call call, Services& services, Reply reply) {
     return send_error(reply, list_dead_letters_operation, store_error(letters.error()));
   }
   json items = json::array();
-  for (const store::DeadLetter& letter : *letters) items.push_back(to_json(letter));
+  for (const store::DeadLetter& letter : *letters) items.push_back(letter_json(letter));
   const bool full = letters->size() == page->limit;
   send_json(
       reply, status::ok,
@@ -71,7 +71,7 @@ void list(Call call, Services& services, Reply reply) {
 }
 
 // The dead letter of the path, in whichever project of the principal's it is.
-Result<store::DeadLetter> find(const Call& call, Services& services) {
+Result<store::DeadLetter> find_dead_letter(const Call& call, Services& services) {
   const std::string id(call.parameters["deadLetterId"]);
   auto projects = projects_with(services, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
@@ -88,10 +88,10 @@ Result<store::DeadLetter> find(const Call& call, Services& services) {
   return model::fail(Errc::not_found, "there is no such dead letter");
 }
 
-void show(Call call, Services& services, Reply reply) {
-  auto letter = find(call, services);
+void show_dead_letter(Call call, Services& services, Reply reply) {
+  auto letter = find_dead_letter(call, services);
   if (!letter) return send_error(reply, show_dead_letter_operation, letter.error());
-  json body = to_json(*letter);
+  json body = letter_json(*letter);
   // An event that can't be decoded is shown without its content: that may be why it is here.
   if (auto event = decode(*letter); event && !letter->output_seq) {
     body["text"] = event->text ? json(*event->text) : json(nullptr);
@@ -122,7 +122,7 @@ Result<model::Event> replayed(const store::DeadLetter& letter, Services& service
 }
 
 void replay(Call call, Services& services, Reply reply) {
-  auto letter = find(call, services);
+  auto letter = find_dead_letter(call, services);
   if (!letter) return send_error(reply, replay_dead_letter_operation, letter.error());
   if (letter->output_seq) {
     const auto deliver = [&services, key = letter->key] {
@@ -145,14 +145,14 @@ void replay(Call call, Services& services, Reply reply) {
 }
 
 void discard(Call call, Services& services, Reply reply) {
-  auto letter = find(call, services);
+  auto letter = find_dead_letter(call, services);
   if (!letter) return send_error(reply, discard_dead_letter_operation, letter.error());
   auto done = services.store.dead_letters().discard(letter->key.project_id, letter->id);
   if (!done) return send_error(reply, discard_dead_letter_operation, store_error(done.error()));
   send_no_content(reply);
 }
 
-openapi::Schema state_schema() {
+openapi::Schema dead_letter_state_schema() {
   std::vector<std::string_view> names;
   names.reserve(states.size());
   for (const auto state : states) names.push_back(store::to_string(state));
@@ -162,7 +162,7 @@ openapi::Schema state_schema() {
 openapi::Schema letter_schema() {
   using namespace openapi;
   return with_members(session_names_schema(), {{"_id", id()},
-                                               {"state", state_schema()},
+                                               {"state", dead_letter_state_schema()},
                                                {"reason", text()},
                                                {"createdAt", unix_time()},
                                                {"type", text(1)},
@@ -179,11 +179,12 @@ openapi::Link link(std::string_view name, const Operation& operation) {
   return {name, operation.id, "deadLetterId", "$response.body#/items/0/_id"};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_dead_letters() {
   using namespace openapi;
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
-  parameters.push_back(query_parameter("state", "Only those of this state.", state_schema()));
+  parameters.push_back(
+      query_parameter("state", "Only those of this state.", dead_letter_state_schema()));
   return {.tag = "Management",
           .summary = "List dead letters",
           .parameters = std::move(parameters),
@@ -195,7 +196,7 @@ openapi::Description describe_list() {
           .errors = {404}};
 }
 
-openapi::Description describe_show() {
+openapi::Description describe_show_dead_letter() {
   using namespace openapi;
   const auto letter = with_members(letter_schema(), {{"text", nullable(text()), Need::optional},
                                                      {"data", anything(), Need::optional},
@@ -235,8 +236,8 @@ constinit const Operation list_dead_letters_operation{.id = "listDeadLetters",
                                                       .credential = Credential::basic,
                                                       .role = Role::conversation_admin,
                                                       .audited = Audited::always,
-                                                      .run = list,
-                                                      .describe = describe_list};
+                                                      .run = list_dead_letters,
+                                                      .describe = describe_list_dead_letters};
 
 constinit const Operation show_dead_letter_operation{
     .id = "showDeadLetter",
@@ -245,8 +246,8 @@ constinit const Operation show_dead_letter_operation{
     .credential = Credential::basic,
     .role = Role::conversation_admin,
     .audited = Audited::always,
-    .run = show,
-    .describe = describe_show};
+    .run = show_dead_letter,
+    .describe = describe_show_dead_letter};
 
 constinit const Operation replay_dead_letter_operation{
     .id = "replayDeadLetter",

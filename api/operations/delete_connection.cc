@@ -15,19 +15,19 @@ namespace {
 using model::Errc;
 using model::Result;
 
-constexpr std::string_view missing = "there is no such Connection";
+constexpr std::string_view missing_connection = "there is no such Connection";
 
 Result<void> remove(const Call& call, Services& services) {
   auto id = id_of(call, "connectionId");
   if (!id) return model::fail(id.error());
   auto& assets = services.store.assets();
   auto project = open_owner(services, *call.principal, assets.project_of_connection(*id),
-                            Role::connection_admin, missing);
+                            Role::connection_admin, missing_connection);
   if (!project) return model::fail(project.error());
   auto deleted = assets.delete_connection(project->id, *id);
   // Somebody else was faster.
   if (!deleted && deleted.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, std::string(missing));
+    return model::fail(Errc::not_found, std::string(missing_connection));
   }
   if (!deleted) return model::fail(store_error(deleted.error()));
   return {};
@@ -42,7 +42,7 @@ void delete_connection(Call call, Services& services, Reply reply) {
           });
 }
 
-openapi::Description describe() {
+openapi::Description describe_delete_connection() {
   using namespace openapi;
   return {.tag = "Projects",
           .summary = "Delete a Connection",
@@ -60,6 +60,6 @@ constinit const Operation delete_connection_operation{.id = "deleteConnection_2_
                                                       .credential = Credential::client,
                                                       .role = Role::connection_admin,
                                                       .run = delete_connection,
-                                                      .describe = describe};
+                                                      .describe = describe_delete_connection};
 
 }  // namespace conversed::api

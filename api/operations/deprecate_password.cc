@@ -56,7 +56,7 @@ void deprecate_password(Call call, Services& services, Reply reply) {
           });
 }
 
-openapi::Description describe() {
+openapi::Description describe_deprecate_password() {
   using namespace openapi;
   const auto done = object({{"deprecated", constant(true)}});
   return {.tag = "Users",
@@ -77,6 +77,6 @@ constinit const Operation deprecate_password_operation{.id = "deprecatePassword_
                                                        .credential = Credential::client,
                                                        .role = Role::user_admin,
                                                        .run = deprecate_password,
-                                                       .describe = describe};
+                                                       .describe = describe_deprecate_password};
 
 }  // namespace conversed::api

@@ -21,7 +21,7 @@ namespace {
 using model::Result;
 using nlohmann::json;
 
-void list(Call call, Services& services, Reply reply) {
+void list_projects(Call call, Services& services, Reply reply) {
   auto projects = projects_with(services, *call.principal, Role::member);
   if (!projects) return send_error(reply, list_projects_operation, projects.error());
   json items = json::array();
@@ -74,7 +74,7 @@ void export_project(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, *body);
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_projects() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "List projects",
@@ -110,8 +110,8 @@ constinit const Operation list_projects_operation{.id = "listProjects",
                                                   .path = "/management/projects",
                                                   .credential = Credential::basic,
                                                   .role = Role::member,
-                                                  .run = list,
-                                                  .describe = describe_list};
+                                                  .run = list_projects,
+                                                  .describe = describe_list_projects};
 
 constinit const Operation export_operation{.id = "exportProject",
                                            .method = Method::get,

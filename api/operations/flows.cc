@@ -22,11 +22,11 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-constexpr std::string_view missing = "there is no such Flow";
+constexpr std::string_view missing_flow = "there is no such Flow";
 // The largest whole number that a JSON number holds exactly wherever it is read.
 constexpr std::int64_t max_version = 9'007'199'254'740'991;
 
-void list(Call call, Services& services, Reply reply) {
+void list_flows(Call call, Services& services, Reply reply) {
   auto project = project_of(services, call, list_flows_operation.role);
   if (!project) return send_error(reply, list_flows_operation, project.error());
   auto flows = services.store.assets().flows(project->id);
@@ -46,7 +46,7 @@ Result<std::string> flow_of(const Call& call, Services& services) {
   auto id = id_of(call, "flowId");
   if (!id) return model::fail(id.error());
   auto project = open_owner(services, *call.principal, services.store.assets().project_of_flow(*id),
-                            Role::project_admin, missing);
+                            Role::project_admin, missing_flow);
   if (!project) return model::fail(project.error());
   return id;
 }
@@ -115,7 +115,7 @@ void show_definition(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, *body);
 }
 
-json to_json(const flows::tools::FlowChange& change) {
+json change_json(const flows::tools::FlowChange& change) {
   json fields = json::array();
   for (const auto& field : change.fields) {
     fields.push_back({{"name", field.name}, {"before", field.before}, {"after", field.after}});
@@ -168,7 +168,7 @@ Result<json> diff_body(const Call& call, Services& services) {
   }
   json changes = json::array();
   for (const auto& change : flows::tools::diff_flows(definitions[0], definitions[1])) {
-    changes.push_back(to_json(change));
+    changes.push_back(change_json(change));
   }
   return json{{"_id", *flow},
               {"name", name},
@@ -234,7 +234,7 @@ openapi::Parameter flow_parameter() {
   return openapi::path_parameter("flowId", "The Flow.", openapi::id());
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_flows() {
   using namespace openapi;
   const auto flow = object({{"_id", id()},
                             {"projectId", id()},
@@ -338,8 +338,8 @@ constinit const Operation list_flows_operation{.id = "listFlows",
                                                .path = "/management/flows",
                                                .credential = Credential::basic,
                                                .role = Role::project_admin,
-                                               .run = list,
-                                               .describe = describe_list};
+                                               .run = list_flows,
+                                               .describe = describe_list_flows};
 
 constinit const Operation list_flow_versions_operation{
     .id = "listFlowVersions",

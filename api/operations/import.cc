@@ -206,7 +206,7 @@ Value example_bundle() {
            "  - {name: web, flow: Echo}\n"}};
 }
 
-openapi::Description describe() {
+openapi::Description describe_import() {
   using namespace openapi;
   const auto body =
       object({{"text", described("The bundle, in YAML or JSON.", text(1))},
@@ -236,6 +236,6 @@ constinit const Operation import_operation{.id = "importProject",
                                            .role = Role::project_admin,
                                            .max_body_bytes = max_body,
                                            .run = import,
-                                           .describe = describe};
+                                           .describe = describe_import};
 
 }  // namespace conversed::api

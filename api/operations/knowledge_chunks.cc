@@ -40,7 +40,7 @@ Document document_of(store::Page<store::KnowledgeChunk>&& page) {
   return {.name = "knowledgeChunks", .value = std::move(items), .list = std::move(shape)};
 }
 
-Result<Document> read(const Call& call, Services& services) {
+Result<Document> read_chunks(const Call& call, Services& services) {
   auto store_id = id_of(call, "knowledgeStoreId");
   if (!store_id) return model::fail(store_id.error());
   auto source_id = id_of(call, "sourceId");
@@ -61,7 +61,7 @@ Result<Document> read(const Call& call, Services& services) {
 void knowledge_chunks(Call call, Services& services, Reply reply) {
   on_pool(std::move(call), services, std::move(reply),
           [](const Call& taken, Services& with, Reply& answer) {
-            auto document = read(taken, with);
+            auto document = read_chunks(taken, with);
             if (!document) return send_error(answer, knowledge_chunks_operation, document.error());
             send_document(answer, taken.request, status::ok, *std::move(document));
           });
@@ -79,7 +79,7 @@ openapi::Schema chunk_schema() {
                                          {"createdAt", unix_time()}}));
 }
 
-openapi::Description describe() {
+openapi::Description describe_knowledge_chunks() {
   using namespace openapi;
   auto parameters = page_parameters(store::Assets::chunk_sort_fields());
   parameters.push_back(path_parameter("knowledgeStoreId", "The Knowledge Store.", id()));
@@ -108,6 +108,6 @@ constinit const Operation knowledge_chunks_operation{
     .credential = Credential::client,
     .role = Role::member,
     .run = knowledge_chunks,
-    .describe = describe};
+    .describe = describe_knowledge_chunks};
 
 }  // namespace conversed::api

@@ -16,7 +16,7 @@ namespace {
 using model::Errc;
 using model::Result;
 
-constexpr std::string_view missing = "there is no such Lexicon";
+constexpr std::string_view missing_lexicon = "there is no such Lexicon";
 
 // A keyphrase has no row of its own: its id follows from its entry and its text, so it stays.
 std::string keyphrase_id(const std::string& entry_id, const std::string& keyphrase) {
@@ -53,7 +53,7 @@ Document document_of(store::Page<store::LexiconEntry>&& page) {
   return {.name = "lexiconEntries", .value = std::move(items), .list = std::move(shape)};
 }
 
-Result<Document> read(const Call& call, Services& services) {
+Result<Document> read_entries(const Call& call, Services& services) {
   auto id = id_of(call, "lexiconId");
   if (!id) return model::fail(id.error());
   auto request = read_page_request(call.request, services.store.timer_now());
@@ -65,11 +65,11 @@ Result<Document> read(const Call& call, Services& services) {
     }
   }
   auto& assets = services.store.assets();
-  auto project =
-      open_owner(services, *call.principal, assets.project_of_lexicon(*id), Role::member, missing);
+  auto project = open_owner(services, *call.principal, assets.project_of_lexicon(*id), Role::member,
+                            missing_lexicon);
   if (!project) return model::fail(project.error());
   if (project_id && *project_id != project->id) {
-    return model::fail(Errc::not_found, std::string(missing));
+    return model::fail(Errc::not_found, std::string(missing_lexicon));
   }
   auto page = assets.lexicon_entries(*id, *request);
   if (!page) return model::fail(store_error(page.error()));
@@ -79,7 +79,7 @@ Result<Document> read(const Call& call, Services& services) {
 void lexicon_entries(Call call, Services& services, Reply reply) {
   on_pool(std::move(call), services, std::move(reply),
           [](const Call& taken, Services& with, Reply& answer) {
-            auto document = read(taken, with);
+            auto document = read_entries(taken, with);
             if (!document) return send_error(answer, lexicon_entries_operation, document.error());
             send_document(answer, taken.request, status::ok, *std::move(document));
           });
@@ -95,7 +95,7 @@ openapi::Schema entry_schema() {
                                        {"slotReferences", list_of(id())}}));
 }
 
-openapi::Description describe() {
+openapi::Description describe_lexicon_entries() {
   using namespace openapi;
   auto parameters = page_parameters(store::Assets::entry_sort_fields());
   parameters.push_back(path_parameter("lexiconId", "The Lexicon.", id()));
@@ -120,6 +120,6 @@ constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries_2_0
                                                     .credential = Credential::client,
                                                     .role = Role::member,
                                                     .run = lexicon_entries,
-                                                    .describe = describe};
+                                                    .describe = describe_lexicon_entries};
 
 }  // namespace conversed::api

@@ -21,7 +21,7 @@ void management_inject(Call call, Services& services, Reply reply) {
                  services, std::move(reply), answer_id);
 }
 
-openapi::Description describe() {
+openapi::Description describe_management_inject() {
   return {.tag = "Management",
           .summary = "Inject a message with a password in place of a key",
           .parameters = {openapi::idempotency_parameter()},
@@ -42,6 +42,6 @@ constinit const Operation management_inject_operation{.id = "managementInject",
                                                       .role = Role::conversation_admin,
                                                       .is_inject = true,
                                                       .run = management_inject,
-                                                      .describe = describe};
+                                                      .describe = describe_management_inject};
 
 }  // namespace conversed::api

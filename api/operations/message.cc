@@ -177,7 +177,7 @@ void message(Call call, Services& services, Reply reply) {
   });
 }
 
-openapi::Description describe() {
+openapi::Description describe_message() {
   const auto output = openapi::object({{"text", openapi::text()},
                                        {"data", openapi::anything()},
                                        {"traceId", openapi::text()},
@@ -206,6 +206,6 @@ constinit const Operation message_operation{.id = "message",
                                             .path = "/{URLToken}",
                                             .credential = Credential::open,
                                             .run = message,
-                                            .describe = describe};
+                                            .describe = describe_message};
 
 }  // namespace conversed::api

@@ -60,7 +60,7 @@ Result<store::OauthClient> read_client(const Call& call) {
                             .password_grant = *password_grant};
 }
 
-Result<store::NewOauthClient> create_wanted(const Call& call, Services& services) {
+Result<store::NewOauthClient> create_wanted_client(const Call& call, Services& services) {
   if (auto allowed = may(call); !allowed) return model::fail(allowed.error());
   auto wanted = read_client(call);
   if (!wanted) return model::fail(wanted.error());
@@ -69,8 +69,8 @@ Result<store::NewOauthClient> create_wanted(const Call& call, Services& services
   return made;
 }
 
-void create(Call call, Services& services, Reply reply) {
-  auto made = create_wanted(call, services);
+void create_client(Call call, Services& services, Reply reply) {
+  auto made = create_wanted_client(call, services);
   if (!made) return send_error(reply, create_oauth_client_operation, made.error());
   // The one time that the secret is shown.
   send_json(reply, status::created,
@@ -79,7 +79,7 @@ void create(Call call, Services& services, Reply reply) {
             {{"Cache-Control", "no-store"}});
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_clients(Call call, Services& services, Reply reply) {
   if (auto allowed = may(call); !allowed) {
     return send_error(reply, list_oauth_clients_operation, allowed.error());
   }
@@ -99,7 +99,7 @@ void list(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, {{"items", std::move(items)}});
 }
 
-void remove(Call call, Services& services, Reply reply) {
+void remove_client(Call call, Services& services, Reply reply) {
   if (auto allowed = may(call); !allowed) {
     return send_error(reply, remove_oauth_client_operation, allowed.error());
   }
@@ -111,7 +111,7 @@ void remove(Call call, Services& services, Reply reply) {
   send_no_content(reply);
 }
 
-openapi::Description describe_create() {
+openapi::Description describe_create_client() {
   using namespace openapi;
   Schema uri = text_like(redirect_uri_expression);
   uri["maxLength"] = max_redirect_uri_bytes;
@@ -143,7 +143,7 @@ openapi::Description describe_create() {
                                   "$response.body#/clientId"}}}}};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_clients() {
   using namespace openapi;
   const auto client = object({{"clientId", id()},
                               {"name", text(1)},
@@ -157,7 +157,7 @@ openapi::Description describe_list() {
                        .content = json_content(items_of(named("OAuthClient", client)))}}};
 }
 
-openapi::Description describe_remove() {
+openapi::Description describe_remove_client() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Remove an OAuth client",
@@ -174,16 +174,16 @@ constinit const Operation create_oauth_client_operation{.id = "createOauthClient
                                                         .path = "/management/oauth/clients",
                                                         .credential = Credential::basic,
                                                         .role = Role::user_admin,
-                                                        .run = create,
-                                                        .describe = describe_create};
+                                                        .run = create_client,
+                                                        .describe = describe_create_client};
 
 constinit const Operation list_oauth_clients_operation{.id = "listOauthClients",
                                                        .method = Method::get,
                                                        .path = "/management/oauth/clients",
                                                        .credential = Credential::basic,
                                                        .role = Role::user_admin,
-                                                       .run = list,
-                                                       .describe = describe_list};
+                                                       .run = list_clients,
+                                                       .describe = describe_list_clients};
 
 constinit const Operation remove_oauth_client_operation{
     .id = "removeOauthClient",
@@ -191,7 +191,7 @@ constinit const Operation remove_oauth_client_operation{
     .path = "/management/oauth/clients/{clientId}",
     .credential = Credential::basic,
     .role = Role::user_admin,
-    .run = remove,
-    .describe = describe_remove};
+    .run = remove_client,
+    .describe = describe_remove_client};
 
 }  // namespace conversed::api

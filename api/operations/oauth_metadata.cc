@@ -39,7 +39,7 @@ void show(Call call, Services& services, Reply reply) {
             {{"Cache-Control", "no-store"}});
 }
 
-openapi::Description describe() {
+openapi::Description describe_metadata() {
   using namespace openapi;
   const auto url = text_like("^https?://");
   const auto metadata = object(
@@ -71,6 +71,6 @@ constinit const Operation oauth_metadata_operation{.id = "oauthMetadata",
                                                    .path = metadata_path,
                                                    .credential = Credential::open,
                                                    .run = show,
-                                                   .describe = describe};
+                                                   .describe = describe_metadata};
 
 }  // namespace conversed::api

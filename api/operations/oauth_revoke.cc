@@ -11,7 +11,7 @@
 namespace conversed::api {
 namespace {
 
-void revoke(Call call, Services& services, Reply reply) {
+void revoke_token(Call call, Services& services, Reply reply) {
   auto form = Form::of_body(call.request);
   if (!form) return send_oauth_error(reply, services, form.error());
   auto client = authenticate_client(call.request, *form, services);
@@ -29,7 +29,7 @@ void revoke(Call call, Services& services, Reply reply) {
              });
 }
 
-openapi::Description describe() {
+openapi::Description describe_oauth_revoke() {
   using namespace openapi;
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
   const auto form = object(
@@ -52,7 +52,7 @@ constinit const Operation oauth_revoke_operation{.id = "oauthRevoke",
                                                  .path = "/auth/oauth2/revoke",
                                                  .credential = Credential::open,
                                                  .error_shape = ErrorShape::oauth,
-                                                 .run = revoke,
-                                                 .describe = describe};
+                                                 .run = revoke_token,
+                                                 .describe = describe_oauth_revoke};
 
 }  // namespace conversed::api

@@ -139,7 +139,7 @@ void token(Call call, Services& services, Reply reply) {
                                                std::make_shared<Reply>(std::move(reply))}));
 }
 
-openapi::Description describe() {
+openapi::Description describe_oauth_token() {
   using namespace openapi;
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
   Schema form = object(
@@ -182,6 +182,6 @@ constinit const Operation oauth_token_operation{.id = "oauthToken",
                                                 .credential = Credential::open,
                                                 .error_shape = ErrorShape::oauth,
                                                 .run = token,
-                                                .describe = describe};
+                                                .describe = describe_oauth_token};
 
 }  // namespace conversed::api

@@ -47,7 +47,7 @@ void send_as_yaml(Call call, Services& services, Reply reply) {
        openapi::to_yaml);
 }
 
-openapi::Description describe(std::string_view type) {
+openapi::Description describe_openapi(std::string_view type) {
   return {
       .tag = "About",
       .summary = "Get the OpenAPI document",
@@ -56,11 +56,11 @@ openapi::Description describe(std::string_view type) {
 }
 
 openapi::Description describe_json() {
-  return describe("application/json");
+  return describe_openapi("application/json");
 }
 
 openapi::Description describe_yaml() {
-  return describe("application/yaml");
+  return describe_openapi("application/yaml");
 }
 
 }  // namespace

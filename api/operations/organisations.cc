@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr std::size_t max_domains = 100;
 
-Result<store::Organisation> create_wanted(const Call& call, Services& services) {
+Result<store::Organisation> create_wanted_organisation(const Call& call, Services& services) {
   if (!call.principal->has(Role::platform_admin)) {
     return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
@@ -45,12 +45,12 @@ Result<store::Organisation> create_wanted(const Call& call, Services& services) 
 }
 
 void create(Call call, Services& services, Reply reply) {
-  auto made = create_wanted(call, services);
+  auto made = create_wanted_organisation(call, services);
   if (!made) return send_error(reply, create_organisation_operation, made.error());
   send_json(reply, status::created, {{"_id", made->id}, {"name", made->name}});
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_organisations(Call call, Services& services, Reply reply) {
   if (!call.principal->has(Role::platform_admin)) {
     return send_error(reply, list_organisations_operation,
                       {Errc::permission_denied, "the role platformAdmin is needed"});
@@ -160,7 +160,7 @@ openapi::Description describe_set_domains() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_organisations() {
   using namespace openapi;
   const auto used =
       object({{"month", described("Of the calendar, in UTC: `2026-07`.", text(1))},
@@ -190,8 +190,8 @@ constinit const Operation list_organisations_operation{.id = "listOrganisations"
                                                        .path = "/management/organisations",
                                                        .credential = Credential::basic,
                                                        .role = Role::platform_admin,
-                                                       .run = list,
-                                                       .describe = describe_list};
+                                                       .run = list_organisations,
+                                                       .describe = describe_list_organisations};
 
 constinit const Operation set_organisation_domains_operation{
     .id = "setOrganisationDomains",

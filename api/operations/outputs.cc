@@ -134,7 +134,7 @@ void outputs(Call call, Services& services, Reply reply) {
                    services);
 }
 
-openapi::Description describe() {
+openapi::Description describe_outputs() {
   using openapi::Need;
   const auto page = openapi::object(
       {{"items", openapi::list_of(openapi::output_schema())},
@@ -167,6 +167,6 @@ constinit const Operation outputs_operation{.id = "outputs",
                                             .path = "/{URLToken}/outputs",
                                             .credential = Credential::open,
                                             .run = outputs,
-                                            .describe = describe};
+                                            .describe = describe_outputs};
 
 }  // namespace conversed::api

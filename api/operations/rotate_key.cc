@@ -46,7 +46,7 @@ void rotate(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, {{"key", done->key}, {"resealed", done->resealed}});
 }
 
-openapi::Description describe() {
+openapi::Description describe_rotate_key() {
   using namespace openapi;
   const auto answer =
       object({{"key", described("The number of the key that seals now.", integer(1))},
@@ -69,6 +69,6 @@ constinit const Operation rotate_key_operation{.id = "rotateKey",
                                                .credential = Credential::basic,
                                                .role = Role::platform_admin,
                                                .run = rotate,
-                                               .describe = describe};
+                                               .describe = describe_rotate_key};
 
 }  // namespace conversed::api

@@ -26,7 +26,7 @@ using nlohmann::json;
 
 constexpr std::size_t previewed = 10;
 
-json to_json(const Schedule& schedule) {
+json schedule_json(const Schedule& schedule) {
   json body = session_names(schedule.session);
   body["_id"] = schedule.id;
   body["text"] = schedule.text ? json(*schedule.text) : json(nullptr);
@@ -41,7 +41,7 @@ json to_json(const Schedule& schedule) {
 }
 
 json with_preview(const Schedule& schedule) {
-  json body = to_json(schedule);
+  json body = schedule_json(schedule);
   json next = json::array();
   for (const auto time : flows::next_times(schedule, previewed)) next.push_back(unix_seconds(time));
   body["next"] = std::move(next);
@@ -49,13 +49,13 @@ json with_preview(const Schedule& schedule) {
 }
 
 // What was asked for, unless something speaks against it.
-struct Wanted {
+struct WantedSchedule {
   Schedule schedule;
   std::optional<queue::AppendKey> key;
   bool dry_run = false;
 };
-Result<Wanted> read_wanted(const Call& call, Services& services) {
-  Wanted wanted;
+Result<WantedSchedule> read_wanted_schedule(const Call& call, Services& services) {
+  WantedSchedule wanted;
   auto dry_run = read_dry_run(call.request);
   if (!dry_run) return model::fail(dry_run.error());
   wanted.dry_run = *dry_run;
@@ -81,8 +81,8 @@ Result<Wanted> read_wanted(const Call& call, Services& services) {
   return wanted;
 }
 
-void create(Call call, Services& services, Reply reply) {
-  auto wanted = read_wanted(call, services);
+void create_schedule(Call call, Services& services, Reply reply) {
+  auto wanted = read_wanted_schedule(call, services);
   if (!wanted) return send_error(reply, create_schedule_operation, wanted.error());
   const Schedule& schedule = wanted->schedule;
   const json body = with_preview(schedule);
@@ -100,7 +100,7 @@ void create(Call call, Services& services, Reply reply) {
   send_json(reply, status::created, body);
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_schedules(Call call, Services& services, Reply reply) {
   auto project = project_of(services, call, Role::conversation_admin);
   if (!project) return send_error(reply, list_schedules_operation, project.error());
   auto page = page_query(call.request);
@@ -108,14 +108,14 @@ void list(Call call, Services& services, Reply reply) {
   auto rows = services.store.schedules().list(project->id, page->after, page->limit);
   if (!rows) return send_error(reply, list_schedules_operation, store_error(rows.error()));
   json items = json::array();
-  for (const auto& row : *rows) items.push_back(to_json(row.schedule));
+  for (const auto& row : *rows) items.push_back(schedule_json(row.schedule));
   const bool full = rows->size() == page->limit;
   send_json(reply, status::ok,
             {{"items", std::move(items)}, {"next", full ? json(rows->back().n) : json(nullptr)}});
 }
 
 // The schedule of the path, in whichever project of the principal's it is.
-Result<Schedule> find(const Call& call, Services& services) {
+Result<Schedule> find_schedule(const Call& call, Services& services) {
   const std::string id(call.parameters["scheduleId"]);
   auto projects = projects_with(services, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
@@ -132,14 +132,14 @@ Result<Schedule> find(const Call& call, Services& services) {
   return model::fail(Errc::not_found, "there is no such schedule");
 }
 
-void show(Call call, Services& services, Reply reply) {
-  auto schedule = find(call, services);
+void show_schedule(Call call, Services& services, Reply reply) {
+  auto schedule = find_schedule(call, services);
   if (!schedule) return send_error(reply, show_schedule_operation, schedule.error());
   send_json(reply, status::ok, with_preview(*schedule));
 }
 
-void cancel(Call call, Services& services, Reply reply) {
-  auto schedule = find(call, services);
+void cancel_schedule(Call call, Services& services, Reply reply) {
+  auto schedule = find_schedule(call, services);
   if (!schedule) return send_error(reply, cancel_schedule_operation, schedule.error());
   auto done = services.store.schedules().cancel(schedule->session.project_id, schedule->id);
   if (!done) return send_error(reply, cancel_schedule_operation, store_error(done.error()));
@@ -147,14 +147,14 @@ void cancel(Call call, Services& services, Reply reply) {
 }
 
 Result<Schedule> put_off(const Call& call, Services& services, bool dry_run) {
-  auto schedule = find(call, services);
+  auto schedule = find_schedule(call, services);
   if (!schedule) return schedule;
   auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
   return move_schedule(services, *std::move(schedule), *wish, dry_run ? DryRun::yes : DryRun::no);
 }
 
-void reschedule(Call call, Services& services, Reply reply) {
+void move_schedule(Call call, Services& services, Reply reply) {
   auto dry_run = read_dry_run(call.request);
   if (!dry_run) return send_error(reply, reschedule_operation, dry_run.error());
   auto moved = put_off(call, services, *dry_run);
@@ -259,7 +259,7 @@ openapi::Link link(std::string_view name, const Operation& operation, std::strin
   return {name, operation.id, "scheduleId", from};
 }
 
-openapi::Description describe_create() {
+openapi::Description describe_create_schedule() {
   using namespace openapi;
   constexpr std::string_view of_it = "$response.body#/_id";
   return {.tag = "Management",
@@ -283,7 +283,7 @@ openapi::Description describe_create() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_schedules() {
   using namespace openapi;
   constexpr std::string_view first = "$response.body#/items/0/_id";
   auto parameters = row_parameters();
@@ -298,7 +298,7 @@ openapi::Description describe_list() {
           .errors = {404}};
 }
 
-openapi::Description describe_show() {
+openapi::Description describe_show_schedule() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Show a scheduled message",
@@ -308,7 +308,7 @@ openapi::Description describe_show() {
           .errors = {404}};
 }
 
-openapi::Description describe_cancel() {
+openapi::Description describe_cancel_schedule() {
   return {.tag = "Management",
           .summary = "Cancel a scheduled message",
           .parameters = {schedule_parameter()},
@@ -316,7 +316,7 @@ openapi::Description describe_cancel() {
           .errors = {404}};
 }
 
-openapi::Description describe_reschedule() {
+openapi::Description describe_move_schedule() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Have a scheduled message come at another time",
@@ -369,32 +369,32 @@ constinit const Operation create_schedule_operation{.id = "createSchedule",
                                                     .path = "/management/schedules",
                                                     .credential = Credential::basic,
                                                     .role = Role::conversation_admin,
-                                                    .run = create,
-                                                    .describe = describe_create};
+                                                    .run = create_schedule,
+                                                    .describe = describe_create_schedule};
 
 constinit const Operation list_schedules_operation{.id = "listSchedules",
                                                    .method = Method::get,
                                                    .path = "/management/schedules",
                                                    .credential = Credential::basic,
                                                    .role = Role::conversation_admin,
-                                                   .run = list,
-                                                   .describe = describe_list};
+                                                   .run = list_schedules,
+                                                   .describe = describe_list_schedules};
 
 constinit const Operation show_schedule_operation{.id = "showSchedule",
                                                   .method = Method::get,
                                                   .path = "/management/schedules/{scheduleId}",
                                                   .credential = Credential::basic,
                                                   .role = Role::conversation_admin,
-                                                  .run = show,
-                                                  .describe = describe_show};
+                                                  .run = show_schedule,
+                                                  .describe = describe_show_schedule};
 
 constinit const Operation cancel_schedule_operation{.id = "cancelSchedule",
                                                     .method = Method::delete_,
                                                     .path = "/management/schedules/{scheduleId}",
                                                     .credential = Credential::basic,
                                                     .role = Role::conversation_admin,
-                                                    .run = cancel,
-                                                    .describe = describe_cancel};
+                                                    .run = cancel_schedule,
+                                                    .describe = describe_cancel_schedule};
 
 constinit const Operation reschedule_operation{
     .id = "reschedule",
@@ -402,7 +402,7 @@ constinit const Operation reschedule_operation{
     .path = "/management/schedules/{scheduleId}/reschedule",
     .credential = Credential::basic,
     .role = Role::conversation_admin,
-    .run = reschedule,
-    .describe = describe_reschedule};
+    .run = move_schedule,
+    .describe = describe_move_schedule};
 
 }  // namespace conversed::api

@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr std::int64_t shown_outputs = 20;  // the last ones
 
-void list(Call call, Services& services, Reply reply) {
+void list_sessions(Call call, Services& services, Reply reply) {
   auto project = project_of(services, call, Role::conversation_admin);
   if (!project) return send_error(reply, list_sessions_operation, project.error());
   auto page = page_query(call.request);
@@ -50,7 +50,7 @@ void list(Call call, Services& services, Reply reply) {
       {{"items", std::move(items)}, {"next", full ? json(sessions->back().row) : json(nullptr)}});
 }
 
-json to_json(const model::Session& session, const std::vector<model::Output>& outputs) {
+json session_json(const model::Session& session, const std::vector<model::Output>& outputs) {
   json body = session_names(session.key);
   body["version"] = session.version;
   body["state"] = session.busy() ? "busy" : "idle";
@@ -73,7 +73,7 @@ json to_json(const model::Session& session, const std::vector<model::Output>& ou
   return body;
 }
 
-Result<json> show(const Call& call, Services& services) {
+Result<json> show_session(const Call& call, Services& services) {
   auto token = required_parameter(call.request, "URLToken");
   if (!token) return model::fail(token.error());
   auto key =
@@ -86,11 +86,11 @@ Result<json> show(const Call& call, Services& services) {
   const std::int64_t after = std::max<std::int64_t>(0, (*session)->last_output_seq - shown_outputs);
   auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
-  return to_json(**session, *outputs);
+  return session_json(**session, *outputs);
 }
 
 void show_session(Call call, Services& services, Reply reply) {
-  auto body = show(call, services);
+  auto body = show_session(call, services);
   if (!body) return send_error(reply, show_session_operation, body.error());
   send_json(reply, status::ok, *body);
 }
@@ -137,7 +137,7 @@ openapi::Schema session_schema() {
                                                {"lastActivityAt", unix_time()}});
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_sessions() {
   using namespace openapi;
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
@@ -152,7 +152,7 @@ openapi::Description describe_list() {
           .errors = {404}};
 }
 
-openapi::Description describe_show() {
+openapi::Description describe_show_session() {
   using namespace openapi;
   const auto execution = object({{"inputId", text()},
                                  {"source", text()},
@@ -177,7 +177,7 @@ openapi::Description describe_show() {
           .errors = {404}};
 }
 
-openapi::Description describe_reset() {
+openapi::Description describe_reset_session() {
   using namespace openapi;
   const auto body = object({{"URLToken", url_token()},
                             {"userId", conversation_name()},
@@ -197,8 +197,8 @@ constinit const Operation list_sessions_operation{.id = "listSessions",
                                                   .path = "/management/sessions",
                                                   .credential = Credential::basic,
                                                   .role = Role::conversation_admin,
-                                                  .run = list,
-                                                  .describe = describe_list};
+                                                  .run = list_sessions,
+                                                  .describe = describe_list_sessions};
 
 constinit const Operation show_session_operation{.id = "showSession",
                                                  .method = Method::get,
@@ -207,7 +207,7 @@ constinit const Operation show_session_operation{.id = "showSession",
                                                  .role = Role::conversation_admin,
                                                  .audited = Audited::always,
                                                  .run = show_session,
-                                                 .describe = describe_show};
+                                                 .describe = describe_show_session};
 
 constinit const Operation reset_session_operation{.id = "resetSession",
                                                   .method = Method::post,
@@ -215,6 +215,6 @@ constinit const Operation reset_session_operation{.id = "resetSession",
                                                   .credential = Credential::basic,
                                                   .role = Role::conversation_admin,
                                                   .run = reset_session,
-                                                  .describe = describe_reset};
+                                                  .describe = describe_reset_session};
 
 }  // namespace conversed::api

@@ -23,12 +23,12 @@ using model::Errc;
 using model::Error;
 using model::Result;
 
-struct Wanted {
+struct WantedSetUp {
   model::Job job;
   store::Jobs::Creation creation;
 };
 
-Result<Wanted> read_wanted(const Call& call, Services& services) {
+Result<WantedSetUp> read_wanted_set_up(const Call& call, Services& services) {
   auto id = id_of(call, "projectId");
   if (!id) return model::fail(id.error());
   auto project = open_project(services, *call.principal, *id, Role::proactive_admin);
@@ -38,7 +38,7 @@ Result<Wanted> read_wanted(const Call& call, Services& services) {
   }
   auto key = append_key(call.request, project->organisation_id, "setUpProactive " + project->id);
   if (!key) return model::fail(key.error());
-  Wanted wanted;
+  WantedSetUp wanted;
   wanted.job = {.id = model::new_id(),
                 .project_id = project->id,
                 .type = std::string(model::proactive_setup),
@@ -67,7 +67,7 @@ void refuse(Reply& reply, const Services& services, const Error& error) {
 }
 
 void set_up(const Call& call, Services& services, Reply& reply) {
-  auto wanted = read_wanted(call, services);
+  auto wanted = read_wanted_set_up(call, services);
   if (!wanted) return send_error(reply, set_up_proactive_operation, wanted.error());
   const auto base = base_of(reply.context().instance);
   const Document document = task_document(wanted->job, base);
@@ -93,7 +93,7 @@ void set_up_proactive(Call call, Services& services, Reply reply) {
   on_pool(std::move(call), services, std::move(reply), set_up);
 }
 
-openapi::Description describe() {
+openapi::Description describe_set_up_proactive() {
   using namespace openapi;
   return {
       .tag = "Projects",
@@ -123,6 +123,6 @@ constinit const Operation set_up_proactive_operation{
     .credential = Credential::client,
     .role = Role::proactive_admin,
     .run = set_up_proactive,
-    .describe = describe};
+    .describe = describe_set_up_proactive};
 
 }  // namespace conversed::api

@@ -92,7 +92,7 @@ void show_status(Call call, Services& services, Reply reply) {
                {"inInboxes", figure(store.sessions().in_inboxes())}}}});
 }
 
-openapi::Description describe() {
+openapi::Description describe_status() {
   using namespace openapi;
   const auto count = integer(0);
   const auto unknown = nullable(integer(0));
@@ -147,6 +147,6 @@ constinit const Operation status_operation{.id = "status",
                                            .credential = Credential::basic,
                                            .role = Role::platform_admin,
                                            .run = show_status,
-                                           .describe = describe};
+                                           .describe = describe_status};
 
 }  // namespace conversed::api

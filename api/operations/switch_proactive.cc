@@ -38,7 +38,7 @@ Result<json> state_of(Services& services, const std::string& project_id) {
   return json{{"projectId", project_id}, {"state", name_of(*is)}};
 }
 
-void show(Call call, Services& services, Reply reply) {
+void show_proactive(Call call, Services& services, Reply reply) {
   auto project = find_project(call, services);
   if (!project) return send_error(reply, show_proactive_operation, project.error());
   auto state = state_of(services, project->id);
@@ -94,18 +94,18 @@ openapi::Parameter path_project() {
   return openapi::path_parameter("projectId", "The project.", openapi::id());
 }
 
-openapi::Schema state_schema() {
+openapi::Schema proactive_state_schema() {
   using namespace openapi;
   return object({{"projectId", id()}, {"state", one_of({"notSetUp", "off", "on"})}});
 }
 
-openapi::Description describe_show() {
+openapi::Description describe_show_proactive() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Say whether silent users are followed up",
           .parameters = {path_project()},
           .answers = {{.description = "`notSetUp` until a set-up is done.",
-                       .content = json_content(named("ProactiveState", state_schema()))}},
+                       .content = json_content(named("ProactiveState", proactive_state_schema()))}},
           .errors = {404}};
 }
 
@@ -113,7 +113,7 @@ openapi::Description describe_switch() {
   using namespace openapi;
   const auto body = with_example({{"on", false}}, object({{"on", boolean()}}));
   const auto answer = with_members(
-      state_schema(),
+      proactive_state_schema(),
       {{"withdrawn", described("Follow-ups that waited and were taken back.", integer(0))}});
   return {.tag = "Management",
           .summary = "Switch the follow-up of silent users off, or on again",
@@ -137,8 +137,8 @@ constinit const Operation show_proactive_operation{
     .path = "/management/projects/{projectId}/proactive",
     .credential = Credential::basic,
     .role = Role::proactive_admin,
-    .run = show,
-    .describe = describe_show};
+    .run = show_proactive,
+    .describe = describe_show_proactive};
 
 constinit const Operation switch_proactive_operation{
     .id = "switchProactive",

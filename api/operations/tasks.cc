@@ -22,12 +22,12 @@ using model::Errc;
 using model::Job;
 using model::Result;
 
-constexpr std::string_view missing = "there is no such task";
+constexpr std::string_view missing_task = "there is no such task";
 
 Result<Job> find_job(Services& services, const std::string& id) {
   auto job = services.store.jobs().get(id);
   if (!job && job.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, std::string(missing));
+    return model::fail(Errc::not_found, std::string(missing_task));
   }
   if (!job) return model::fail(store_error(job.error()));
   return job;
@@ -39,7 +39,7 @@ Result<Job> open_job(const Call& call, Services& services, Role role) {
   if (!id) return model::fail(id.error());
   auto job = find_job(services, *id);
   if (!job) return job;
-  auto project = open_project(services, *call.principal, job->project_id, role, missing);
+  auto project = open_project(services, *call.principal, job->project_id, role, missing_task);
   if (!project) return model::fail(project.error());
   return job;
 }
@@ -95,7 +95,7 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
   const TimePoint deadline_;
 };
 
-void show(Call call, Services& services, Reply reply) {
+void show_task(Call call, Services& services, Reply reply) {
   auto wait = wait_parameter(call.request);
   if (!wait) return send_error(reply, show_task_operation, wait.error());
   auto job = open_job(call, services, Role::member);
@@ -155,7 +155,7 @@ Result<Document> read_list(const Call& call, Services& services) {
   return document_of(*std::move(page));
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_tasks(Call call, Services& services, Reply reply) {
   on_pool(std::move(call), services, std::move(reply),
           [](const Call& taken, Services& with, Reply& answer) {
             auto document = read_list(taken, with);
@@ -175,7 +175,7 @@ Result<Job> cancel_job(const Call& call, Services& services) {
   return cancelled;
 }
 
-void cancel(Call call, Services& services, Reply reply) {
+void cancel_task(Call call, Services& services, Reply reply) {
   on_pool(std::move(call), services, std::move(reply),
           [](const Call& taken, Services& with, Reply& answer) {
             auto job = cancel_job(taken, with);
@@ -210,11 +210,11 @@ openapi::Description describe_list_of(std::string_view tag, std::string_view ope
           .errors = {404}};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_tasks() {
   return describe_list_of("Tasks", list_tasks_operation.id);
 }
 
-openapi::Description describe_show() {
+openapi::Description describe_show_task() {
   return {
       .tag = "Tasks",
       .summary = "Get a task",
@@ -223,7 +223,7 @@ openapi::Description describe_show() {
       .errors = {404}};
 }
 
-openapi::Description describe_cancel() {
+openapi::Description describe_cancel_task() {
   return {.tag = "Tasks",
           .summary = "Cancel a task",
           .parameters = {task_parameter()},
@@ -240,10 +240,10 @@ openapi::Description describe_managed_list() {
   return describe_list_of("Management", manage_tasks_operation.id);
 }
 openapi::Description describe_managed_show() {
-  return as_managed(describe_show());
+  return as_managed(describe_show_task());
 }
 openapi::Description describe_managed_cancel() {
-  return as_managed(describe_cancel());
+  return as_managed(describe_cancel_task());
 }
 
 }  // namespace
@@ -253,24 +253,24 @@ constinit const Operation list_tasks_operation{.id = "listTasks_2_0",
                                                .path = "/v2.0/tasks",
                                                .credential = Credential::client,
                                                .role = Role::member,
-                                               .run = list,
-                                               .describe = describe_list};
+                                               .run = list_tasks,
+                                               .describe = describe_list_tasks};
 
 constinit const Operation show_task_operation{.id = "showTask_2_0",
                                               .method = Method::get,
                                               .path = "/v2.0/tasks/{taskId}",
                                               .credential = Credential::client,
                                               .role = Role::member,
-                                              .run = show,
-                                              .describe = describe_show};
+                                              .run = show_task,
+                                              .describe = describe_show_task};
 
 constinit const Operation cancel_task_operation{.id = "cancelTask_2_0",
                                                 .method = Method::post,
                                                 .path = "/v2.0/tasks/{taskId}/cancel",
                                                 .credential = Credential::client,
                                                 .role = Role::proactive_admin,
-                                                .run = cancel,
-                                                .describe = describe_cancel};
+                                                .run = cancel_task,
+                                                .describe = describe_cancel_task};
 
 // The same for operators, with a password in place of a key.
 constinit const Operation manage_tasks_operation{.id = "manageTasks",
@@ -278,7 +278,7 @@ constinit const Operation manage_tasks_operation{.id = "manageTasks",
                                                  .path = "/management/tasks",
                                                  .credential = Credential::basic,
                                                  .role = Role::member,
-                                                 .run = list,
+                                                 .run = list_tasks,
                                                  .describe = describe_managed_list};
 
 constinit const Operation manage_task_operation{.id = "manageTask",
@@ -286,7 +286,7 @@ constinit const Operation manage_task_operation{.id = "manageTask",
                                                 .path = "/management/tasks/{taskId}",
                                                 .credential = Credential::basic,
                                                 .role = Role::member,
-                                                .run = show,
+                                                .run = show_task,
                                                 .describe = describe_managed_show};
 
 constinit const Operation manage_cancel_task_operation{.id = "manageCancelTask",
@@ -294,7 +294,7 @@ constinit const Operation manage_cancel_task_operation{.id = "manageCancelTask",
                                                        .path = "/management/tasks/{taskId}/cancel",
                                                        .credential = Credential::basic,
                                                        .role = Role::proactive_admin,
-                                                       .run = cancel,
+                                                       .run = cancel_task,
                                                        .describe = describe_managed_cancel};
 
 }  // namespace conversed::api

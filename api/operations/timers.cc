@@ -27,7 +27,7 @@ using store::PendingTimers;
 constexpr char place_separator = '.';
 constexpr std::array session_parameters{"URLToken", "userId", "sessionId"};
 
-json to_json(const PendingTimers::Row& row) {
+json timer_json(const PendingTimers::Row& row) {
   json body = session_names(row.session);
   body["_id"] = row.id;
   body["kind"] = store::to_string(row.kind);
@@ -39,7 +39,7 @@ std::string to_text(const PendingTimers::Place& place) {
   return std::to_string(model::to_unix_ms(place.due)) + place_separator + place.claim;
 }
 
-Result<PendingTimers::Place> place_of(const Request& request) {
+Result<PendingTimers::Place> place_of_timer(const Request& request) {
   const auto text = request.parameter("after");
   if (!text) return PendingTimers::Place{};
   std::int64_t due = 0;
@@ -70,7 +70,7 @@ Result<std::optional<model::SessionKey>> session_filter(const Call& call, Servic
   return *std::move(key);
 }
 
-Result<json> read_page(const Call& call, Services& services) {
+Result<json> read_timer_page(const Call& call, Services& services) {
   auto project = project_of(services, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
   PendingTimers::Filter filter{.project_id = project->id};
@@ -86,25 +86,25 @@ Result<json> read_page(const Call& call, Services& services) {
   filter.session = *std::move(session);
   auto limit = limit_parameter(call.request);
   if (!limit) return model::fail(limit.error());
-  auto after = place_of(call.request);
+  auto after = place_of_timer(call.request);
   if (!after) return model::fail(after.error());
   auto page =
       services.store.pending_timers().list(filter, *after, static_cast<std::size_t>(*limit));
   if (!page) return model::fail(store_error(page.error()));
   json items = json::array();
-  for (const auto& row : page->rows) items.push_back(to_json(row));
+  for (const auto& row : page->rows) items.push_back(timer_json(row));
   return json{{"items", std::move(items)},
               {"next", page->next ? json(to_text(*page->next)) : json(nullptr)}};
 }
 
-void list(Call call, Services& services, Reply reply) {
-  auto page = read_page(call, services);
+void list_timers(Call call, Services& services, Reply reply) {
+  auto page = read_timer_page(call, services);
   if (!page) return send_error(reply, list_timers_operation, page.error());
   send_json(reply, status::ok, *page);
 }
 
 // The timer of the path, in whichever project of the principal's it is.
-Result<PendingTimers::Row> find(const Call& call, Services& services) {
+Result<PendingTimers::Row> find_timer(const Call& call, Services& services) {
   constexpr std::string_view missing = "there is no such timer; it may have fallen due";
   auto row = services.store.pending_timers().get(std::string(call.parameters["timerId"]));
   if (!row && row.error().code == Errc::not_found) {
@@ -117,8 +117,8 @@ Result<PendingTimers::Row> find(const Call& call, Services& services) {
   return row;
 }
 
-void cancel(Call call, Services& services, Reply reply) {
-  auto timer = find(call, services);
+void cancel_timer(Call call, Services& services, Reply reply) {
+  auto timer = find_timer(call, services);
   if (!timer) return send_error(reply, cancel_timer_operation, timer.error());
   auto done = services.store.pending_timers().cancel(timer->id);
   if (!done) return send_error(reply, cancel_timer_operation, store_error(done.error()));
@@ -126,7 +126,7 @@ void cancel(Call call, Services& services, Reply reply) {
 }
 
 Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
-  auto timer = find(call, services);
+  auto timer = find_timer(call, services);
   if (!timer) return timer;
   auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
@@ -151,10 +151,10 @@ Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
   return moved;
 }
 
-void reschedule(Call call, Services& services, Reply reply) {
+void reschedule_timer(Call call, Services& services, Reply reply) {
   auto moved = put_off(call, services);
   if (!moved) return send_error(reply, reschedule_timer_operation, moved.error());
-  send_json(reply, status::ok, to_json(*moved));
+  send_json(reply, status::ok, timer_json(*moved));
 }
 
 // ---- What the OpenAPI document says
@@ -177,7 +177,7 @@ openapi::Parameter timer_parameter() {
   return openapi::path_parameter("timerId", "The timer.", openapi::text_like("^[a-z0-9-]{1,200}$"));
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_timers() {
   using namespace openapi;
   auto parameters = row_parameters();
   std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
@@ -206,7 +206,7 @@ openapi::Description describe_list() {
           .errors = {404}};
 }
 
-openapi::Description describe_cancel() {
+openapi::Description describe_cancel_timer() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Take a timer back",
@@ -219,7 +219,7 @@ openapi::Description describe_cancel() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_reschedule() {
+openapi::Description describe_reschedule_timer() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Have a timer fall due at another time",
@@ -240,16 +240,16 @@ constinit const Operation list_timers_operation{.id = "listTimers",
                                                 .path = "/management/timers",
                                                 .credential = Credential::basic,
                                                 .role = Role::conversation_admin,
-                                                .run = list,
-                                                .describe = describe_list};
+                                                .run = list_timers,
+                                                .describe = describe_list_timers};
 
 constinit const Operation cancel_timer_operation{.id = "cancelTimer",
                                                  .method = Method::delete_,
                                                  .path = "/management/timers/{timerId}",
                                                  .credential = Credential::basic,
                                                  .role = Role::conversation_admin,
-                                                 .run = cancel,
-                                                 .describe = describe_cancel};
+                                                 .run = cancel_timer,
+                                                 .describe = describe_cancel_timer};
 
 constinit const Operation reschedule_timer_operation{
     .id = "rescheduleTimer",
@@ -257,7 +257,7 @@ constinit const Operation reschedule_timer_operation{
     .path = "/management/timers/{timerId}/reschedule",
     .credential = Credential::basic,
     .role = Role::conversation_admin,
-    .run = reschedule,
-    .describe = describe_reschedule};
+    .run = reschedule_timer,
+    .describe = describe_reschedule_timer};
 
 }  // namespace conversed::api

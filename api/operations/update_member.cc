@@ -17,7 +17,7 @@ namespace {
 using model::Errc;
 using model::Result;
 
-constexpr std::string_view missing = "there is no such member";
+constexpr std::string_view missing_member = "there is no such member";
 
 Result<std::vector<std::string>> read_locales(const Call& call) {
   auto body = read_object(call.request);
@@ -57,12 +57,12 @@ Result<store::Member> update(const Call& call, Services& services) {
   if (!project_id) return model::fail(project_id.error());
   auto user_id = id_of(call, "userId");
   if (!user_id) return model::fail(user_id.error());
-  auto project = open_project(services, *call.principal, *project_id, Role::member, missing);
+  auto project = open_project(services, *call.principal, *project_id, Role::member, missing_member);
   if (!project) return model::fail(project.error());
   // Before the role and the body are looked at: who is no member is missing whatever they are.
   auto known = services.store.accounts().member(project->id, *user_id);
   if (!known && known.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, std::string(missing));
+    return model::fail(Errc::not_found, std::string(missing_member));
   }
   if (!known) return model::fail(store_error(known.error()));
   if (auto held = require_role(*call.principal, *project, Role::member_manager); !held) {
@@ -84,7 +84,7 @@ void update_member(Call call, Services& services, Reply reply) {
           });
 }
 
-openapi::Description describe() {
+openapi::Description describe_update_member() {
   using namespace openapi;
   const auto locales = list_of(object({{"localeId", id()}}));
   const auto member = object(
@@ -108,6 +108,6 @@ constinit const Operation update_member_operation{
     .credential = Credential::client,
     .role = Role::member_manager,
     .run = update_member,
-    .describe = describe};
+    .describe = describe_update_member};
 
 }  // namespace conversed::api

@@ -50,7 +50,7 @@ void set_roles(Call call, Services& services, Reply reply) {
   send_json(reply, status::ok, {{"_id", user->id}, {"email", user->email}, {"roles", user->roles}});
 }
 
-void remove(Call call, Services& services, Reply reply) {
+void remove_user(Call call, Services& services, Reply reply) {
   auto user = managed_user(call, services);
   if (!user) return send_error(reply, remove_user_operation, user.error());
   auto removed = services.store.accounts().remove_user(user->organisation_id, user->id);
@@ -73,7 +73,7 @@ openapi::Description describe_set_roles() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_remove() {
+openapi::Description describe_remove_user() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Remove a user",
@@ -100,7 +100,7 @@ constinit const Operation remove_user_operation{.id = "removeUser",
                                                 .path = "/management/users/{userId}",
                                                 .credential = Credential::basic,
                                                 .role = Role::user_admin,
-                                                .run = remove,
-                                                .describe = describe_remove};
+                                                .run = remove_user,
+                                                .describe = describe_remove_user};
 
 }  // namespace conversed::api

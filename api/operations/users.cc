@@ -105,7 +105,7 @@ Result<store::Accounts::NewUser> read_user(const Call& call, Services& services)
   return user;
 }
 
-void create(Call call, Services& services, Reply reply) {
+void create_user(Call call, Services& services, Reply reply) {
   const Principal& principal = *call.principal;
   if (!principal.has(Role::user_admin)) {
     return send_error(reply, create_user_operation, needs_user_admin());
@@ -117,7 +117,7 @@ void create(Call call, Services& services, Reply reply) {
   send_json(reply, status::created, {{"_id", user->id}, {"email", user->email}});
 }
 
-void list(Call call, Services& services, Reply reply) {
+void list_users(Call call, Services& services, Reply reply) {
   if (!call.principal->has(Role::user_admin)) {
     return send_error(reply, list_users_operation, needs_user_admin());
   }
@@ -195,7 +195,7 @@ openapi::Schema new_user_schema() {
   return named("NewUser", std::move(schema));
 }
 
-openapi::Description describe_create() {
+openapi::Description describe_create_user() {
   using namespace openapi;
   return {.tag = "Management",
           .summary = "Add a user",
@@ -209,7 +209,7 @@ openapi::Description describe_create() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_list() {
+openapi::Description describe_list_users() {
   using namespace openapi;
   const auto user = object({{"_id", id()},
                             {"email", text(1)},
@@ -244,16 +244,16 @@ constinit const Operation create_user_operation{.id = "createUser",
                                                 .path = "/management/users",
                                                 .credential = Credential::basic,
                                                 .role = Role::user_admin,
-                                                .run = create,
-                                                .describe = describe_create};
+                                                .run = create_user,
+                                                .describe = describe_create_user};
 
 constinit const Operation list_users_operation{.id = "listUsers",
                                                .method = Method::get,
                                                .path = "/management/users",
                                                .credential = Credential::basic,
                                                .role = Role::user_admin,
-                                               .run = list,
-                                               .describe = describe_list};
+                                               .run = list_users,
+                                               .describe = describe_list_users};
 
 constinit const Operation set_password_operation{.id = "setPassword",
                                                  .method = Method::post,

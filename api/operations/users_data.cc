@@ -26,7 +26,7 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-Result<store::UserData::Place> place_of(const Request& request) {
+Result<store::UserData::Place> place_of_data(const Request& request) {
   const auto text = request.parameter("after");
   if (!text) return store::UserData::Place{};
   auto place = store::UserData::Place::from_text(*text);
@@ -34,7 +34,7 @@ Result<store::UserData::Place> place_of(const Request& request) {
   return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
 }
 
-Result<json> read_page(const Call& call, Services& services) {
+Result<json> read_data_page(const Call& call, Services& services) {
   auto project = project_of(services, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
   auto user = required_parameter(call.request, "userId");
@@ -42,7 +42,7 @@ Result<json> read_page(const Call& call, Services& services) {
   if (auto checked = check_name("userId", *user); !checked) return model::fail(checked.error());
   auto limit = limit_parameter(call.request);
   if (!limit) return model::fail(limit.error());
-  auto after = place_of(call.request);
+  auto after = place_of_data(call.request);
   if (!after) return model::fail(after.error());
   auto page = services.store.user_data().read_page({project->id, std::string(*user)}, *after,
                                                    static_cast<std::size_t>(*limit));
@@ -52,7 +52,7 @@ Result<json> read_page(const Call& call, Services& services) {
 }
 
 void export_data(Call call, Services& services, Reply reply) {
-  auto page = read_page(call, services);
+  auto page = read_data_page(call, services);
   if (!page) return send_error(reply, export_user_data_operation, page.error());
   send_json(reply, status::ok, *page);
 }
@@ -176,7 +176,7 @@ openapi::Schema item_schema() {
        of_session("answer", {{"answer", anything()}})});
 }
 
-openapi::Description describe_export() {
+openapi::Description describe_export_data() {
   using namespace openapi;
   auto parameters = row_parameters();
   std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
@@ -234,7 +234,7 @@ constinit const Operation export_user_data_operation{.id = "exportUserData",
                                                      .role = Role::conversation_admin,
                                                      .audited = Audited::always,
                                                      .run = export_data,
-                                                     .describe = describe_export};
+                                                     .describe = describe_export_data};
 
 constinit const Operation erase_user_data_operation{.id = "eraseUserData",
                                                     .method = Method::post,

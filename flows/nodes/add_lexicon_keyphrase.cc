@@ -34,7 +34,7 @@ class AddLexiconKeyphraseNode final : public Node {
   const Addition addition_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_add_lexicon_keyphrase(NodeConfig& config) {
   if (!config.has("lexicon")) config.problem("lexicon", "'lexicon' is missing");
   Addition addition{.lexicon = config.lexicon("lexicon"),
                     .keyphrase = config.text_template("keyphrase"),
@@ -44,7 +44,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const AddLexiconKeyphraseNode>(std::move(addition));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField add_lexicon_keyphrase_fields[]{
     {"lexicon", "name", "The lexicon; Flows that use it find the keyphrase. Required."},
     {"keyphrase", "template", "The main keyphrase; an empty one adds nothing. Required."},
     {"synonyms", "JSON template", "A list of texts that stand for it."},
@@ -60,12 +60,12 @@ constinit const NodeType add_lexicon_keyphrase_node{
         "main keyphrase is replaced. Other sessions, and the lexicon as the API lists it, stay as "
         "they are. At most 100 a session, of 4 KiB each.",
     .shorthand = "",
-    .fields = fields,
+    .fields = add_lexicon_keyphrase_fields,
     .example =
         "- addLexiconKeyphrase:\n"
         "    lexicon: Cities\n"
         "    keyphrase: \"{{input.text}}\"\n"
         "    slots: [city]\n",
-    .create = create};
+    .create = create_add_lexicon_keyphrase};
 
 }  // namespace conversed::flows

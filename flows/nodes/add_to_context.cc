@@ -4,7 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_add_to_context(NodeConfig& config) {
   return std::make_unique<const AssignNode>(config.assignments("context"));
 }
 
@@ -19,6 +19,6 @@ constinit const NodeType add_to_context_node{
     .free_form = true,
     .fields = {},
     .example = "- addToContext: {count: \"{{(context.count || 0) + 1}}\", cart.total: 0}\n",
-    .create = create};
+    .create = create_add_to_context};
 
 }  // namespace conversed::flows

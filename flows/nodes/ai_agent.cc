@@ -400,7 +400,7 @@ std::vector<AgentKnowledge> read_knowledge(NodeConfig& config) {
   return stores;
 }
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_ai_agent(NodeConfig& config) {
   const NodeIndex begin = config.nodes_so_far();
   auto tools = read_tools(config);
   const NodeIndex end = config.nodes_so_far();
@@ -418,7 +418,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
             .chat = Chat::read(config, default_max_tokens)});
 }
 
-constexpr auto fields = with_chat_fields(
+constexpr auto ai_agent_fields = with_chat_fields(
     {{"instructions", "template", "What the agent is, does and heeds. Required."},
      {"prompt", "template", "What the user says to it; default: the input's text."},
      {"tools", "list",
@@ -449,7 +449,7 @@ constinit const NodeType ai_agent_node{
         "Flow, "
         "and knowledge. What it says is data: nothing in it is evaluated, and 16 KiB of it count.",
     .shorthand = "",
-    .fields = fields,
+    .fields = ai_agent_fields,
     .example =
         "- aiAgent:\n"
         "    connection: model\n"
@@ -469,6 +469,6 @@ constinit const NodeType ai_agent_node{
         "              storeIn: context.order\n"
         "        result: {state: \"{{context.order.state}}\"}\n"
         "    onError: [{say: \"Please try later.\"}]\n",
-    .create = create};
+    .create = create_ai_agent};
 
 }  // namespace conversed::flows

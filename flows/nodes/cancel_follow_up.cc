@@ -13,7 +13,7 @@ class CancelFollowUpNode final : public Node {
   }
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_cancel_follow_up(NodeConfig& config) {
   config.expect_true();
   return std::make_unique<const CancelFollowUpNode>();
 }
@@ -27,6 +27,6 @@ constinit const NodeType cancel_follow_up_node{
     .free_form = true,
     .fields = {},
     .example = "- cancelFollowUp: true\n",
-    .create = create};
+    .create = create_cancel_follow_up};
 
 }  // namespace conversed::flows

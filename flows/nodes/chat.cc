@@ -36,7 +36,7 @@ json read_options(NodeConfig& config) {
 }
 
 // A text, or a list of parts of which some are texts.
-std::string text_of(const json& content) {
+std::string text_of_content(const json& content) {
   if (content.is_string()) return content.get<std::string>();
   std::string text;
   if (!content.is_array()) return text;
@@ -137,7 +137,7 @@ std::optional<ChatAnswer> read_answer(const json& body) {
   if (message == first.end() || !message->is_object()) return std::nullopt;
   ChatAnswer answer;
   if (const auto content = message->find("content"); content != message->end()) {
-    answer.text = std::string(text::cut(text_of(*content), max_answer_bytes));
+    answer.text = std::string(text::cut(text_of_content(*content), max_answer_bytes));
   }
   answer.tool_calls = tool_calls_of(*message);
   if (answer.text.empty() && answer.tool_calls.empty()) return std::nullopt;

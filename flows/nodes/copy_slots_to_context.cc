@@ -57,7 +57,7 @@ class CopySlotsToContextNode final : public Node {
   const expression::Path into_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_copy_slots_to_context(NodeConfig& config) {
   Copying copying;
   copying.slots = config.names("slots");
   copying.mode = config.choice("mode", modes, "replace");
@@ -70,7 +70,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const CopySlotsToContextNode>(std::move(copying), std::move(into));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField copy_slots_to_context_fields[]{
     {"slots", "list", "Names of slots; default: all that the input has."},
     {"storeIn", "path",
      "A place in the context; each slot goes below it by its name. Default "
@@ -86,8 +86,8 @@ constinit const NodeType copy_slots_to_context_node{
     .name = "copySlotsToContext",
     .summary = "Copies slots of the input into the context, where later inputs find them.",
     .shorthand = "",
-    .fields = fields,
+    .fields = copy_slots_to_context_fields,
     .example = "- copySlotsToContext: {slots: [city], storeIn: context.wanted, mode: append}\n",
-    .create = create};
+    .create = create_copy_slots_to_context};
 
 }  // namespace conversed::flows

@@ -17,13 +17,13 @@ class ExecuteFlowNode final : public Node {
   const Enter step_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_execute_flow(NodeConfig& config) {
   Enter step{.flow = config.flow_name("flow"), .comes_back = config.flag("return", true)};
   if (!step.comes_back) config.never_continues();
   return std::make_unique<const ExecuteFlowNode>(std::move(step));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField execute_flow_fields[]{
     {"flow", "name", "The Flow, by its name; its newest version runs. Required."},
     {"return", "true or false",
      "Come back after that Flow's end and go on here; default true. With false the conversation "
@@ -37,8 +37,8 @@ constinit const NodeType execute_flow_node{
         "Runs another Flow from its beginning, with the same input, context and profile. Its "
         "`stop` ends the whole execution. At most 20 Flows are entered one inside the other.",
     .shorthand = "flow",
-    .fields = fields,
+    .fields = execute_flow_fields,
     .example = "- executeFlow: Orders\n",
-    .create = create};
+    .create = create_execute_flow};
 
 }  // namespace conversed::flows

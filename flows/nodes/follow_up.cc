@@ -41,7 +41,7 @@ class FollowUpNode final : public Node {
   const Wanted wanted_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_follow_up(NodeConfig& config) {
   Wanted wanted;
   wanted.after = config.duration("after", std::nullopt, shortest, longest);
   if (config.has("expiresAfter")) {
@@ -58,7 +58,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const FollowUpNode>(std::move(wanted));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField follow_up_fields[]{
     {"after", "duration",
      "The silence that it waits for, from this input on; 1s to 366d. Required."},
     {"text", "template", "What is said then. Required without `flow`, whose `input.text` it is."},
@@ -73,12 +73,12 @@ constinit const NodeType follow_up_node{
     .summary =
         "Follows the user up, unless he says something before; in place of the project's journey.",
     .shorthand = "",
-    .fields = fields,
+    .fields = follow_up_fields,
     .example =
         "- followUp:\n"
         "    after: 20m\n"
         "    text: \"Are you still there, {{profile.name}}?\"\n"
         "    expiresAfter: 4h\n",
-    .create = create};
+    .create = create_follow_up};
 
 }  // namespace conversed::flows

@@ -23,13 +23,13 @@ class GoToNode final : public Node {
   const bool waits_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_go_to(NodeConfig& config) {
   config.never_continues();
   auto id = config.node_id("node");
   return std::make_unique<const GoToNode>(std::move(id), config.flag("wait", false));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField go_to_fields[]{
     {"node", "id", "The id of a Node of this Flow; required."},
     {"wait", "true or false", "Wait for the next input first, and go on there with it."}};
 
@@ -39,8 +39,8 @@ constinit const NodeType go_to_node{
     .name = "goTo",
     .summary = "Goes on at another Node of the same Flow, at once or with the next input.",
     .shorthand = "node",
-    .fields = fields,
+    .fields = go_to_fields,
     .example = "- goTo: {node: ask, wait: true}\n",
-    .create = create};
+    .create = create_go_to};
 
 }  // namespace conversed::flows

@@ -50,7 +50,7 @@ class HandoverNode final : public Node {
   const expression::Expression resume_if_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_handover(NodeConfig& config) {
   auto text = config.optional_template("text");
   auto data = config.json_template("data");
   auto resume_if = config.has("resumeIf") ? config.condition("resumeIf")
@@ -59,7 +59,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                                               std::move(resume_if));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField handover_fields[]{
     {"text", "template", "Said to the user; default: nothing."},
     {"data", "JSON template", "For the people: why, and what they should know."},
     {"resumeIf", "expression",
@@ -75,11 +75,11 @@ constinit const NodeType handover_node{
         "requested, data}` at once, `{status: input, source, text, data}` for each input while it "
         "is paused, `{status: ended}` when an inject resumes it. Then the Flow goes on.",
     .shorthand = "text",
-    .fields = fields,
+    .fields = handover_fields,
     .example =
         "- handover:\n"
         "    text: \"I get you a colleague.\"\n"
         "    data: {reason: complaint, order: \"{{context.orderId}}\"}\n",
-    .create = create};
+    .create = create_handover};
 
 }  // namespace conversed::flows

@@ -9,7 +9,7 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
+constexpr std::chrono::milliseconds longest_request_timeout = std::chrono::minutes(5);
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
@@ -97,7 +97,7 @@ class HttpRequestNode final : public Node {
   const Request request_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_http_request(NodeConfig& config) {
   Request request{.connection = config.connection("connection"),
                   .method = config.choice("method", methods, "GET"),
                   .url = UrlTemplate(config, "url"),
@@ -108,8 +108,8 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                   .retries = config.integer("retries", 0, 0, 10),
                   .on_error = OnError(config)};
   if (config.has("timeout")) {
-    request.timeout =
-        config.duration("timeout", std::nullopt, std::chrono::milliseconds(1), longest_timeout);
+    request.timeout = config.duration("timeout", std::nullopt, std::chrono::milliseconds(1),
+                                      longest_request_timeout);
   }
   if (request.body && (request.method == "GET" || request.method == "HEAD")) {
     config.problem("body", "a " + request.method + " request has no body");
@@ -117,7 +117,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const HttpRequestNode>(std::move(request));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField http_request_fields[]{
     {"url", "template",
      "Absolute, http or https; what a URL can't hold is encoded. A segment `.` or `..` of its path "
      "fails the call, and so does a value that ends the path or adds a parameter. Required."},
@@ -137,7 +137,7 @@ constinit const NodeType http_request_node{
     .name = "httpRequest",
     .summary = "Sends an HTTP request and goes on with its answer; only this session waits for it.",
     .shorthand = "",
-    .fields = fields,
+    .fields = http_request_fields,
     .example =
         "- httpRequest:\n"
         "    connection: crm\n"
@@ -146,6 +146,6 @@ constinit const NodeType http_request_node{
         "    timeout: 8s\n"
         "    retries: 2\n"
         "    onError: [{say: \"Please try later.\"}]\n",
-    .create = create};
+    .create = create_http_request};
 
 }  // namespace conversed::flows

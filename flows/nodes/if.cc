@@ -20,14 +20,14 @@ class IfNode final : public Node {
   const NodeIndex else_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_if(NodeConfig& config) {
   config.never_continues();
   auto condition = config.condition("condition");
   const NodeIndex then = config.branch("then");
   return std::make_unique<const IfNode>(std::move(condition), then, config.branch("else"));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField if_fields[]{
     {"condition", "expression", "What is asked; one that can't be evaluated is false. Required."},
     {"then", "nodes", "Run if the condition is truthy.", NodeField::Where::beside},
     {"else", "nodes", "Run if not.", NodeField::Where::beside}};
@@ -37,11 +37,11 @@ constexpr NodeField fields[]{
 constinit const NodeType if_node{.name = "if",
                                  .summary = "Takes one of two ways, and then goes on behind both.",
                                  .shorthand = "condition",
-                                 .fields = fields,
+                                 .fields = if_fields,
                                  .example =
                                      "- if: context.count > 3\n"
                                      "  then: [{say: Many.}]\n"
                                      "  else: [{say: Few.}]\n",
-                                 .create = create};
+                                 .create = create_if};
 
 }  // namespace conversed::flows

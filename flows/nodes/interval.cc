@@ -5,7 +5,7 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 366);
+constexpr std::chrono::milliseconds longest_interval = std::chrono::hours(24 * 366);
 
 struct Rhythm {
   std::int64_t passes = 0;  // 0: by time
@@ -52,12 +52,13 @@ Rhythm rhythm_of(NodeConfig& config) {
   } else if (every->value().scalar().is_number()) {
     rhythm.passes = every->integer(1, 1'000'000).value_or(1);
   } else {
-    rhythm.time = every->duration(std::chrono::milliseconds(1), longest).value_or(longest);
+    rhythm.time =
+        every->duration(std::chrono::milliseconds(1), longest_interval).value_or(longest_interval);
   }
   return rhythm;
 }
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_interval(NodeConfig& config) {
   config.never_continues();
   const Rhythm rhythm = rhythm_of(config);
   if (!config.has("do")) config.problem("do", "'do' is missing");
@@ -65,7 +66,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const IntervalNode>(rhythm, on_interval, config.branch("else"));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField interval_fields[]{
     {"every", "number or duration",
      "A number n: at each n-th pass in the session. A duration: at the first pass, and then if "
      "that long has gone by since the last time. Required."},
@@ -78,8 +79,8 @@ constinit const NodeType interval_node{
     .name = "interval",
     .summary = "Runs some Nodes at every n-th pass, or not more often than a time allows.",
     .shorthand = "",
-    .fields = fields,
+    .fields = interval_fields,
     .example = "- interval: {every: 3, do: [{say: \"By the way: say `help` for help.\"}]}\n",
-    .create = create};
+    .create = create_interval};
 
 }  // namespace conversed::flows

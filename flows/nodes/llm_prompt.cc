@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int default_max_tokens = 1000;
+constexpr int default_prompt_tokens = 1000;
 constexpr std::size_t max_value_depth = 16;  // of an answer in JSON
 
 // Models like to wrap JSON in a fence of Markdown, whatever they are told.
@@ -77,16 +77,16 @@ class LlmPromptNode final : public Node {
   const Prompt prompt_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_llm_prompt(NodeConfig& config) {
   return std::make_unique<const LlmPromptNode>(
       Prompt{.prompt = config.text_template("prompt"),
              .instructions = config.optional_template("instructions"),
              .wants_json = config.flag("json", false),
              .sink = Sink::read(config),
-             .chat = Chat::read(config, default_max_tokens)});
+             .chat = Chat::read(config, default_prompt_tokens)});
 }
 
-constexpr auto fields = with_chat_fields(
+constexpr auto llm_prompt_fields = with_chat_fields(
     {{"prompt", "template", "What the model is asked. Required."},
      {"instructions", "template", "What it is told to be and to heed."},
      {"json", "true or false",
@@ -100,7 +100,7 @@ constinit const NodeType llm_prompt_node{
         "Asks a language model and goes on with its answer, of which the first 16 KiB count. "
         "What it says is data: nothing in it is evaluated.",
     .shorthand = "",
-    .fields = fields,
+    .fields = llm_prompt_fields,
     .example =
         "- llmPrompt:\n"
         "    connection: model\n"
@@ -109,6 +109,6 @@ constinit const NodeType llm_prompt_node{
         "    maxTokens: 5\n"
         "    storeIn: context.mood\n"
         "    onError: [{addToContext: {mood: neutral}}]\n",
-    .create = create};
+    .create = create_llm_prompt};
 
 }  // namespace conversed::flows

@@ -18,11 +18,11 @@ class LogNode final : public Node {
   const expression::Template text_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_log(NodeConfig& config) {
   return std::make_unique<const LogNode>(config.text_template("text"));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField log_fields[]{
     {"text", "template", "The line; what is past its first 1000 bytes is cut off. Required."}};
 
 }  // namespace
@@ -30,8 +30,8 @@ constexpr NodeField fields[]{
 constinit const NodeType log_node{.name = "log",
                                   .summary = "Writes a line to the daemon's log.",
                                   .shorthand = "text",
-                                  .fields = fields,
+                                  .fields = log_fields,
                                   .example = "- log: \"order {{input.data.orderId}} came in\"\n",
-                                  .create = create};
+                                  .create = create_log};
 
 }  // namespace conversed::flows

@@ -22,14 +22,14 @@ class OnceNode final : public Node {
   const NodeIndex afterwards_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_once(NodeConfig& config) {
   config.never_continues();
   if (!config.has("do")) config.problem("do", "'do' is missing");
   const NodeIndex first = config.branch("do");
   return std::make_unique<const OnceNode>(first, config.branch("else"));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField once_fields[]{
     {"do", "nodes", "Run at the first pass in the session. Required."},
     {"else", "nodes", "Run at every later pass.", NodeField::Where::beside}};
 
@@ -39,10 +39,10 @@ constinit const NodeType once_node{
     .name = "once",
     .summary = "Runs some Nodes at the first pass in a session, others afterwards.",
     .shorthand = "do",
-    .fields = fields,
+    .fields = once_fields,
     .example =
         "- once: [{say: Welcome!}]\n"
         "  else: [{say: Welcome back.}]\n",
-    .create = create};
+    .create = create_once};
 
 }  // namespace conversed::flows

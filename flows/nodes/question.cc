@@ -19,9 +19,9 @@ constexpr int default_attempts = 3;
 constexpr std::chrono::milliseconds shortest_time = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds longest_time = std::chrono::hours(24 * 30);
 
-constexpr std::array<std::string_view, 12> types{"any",       "date",   "email", "integer",
-                                                 "keyphrase", "number", "phone", "regex",
-                                                 "text",      "time",   "url",   "yesNo"};
+constexpr std::array<std::string_view, 12> answer_types{"any",       "date",   "email", "integer",
+                                                        "keyphrase", "number", "phone", "regex",
+                                                        "text",      "time",   "url",   "yesNo"};
 constexpr std::array<std::string_view, 12> yes_words{"yes",  "y",  "yeah", "yep", "sure", "ok",
                                                      "okay", "ja", "j",    "oui", "sí",   "true"};
 constexpr std::array<std::string_view, 7> no_words{"no",   "n",   "nope", "nah",
@@ -249,10 +249,10 @@ void read_time_out(NodeConfig& config, Asking& asking) {
   if (config.has("onTimeout")) asking.on_time_out = config.branch("onTimeout");
 }
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_question(NodeConfig& config) {
   Asking asking{.text = config.text_template("text"),
                 .reprompts = {},
-                .type = config.choice("type", types, "text"),
+                .type = config.choice("type", answer_types, "text"),
                 .yes = phrases(config, "yes", yes_words),
                 .no = phrases(config, "no", no_words),
                 .slot = config.slot("slot"),
@@ -286,7 +286,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const QuestionNode>(std::move(asking));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField question_fields[]{
     {"text", "template", "The question. Required."},
     {"type", "text, number, integer, yesNo, email, url, phone, date, time, regex, keyphrase or any",
      "What counts as an answer; default `text`: anything but blanks. Numbers and `yesNo` (true or "
@@ -329,7 +329,7 @@ constinit const NodeType question_node{
     .name = "question",
     .summary = "Asks, waits for the next input, and asks again if that is no answer.",
     .shorthand = "text",
-    .fields = fields,
+    .fields = question_fields,
     .example =
         "- id: ask\n"
         "  question:\n"
@@ -343,6 +343,6 @@ constinit const NodeType question_node{
         "    onEscape: [{say: Cancelled.}, {stop: true}]\n"
         "    timeout: 10m\n"
         "    onTimeout: [{say: Come back any time.}, {stop: true}]\n",
-    .create = create};
+    .create = create_question};
 
 }  // namespace conversed::flows

@@ -54,7 +54,7 @@ class RegexSlotFillerNode final : public Node {
   const Filling filling_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_regex_slot_filler(NodeConfig& config) {
   if (!config.has("slot")) config.problem("slot", "'slot' is missing");
   if (!config.has("pattern")) config.problem("pattern", "'pattern' is missing");
   const auto which = config.flag("ignoreCase", true) ? Regex::Case::ignored : Regex::Case::kept;
@@ -65,7 +65,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const RegexSlotFillerNode>(std::move(filling));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField regex_slot_filler_fields[]{
     {"pattern", "regular expression",
      "In Perl's and Java's syntax, at most 1000 bytes; found in the first 4 KiB of `input.text`. "
      "One "
@@ -83,10 +83,10 @@ constinit const NodeType regex_slot_filler_node{
         "Fills a slot with what fits a regular expression; `data.groups` holds what its "
         "parentheses found. Nothing found leaves everything as it is.",
     .shorthand = "",
-    .fields = fields,
+    .fields = regex_slot_filler_fields,
     .example =
         "- regexSlotFiller: {pattern: '\\b[A-Z]-\\d{3,6}\\b', slot: orderId, storeIn: "
         "context.orderId}\n",
-    .create = create};
+    .create = create_regex_slot_filler};
 
 }  // namespace conversed::flows

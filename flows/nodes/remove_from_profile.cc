@@ -4,7 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_remove_from_profile(NodeConfig& config) {
   return std::make_unique<const RemoveNode>(config.places("profile"));
 }
 
@@ -17,6 +17,6 @@ constinit const NodeType remove_from_profile_node{
     .free_form = true,
     .fields = {},
     .example = "- removeFromProfile: [name, address.street]\n",
-    .create = create};
+    .create = create_remove_from_profile};
 
 }  // namespace conversed::flows

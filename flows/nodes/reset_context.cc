@@ -13,7 +13,7 @@ class ResetContextNode final : public Node {
   }
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_reset_context(NodeConfig& config) {
   config.expect_true();
   return std::make_unique<const ResetContextNode>();
 }
@@ -27,6 +27,6 @@ constinit const NodeType reset_context_node{
     .free_form = true,
     .fields = {},
     .example = "- resetContext: true\n",
-    .create = create};
+    .create = create_reset_context};
 
 }  // namespace conversed::flows

@@ -13,7 +13,7 @@ class ResetProfileNode final : public Node {
   }
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_reset_profile(NodeConfig& config) {
   config.expect_true();
   return std::make_unique<const ResetProfileNode>();
 }
@@ -27,6 +27,6 @@ constinit const NodeType reset_profile_node{
     .free_form = true,
     .fields = {},
     .example = "- resetProfile: true\n",
-    .create = create};
+    .create = create_reset_profile};
 
 }  // namespace conversed::flows

@@ -13,7 +13,7 @@ class ResetStateNode final : public Node {
   }
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_reset_state(NodeConfig& config) {
   config.expect_true();
   return std::make_unique<const ResetStateNode>();
 }
@@ -26,6 +26,6 @@ constinit const NodeType reset_state_node{.name = "resetState",
                                           .free_form = true,
                                           .fields = {},
                                           .example = "- resetState: true\n",
-                                          .create = create};
+                                          .create = create_reset_state};
 
 }  // namespace conversed::flows

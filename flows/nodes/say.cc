@@ -82,7 +82,7 @@ void check_quick_replies(NodeConfig& config) {
   }
 }
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_say(NodeConfig& config) {
   Saying saying;
   saying.data = config.json_template("data");
   saying.quick_replies = config.json_template("quickReplies");
@@ -93,7 +93,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const SayNode>(std::move(saying));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField say_fields[]{
     {"text", "template or list", "What is said; one of a list is chosen. Required without data."},
     {"order", "random, inTurn or oneByOne",
      "How one of a list is chosen; default `random`. `inTurn` begins again after the last, "
@@ -108,12 +108,12 @@ constinit const NodeType say_node{
     .name = "say",
     .summary = "Says something to the user and goes on.",
     .shorthand = "text",
-    .fields = fields,
+    .fields = say_fields,
     .example =
         "- say:\n"
         "    text: [\"Hello {{profile.name}}\", \"Hi {{profile.name}}\"]\n"
         "    order: inTurn\n"
         "    quickReplies: [Orders, {text: Help, value: help me}]\n",
-    .create = create};
+    .create = create_say};
 
 }  // namespace conversed::flows

@@ -46,7 +46,7 @@ class SearchKnowledgeNode final : public Node {
   const Search search_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_search_knowledge(NodeConfig& config) {
   Search search{.knowledge = config.knowledge(),
                 .query = config.optional_template("query"),
                 .limit = config.integer("limit", default_limit, 1, max_knowledge_hits),
@@ -59,7 +59,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
   return std::make_unique<const SearchKnowledgeNode>(std::move(search));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField search_knowledge_fields[]{
     {"store", "name", "The knowledge store. Required."},
     {"sources", "list", "Names of its sources to search in; default: all."},
     {"query", "template",
@@ -79,7 +79,7 @@ constinit const NodeType search_knowledge_node{
     .name = "searchKnowledge",
     .summary = "Searches a knowledge store, in any language and whatever the case and accents.",
     .shorthand = "",
-    .fields = fields,
+    .fields = search_knowledge_fields,
     .example =
         "- searchKnowledge:\n"
         "    store: Manual\n"
@@ -88,6 +88,6 @@ constinit const NodeType search_knowledge_node{
         "    storeIn: context.hits\n"
         "    onFound: [{say: \"{{context.hits[0].text}}\"}]\n"
         "    onNothing: [{say: \"I don't know.\"}]\n",
-    .create = create};
+    .create = create_search_knowledge};
 
 }  // namespace conversed::flows

@@ -24,11 +24,11 @@ class SetStateNode final : public Node {
   const expression::Template name_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_set_state(NodeConfig& config) {
   return std::make_unique<const SetStateNode>(config.text_template("state"));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField set_state_fields[]{
     {"state", "template", "Any word, at most 200 bytes; an empty one is `default`. Required."}};
 
 }  // namespace
@@ -39,8 +39,8 @@ constinit const NodeType set_state_node{
         "Sets `input.state`, which the session keeps until it is set again; at first it is "
         "`default`.",
     .shorthand = "state",
-    .fields = fields,
+    .fields = set_state_fields,
     .example = "- setState: ordering\n",
-    .create = create};
+    .create = create_set_state};
 
 }  // namespace conversed::flows

@@ -5,7 +5,7 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 30);
+constexpr std::chrono::milliseconds longest_sleep = std::chrono::hours(24 * 30);
 
 class SleepNode final : public Node {
  public:
@@ -19,12 +19,12 @@ class SleepNode final : public Node {
   const std::chrono::milliseconds duration_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_sleep(NodeConfig& config) {
   return std::make_unique<const SleepNode>(
-      config.duration("for", std::nullopt, std::chrono::milliseconds(1), longest));
+      config.duration("for", std::nullopt, std::chrono::milliseconds(1), longest_sleep));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField sleep_fields[]{
     {"for", "duration", "How long, at most 30d; other events of the session wait. Required."}};
 
 }  // namespace
@@ -33,8 +33,8 @@ constinit const NodeType sleep_node{
     .name = "sleep",
     .summary = "Goes on after a while; what has been said goes out before.",
     .shorthand = "for",
-    .fields = fields,
+    .fields = sleep_fields,
     .example = "- sleep: 2s\n",
-    .create = create};
+    .create = create_sleep};
 
 }  // namespace conversed::flows

@@ -10,7 +10,7 @@ class StopNode final : public Node {
   Result<Step> run(Turn&) const override { return Stop{}; }
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_stop(NodeConfig& config) {
   config.never_continues();
   config.expect_true();
   return std::make_unique<const StopNode>();
@@ -25,6 +25,6 @@ constinit const NodeType stop_node{
     .free_form = true,
     .fields = {},
     .example = "- stop: true\n",
-    .create = create};
+    .create = create_stop};
 
 }  // namespace conversed::flows

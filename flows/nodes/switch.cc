@@ -50,7 +50,7 @@ expression::Expression subject(NodeConfig& config) {
   return config.condition("on");
 }
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_switch(NodeConfig& config) {
   config.never_continues();
   auto on = subject(config);
   const bool loosely = config.flag("ignoreCase", false);
@@ -67,7 +67,7 @@ std::unique_ptr<const Node> create(NodeConfig& config) {
                                             config.branch("default"));
 }
 
-constexpr NodeField fields[]{
+constexpr NodeField switch_fields[]{
     {"on", "expression, text, type or state",
      "What is compared: a text, a number or a boolean. `text` is `input.text`; `type` is `text` or "
      "`data`, whichever the input has; `state` is what `setState` has set. Required."},
@@ -82,13 +82,13 @@ constinit const NodeType switch_node{
     .name = "switch",
     .summary = "Takes the way whose text is the value's, and then goes on behind all of them.",
     .shorthand = "",
-    .fields = fields,
+    .fields = switch_fields,
     .example =
         "- switch:\n"
         "    on: text\n"
         "    ignoreCase: true\n"
         "    cases: {\"yes\": [{say: Good.}], \"no\": [{stop: true}]}\n"
         "    default: [{goTo: ask}]\n",
-    .create = create};
+    .create = create_switch};
 
 }  // namespace conversed::flows

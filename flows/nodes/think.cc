@@ -25,14 +25,15 @@ class ThinkNode final : public Node {
   const std::optional<expression::JsonTemplate> data_;
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_think(NodeConfig& config) {
   config.never_continues();
   auto text = config.text_template("text");
   return std::make_unique<const ThinkNode>(std::move(text), config.json_template("data"));
 }
 
-constexpr NodeField fields[]{{"text", "template", "The new `input.text`. Required."},
-                             {"data", "JSON template", "The new `input.data`; default: none."}};
+constexpr NodeField think_fields[]{
+    {"text", "template", "The new `input.text`. Required."},
+    {"data", "JSON template", "The new `input.data`; default: none."}};
 
 }  // namespace
 
@@ -42,8 +43,8 @@ constinit const NodeType think_node{
         "Starts the Endpoint's Flow again at its beginning, as if the user had said something "
         "else; `input.slots` is found anew, all else of `input` stays.",
     .shorthand = "text",
-    .fields = fields,
+    .fields = think_fields,
     .example = "- think: \"show me order {{context.orderId}}\"\n",
-    .create = create};
+    .create = create_think};
 
 }  // namespace conversed::flows

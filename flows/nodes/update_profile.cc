@@ -4,7 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_update_profile(NodeConfig& config) {
   return std::make_unique<const AssignNode>(config.assignments("profile"));
 }
 
@@ -17,6 +17,6 @@ constinit const NodeType update_profile_node{
     .free_form = true,
     .fields = {},
     .example = "- updateProfile: {name: \"{{input.text}}\"}\n",
-    .create = create};
+    .create = create_update_profile};
 
 }  // namespace conversed::flows

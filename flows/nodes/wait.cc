@@ -12,7 +12,7 @@ class WaitNode final : public Node {
   Awaits awaits() const override { return Awaits::input; }
 };
 
-std::unique_ptr<const Node> create(NodeConfig& config) {
+std::unique_ptr<const Node> create_wait(NodeConfig& config) {
   config.expect_true();
   return std::make_unique<const WaitNode>();
 }
@@ -26,6 +26,6 @@ constinit const NodeType wait_node{
     .free_form = true,
     .fields = {},
     .example = "- wait: true\n",
-    .create = create};
+    .create = create_wait};
 
 }  // namespace conversed::flows
