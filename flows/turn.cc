@@ -1,6 +1,7 @@
 #include "flows/turn.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -286,7 +287,8 @@ void put_hit(nlohmann::json& slots, const std::string& slot, nlohmann::json hit)
 
 std::vector<const Flow*> Turn::entered_flows() const {
   std::vector<const Flow*> flows{frame_.flow};
-  for (auto at = callers_.rbegin(); at != callers_.rend(); ++at) flows.push_back(at->flow);
+  std::transform(callers_.rbegin(), callers_.rend(), std::back_inserter(flows),
+                 [](const auto& caller) { return caller.flow; });
   return flows;
 }
 

@@ -357,6 +357,7 @@ Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
 
 Result<void> KafkaConsumer::begin_assignment() {
   std::vector<std::int32_t> numbers;
+  numbers.reserve(static_cast<std::size_t>(assigned_by_group_->cnt));
   for (int at = 0; at < assigned_by_group_->cnt; ++at) {
     numbers.push_back(assigned_by_group_->elems[at].partition);
   }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -66,8 +67,8 @@ Result<void> Mover::open() {
 
 Result<KafkaMoved> Mover::run() {
   if (auto opened = open(); !opened) return model::fail(opened.error());
-  std::vector<std::int32_t> numbers;
-  for (std::int32_t number = 0; number < move_.partitions; ++number) numbers.push_back(number);
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(move_.partitions));
+  std::iota(numbers.begin(), numbers.end(), 0);
   auto read = read_kafka_ranges(asker_, move_.names.records, numbers, move_.epochs);
   if (!read) return model::fail(read.error());
   ranges_ = std::move(read->ranges);

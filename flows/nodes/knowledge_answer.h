@@ -22,10 +22,9 @@ inline constexpr std::size_t max_query_bytes = 4096;  // the rest of a question 
 
 // The list of hits; empty if the answer has none.
 [[nodiscard]] inline nlohmann::json hits_of(const nlohmann::json& answer) {
-  const auto none = nlohmann::json::array();
-  if (!answer.is_object()) return none;
+  if (!answer.is_object()) return nlohmann::json::array();
   const auto hits = answer.find("hits");
-  return hits != answer.end() && hits->is_array() ? *hits : none;
+  return hits != answer.end() && hits->is_array() ? *hits : nlohmann::json::array();
 }
 
 // The hits as JSON text of at most `most` bytes: whole ones, the best first, without those that
