@@ -81,6 +81,7 @@ struct MemberView {
 struct Services {
   const ApiOptions& options;
   const model::Clock& clock;
+  const model::Clock& schedule_clock;  // that schedules and timers are planned by
   store::Store& store;
   queue::Log& log;
   Events& events;
@@ -124,9 +125,9 @@ struct Services {
 
   // Has the scheduler know of a schedule whose next time has just been stored.
   std::function<void(const model::Schedule&)> schedule = {};
-  // Has the scheduler know of a timer that an operator has put off or forward; `due` is by the
-  // clock of timers (store::PendingTimers::Place).
-  std::function<void(const model::Claim& claim, model::Timestamp due)> timer = {};
+  // Has the scheduler know that a timer falls due then, by the clock of timers
+  // (store::PendingTimers::Place): an operator has put it off or forward.
+  std::function<void(model::Timestamp due)> timer = {};
   // Makes a backup of log and store under the name, or one of its own choice if that is empty
   // (daemon/backup.h). Takes as long as the disk does. Empty where there is nothing to back up.
   std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};

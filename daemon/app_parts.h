@@ -133,6 +133,7 @@ struct App::Parts {
   HttpClient upstreams;
   TimerClock& timer_clock;
   const RetentionClock retention_clock;
+  const ScheduleClock schedule_clock;
   Deliverer deliverer;
   std::optional<AnswerExchange> exchange;  // where other daemons share the store
   store::News::Subscription heard_outputs;

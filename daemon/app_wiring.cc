@@ -59,6 +59,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
       upstreams(client_settings("upstreams", all.calls.connections, heartbeats), std::move(policy)),
       timer_clock(before.timer_clock),
       retention_clock(timer_clock),
+      schedule_clock(timer_clock),
       deliverer(deliverer_settings(all.delivery, heartbeats), *store, webhooks, time, timer_clock,
                 metrics, ownership),
       caller(calling(), *store, upstreams, append_event(), time, metrics, ownership),
@@ -145,9 +146,8 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
 TurnPorts App::Parts::ports() {
   return {.deliver = [this](const model::SessionKey& key) { deliverer.offer(key); },
           .deliver_earlier = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); },
-          .call = [this](model::PendingCall call) { caller.offer(std::move(call)); },
-          .timer = [this](const model::PendingCall& timer) { scheduler.offer(timer); },
-          .follow_up = [this](const model::FollowUp& waits) { scheduler.offer(waits); },
+          .call = [this](const model::PendingCall& call) { caller.offer(call); },
+          .timer = [this](model::Timestamp due) { scheduler.offer(due); },
           .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
           .job = [this](const std::string& id) { job_worker.offer(id); },
           .counted = [this](const std::string& organisation_id,
@@ -163,6 +163,7 @@ Result<void> App::Parts::start_listening() {
   services.emplace(api::Services{
       .options = options,
       .clock = clock,
+      .schedule_clock = schedule_clock,
       .store = *store,
       .log = *log,
       .events = events,
@@ -180,8 +181,7 @@ Result<void> App::Parts::start_listening() {
       .sign_ins = sign_ins,
       .imports = imports,
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
-      .timer = [this](const model::Claim& claim,
-                      model::Timestamp due) { scheduler.offer(claim, due); },
+      .timer = [this](model::Timestamp due) { scheduler.offer(due); },
       .back_up =
           [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
       .members = [this] { return members(); },

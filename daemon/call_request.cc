@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/webhook.h"
+#include "store/calls.h"
 #include "store/model/json.h"
 #include "store/model/url.h"
 
@@ -246,13 +247,12 @@ std::string authority_of_model(const store::ConnectionSecrets& connection) {
   return url ? model::authority_of(*url) : std::string();
 }
 
-std::string upstream_of(const model::PendingCall& call, store::Assets& assets) {
-  // No host begins with a blank.
-  if (call.search) return " knowledge";
-  if (!call.http->to_model) return model::authority_of(call.http->url);
-  const auto connection = assets.connection_secrets(call.http->connection_id);
-  // Without one nothing is asked.
-  return connection ? authority_of_model(*connection) : " model " + call.http->connection_id;
+std::string upstream_of(const std::string& target, store::Assets& assets) {
+  const auto connection_id = store::connection_of_target(target);
+  if (connection_id.empty()) return target;
+  const auto connection = assets.connection_secrets(connection_id);
+  // A model without a Connection is not asked.
+  return connection ? store::target_of_host(authority_of_model(*connection)) : target;
 }
 
 }  // namespace conversed::daemon

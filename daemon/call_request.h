@@ -62,7 +62,7 @@ struct ModelUsage {
 // The authority of a language model's Connection; empty if it has no address.
 [[nodiscard]] std::string authority_of_model(const store::ConnectionSecrets& connection);
 
-// Whom a call goes to, as far as calls to one of them hold each other up.
-[[nodiscard]] std::string upstream_of(const model::PendingCall& call, store::Assets& assets);
+// The upstream of a call's target (store::target_of): calls to one upstream share its limit.
+[[nodiscard]] std::string upstream_of(const std::string& target, store::Assets& assets);
 
 }  // namespace conversed::daemon

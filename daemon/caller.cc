@@ -1,12 +1,11 @@
 #include "daemon/caller.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/ownership.h"
-#include "daemon/recent.h"
 #include "daemon/service_thread.h"
 #include "store/model/fault_points.h"
 #include "store/store.h"
@@ -32,13 +30,25 @@ using SteadyClock = std::chrono::steady_clock;
 // The clock is looked at again at least so often, in case it jumped.
 constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds store_retry{1'000};
-constexpr std::size_t calls_a_page = 256;
-constexpr std::size_t noted_at_once = 64;
+constexpr milliseconds unhealthy_sleep{100};
+constexpr std::size_t lanes_a_page = 256;
+constexpr std::size_t others_a_page = 64;  // calls of other daemons
+// Then the next lane has its turn, so that projects share an upstream from the first call on.
+constexpr std::size_t calls_a_turn = 4;
+// Between two looks at the letters.
+constexpr int turns_at_once = 64;
 // One that runs and one that comes next: so projects take turns.
 constexpr std::size_t searches_at_once = 2;
-// Ids of calls that were answered lately: their rows are in the store until a Turn takes them.
-constexpr std::size_t max_answered = 65'536;
 
+// The longest wait of a retry.
+milliseconds longest_wait(const BackoffSettings& backoff) {
+  return std::max(backoff.max + backoff.max / 4, backoff.max_asked);
+}
+
+struct NewCall {
+  std::string project_id;
+  std::string target;
+};
 struct Completion {
   std::string id;
   HttpOutcome outcome;
@@ -48,17 +58,23 @@ struct Searched {
   model::Result<std::vector<store::KnowledgeHit>> hits;
   std::chrono::duration<double> took{};
 };
+// The commit of a call's mark is known.
+struct Marked {
+  std::string id;
+  std::optional<Timestamp> due;  // of the next try
+};
 struct Letters {
-  std::vector<model::PendingCall> offers;
+  std::vector<NewCall> calls;
   std::vector<Completion> completions;
   std::vector<Searched> searches;
   std::vector<AppendEnd> appends;
+  std::vector<Marked> marked;
   bool ownership_changed = false;
   bool wake = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
-    return offers.empty() && completions.empty() && searches.empty() && appends.empty() &&
-           !ownership_changed && !wake && !stop;
+    return calls.empty() && completions.empty() && searches.empty() && appends.empty() &&
+           marked.empty() && !ownership_changed && !wake && !stop;
   }
 };
 
@@ -76,10 +92,11 @@ class Caller::Engine {
         timer_clock_(settings_.timer_clock == nullptr ? clock : *settings_.timer_clock),
         metrics_(metrics),
         ownership_(ownership),
-        calls_({.calls = std::max<std::size_t>(1, settings.max_calls),
-                .bytes = settings.max_bytes,
+        queue_({.in_hand = std::max<std::size_t>(1, settings.max_in_hand),
+                .requests = std::max<std::size_t>(1, settings.max_requests),
                 .per_upstream = settings.max_per_upstream,
-                .per_project = settings.max_per_project}),
+                .per_project = settings.max_per_project,
+                .searches = searches_at_once}),
         searches_(1, searches_at_once) {}
   ~Engine() { stop(); }
   Engine(const Engine&) = delete;
@@ -100,28 +117,33 @@ class Caller::Engine {
 
   void run();
   void read_letters();
-  [[nodiscard]] SteadyClock::time_point next_look();
-  void load();
-  void load_noted();
-  // Null: no such call, or it can't be made. False: the store fails, and is asked again later.
-  [[nodiscard]] bool find(const std::string& id, std::optional<model::PendingCall>& call);
-  [[nodiscard]] bool is_wanted(const std::string& id, const model::SessionKey& session) const;
-  void take(model::PendingCall call);
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  [[nodiscard]] Timestamp now() const { return timer_clock_.now(); }
+
+  // Which calls there are to make.
+  void wake(const NewCall& call);
+  void wake(const std::string& project_id, const std::string& target, Timestamp due);
+  void look();
+  void look_again();
   void not_read(const model::Error& error);
-  void ownership_changed();
-  [[nodiscard]] std::size_t at_once(const model::PendingCall& call) const;
-  void wake_due();
   void send_ready();
-  // False: nothing is under way.
-  [[nodiscard]] bool send(Call& call);
+  [[nodiscard]] bool begin_calls(CallQueue::Lane& lane);
+  [[nodiscard]] bool begin(CallQueue::Lane& lane, const store::Calls::Due& due);
+
+  // A call in hand.
+  void send(Call& call);
   [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
-  [[nodiscard]] bool search(const Call& call);
+  void search(Call& call);
   void finish(const Completion& completion);
   void finish(const Searched& searched);
+  void put_off(Call& call, std::optional<std::chrono::seconds> asked);
+  void leave_for_a_while(Call& call);
   void settle(Call& call, model::CallResult result);
   void append(Call& call);
-  void appended(AppendEnd append);
-  void wait(const std::string& id, milliseconds time);
+  void append_again();
+  void appended(const AppendEnd& append);
+  void mark_appended(const std::string& id);
+  [[nodiscard]] std::function<void()> marked(const std::string& id, std::optional<Timestamp> due);
 
   const CallerSettings settings_;
   store::Store& store_;
@@ -133,16 +155,18 @@ class Caller::Engine {
   const Ownership& ownership_;
 
   // The thread's own.
-  CallQueue calls_;
-  std::set<std::pair<Timestamp, std::string>> waiting_;
-  Recent answered_{max_answered};
-  std::set<std::string> unappended_;  // results that the log refused at the last try
+  CallQueue queue_;
+  std::vector<std::string> unappended_;  // results that the log refused at the last try
+  SteadyClock::time_point append_after_{};
+  int appends_failed_ = 0;  // tries in a row
   std::vector<HttpClient::Exchange> batch_;
   std::mt19937_64 random_{std::random_device{}()};
-  bool scanning_ = true;  // the store may have calls that are not known here
-  std::string scanned_;   // calls up to this id have been looked at
-  SteadyClock::time_point next_scan_{};
-  SteadyClock::time_point next_look_{};  // among what others may have left
+  bool looking_ = true;  // for lanes with calls
+  store::Calls::Lane looked_up_to_;
+  bool clock_checked_ = false;  // against the retries that the last run left
+  SteadyClock::time_point next_look_{};
+  SteadyClock::time_point read_after_{};  // a read that failed
+  bool read_on_ = false;                  // there was more to read than `turns_at_once`
   bool stop_ = false;
   ServiceThread<Letters> thread_;  // it uses all others
   api::BlockingPool searches_;     // uses the store, and the thread's mailbox
@@ -150,26 +174,28 @@ class Caller::Engine {
 
 void Caller::Engine::run() {
   while (!stop_) {
-    wake_due();
-    load_noted();
-    load();
-    send_ready();
-    thread_.mailbox()->set_quiet(calls_.empty() && !scanning_ && !calls_.wants_scan());
+    append_again();
+    bool quiet = false;
+    if (store_.committer().healthy()) {
+      look();
+      send_ready();
+      quiet = queue_.quiet() && !looking_;
+    }
+    thread_.mailbox()->set_quiet(quiet);
     read_letters();
   }
 }
 
-SteadyClock::time_point Caller::Engine::next_look() {
-  const auto now = SteadyClock::now();
-  auto until = now + max_sleep;
-  if (ownership_.is_shared() && !scanning_) until = std::min(until, std::max(now, next_look_));
-  if (calls_.wanted() != nullptr || (calls_.has_room() && (scanning_ || calls_.wants_scan()))) {
-    until = std::max(now, next_scan_);
-  }
-  if (!waiting_.empty()) {
-    const auto left = std::clamp<milliseconds>(waiting_.begin()->first - timer_clock_.now(),
-                                               milliseconds(0), max_sleep);
-    until = std::min(until, now + left);
+SteadyClock::time_point Caller::Engine::next_look() const {
+  const auto steady = SteadyClock::now();
+  auto until = steady + max_sleep;
+  if (!unappended_.empty()) until = std::min(until, std::max(steady, append_after_));
+  if (!store_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
+  if (looking_ || read_on_) return std::min(until, std::max(steady, read_after_));
+  until = std::min(until, std::max(steady, next_look_));
+  if (const auto due = queue_.next_due()) {
+    const auto left = std::clamp<milliseconds>(*due - now(), milliseconds(0), max_sleep);
+    until = std::min(until, std::max(steady + left, read_after_));
   }
   return until;
 }
@@ -178,122 +204,115 @@ void Caller::Engine::read_letters() {
   auto letters = thread_.take(next_look());
   stop_ = stop_ || letters.stop;
   if (stop_) return;
-  if (letters.ownership_changed) ownership_changed();
-  for (auto& append : letters.appends) appended(std::move(append));
+  if (letters.ownership_changed) look_again();
+  for (const auto& each : letters.marked) queue_.release(each.id, each.due);
+  for (const auto& append : letters.appends) appended(append);
   for (const auto& completion : letters.completions) finish(completion);
   for (const auto& searched : letters.searches) finish(searched);
-  for (auto& offer : letters.offers) take(std::move(offer));
+  for (const auto& call : letters.calls) wake(call);
 }
 
-// What is under way, or waits for another try, stays until then: its session may be ours again.
-void Caller::Engine::ownership_changed() {
-  calls_.drop_ready([this](const auto& call) { return !ownership_.owns(call.session); });
-  scanned_.clear();
-  scanning_ = true;
+void Caller::Engine::wake(const NewCall& call) {
+  wake(call.project_id, call.target, now());
 }
 
-// What the store has not told is asked for again later.
+void Caller::Engine::wake(const std::string& project_id, const std::string& target, Timestamp due) {
+  auto* lane = queue_.find_lane(project_id, target);
+  if (lane == nullptr) {
+    lane = queue_.add_lane(project_id, target, upstream_of(target, store_.assets()));
+  }
+  if (lane != nullptr) queue_.wake(*lane, due);
+}
+
+void Caller::Engine::look_again() {
+  looking_ = true;
+  looked_up_to_ = {};
+}
+
+// Reads the next page of lanes.
+void Caller::Engine::look() {
+  const auto steady = SteadyClock::now();
+  if (steady < read_after_) return;
+  if (!clock_checked_) {
+    const auto checked =
+        store_.calls().bring_forward(now() + longest_wait(settings_.backoff), now());
+    if (!checked) return not_read(checked.error());
+    clock_checked_ = true;
+  }
+  if (!looking_ && (steady >= next_look_ || queue_.wants_look())) look_again();
+  if (!looking_) return;
+  for (std::size_t i = 0; i < lanes_a_page; ++i) {
+    std::optional<std::string> target = looked_up_to_.target;
+    if (queue_.is_full(looked_up_to_.project_id)) target.reset();
+    auto lane = store_.calls().lane_behind(looked_up_to_.project_id, target);
+    if (!lane) return not_read(lane.error());
+    if (!*lane) {
+      looking_ = false;
+      next_look_ = steady + settings_.look_interval;
+      return;
+    }
+    looked_up_to_ = std::move(**lane);
+    wake(looked_up_to_.project_id, looked_up_to_.target, looked_up_to_.due_at);
+  }
+}
+
+// The store is asked again later.
 void Caller::Engine::not_read(const model::Error& error) {
-  log::warn("unfinished calls can't be read", {{"error", error.message}});
-  next_scan_ = SteadyClock::now() + store_retry;
+  log::warn("calls can't be read", {{"error", error.message}});
+  read_after_ = SteadyClock::now() + store_retry;
 }
 
-bool Caller::Engine::find(const std::string& id, std::optional<model::PendingCall>& call) {
-  auto found = store_.calls().find(id);
+void Caller::Engine::send_ready() {
+  read_on_ = false;
+  // While the log takes no results, making more of them helps no session.
+  if (appends_failed_ > 0 || SteadyClock::now() < read_after_) return;
+  for (int turns = 0; CallQueue::Lane* lane = queue_.next(now()); ++turns) {
+    read_on_ = turns == turns_at_once;
+    if (read_on_ || !begin_calls(*lane)) break;
+  }
+  http_.send(std::exchange(batch_, {}));
+}
+
+// Reads the lane's next due calls and begins as many as there is room for. False: the store fails.
+bool Caller::Engine::begin_calls(CallQueue::Lane& lane) {
+  const auto most = std::min(queue_.room(lane), calls_a_turn);
+  // Those in hand are in the page as well.
+  const std::size_t limit = most + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
+  auto page = store_.calls().due(lane.project_id, lane.target, now(), limit,
+                                 lane.read_up_to ? &*lane.read_up_to : nullptr);
+  if (!page) {
+    not_read(page.error());
+    return false;
+  }
+  const std::size_t before = lane.in_hand;
+  for (auto& each : page->calls) {
+    if (lane.in_hand == before + most) return true;
+    if (!queue_.has(each.id) && ownership_.owns(each.session) && !begin(lane, each)) return false;
+    lane.read_up_to = std::move(each);
+  }
+  if (page->calls.size() < limit) queue_.read_all(lane, page->next);
+  return true;
+}
+
+// False: the store fails.
+bool Caller::Engine::begin(CallQueue::Lane& lane, const store::Calls::Due& due) {
+  auto found = store_.calls().find(due.id);
   if (!found && found.error().code != Errc::internal) {
     not_read(found.error());
     return false;
   }
-  call.reset();
-  // Else its session was reset, or it is damaged.
-  if (found && *found && ((*found)->http || (*found)->search)) call = std::move(*found);
-  return true;
-}
-
-// Those that were offered, or found in the store, when there was no room for them.
-void Caller::Engine::load_noted() {
-  if (SteadyClock::now() < next_scan_) return;
-  for (std::size_t i = 0; i < noted_at_once; ++i) {
-    const auto* wanted = calls_.wanted();
-    if (wanted == nullptr) return;
-    const std::string id = *wanted;
-    std::optional<model::PendingCall> call;
-    if (!find(id, call)) return;
-    calls_.unnote(id);
-    if (!call || !ownership_.owns(call->session)) continue;
-    const auto upstream = upstream_of(*call, store_.assets());
-    const auto most = at_once(*call);
-    calls_.take_noted(std::move(*call), upstream, most);
+  if (!found) {
+    log::error("a call can't be read and is not made",
+               {{"id", due.id}, {"error", found.error().message}});
+    store::Calls::Found damaged;
+    damaged.call.id = due.id;
+    queue_.landed(queue_.take(lane, std::move(damaged)));
+    mark_appended(due.id);
+    return true;
   }
-}
-
-// Reads the next page while there is room.
-void Caller::Engine::load() {
-  const auto now = SteadyClock::now();
-  const bool looks = ownership_.is_shared() && now >= next_look_;
-  if (!scanning_ && (looks || calls_.wants_scan())) {
-    calls_.scan_begins();
-    scanning_ = true;
-  }
-  if (!scanning_ || !calls_.has_room() || now < next_scan_) return;
-  auto page = store_.calls().unfinished(scanned_, calls_a_page);
-  if (!page) return not_read(page.error());
-  for (auto& each : *page) {
-    if (is_wanted(each.id, each.session)) {
-      std::optional<model::PendingCall> call;
-      if (!find(each.id, call)) return;
-      if (call) take(std::move(*call));
-    }
-    scanned_ = std::move(each.id);
-  }
-  if (!page->empty()) return;
-  scanned_.clear();
-  scanning_ = false;
-  next_look_ = now + settings_.look_interval;
-}
-
-bool Caller::Engine::is_wanted(const std::string& id, const model::SessionKey& session) const {
-  return !calls_.knows(id) && !answered_.contains(id) && ownership_.owns(session);
-}
-
-void Caller::Engine::take(model::PendingCall call) {
-  if ((!call.http && !call.search) || !is_wanted(call.id, call.session)) return;
-  const auto upstream = upstream_of(call, store_.assets());
-  const auto most = at_once(call);
-  calls_.take(std::move(call), upstream, most);
-}
-
-std::size_t Caller::Engine::at_once(const model::PendingCall& call) const {
-  return call.search ? searches_at_once : settings_.max_per_upstream;
-}
-
-void Caller::Engine::wait(const std::string& id, milliseconds time) {
-  waiting_.emplace(timer_clock_.now() + time, id);
-}
-
-void Caller::Engine::wake_due() {
-  const Timestamp now = timer_clock_.now();
-  while (!waiting_.empty() && waiting_.begin()->first <= now) {
-    const std::string id = waiting_.begin()->second;
-    waiting_.erase(waiting_.begin());
-    auto& call = calls_.at(id);
-    if (call.result) {
-      append(call);
-    } else if (!ownership_.owns(call.pending.session)) {
-      calls_.forget(id);  // whoever has its session now makes it
-    } else {
-      calls_.make_ready(call);
-    }
-  }
-}
-
-void Caller::Engine::send_ready() {
-  // While the log takes no results, making more of them helps nobody.
-  if (!unappended_.empty()) return;
-  while (Call* call = calls_.next()) {
-    if (!send(*call)) calls_.landed(*call);
-  }
-  http_.send(std::exchange(batch_, {}));
+  if (!*found || (*found)->call.due_at) return true;  // its session was reset meanwhile
+  send(queue_.take(lane, std::move(**found)));
+  return queue_.has(due.id);
 }
 
 // Whether the organisation may ask language models at all.
@@ -309,7 +328,7 @@ model::Result<bool> Caller::Engine::quota_left(const std::string& project_id) co
 }
 
 // Goes to the other thread, which reads the store and nothing else of this.
-bool Caller::Engine::search(const Call& call) {
+void Caller::Engine::search(Call& call) {
   const std::string id = call.pending.id;
   const bool posted = searches_.post(
       [&store = store_, mailbox = thread_.mailbox(), id, most = settings_.search_timeout,
@@ -321,13 +340,12 @@ bool Caller::Engine::search(const Call& call) {
           letters.searches.push_back({id, std::move(hits), took});
         });
       });
-  if (!posted) wait(id, store_retry);
-  return posted;
+  if (!posted) leave_for_a_while(call);
 }
 
 void Caller::Engine::finish(const Searched& searched) {
-  auto& call = calls_.at(searched.id);
-  calls_.landed(call);
+  auto& call = queue_.at(searched.id);
+  queue_.landed(call);
   metrics_.search_seconds.observe(searched.took.count());
   if (searched.hits) {
     return settle(call, search_result(searched.id, *searched.hits, settings_.max_response_bytes));
@@ -342,10 +360,10 @@ void Caller::Engine::finish(const Searched& searched) {
                                                     {"error", searched.hits.error().message}});
     return settle(call, failed_call(searched.id, "search_failed", "knowledge can't be searched"));
   }
-  wait(searched.id, backoff(settings_.backoff, call.attempts, std::nullopt, random_()));
+  put_off(call, std::nullopt);
 }
 
-bool Caller::Engine::send(Call& call) {
+void Caller::Engine::send(Call& call) {
   if (call.pending.search) return search(call);
   const auto& http = *call.pending.http;
   const std::string& id = call.pending.id;
@@ -353,58 +371,46 @@ bool Caller::Engine::send(Call& call) {
   if (!http.connection_id.empty()) {
     auto found = store_.assets().connection_secrets(http.connection_id);
     if (!found && found.error().code != Errc::not_found && found.error().code != Errc::internal) {
-      wait(id, store_retry);
-      return false;
+      return leave_for_a_while(call);
     }
     if (!found || found->project_id != call.pending.session.project_id) {
-      settle(call, failed_call(id, "connection_deleted", "the Connection does not exist any more"));
-      return false;
+      return settle(
+          call, failed_call(id, "connection_deleted", "the Connection does not exist any more"));
     }
     connection = std::move(*found);
   }
   if (http.to_model) {
     const auto left = quota_left(call.pending.session.project_id);
-    if (!left) {
-      wait(id, store_retry);
-      return false;
-    }
+    if (!left) return leave_for_a_while(call);
     if (!*left) {
-      settle(call, failed_call(id, "quota_exhausted",
-                               "the plan's quota of language models' tokens is used up for this "
-                               "month"));
-      return false;
+      return settle(call, failed_call(id, "quota_exhausted",
+                                      "the plan's quota of language models' tokens is used up for "
+                                      "this month"));
     }
   }
   auto request =
       call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
-  if (!request) {
-    settle(call, std::move(request.error()));
-    return false;
-  }
+  if (!request) return settle(call, std::move(request.error()));
   batch_.push_back({std::move(*request), [mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
                       mailbox->put([&](Letters& letters) {
                         letters.completions.push_back({id, std::move(outcome)});
                       });
                     }});
-  return true;
 }
 
 void Caller::Engine::finish(const Completion& completion) {
-  auto& call = calls_.at(completion.id);
+  auto& call = queue_.at(completion.id);
   const auto& outcome = completion.outcome;
-  calls_.landed(call);
-  if (outcome.error == HttpError::aborted) {
-    wait(completion.id, store_retry);  // the client stopped before us: nothing is known
-    return;
-  }
+  // The client stopped before this Service: nothing is known.
+  if (outcome.error == HttpError::aborted) return leave_for_a_while(call);
+  queue_.landed(call);
   model::fault_point("call.after_response");
   metrics_.call_seconds.observe(std::chrono::duration<double>(outcome.took).count());
   ++call.attempts;
   const int retries = std::clamp(call.pending.http->retries, 0, settings_.max_retries);
   if (worth_retrying(outcome) && call.attempts <= retries) {
     metrics_.calls(CallOutcome::retried).add();
-    wait(completion.id, backoff(settings_.backoff, call.attempts, outcome.retry_after, random_()));
-    return;
+    return put_off(call, outcome.retry_after);
   }
   auto result = call_result(completion.id, outcome);
   if (call.pending.http->to_model) {
@@ -416,7 +422,28 @@ void Caller::Engine::finish(const Completion& completion) {
   settle(call, std::move(result));
 }
 
+std::function<void()> Caller::Engine::marked(const std::string& id, std::optional<Timestamp> due) {
+  return [mailbox = thread_.mailbox(), id, due] {
+    mailbox->put([&](Letters& letters) { letters.marked.push_back({id, due}); });
+  };
+}
+
+// The next try is read from the store when it is due.
+void Caller::Engine::put_off(Call& call, std::optional<std::chrono::seconds> asked) {
+  const std::string& id = call.pending.id;
+  const int attempts = call.attempts;
+  const auto due = now() + backoff(settings_.backoff, attempts, asked, random_());
+  store_.calls().put_off(id, due, attempts, marked(id, due));
+}
+
+// The row is as it was.
+void Caller::Engine::leave_for_a_while(Call& call) {
+  read_after_ = SteadyClock::now() + store_retry;
+  queue_.release(std::string(call.pending.id), now() + store_retry);
+}
+
 void Caller::Engine::settle(Call& call, model::CallResult result) {
+  queue_.landed(call);
   metrics_.calls(result.error_code.empty() ? CallOutcome::answered : CallOutcome::failed).add();
   log::debug("call ended", {{"sessionId", call.pending.session.session_id},
                             {"traceId", call.pending.trace_id},
@@ -426,40 +453,45 @@ void Caller::Engine::settle(Call& call, model::CallResult result) {
   append(call);
 }
 
-// What nobody waits for any more is not appended: it would keep the name, and what was said, of a
-// user who was erased meanwhile. The claim decides in any case.
+// A result that no session waits for any more is not appended: it would keep the name, and the
+// words, of a user who was erased meanwhile. The claim decides in any case.
 void Caller::Engine::append(Call& call) {
   const auto waits = store_.calls().waits(call.pending.id);
   if (waits && !*waits) {
-    thread_.mailbox()->put([id = call.pending.id](Letters& letters) {
-      letters.appends.push_back({id, std::nullopt});
-    });
-    return;
+    appends_failed_ = 0;  // it may have been the only one to try the log with
+    return marked(call.pending.id, std::nullopt)();
   }
   append_(*call.result, letter_at_end(thread_.mailbox(), call.pending.id));
 }
 
-void Caller::Engine::appended(AppendEnd append) {
-  auto& call = calls_.at(append.id);
-  if (append.error) {
-    if (append.error->code == Errc::too_large && call.result->result->error_code != "too_large") {
-      auto failed = failed_call(append.id, "too_large", "the upstream's answer is too large");
-      failed.model_tokens = call.result->result->model_tokens;
-      call.result->result = std::move(failed);
-      this->append(call);
-      return;
-    }
-    ++call.appends;
-    if (unappended_.empty()) {
-      log::warn("call results can't be appended", {{"error", append.error->message}});
-    }
-    unappended_.insert(append.id);
-    wait(append.id, backoff(settings_.append_backoff, call.appends, std::nullopt, random_()));
-    return;
+void Caller::Engine::append_again() {
+  if (unappended_.empty() || SteadyClock::now() < append_after_) return;
+  for (const auto& id : std::exchange(unappended_, {})) append(queue_.at(id));
+}
+
+void Caller::Engine::appended(const AppendEnd& append) {
+  auto& call = queue_.at(append.id);
+  if (!append.error) {
+    appends_failed_ = 0;
+    call.result.reset();
+    return mark_appended(append.id);
   }
-  unappended_.erase(append.id);
-  calls_.forget(append.id);
-  answered_.note(append.id);
+  if (append.error->code == Errc::too_large && call.result->result->error_code != "too_large") {
+    auto failed = failed_call(append.id, "too_large", "the upstream's answer is too large");
+    failed.model_tokens = call.result->result->model_tokens;
+    call.result->result = std::move(failed);
+    return this->append(call);
+  }
+  if (unappended_.empty()) {
+    log::warn("call results can't be appended", {{"error", append.error->message}});
+    append_after_ = SteadyClock::now() +
+                    backoff(settings_.append_backoff, ++appends_failed_, std::nullopt, random_());
+  }
+  unappended_.push_back(append.id);
+}
+
+void Caller::Engine::mark_appended(const std::string& id) {
+  store_.calls().appended(id, marked(id, std::nullopt));
 }
 
 Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
@@ -481,8 +513,10 @@ std::string_view Caller::name() const {
   return "caller";
 }
 
-void Caller::offer(model::PendingCall call) {
-  engine_->mailbox().put([&](Letters& letters) { letters.offers.push_back(std::move(call)); });
+void Caller::offer(const model::PendingCall& call) {
+  engine_->mailbox().put([&](Letters& letters) {
+    letters.calls.push_back({call.session.project_id, store::target_of(call)});
+  });
 }
 
 void Caller::ownership_changed() {

@@ -23,9 +23,8 @@ class Ownership;
 
 struct CallerSettings {
   std::size_t max_response_bytes = 256 * 1024;
-  // In memory at once, and the bytes of their requests; others wait in the store.
-  std::size_t max_calls = 16'384;
-  std::size_t max_bytes = std::size_t{64} << 20;
+  std::size_t max_in_hand = 4'096;    // calls that are made, or whose mark is not known yet
+  std::size_t max_requests = 512;     // attempts at once
   std::size_t max_per_upstream = 16;  // attempts at once to one host and port
   std::size_t max_per_project = 24;   // attempts at once of one project
   int max_retries = 10;               // whatever a call asks for
@@ -40,7 +39,7 @@ struct CallerSettings {
   BackoffSettings append_backoff{.first = std::chrono::milliseconds(50),
                                  .max = std::chrono::milliseconds(2'000),
                                  .max_asked = std::chrono::milliseconds(0)};
-  // Where other daemons may be at it, what they left is found within this time.
+  // A call that no commit told of, such as one that another daemon left, is found within this time.
   std::chrono::milliseconds look_interval{3'000};
   // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
@@ -55,7 +54,12 @@ struct CallerSettings {
 // Up to 1 + retries attempts, after time-outs, broken or refused connections, 408, 425, 429 and
 // 5xx. Each carries the same `Idempotency-Key`, as does the attempt after a restart: a call that
 // has no result in the log is made again, so an upstream sees a call at least once. A result that
-// can't be appended is kept and tried again until the Caller stops.
+// can't be appended is kept and tried again until the Caller stops; until then no call begins.
+//
+// Rows drive, memory only excludes: with a free slot the Caller reads the next due calls of the
+// lane whose turn it is. A call is in hand until the commit of its mark is known. Its row says how
+// many tries have failed, when the next one is due, and whether its result is in the log. A crash
+// between the append and the mark appends the result twice; its claim lets one have effects.
 //
 // The result has the last answer's status and body; a status of 400 and above is `error_code`
 // "status". Other codes: "timeout", "refused" (also for a request that can't be sent as it is),
@@ -67,8 +71,8 @@ struct CallerSettings {
 // Calls are made in turn, as CallQueue says: neither an upstream nor a project holds up another. An
 // upstream is a host and port; of a language model's that of its Connection.
 //
-// Of many daemons each makes the calls of its own sessions (Ownership). What another one may have
-// written of them it finds in the store within a few seconds.
+// Of many daemons each makes the calls of its own sessions (Ownership). Commits only wake it; a
+// call that it was not told of is found within a few seconds. While the store fails no call begins.
 //
 // `offer`, `ownership_changed`, `wake` and `idle` are thread-safe and never block; they do nothing
 // once stopped. One thread of its own does all the work, but for searches, which have another one:
@@ -88,16 +92,17 @@ class Caller final : public Service {
   [[nodiscard]] std::string_view name() const override;
 
   // A call that has just been committed, with `http` or `search` set.
-  void offer(model::PendingCall call);
+  void offer(const model::PendingCall& call);
 
-  // Forgets the calls that are not this daemon's any more, but for those under way and results,
-  // which are as good as anybody's, and looks for those that are its own from now on.
+  // Looks for the calls that are its own from now on. A call that is under way ends, and its result
+  // is as good as any other daemon's.
   void ownership_changed();
 
   // Looks at the clock again: it jumped.
   void wake();
 
-  // Whether no call is known that has no result in the log. For tests.
+  // Whether no call is in hand or ready to be made; a call that waits for a retry does not count.
+  // For tests.
   [[nodiscard]] bool idle() const;
 
  private:

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "daemon/chain_builder.h"
+#include "daemon/timer_clock.h"
 #include "flows/schedule_times.h"
 #include "store/schedules.h"
 
@@ -16,7 +17,9 @@ Result<bool> ChainBuilder::take_schedule(const Event& event) {
   auto schedule = context_.schedules.by_claim(event.claim->id);
   if (!schedule) return model::fail(schedule.error());
   if (!*schedule || (*schedule)->session != input_.key) return false;
-  const auto next = flows::next_time(**schedule, context_.clock.now());
+  const auto now =
+      context_.timer_clock == nullptr ? context_.clock.now() : context_.timer_clock->schedule_now();
+  const auto next = flows::next_time(**schedule, now);
   chain_.unit.claims.push_back(*event.claim);
   chain_.unit.schedules_fired.push_back({event.claim->id, next});
   chain_.changes = true;

@@ -139,6 +139,7 @@ CallerSettings caller_settings(const config::Settings& all, model::Heartbeats& h
   caller.heartbeats = &heartbeats;
   caller.model_tokens_per_month = all.quota.model_tokens_per_month;
   caller.max_response_bytes = settings.max_response_bytes;
+  caller.max_requests = settings.connections;
   // One slow upstream leaves half of the connections to the others.
   caller.max_per_upstream = std::max<std::size_t>(1, settings.connections / 2);
   // And one project with several of them a quarter.

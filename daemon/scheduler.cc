@@ -1,21 +1,17 @@
 #include "daemon/scheduler.h"
 
 #include <algorithm>
-#include <atomic>
-#include <compare>
-#include <iterator>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
-#include "daemon/recent.h"
 #include "daemon/service_thread.h"
 #include "daemon/timer_clock.h"
 #include "flows/schedule_times.h"
@@ -29,7 +25,6 @@ namespace {
 using model::Claim;
 using model::Errc;
 using model::FollowUp;
-using model::PendingCall;
 using model::Result;
 using model::Schedule;
 using model::Timestamp;
@@ -38,21 +33,12 @@ using Due = store::Timers::Due;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t timers_a_page = 512;
-constexpr std::size_t max_fired_known = 65'536;
+// Between two looks at the letters.
+constexpr int pages_at_once = 32;
+constexpr std::size_t schedules_a_page = 512;
 constexpr std::size_t fired_behind_a_backlog = 16;
+constexpr milliseconds unhealthy_sleep{100};
 constexpr Timestamp begin_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::min());
-
-// The order in which timers fall due; the store's order, too.
-struct Place {
-  Timestamp due{};
-  std::string id;
-  auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-
-struct Waiting {
-  Place place;
-  Claim::Kind kind;
-};
 
 model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
   model::Event event;
@@ -63,7 +49,8 @@ model::Event event_of(model::EventType type, Claim claim, model::SessionKey sess
   return event;
 }
 
-model::Event event_of(PendingCall call) {
+model::Event event_of(store::Calls::Found timer) {
+  auto& call = timer.call;
   const auto type = call.is_time_out ? model::EventType::time_out : model::EventType::timer;
   auto event = event_of(type, {Claim::Kind::timer, call.id}, std::move(call.session));
   event.trace_id = std::move(call.trace_id);
@@ -88,8 +75,8 @@ model::Event event_of(Schedule schedule) {
 }
 
 // By the clock that its row goes by.
-Timestamp due_of(const PendingCall& call) {
-  return call.due_at.value_or(Timestamp{});
+Timestamp due_of(const store::Calls::Found& timer) {
+  return timer.call.due_at.value_or(Timestamp{});
 }
 Timestamp due_of(const FollowUp& follow_up) {
   return follow_up.due_at;
@@ -118,13 +105,14 @@ Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim)
 }
 
 struct Letters {
-  std::vector<Due> offers;
+  std::optional<Timestamp> due;  // the first of those that were offered
   std::vector<AppendEnd> appends;
+  std::vector<Due> marked;
   bool wake = false;
   bool look_again = false;
   bool stop = false;
   [[nodiscard]] bool empty() const {
-    return offers.empty() && appends.empty() && !wake && !look_again && !stop;
+    return !due && appends.empty() && marked.empty() && !wake && !look_again && !stop;
   }
 };
 
@@ -145,104 +133,79 @@ class Scheduler::Engine {
 
   model::Result<void> start() {
     if (auto set = set_clock(); !set) return set;
-    // Before anything is read: what is committed later is heard of.
-    if (settings_.mine) {
-      heard_ = store_.news().subscribe(std::string(store::Timers::topic),
-                                       [this](std::string_view payload) { hear(payload); });
-    }
     return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
   }
-  void stop() {
-    heard_ = {};
-    thread_.stop();
-  }
+  void stop() { thread_.stop(); }
 
-  // What others may take as well has been announced to all: that way it comes here, too, once.
-  void offer(Timestamp due_at, Claim claim) {
-    if (settings_.mine) return;
-    thread_.mailbox()->put([&](Letters& letters) {
-      letters.offers.push_back({due_at, std::move(claim)});
-    });
+  void offer(Timestamp due) {
+    thread_.mailbox()->put(
+        [&](Letters& letters) { letters.due = std::min(letters.due.value_or(due), due); });
   }
-  void look_again() {
-    thread_.mailbox()->put([](Letters& letters) { letters.look_again = true; });
+  void offer_schedule(Timestamp due) {
+    const bool has_offset = settings_.timer_clock != nullptr && !settings_.mine;
+    offer(has_offset ? due + settings_.timer_clock->offset() : due);
   }
-  void wake() {
-    thread_.mailbox()->put([](Letters& letters) { letters.wake = true; });
-  }
-  [[nodiscard]] std::size_t waiting() const { return count_.load(std::memory_order_relaxed); }
+  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
 
  private:
   [[nodiscard]] model::Result<void> set_clock();
-  void hear(std::string_view payload);
   void run();
-  void forget_all();
   void look_at_clocks();
   void check_schedules();
   void read_letters();
   // By the clock of timers.
   [[nodiscard]] Timestamp now() const { return clock_.now() + offset_; }
-  [[nodiscard]] SteadyClock::time_point next_look() const;
-  [[nodiscard]] bool has_room() const {
-    return !all_known_ && timers_.size() <= settings_.max_timers / 2;
+  // How far that is ahead of the clock that schedules go by. Several daemons agree on one clock
+  // only: their server's, which that of timers follows.
+  [[nodiscard]] milliseconds ahead_of_schedules() const {
+    return settings_.mine ? milliseconds(0) : offset_;
   }
-  void load();
-  void take(Waiting timer);
+  [[nodiscard]] bool is_due() const { return due_ && *due_ <= looked_at_; }
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  void wait_for(Timestamp due);
+  void read_again();
   [[nodiscard]] std::size_t may_fire();
   void fire_due();
-  void fire(Waiting timer);
+  // False: the store fails.
+  [[nodiscard]] bool fire(const Due& timer);
+  void mark();
   void appended(const AppendEnd& append);
-  void failed(Waiting timer, const model::Error& error);
+  void failed(std::string_view message, const model::Error& error);
 
   const SchedulerSettings settings_;
   store::Store& store_;
   const AppendEvent append_;
   const model::Clock& clock_;
   Metrics& metrics_;
-  std::atomic<std::size_t> count_{0};
 
-  // The thread's own. `timers_` holds every timer of the store up to `known_`, but for those that
-  // are being appended or have been. `all_known_`: there are none behind it.
-  std::map<Place, Claim::Kind> timers_;
-  std::unordered_map<std::string, Waiting> appending_;
-  Recent fired_{max_fired_known};  // of those that may be read again, until when they were due
-  // All places are by the clock of timers.
+  // The thread's own. All times are by the clock of timers.
+  std::optional<Timestamp> due_ = begin_of_time;  // of the first timer to be read; none: none is
+  std::optional<Due> read_up_to_;  // of those that are due; none: they are read from the beginning
+  std::unordered_map<std::string, Due> in_hand_;  // by the claim's id
+  std::size_t appending_ = 0;                     // of them
+  std::vector<Due> to_mark_;                      // likewise
   milliseconds offset_{0};
   milliseconds kept_offset_{0};
   Timestamp looked_at_{};
-  Place known_{begin_of_time, {}};
-  bool all_known_ = false;
-  SteadyClock::time_point next_load_{};
+  SteadyClock::time_point next_look_{};
   // Where the check of schedules has come to, by their numbers; nothing: it is over.
   std::optional<std::int64_t> checked_;
   SteadyClock::time_point next_check_{};
-  // What failed is in `timers_` again. While it fails, one at a time is tried.
-  bool failing_ = false;
+  bool failing_ = false;  // one timer at a time is tried
   SteadyClock::time_point not_before_{};
   bool stop_ = false;
-  store::News::Subscription heard_;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
 model::Result<void> Scheduler::Engine::set_clock() {
   if (settings_.timer_clock == nullptr) return {};
-  if (settings_.mine) {
-    offset_ = settings_.timer_clock->offset();
-    return {};
+  if (!settings_.mine) {
+    auto kept = store_.timers().offset();
+    if (!kept) return model::fail(kept.error());
+    kept_offset_ = *kept;
   }
-  auto kept = store_.timers().offset();
-  if (!kept) return model::fail(kept.error());
-  kept_offset_ = *kept;
   offset_ = settings_.timer_clock->offset();
   return {};
-}
-
-// On the watch's thread.
-void Scheduler::Engine::hear(std::string_view payload) {
-  auto timers = store::Timers::announced(payload);
-  if (!timers) return look_again();
-  thread_.mailbox()->put(
-      [&](Letters& letters) { std::ranges::move(*timers, std::back_inserter(letters.offers)); });
 }
 
 void Scheduler::Engine::run() {
@@ -250,23 +213,23 @@ void Scheduler::Engine::run() {
     model::fault_point("scheduler.loop");
     look_at_clocks();
     check_schedules();
-    load();
     fire_due();
-    count_.store(timers_.size() + appending_.size(), std::memory_order_relaxed);
+    mark();
+    thread_.mailbox()->set_quiet(in_hand_.empty() && !is_due() && !checked_);
     read_letters();
   }
 }
 
-// They are read from the store again.
-void Scheduler::Engine::forget_all() {
-  timers_.clear();
-  known_ = {begin_of_time, {}};
-  all_known_ = false;
-  next_load_ = {};
+void Scheduler::Engine::wait_for(Timestamp due) {
+  due_ = std::min(due_.value_or(due), due);
+  if (read_up_to_ && due <= read_up_to_->at) read_up_to_.reset();
 }
 
-// After a jump of the wall clock schedules have other places among the timers, which have their
-// own still: all are read again.
+void Scheduler::Engine::read_again() {
+  wait_for(begin_of_time);
+}
+
+// After a jump of the wall clock schedules are due at another time of the clock of timers.
 void Scheduler::Engine::look_at_clocks() {
   looked_at_ = clock_.now();
   if (settings_.timer_clock == nullptr) return;
@@ -277,7 +240,7 @@ void Scheduler::Engine::look_at_clocks() {
               {{"byMs", (offset_ - offset).count()}});
     offset_ = offset;
     next_check_ = {};
-    forget_all();
+    read_again();
   }
   if (kept_offset_ == offset_ || settings_.mine) return;
   // Else a restart would take the wall clock's word for what waits now; tried at each look.
@@ -293,12 +256,10 @@ void Scheduler::Engine::check_schedules() {
     next_check_ = now + settings_.check_interval;
   }
   if (!checked_) return;
-  auto page = store_.schedules().recurring(*checked_, timers_a_page);
-  // Several daemons agree on one clock only: their server's, which that of timers follows.
-  const auto wall = settings_.mine ? looked_at_ : looked_at_ - offset_;
+  auto page = store_.schedules().recurring(*checked_, schedules_a_page);
   std::vector<store::Schedules::Sooner> sooner;
   for (const auto& row : page ? *page : std::vector<store::Schedules::Row>()) {
-    const auto next = flows::time_after(row.schedule, wall);
+    const auto next = flows::time_after(row.schedule, looked_at_ - ahead_of_schedules());
     if (next && *next < row.schedule.due_at) sooner.push_back({row.schedule, *next});
   }
   const auto moved = sooner.empty() ? Result<void>() : store_.schedules().bring_forward(sooner);
@@ -309,25 +270,24 @@ void Scheduler::Engine::check_schedules() {
     next_check_ = now + settings_.retry;
     return;
   }
-  for (const auto& [schedule, due_at] : sooner) {
-    take({{due_at + offset_, schedule.claim()}, Claim::Kind::schedule});
-  }
+  for (const auto& [schedule, due_at] : sooner) wait_for(due_at + ahead_of_schedules());
   checked_ = page->empty() ? std::nullopt : std::optional(page->back().n);
 }
 
 SteadyClock::time_point Scheduler::Engine::next_look() const {
-  const auto now = SteadyClock::now();
-  if (checked_) return now;
-  auto until = std::min(now + settings_.max_sleep, std::max(now, next_check_));
-  if (has_room()) until = std::max(now, std::min(until, next_load_));
-  // The end of an append is a letter.
-  if (appending_.size() >= (failing_ ? 1 : settings_.max_appending) || timers_.empty()) {
-    return until;
-  }
-  const Timestamp now_of_timers = this->now();
-  const auto left = std::clamp<milliseconds>(timers_.begin()->first.due - now_of_timers,
-                                             milliseconds(0), settings_.max_sleep);
-  return std::min(until, std::max(now + left, not_before_));
+  const auto steady = SteadyClock::now();
+  if (checked_) return steady;
+  auto until = std::min(steady + settings_.max_sleep, std::max(steady, next_check_));
+  until = std::min(until, std::max(steady, next_look_));
+  if (!store_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
+  // The end of an append and of a mark are letters.
+  const bool has_slot = appending_ < (failing_ ? 1 : settings_.max_appending) &&
+                        in_hand_.size() < settings_.max_in_hand;
+  if (!due_ || !has_slot) return until;
+  const auto left = *due_ <= looked_at_ ? milliseconds(0)
+                                        : std::clamp<milliseconds>(*due_ - now(), milliseconds(0),
+                                                                   settings_.max_sleep);
+  return std::min(until, std::max(steady + left, not_before_));
 }
 
 void Scheduler::Engine::read_letters() {
@@ -335,105 +295,106 @@ void Scheduler::Engine::read_letters() {
   stop_ = letters.stop;
   if (stop_) return;
   if (letters.wake) not_before_ = {};
-  if (letters.look_again) forget_all();
+  if (letters.look_again) read_again();
+  for (const auto& timer : letters.marked) in_hand_.erase(timer.claim.id);
   for (const auto& append : letters.appends) appended(append);
-  for (auto& offer : letters.offers) {
-    if (offer.claim.kind == Claim::Kind::schedule) offer.at += offset_;
-    take({{offer.at, std::move(offer.claim.id)}, offer.claim.kind});
-  }
-}
-
-// Reads the next page of timers while there is room.
-void Scheduler::Engine::load() {
-  if (!has_room() || SteadyClock::now() < next_load_) return;
-  auto page = store_.timers().by_due(known_.due, known_.id, timers_a_page, offset_);
-  if (!page) {
-    log::warn("timers can't be read", {{"error", page.error().message}});
-    next_load_ = SteadyClock::now() + settings_.retry;
-    return;
-  }
-  all_known_ = page->empty();
-  for (auto& due : *page) {
-    known_ = {due.at, due.claim.id};
-    take({{due.at, std::move(due.claim.id)}, due.claim.kind});
-  }
-}
-
-void Scheduler::Engine::take(Waiting timer) {
-  if (settings_.mine && !settings_.mine(timer.place.id)) return;
-  if (!all_known_ && known_ < timer.place) return;  // read when its time comes nearer
-  if (appending_.contains(timer.place.id)) return;
-  // In the log, though its Turn has not come yet; unless it was put off since.
-  const auto fired = fired_.find(timer.place.id);
-  if (fired && model::to_unix_ms(timer.place.due) <= *fired) return;
-  timers_.try_emplace(std::move(timer.place), timer.kind);
-  if (timers_.size() <= std::max<std::size_t>(1, settings_.max_timers)) return;
-  // The furthest one stays in the store alone.
-  timers_.erase(std::prev(timers_.end()));
-  known_ = timers_.rbegin()->first;
-  all_known_ = false;
+  if (letters.due) wait_for(*letters.due);
 }
 
 // How many timers may be appended now.
 std::size_t Scheduler::Engine::may_fire() {
   const auto now = SteadyClock::now();
-  if (now < not_before_) return 0;
-  if (failing_) return appending_.empty() ? 1 : 0;
-  if (!settings_.backlog || settings_.backlog() < settings_.max_backlog) return timers_.size();
+  if (now < not_before_ || !store_.committer().healthy()) return 0;
+  if (in_hand_.size() >= settings_.max_in_hand || appending_ >= settings_.max_appending) return 0;
+  if (failing_) return appending_ == 0 ? 1 : 0;
+  const auto free =
+      std::min(settings_.max_in_hand - in_hand_.size(), settings_.max_appending - appending_);
+  if (!settings_.backlog || settings_.backlog() < settings_.max_backlog) return free;
   not_before_ = now + settings_.backlog_pause;
-  return fired_behind_a_backlog;
+  return std::min(free, fired_behind_a_backlog);
 }
 
+// Reads those that are due, page by page, as long as there are free slots.
 void Scheduler::Engine::fire_due() {
-  const Timestamp latest = looked_at_;
-  const auto is_due = [&] { return !timers_.empty() && timers_.begin()->first.due <= latest; };
+  const auto steady = SteadyClock::now();
+  if (steady >= next_look_) {
+    next_look_ =
+        steady + (settings_.mine ? settings_.shared_look_interval : settings_.look_interval);
+    if (!read_up_to_) read_again();
+  }
   if (!is_due()) return;
-  const bool failed_before = failing_;
-  for (auto left = may_fire(); left > 0 && is_due(); --left) {
-    if (appending_.size() >= settings_.max_appending || failing_ != failed_before) return;
-    auto node = timers_.extract(timers_.begin());
-    fire({std::move(node.key()), node.mapped()});
-  }
-}
-
-void Scheduler::Engine::fire(Waiting timer) {
-  auto found = read_event(store_, {timer.kind, timer.place.id});
-  if (!found && found.error().code != Errc::internal) {
-    return failed(std::move(timer), found.error());
-  }
-  if (!found) {  // it stays as it is, and holds nothing up
-    log::error("a timer can't be read and does not fire",
-               {{"id", timer.place.id}, {"error", found.error().message}});
+  auto left = may_fire();
+  for (int pages = 0; left > 0 && pages < pages_at_once; ++pages) {
+    auto page = store_.timers().due(looked_at_, ahead_of_schedules(), timers_a_page,
+                                    read_up_to_ ? &*read_up_to_ : nullptr);
+    if (!page) return failed("timers can't be read", page.error());
+    for (auto& timer : page->timers) {
+      if (left == 0) return;
+      const bool is_mine = !settings_.mine || settings_.mine(timer.claim.id);
+      if (is_mine && !in_hand_.contains(timer.claim.id)) {
+        if (!fire(timer)) return;
+        --left;
+      }
+      read_up_to_ = std::move(timer);
+    }
+    if (page->timers.size() == timers_a_page) continue;
+    read_up_to_.reset();
+    due_ = page->next;
     return;
   }
-  if (!*found) return;  // spares the log an event without effect; the claim decides in any case
-  if ((*found)->due > timer.place.due) {
-    timer.place.due = (*found)->due;
-    return take(std::move(timer));
+}
+
+bool Scheduler::Engine::fire(const Due& timer) {
+  auto found = read_event(store_, timer.claim);
+  if (!found && found.error().code != Errc::internal) {
+    failed("timers can't be read", found.error());
+    return false;
   }
+  if (!found) {
+    log::error("a timer can't be read and does not fire",
+               {{"id", timer.claim.id}, {"error", found.error().message}});
+    in_hand_.emplace(timer.claim.id, timer);
+    to_mark_.push_back(timer);
+    return true;
+  }
+  // Spares the log an event without effect; the claim decides in any case.
+  if (!*found || (*found)->due > timer.at) return true;
   model::fault_point("timer.before_append");
   (*found)->event.accepted_at = clock_.now();
-  const std::string id = timer.place.id;
-  appending_.insert_or_assign(id, std::move(timer));
-  append_(std::move((*found)->event), letter_at_end(thread_.mailbox(), id));
+  in_hand_.emplace(timer.claim.id, timer);
+  ++appending_;
+  append_(std::move((*found)->event), letter_at_end(thread_.mailbox(), timer.claim.id));
+  return true;
 }
 
 void Scheduler::Engine::appended(const AppendEnd& append) {
-  auto timer = appending_.extract(append.id);
-  if (timer.empty()) return;
-  // Its id, and so its claim, stay the same, should the append have taken effect after all.
-  if (append.error) return failed(std::move(timer.mapped()), *append.error);
+  const auto timer = in_hand_.find(append.id);
+  --appending_;
+  if (append.error) {
+    // Its id, and so its claim, stay the same, should the append have taken effect after all.
+    wait_for(timer->second.at);
+    in_hand_.erase(timer);
+    return failed("timers can't be appended", *append.error);
+  }
+  model::fault_point("timer.after_append");
   metrics_.timers_fired.add();
-  fired_.note(append.id, model::to_unix_ms(timer.mapped().place.due));
   failing_ = false;
+  to_mark_.push_back(timer->second);
 }
 
-void Scheduler::Engine::failed(Waiting timer, const model::Error& error) {
-  if (!std::exchange(failing_, true)) {
-    log::warn("timers can't be appended", {{"error", error.message}});
-  }
+void Scheduler::Engine::mark() {
+  if (to_mark_.empty()) return;
+  auto timers = std::exchange(to_mark_, {});
+  store_.timers().appended(timers, [mailbox = thread_.mailbox(), timers] {
+    mailbox->put([&](Letters& letters) {
+      letters.marked.insert(letters.marked.end(), timers.begin(), timers.end());
+    });
+  });
+}
+
+void Scheduler::Engine::failed(std::string_view message, const model::Error& error) {
+  if (!std::exchange(failing_, true)) log::warn(message, {{"error", error.message}});
   not_before_ = SteadyClock::now() + settings_.retry;
-  take(std::move(timer));
 }
 
 Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
@@ -455,32 +416,24 @@ std::string_view Scheduler::name() const {
   return "scheduler";
 }
 
-void Scheduler::offer(const PendingCall& timer) {
-  if (timer.due_at) engine_->offer(*timer.due_at, {Claim::Kind::timer, timer.id});
-}
-
-void Scheduler::offer(const FollowUp& follow_up) {
-  engine_->offer(follow_up.due_at, {Claim::Kind::follow_up, follow_up.id});
+void Scheduler::offer(Timestamp due) {
+  engine_->offer(due);
 }
 
 void Scheduler::offer(const Schedule& schedule) {
-  engine_->offer(schedule.due_at, {Claim::Kind::schedule, schedule.claim()});
-}
-
-void Scheduler::look_again() {
-  engine_->look_again();
-}
-
-void Scheduler::offer(const Claim& claim, Timestamp due) {
-  engine_->offer(due, claim);
+  engine_->offer_schedule(schedule.due_at);
 }
 
 void Scheduler::wake() {
-  engine_->wake();
+  engine_->mailbox().put([](Letters& letters) { letters.wake = true; });
 }
 
-std::size_t Scheduler::waiting() const {
-  return engine_->waiting();
+void Scheduler::look_again() {
+  engine_->mailbox().put([](Letters& letters) { letters.look_again = true; });
+}
+
+bool Scheduler::idle() const {
+  return engine_->mailbox().quiet();
 }
 
 }  // namespace conversed::daemon

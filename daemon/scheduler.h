@@ -9,7 +9,6 @@
 #include "daemon/append_event.h"
 #include "daemon/service.h"
 #include "store/model/clock.h"
-#include "store/model/effects.h"
 #include "store/model/heartbeat.h"
 #include "store/model/schedule.h"
 
@@ -23,10 +22,13 @@ class Metrics;
 class TimerClock;
 
 struct SchedulerSettings {
-  std::size_t max_timers = 50'000;  // in memory; the ones that are due first, others in the store
   std::size_t max_appending = 256;  // appends at once
+  std::size_t max_in_hand = 1'024;  // timers that are appended, or whose mark is not known yet
   // The clock is looked at again at least so often, in case it jumped.
   std::chrono::milliseconds max_sleep{5'000};
+  // A timer that no commit told of is found within this time; with `mine`, `shared_look_interval`.
+  std::chrono::milliseconds look_interval{5'000};
+  std::chrono::milliseconds shared_look_interval{500};
   // After an append, or a look into the store, that failed; one timer tries for all of them.
   std::chrono::milliseconds retry{500};
   // How often schedules that recur are checked against the wall clock, beside at the start and when
@@ -34,19 +36,18 @@ struct SchedulerSettings {
   std::chrono::milliseconds check_interval{3600'000};
   // How many records wait for their Turns. From `max_backlog` on only a few timers fire each
   // `backlog_pause`, so that those of a long downtime do not stand before what users say now. Null:
-  // nobody knows. Called on the scheduler's thread.
+  // the backlog is not known. Called on the scheduler's thread.
   std::function<std::size_t()> backlog{};
   std::size_t max_backlog = 1'024;
   std::chrono::milliseconds backlog_pause{20};
-  // What timers and follow-ups are due by; schedules go by the wall clock. Its offset is kept in
-  // the store. Must outlive it. Null: all go by the wall clock.
+  // What timers and follow-ups are due by; schedules go by the wall clock, and with `mine` by this
+  // one. Its offset is kept in the store. Must outlive it. Null: all go by the wall clock.
   TimerClock* timer_clock = nullptr;
   // Where several daemons share the store: whether a timer, by its claim's id, is this one's to
-  // append. The others' are left to them; all hear of new ones by the store's news, and whatever
-  // `offer` is told of has been announced there. The clock then is somebody else's to keep. Empty:
-  // all are. Called on the scheduler's thread.
+  // append. The clock is then the server's, and its offset is not kept. Empty: all are. Called on
+  // the scheduler's thread.
   std::function<bool(std::string_view id)> mine{};
-  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
   model::Heartbeats* heartbeats = nullptr;
 };
 
@@ -54,15 +55,16 @@ struct SchedulerSettings {
 // one of a question, `follow_up` for a follow-up, `inject` for a schedule: id "<claim's id>-t",
 // accepted at the time of firing, in the order of due times. The claim is consumed by the Turn that
 // takes the Event, so a crash, or an append of unknown outcome, may append it twice, and so may two
-// daemons that both take it for theirs: the second one has no claim and no effect. What was
-// cancelled meanwhile, or went with its session, is not appended; nor is what can't be read, which
-// the log tells. What was put off meanwhile waits for its new time.
+// daemons that both take it for theirs: the second one has no claim and no effect. A timer that was
+// cancelled meanwhile, or went with its session, is not appended; nor is one that can't be read,
+// which the log tells. One that was put off meanwhile waits for its new time.
 //
-// The store is the truth; memory has when the timers that come first fall due, and nothing of what
-// they say. Sleeps until the next one: nothing is polled but the clock.
+// Rows drive, memory only excludes: the scheduler knows when the next timer is due, and reads the
+// due ones from the store while it has free slots. A timer is in hand until the commit of its mark
+// is known. Commits only wake it; a timer of another daemon's commit is found by a look.
 //
-// `offer`, `wake`, `look_again` and `waiting` are thread-safe and never block. One thread of its
-// own does the work; it alone reads the store.
+// `offer`, `wake`, `look_again` and `idle` are thread-safe and never block. One thread of its own
+// does the work; it alone reads the store.
 class Scheduler final : public Service {
  public:
   // All must outlive it.
@@ -74,21 +76,18 @@ class Scheduler final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // What has just been committed; of a call, with `due_at` set.
-  void offer(const model::PendingCall& timer);
-  void offer(const model::FollowUp& follow_up);
+  // A timer or follow-up has been committed, or moved, that falls due then.
+  void offer(model::Timestamp due);
   void offer(const model::Schedule& schedule);
-  // Put off or forward; `due` is by the clock of timers.
-  void offer(const model::Claim& claim, model::Timestamp due);
 
   // Looks at the clock, and at the backlog, again.
   void wake();
 
-  // Others are `mine` than before: all timers are read again.
+  // Others are `mine` than before: what is due is read again from its beginning.
   void look_again();
 
-  // Timers in memory; for tests and metrics.
-  [[nodiscard]] std::size_t waiting() const;
+  // Whether no timer is due or in hand. For tests.
+  [[nodiscard]] bool idle() const;
 
  private:
   class Engine;

@@ -71,6 +71,12 @@ model::Timestamp TimerClock::now() const {
   return reading.wall + reading.offset;
 }
 
+model::Timestamp TimerClock::schedule_now() const {
+  const std::lock_guard lock(mutex_);
+  const auto [wall, offset] = look();
+  return follows_ ? wall + offset : wall;
+}
+
 model::Timestamp TimerClock::retention_now() const {
   const std::lock_guard lock(mutex_);
   const auto [wall, offset] = look();

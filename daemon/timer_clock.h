@@ -19,7 +19,8 @@ namespace conversed::daemon {
 // - What lasts no longer than the process and is in no row (rate limits, lock-outs, time-outs of
 //   connections) goes by std::chrono::steady_clock.
 // - A time of day or a month that people know (a schedule, `at`, a quota's month, what is shown)
-//   goes by the wall clock, whatever it says. What recurs is put right when the clock is: a
+//   goes by the wall clock, whatever it says; a schedule of several daemons goes by the server's
+//   clock (`schedule_now`). What recurs is put right when the clock is: a
 //   schedule never waits for longer than its rule says.
 // - What is old by its date (transcripts, dead letters, jobs that are over) is removed by
 //   `retention_now`, so that a clock that is wrong for less than a day removes nothing.
@@ -58,6 +59,10 @@ class TimerClock final : public model::Clock {
   };
   [[nodiscard]] Reading read() const;
 
+  // The clock that schedules go by: the wall clock; of daemons that follow a server's clock, that
+  // one, so that they agree, and none fires early.
+  [[nodiscard]] model::Timestamp schedule_now() const;
+
   // The wall clock, but the earlier of the two for a day after it was set, or after a start with an
   // offset. Of daemons that follow a server's clock, that one.
   [[nodiscard]] model::Timestamp retention_now() const;
@@ -74,6 +79,17 @@ class TimerClock final : public model::Clock {
   mutable std::chrono::milliseconds offset_{0};
   mutable std::optional<std::chrono::milliseconds> set_at_;  // on the steady clock
   bool follows_ = false;
+};
+
+// What people plan by the clock goes by what this clock says.
+class ScheduleClock final : public model::Clock {
+ public:
+  // `clock` must outlive it.
+  explicit ScheduleClock(const TimerClock& clock) : clock_(clock) {}
+  [[nodiscard]] model::Timestamp now() const override { return clock_.schedule_now(); }
+
+ private:
+  const TimerClock& clock_;
 };
 
 // What is removed for its age is as old as this clock says.

@@ -240,11 +240,11 @@ void TurnWorker::let_out(Task& task) {
   if (chain.held_until) context_.exchange->touch_at(key, *chain.held_until);
   if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
   if (!chain.unit.outputs.empty() || chain.outputs_released) watch_.notify(key);
-  for (auto& call : chain.unit.calls_started) {
-    (call.due_at ? ports_.timer : ports_.call)(std::move(call));
+  for (const auto& call : chain.unit.calls_started) {
+    call.due_at ? ports_.timer(*call.due_at) : ports_.call(call);
   }
-  for (auto& follow_up : chain.unit.follow_ups) ports_.follow_up(std::move(follow_up));
-  for (auto& schedule : chain.schedules) ports_.schedule(std::move(schedule));
+  for (const auto& follow_up : chain.unit.follow_ups) ports_.timer(follow_up.due_at);
+  for (const auto& schedule : chain.schedules) ports_.schedule(schedule);
   if (sent_after_all) return;  // what came after those outputs leaves with them, behind them
   if (chain.outputs_released) {
     ports_.deliver_earlier(key);

@@ -30,12 +30,11 @@ namespace conversed::daemon {
 struct TurnPorts {
   std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
   std::function<void(const model::SessionKey&)>
-      deliver_earlier;                                 // outputs of earlier Turns are pending now
-  std::function<void(model::PendingCall)> call;        // an HTTP call to be made
-  std::function<void(model::PendingCall)> timer;       // a timer to wait for
-  std::function<void(model::FollowUp)> follow_up;      // likewise
-  std::function<void(model::Schedule)> schedule;       // likewise
-  std::function<void(const std::string& job_id)> job;  // to be looked at; on a worker's thread
+      deliver_earlier;                                   // outputs of earlier Turns are pending now
+  std::function<void(const model::PendingCall&)> call;   // a call to be made
+  std::function<void(model::Timestamp)> timer;           // a timer or follow-up falls due then
+  std::function<void(const model::Schedule&)> schedule;  // its next time has come to the store
+  std::function<void(const std::string& job_id)> job;    // to be looked at; on a worker's thread
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop

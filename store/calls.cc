@@ -1,5 +1,11 @@
 #include "store/calls.h"
 
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "store/due_sql.h"
+#include "store/model/url.h"
 #include "store/read.h"
 
 namespace conversed::store {
@@ -9,41 +15,59 @@ using model::Result;
 
 namespace {
 
-template <typename... In>
-std::vector<PendingCall> load_calls(Connection& connection, std::string_view sql, const In&... in) {
-  std::vector<PendingCall> calls;
-  connection.rows<std::string, std::string, std::string, std::optional<std::string>,
-                  std::optional<std::int64_t>, std::int64_t>(
-      [&](std::string id, const std::string& key, std::string trace,
-          const std::optional<std::string>& request, std::optional<std::int64_t> due_at,
-          std::int64_t time_out) {
-        PendingCall call;
-        call.id = std::move(id);
-        call.session = stored_or_throw(model::SessionKey::decode(key));
-        call.trace_id = std::move(trace);
-        if (request) {
-          const auto good = model::read_request(stored_json(*request), call);
-          if (!good) throw DamagedData(good.error().message);
-        }
-        if (due_at) call.due_at = model::from_unix_ms(*due_at);
-        call.is_time_out = time_out != 0;
-        calls.push_back(std::move(call));
-      },
-      sql, in...);
-  return calls;
-}
+constexpr std::size_t max_target_bytes = 255;  // a key of an index is bounded
+// No host holds a blank.
+constexpr std::string_view model_target = "model ";
 
 }  // namespace
 
-Result<std::optional<PendingCall>> Calls::find(const std::string& id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<PendingCall>> {
-    auto found = load_calls(connection,
-                            "SELECT c.id, s.key, c.trace_id, c.request, c.due_at, c.time_out"
-                            " FROM pending_calls c JOIN sessions s ON s.id = c.session"
-                            " WHERE c.id = :i",
-                            id);
-    if (found.empty()) return std::nullopt;
-    return std::move(found.front());
+std::string target_of(const PendingCall& call) {
+  if (call.search) return knowledge_target;
+  if (call.http->to_model) return std::string(model_target) + call.http->connection_id;
+  return target_of_host(model::authority_of(call.http->url));
+}
+
+std::string target_of_host(std::string_view host) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string target = "host ";
+  for (const char c : host) {
+    if (c > ' ' && c < '\x7f') {
+      target += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    target += {'%', hex[byte >> 4U], hex[byte & 15U]};
+  }
+  if (target.size() > max_target_bytes) target.resize(max_target_bytes);
+  return target;
+}
+
+std::string connection_of_target(const std::string& target) {
+  return target.starts_with(model_target) ? target.substr(model_target.size()) : std::string();
+}
+
+Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<Found>> {
+    auto row = connection.row<std::string, std::string, std::optional<std::string>,
+                              std::optional<std::int64_t>, bool, int>(
+        "SELECT s.key, c.trace_id, c.request, c.due_at, c.time_out, c.attempts"
+        " FROM pending_calls c JOIN sessions s ON s.id = c.session WHERE c.id = :i",
+        id);
+    if (!row) return std::nullopt;
+    auto& [key, trace, request, due_at, time_out, attempts] = *row;
+    Found found;
+    PendingCall& call = found.call;
+    call.id = id;
+    call.session = stored_or_throw(model::SessionKey::decode(key));
+    call.trace_id = std::move(trace);
+    if (request) {
+      const auto good = model::read_request(stored_json(*request), call);
+      if (!good) throw DamagedData(good.error().message);
+    }
+    if (due_at) call.due_at = model::from_unix_ms(*due_at);
+    call.is_time_out = time_out;
+    found.attempts = attempts;
+    return found;
   });
 }
 
@@ -54,18 +78,79 @@ Result<bool> Calls::waits(const std::string& id) const {
   });
 }
 
-Result<std::vector<Calls::Unfinished>> Calls::unfinished(const std::string& after_id,
-                                                         std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Unfinished>> {
-    std::vector<Unfinished> calls;
-    connection.rows<std::string, std::string>(
-        [&](std::string id, const std::string& key) {
-          calls.push_back({std::move(id), stored_or_throw(model::SessionKey::decode(key))});
+// One step in the index, however many calls the lanes before it have.
+Result<std::optional<Calls::Lane>> Calls::lane_behind(
+    const std::string& project_id, const std::optional<std::string>& target) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<Lane>> {
+    using Row = std::optional<std::tuple<std::string, std::string, std::int64_t>>;
+    Row row = target ? connection.row<std::string, std::string, std::int64_t>(sql_of_next_lane,
+                                                                              project_id, *target)
+                     : connection.row<std::string, std::string, std::int64_t>(sql_of_next_project,
+                                                                              project_id);
+    if (!row) return std::nullopt;
+    auto& [project, found, due_at] = *row;
+    return Lane{std::move(project), std::move(found), model::from_unix_ms(due_at)};
+  });
+}
+
+Result<Calls::Page> Calls::due(const std::string& project_id, const std::string& target,
+                               model::Timestamp now, std::size_t limit, const Due* after) const {
+  return read(database_, [&](Connection& connection) -> Result<Page> {
+    Page page;
+    connection.rows<std::string, std::string, std::int64_t>(
+        [&](std::string id, const std::string& key, std::int64_t due_at) {
+          if (page.next) return;
+          const auto due = model::from_unix_ms(due_at);
+          if (due > now) {
+            page.next = due;
+            return;
+          }
+          page.calls.push_back(
+              {.id = std::move(id),
+               .session = model::SessionKey::decode(key).value_or(model::SessionKey{}),
+               .due_at = due});
         },
-        "SELECT c.id, s.key FROM pending_calls c JOIN sessions s ON s.id = c.session"
-        " WHERE c.id > :a AND c.request IS NOT NULL ORDER BY c.id LIMIT :l",
-        after_id, limit);
-    return calls;
+        sql_of_due_calls, project_id, target,
+        after == nullptr ? std::numeric_limits<std::int64_t>::min()
+                         : model::to_unix_ms(after->due_at),
+        after == nullptr ? std::string() : after->id, limit);
+    return page;
+  });
+}
+
+void Calls::appended(const std::string& id, std::function<void()> marked) {
+  committer_.write(
+      [id](Writer& writer) -> Result<void> {
+        writer.connection().run("UPDATE pending_calls SET appended = 1 WHERE id = :i", id);
+        return {};
+      },
+      [marked = std::move(marked)](const Result<void>& done) {
+        if (done) marked();
+      });
+}
+
+// The owner of the session's partition may have gone on with the call since.
+void Calls::put_off(const std::string& id, model::Timestamp due_at, int attempts,
+                    std::function<void()> marked) {
+  committer_.write(
+      [id, due_at, attempts](Writer& writer) -> Result<void> {
+        writer.connection().run(
+            "UPDATE pending_calls SET try_at = :d, attempts = :a WHERE id = :i AND appended = 0",
+            model::to_unix_ms(due_at), attempts, id);
+        return {};
+      },
+      [marked = std::move(marked)](const Result<void>& done) {
+        if (done) marked();
+      });
+}
+
+Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "UPDATE pending_calls SET try_at = :n WHERE target IS NOT NULL AND appended = 0"
+        " AND try_at > :l",
+        model::to_unix_ms(now), model::to_unix_ms(latest));
+    return {};
   });
 }
 

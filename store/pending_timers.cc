@@ -70,7 +70,8 @@ class Step {
       };
       query<std::int64_t, std::string, std::int64_t, std::string>(
           "SELECT c.due_at, c.id, c.time_out, s.key FROM pending_calls c JOIN sessions s"
-          " ON s.id = c.session WHERE c.due_at IS NOT NULL AND (c.due_at, c.id) > (:d, :i)",
+          " ON s.id = c.session WHERE c.due_at IS NOT NULL AND c.appended = 0"
+          " AND (c.due_at, c.id) > (:d, :i)",
           " AND c.session = (SELECT id FROM sessions WHERE key = :k)",
           " ORDER BY c.due_at, c.id LIMIT :l", after, after.due, take);
     }
@@ -81,7 +82,7 @@ class Step {
       };
       query<std::int64_t, std::string, std::int64_t, std::string>(
           "SELECT f.due_at, f.id, f.of_journey, s.key FROM follow_ups f JOIN sessions s"
-          " ON s.id = f.session WHERE (f.due_at, f.id) > (:d, :i)",
+          " ON s.id = f.session WHERE f.appended = 0 AND (f.due_at, f.id) > (:d, :i)",
           " AND f.session = (SELECT id FROM sessions WHERE key = :k)",
           " ORDER BY f.due_at, f.id LIMIT :l", after, after.due, take);
     }
@@ -93,7 +94,8 @@ class Step {
         rows_.push_back(std::move(row));
       };
       query<std::int64_t, std::string, std::string, std::string>(
-          "SELECT due_at, claim, id, key FROM schedules WHERE (due_at, claim) > (:d, :i)",
+          "SELECT due_at, claim, id, key FROM schedules WHERE appended = 0"
+          " AND (due_at, claim) > (:d, :i)",
           " AND key = :k", " ORDER BY due_at, claim LIMIT :l", after, after.due - offset_, take);
     }
     std::ranges::sort(rows_, comes_before, &Row::place);
@@ -202,12 +204,6 @@ std::vector<std::string_view> timer_kinds() {
   return names;
 }
 
-model::Claim PendingTimers::Row::claim() const {
-  if (kind == Kind::schedule) return {model::Claim::Kind::schedule, place.claim};
-  const bool is_timer = kind == Kind::sleep || kind == Kind::question;
-  return {is_timer ? model::Claim::Kind::timer : model::Claim::Kind::follow_up, place.claim};
-}
-
 Result<PendingTimers::Page> PendingTimers::list(const Filter& filter, const Place& after,
                                                 std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<Page> {
@@ -272,12 +268,11 @@ Result<Row> PendingTimers::reschedule(const std::string& id, model::Timestamp du
     moved->place.due = due_at + timer_offset(connection);
     const auto due = to_unix_ms(moved->place.due);
     if (moved->kind == Kind::sleep || moved->kind == Kind::question) {
-      connection.run("UPDATE pending_calls SET due_at = :d WHERE id = :i", due, id);
+      connection.run("UPDATE pending_calls SET due_at = :d, appended = 0 WHERE id = :i", due, id);
     } else {
       if (auto good = check_expiry(connection, id, moved->place.due); !good) return good;
-      connection.run("UPDATE follow_ups SET due_at = :d WHERE id = :i", due, id);
+      connection.run("UPDATE follow_ups SET due_at = :d, appended = 0 WHERE id = :i", due, id);
     }
-    Timers::announce(writer, {{moved->place.due, moved->claim()}});
     return {};
   });
   if (!written) return fail(written.error());

@@ -14,10 +14,10 @@
 
 namespace conversed::store {
 
-// Everything that waits for its time, of all kinds in one order, as operators see it: listed,
-// taken back and put off. A row is the claim of its event, so what was taken back is without effect
-// though its event may be in the log already. Thread-safe; blocks on the disk. Errors beside those
-// named: `not_found`, `unavailable`, `internal`.
+// Everything that waits for its time, of all kinds in one order, as operators see it: listed until
+// its event is in the log, taken back and put off. A row is the claim of its event, so what was
+// taken back is without effect though its event may be in the log already. Thread-safe; blocks on
+// the disk. Errors beside those named: `not_found`, `unavailable`, `internal`.
 class PendingTimers {
  public:
   // Both must outlive it.
@@ -44,8 +44,6 @@ class PendingTimers {
     model::SessionKey session;
     model::Timestamp due_at{};  // by the wall clock
     Place place;
-
-    [[nodiscard]] model::Claim claim() const;
   };
 
   struct Filter {

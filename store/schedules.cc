@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "store/read.h"
-#include "store/timers.h"
 
 namespace conversed::store {
 
@@ -87,7 +86,6 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
         model::to_unix_ms(schedule.due_at), schedule.fired, model::to_unix_ms(schedule.created_at),
         schedule.created_by);
     if (keyed) keep_keyed_answer(writer, *keyed);
-    Timers::announce(writer, {{schedule.due_at, {model::Claim::Kind::schedule, schedule.claim()}}});
     return {};
   });
   if (!written) return fail(written.error());
@@ -139,16 +137,11 @@ Result<std::vector<Schedules::Row>> Schedules::recurring(std::int64_t after,
 
 Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    std::vector<Timers::Due> moved;
     for (const auto& [schedule, due_at] : schedules) {
-      const auto changed = writer.connection().run_counted(
+      writer.connection().run(
           "UPDATE schedules SET due_at = :d WHERE id = :i AND run = :r AND due_at = :o",
           model::to_unix_ms(due_at), schedule.id, schedule.run, model::to_unix_ms(schedule.due_at));
-      if (changed == 1) {
-        moved.push_back({due_at, {model::Claim::Kind::schedule, schedule.claim()}});
-      }
     }
-    Timers::announce(writer, moved);
     return {};
   });
 }
@@ -172,11 +165,10 @@ Result<Schedule> Schedules::reschedule(const std::string& project_id, const std:
     moved->timezone = when.timezone;
     moved->due_at = when.due_at;
     writer.connection().run(
-        "UPDATE schedules SET run = :r, claim = :l, cron = :c, timezone = :z, due_at = :d"
-        " WHERE id = :i",
+        "UPDATE schedules SET run = :r, claim = :l, cron = :c, timezone = :z, due_at = :d,"
+        " appended = 0 WHERE id = :i",
         moved->run, moved->claim(), cron_of(moved->cron), moved->timezone,
         model::to_unix_ms(moved->due_at), id);
-    Timers::announce(writer, {{moved->due_at, {model::Claim::Kind::schedule, moved->claim()}}});
     return {};
   });
   if (!written) return fail(written.error());

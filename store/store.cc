@@ -107,7 +107,7 @@ struct Store::Impl {
         committer(*database, clock, settings.committer),
         sessions(*database, committer),
         outbox(*database, committer),
-        calls(*database),
+        calls(*database, committer),
         follow_ups(*database, committer),
         schedules(*database, committer),
         timers(*database, committer),

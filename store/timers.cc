@@ -1,9 +1,11 @@
 #include "store/timers.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <limits>
+#include <tuple>
 #include <utility>
 
-#include "store/news.h"
+#include "store/due_sql.h"
 #include "store/read.h"
 
 namespace conversed::store {
@@ -11,66 +13,64 @@ namespace conversed::store {
 using model::Claim;
 using model::Result;
 
-void Timers::announce(Writer& writer, const std::vector<Due>& timers) {
-  if (writer.connection().dialect() != Dialect::postgres) return;
-  const std::string begin = std::string(topic) + " [";
-  std::string news = begin;
-  const auto tell = [&] {
-    if (news.size() > begin.size()) writer.announce(news + ']');
-    news = begin;
-  };
-  for (const Due& timer : timers) {
-    const nlohmann::json item{model::to_unix_ms(timer.at), static_cast<int>(timer.claim.kind),
-                              timer.claim.id};
-    const auto text = item.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    if (begin.size() + text.size() > max_news_bytes) {
-      writer.announce(topic);  // an id of that length is somebody's joke; the store has it
-      continue;
-    }
-    if (news.size() + text.size() > max_news_bytes) tell();
-    if (news.size() > begin.size()) news += ',';
-    news += text;
-  }
-  tell();
+// Each part is the range of an index, and the first rows of all parts are among the first of each.
+Result<Timers::Page> Timers::due(model::Timestamp now, std::chrono::milliseconds offset,
+                                 std::size_t limit, const Due* after) const {
+  return read(database_, [&](Connection& connection) -> Result<Page> {
+    Page page;
+    const auto add = [&](Claim::Kind kind, std::chrono::milliseconds ahead, std::string_view sql) {
+      const auto behind = after == nullptr ? std::numeric_limits<std::int64_t>::min()
+                                           : model::to_unix_ms(after->at - ahead);
+      bool over = false;
+      connection.rows<std::int64_t, std::string>(
+          [&](std::int64_t due_at, std::string id) {
+            if (over) return;
+            const auto at = model::from_unix_ms(due_at) + ahead;
+            over = at > now;
+            if (!over) return page.timers.push_back({at, {kind, std::move(id)}});
+            page.next = std::min(page.next.value_or(at), at);
+          },
+          sql, behind, after == nullptr ? std::string() : after->claim.id, limit);
+    };
+    add(Claim::Kind::timer, {}, sql_of_due_timers);
+    add(Claim::Kind::follow_up, {}, sql_of_due_follow_ups);
+    add(Claim::Kind::schedule, offset, sql_of_due_schedules);
+    std::ranges::sort(page.timers, {},
+                      [](const Due& due) { return std::tie(due.at, due.claim.id); });
+    if (page.timers.size() > limit) page.timers.resize(limit);
+    return page;
+  });
 }
 
-std::optional<std::vector<Timers::Due>> Timers::announced(std::string_view payload) {
-  const auto items = nlohmann::json::parse(payload, nullptr, false);
-  if (!items.is_array()) return std::nullopt;
-  std::vector<Due> timers;
-  for (const auto& item : items) {
-    const bool readable = item.is_array() && item.size() == 3 && item[0].is_number_integer() &&
-                          item[1].is_number_integer() && item[2].is_string();
-    if (!readable) return std::nullopt;
-    timers.push_back({model::from_unix_ms(item[0].get<std::int64_t>()),
-                      {static_cast<Claim::Kind>(item[1].get<int>()), item[2].get<std::string>()}});
-  }
-  return timers;
+void Timers::appended(std::vector<Due> timers, std::function<void()> marked) {
+  committer_.write(
+      [timers = std::move(timers)](Writer& writer) -> Result<void> {
+        Connection& connection = writer.connection();
+        for (const auto& [at, claim] : timers) {
+          if (claim.kind == Claim::Kind::schedule) {  // put off it has another claim
+            connection.run("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
+          } else if (claim.kind == Claim::Kind::follow_up) {
+            connection.run("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d",
+                           claim.id, model::to_unix_ms(at));
+          } else {
+            connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i AND due_at = :d",
+                           claim.id, model::to_unix_ms(at));
+          }
+        }
+        return {};
+      },
+      [marked = std::move(marked)](const Result<void>& done) {
+        if (done) marked();
+      });
 }
 
-Result<std::vector<Timers::Due>> Timers::by_due(model::Timestamp after_due,
-                                                const std::string& after_id, std::size_t limit,
-                                                std::chrono::milliseconds offset) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Due>> {
-    std::vector<Due> list;
-    const auto after = model::to_unix_ms(after_due);
-    // Each part is an index read in its order, so what is read is the page and not the tables.
-    connection.rows<std::int64_t, std::string, std::int64_t>(
-        [&](std::int64_t at, std::string id, std::int64_t kind) {
-          list.push_back(
-              {model::from_unix_ms(at), {static_cast<Claim::Kind>(kind), std::move(id)}});
-        },
-        "SELECT due_at, id, :k FROM pending_calls WHERE due_at IS NOT NULL"
-        " AND (due_at, id) > (:d, :i)"
-        " UNION ALL SELECT due_at, id, :k2 FROM follow_ups WHERE (due_at, id) > (:d2, :i2)"
-        " UNION ALL SELECT due_at + :o, claim, :k3 FROM schedules"
-        " WHERE (due_at, claim) > (:d3, :i3)"
-        " ORDER BY 1, 2 LIMIT :l",
-        static_cast<std::int64_t>(Claim::Kind::timer), after, after_id,
-        static_cast<std::int64_t>(Claim::Kind::follow_up), after, after_id, offset.count(),
-        static_cast<std::int64_t>(Claim::Kind::schedule),
-        model::to_unix_ms(after_due) < 0 ? after : after - offset.count(), after_id, limit);
-    return list;
+Result<void> Timers::log_lost() {
+  return committer_.write_and_wait([](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    connection.run("UPDATE pending_calls SET appended = 0 WHERE appended = 1");
+    connection.run("UPDATE follow_ups SET appended = 0 WHERE appended = 1");
+    connection.run("UPDATE schedules SET appended = 0 WHERE appended = 1");
+    return {};
   });
 }
 

@@ -3,9 +3,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "store/committer.h"
@@ -16,9 +15,9 @@
 namespace conversed::store {
 
 // What falls due some time: timers of executions, follow-ups and schedules, each in a table of its
-// own, in one order. Only when and what, which no damage to the rest of a row can hide; Calls,
-// FollowUps and Schedules have what there is to be appended. Thread-safe; blocks on the disk.
-// Errors: `unavailable`, `internal`.
+// own, in one order. Only when and which, so that no damage to the rest of a row can hide it;
+// Calls, FollowUps and Schedules have the rest. Thread-safe; blocks on the disk. Errors:
+// `unavailable`, `internal`.
 class Timers {
  public:
   // Both must outlive it.
@@ -28,20 +27,24 @@ class Timers {
     model::Timestamp at{};
     model::Claim claim;  // `timer`, `follow_up` or `schedule`
   };
-  // Those that are due first, behind (`after_due`, `after_id`), by due time and the claim's id. All
-  // by the clock of timers: that is `offset` ahead of the wall clock, which schedules go by.
-  [[nodiscard]] model::Result<std::vector<Due>> by_due(model::Timestamp after_due,
-                                                       const std::string& after_id,
-                                                       std::size_t limit,
-                                                       std::chrono::milliseconds offset) const;
+  struct Page {
+    std::vector<Due> timers;
+    std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
+  };
+  // Those that are due at `now` and whose events are not in the log, the longest due first, by due
+  // time and the claim's id; at most `limit`. Goes on behind `after`, the last entry of a page. All
+  // by the clock of timers: that is `offset` ahead of the clock that schedules go by.
+  [[nodiscard]] model::Result<Page> due(model::Timestamp now, std::chrono::milliseconds offset,
+                                        std::size_t limit, const Due* after = nullptr) const;
 
-  // Tells all daemons, once the Writer's transaction is durable, that these fall due some time:
-  // schedules by the wall clock, the others by the clock of timers. Does nothing where there is one
-  // daemon at most.
-  static void announce(Writer& writer, const std::vector<Due>& timers);
-  static constexpr std::string_view topic = "timers";
-  // What one of those announcements says (store/news.h); nothing: the store has to be looked at.
-  [[nodiscard]] static std::optional<std::vector<Due>> announced(std::string_view payload);
+  // The events of these are in the log, or their rows can't be read. One that was put off since
+  // keeps its new time. Does not block; `marked` is called on the Committer's thread once that is
+  // durable, and never if the Committer stops before.
+  void appended(std::vector<Due> timers, std::function<void()> marked);
+
+  // The log is another one from now on: neither the events of timers nor the results of calls are
+  // in it.
+  [[nodiscard]] model::Result<void> log_lost();
 
   // How far the clock of timers is ahead of the wall clock; what was kept last, at first 0.
   [[nodiscard]] model::Result<std::chrono::milliseconds> offset() const;

@@ -1,9 +1,9 @@
 #include "store/unit_writes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "store/calls.h"
 #include "store/news.h"
 #include "store/row_writes.h"
 #include "store/usage.h"
@@ -79,16 +79,8 @@ void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
   }
   connection.run(
       "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
-      " fired = fired + 1 WHERE claim = :c",
+      " fired = fired + 1, appended = 0 WHERE claim = :c",
       to_unix_ms(*fired.next), fired.claim);
-}
-
-// As move_schedule makes it.
-std::string next_claim(const std::string& claim) {
-  const auto dash = claim.rfind('-') + 1;  // an id holds some, a claim ends with its run
-  std::int64_t run = 0;
-  std::from_chars(claim.data() + dash, claim.data() + claim.size(), run);
-  return claim.substr(0, dash) + std::to_string(run + 1);
 }
 
 std::int64_t inbox_size_after(const Unit& unit, std::int64_t before) {
@@ -207,15 +199,23 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
   if (pending) wake_outbox(connection, session, encoded.unit.key.endpoint_id);
 }
 
-void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
+                 model::Timestamp now) {
   for (std::size_t i = 0; i < encoded.unit.calls_started.size(); ++i) {
     const auto& call = encoded.unit.calls_started[i];
     std::optional<std::int64_t> due_at;
     if (call.due_at) due_at = to_unix_ms(*call.due_at);
+    std::optional<std::string> project;
+    std::optional<std::int64_t> try_at;
+    if (encoded.call_targets[i]) {
+      project = encoded.unit.key.project_id;
+      try_at = to_unix_ms(now);
+    }
     connection.run(
-        "INSERT INTO pending_calls (id, session, trace_id, request, due_at, time_out)"
-        " VALUES (:i, :s, :t, :r, :d, :o)",
-        call.id, session, call.trace_id, encoded.call_requests[i], due_at, call.is_time_out);
+        "INSERT INTO pending_calls (id, session, trace_id, request, due_at, time_out, project_id,"
+        " target, try_at) VALUES (:i, :s, :t, :r, :d, :o, :p, :g, :y)",
+        call.id, session, call.trace_id, encoded.call_requests[i], due_at, call.is_time_out,
+        project, encoded.call_targets[i], try_at);
   }
   for (const auto& id : encoded.unit.calls_cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
@@ -262,20 +262,6 @@ void add_totals(const Unit& unit, BatchTotals& totals) {
   }
 }
 
-void add_timers(const EncodedUnit& encoded, std::vector<Timers::Due>& timers) {
-  const Unit& unit = encoded.unit;
-  for (const auto& call : unit.calls_started) {
-    if (call.due_at) timers.push_back({*call.due_at, {Claim::Kind::timer, call.id}});
-  }
-  for (const auto& follow_up : unit.follow_ups) {
-    timers.push_back({follow_up.due_at, {Claim::Kind::follow_up, follow_up.id}});
-  }
-  for (const auto& fired : unit.schedules_fired) {
-    if (!fired.next) continue;
-    timers.push_back({*fired.next, {Claim::Kind::schedule, next_claim(fired.claim)}});
-  }
-}
-
 bool reads_profile(const Unit& unit) {
   return unit.profile_read_version.has_value() || unit.profile.has_value();
 }
@@ -299,7 +285,7 @@ void write_effects(Connection& connection, const EncodedUnit& encoded, std::int6
   if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, unit, session);
   write_outputs(connection, encoded, session);
-  write_calls(connection, encoded, session);
+  write_calls(connection, encoded, session, now.timers);
   write_follow_ups(connection, encoded, session);
   for (const auto& letter : unit.dead_letters) {
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt,
@@ -327,6 +313,8 @@ EncodedUnit encode(Unit unit) {
   encoded.call_requests.reserve(unit.calls_started.size());
   for (auto& call : unit.calls_started) {
     auto& request = encoded.call_requests.emplace_back();
+    auto& target = encoded.call_targets.emplace_back();
+    if (call.http || call.search) target = target_of(call);
     if (call.http) request = text_of(model::to_json(*call.http));
     if (call.search) request = text_of(model::to_json(*call.search));
     call.http.reset();
@@ -441,11 +429,8 @@ void UnitGroup::flush() {
     if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
     write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
     add_totals(candidate.encoded->unit, totals_);
-    if (connection_.dialect() == Dialect::postgres) {
-      if (!candidate.encoded->unit.outputs.empty()) {
-        totals_.spoken.insert(short_name(candidate.encoded->key));
-      }
-      add_timers(*candidate.encoded, totals_.timers);
+    if (connection_.dialect() == Dialect::postgres && !candidate.encoded->unit.outputs.empty()) {
+      totals_.spoken.insert(short_name(candidate.encoded->key));
     }
   }
   candidates_.clear();
@@ -466,8 +451,6 @@ void BatchTotals::flush(Connection& connection, Now now) const {
     add_usage(connection, what.first, what.second, amount, now.wall);
   }
   announce_spoken(connection, spoken);
-  Writer writer(connection, now);
-  Timers::announce(writer, timers);
 }
 
 }  // namespace conversed::store

@@ -12,7 +12,6 @@
 #include "store/committer.h"
 #include "store/model/keyed_hash.h"
 #include "store/sql.h"
-#include "store/timers.h"
 
 // The SQL of one Unit. Used by the Committer inside its transaction;
 // throws SqlError.
@@ -28,6 +27,7 @@ struct EncodedUnit {
   std::optional<std::string> profile;
   std::vector<std::optional<std::string>> output_data;    // beside unit.outputs
   std::vector<std::optional<std::string>> call_requests;  // beside unit.calls_started
+  std::vector<std::optional<std::string>> call_targets;   // likewise; none: a timer
   std::vector<std::string> follow_ups;                    // beside unit.follow_ups
 };
 
@@ -38,7 +38,6 @@ struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
   std::set<std::string> spoken;  // short names of sessions with new outputs, where others may poll
-  std::vector<Timers::Due> timers;  // that other daemons have to be told of
 
   void flush(Connection& connection, Now now) const;
 };

@@ -76,7 +76,7 @@ Result<WantedSchedule> read_wanted_schedule(const Call& call, Services& services
   schedule.data = std::move(body->data);
   schedule.created_at = services.clock.now();
   schedule.created_by = call.principal->user_id;
-  auto timed = flows::set_times(schedule, *wish, services.clock.now());
+  auto timed = flows::set_times(schedule, *wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
   return wanted;
 }
@@ -347,7 +347,7 @@ Result<flows::ScheduleWish> read_times(const Request& request) {
 
 Result<Schedule> move_schedule(Services& services, Schedule schedule,
                                const flows::ScheduleWish& wish, DryRun dry_run) {
-  auto timed = flows::set_times(schedule, wish, services.clock.now());
+  auto timed = flows::set_times(schedule, wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
   if (dry_run == DryRun::yes) return schedule;
   auto moved = services.store.schedules().reschedule(

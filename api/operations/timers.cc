@@ -143,11 +143,11 @@ Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
     return model::fail(Errc::invalid_argument, "cron: only schedules come again and again");
   }
   model::Schedule once;
-  auto timed = flows::set_times(once, *wish, services.clock.now());
+  auto timed = flows::set_times(once, *wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
   auto moved = timers.reschedule(timer->id, once.due_at);
   if (!moved) return model::fail(store_error(moved.error()));
-  if (services.timer) services.timer(moved->claim(), moved->place.due);
+  if (services.timer) services.timer(moved->place.due);
   return moved;
 }
 

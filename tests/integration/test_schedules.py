@@ -36,8 +36,8 @@ class Schedules(DaemonCase):
         self.assertNotIn(made["_id"], self.ids())
 
     def test_it_comes_once_whatever_is_killed(self):
-        # Before it is in the log; in the log, and to be appended again; run, and not known to be in the store.
-        for number, point in enumerate(("timer.before_append", "turn.before_submit", "turn.after_commit")):
+        # Before it is in the log; in the log, and not marked; in the log, and to be run; run, and not known to be in the store.
+        for number, point in enumerate(("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit")):
             with self.subTest(point):
                 session = f"killed-{number}"
                 self.daemon.terminate()

@@ -48,10 +48,18 @@ CREATE TABLE pending_calls (
   request TEXT,  -- JSON
   due_at BIGINT,
   time_out BIGINT NOT NULL CHECK (time_out IN (0, 1)),  -- 1: of a question; 0: an execution waits for it
-  CHECK ((request IS NULL) <> (due_at IS NULL))
+  project_id TEXT,  -- of a call
+  target TEXT,      -- of a call: store::target_of()
+  try_at BIGINT,    -- of a call: when its next try is due, by the clock of timers
+  attempts BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0),  -- tries that have failed
+  appended BIGINT NOT NULL DEFAULT 0 CHECK (appended IN (0, 1)),  -- 1: its event is in the log, or the row can't be read
+  CHECK ((request IS NULL) <> (due_at IS NULL)),
+  CHECK ((request IS NULL) = (target IS NULL) AND (target IS NULL) = (project_id IS NULL) AND (target IS NULL) = (try_at IS NULL))
 ) WITHOUT ROWID;
--- Timers by their time.
-CREATE INDEX pending_calls_by_due ON pending_calls (due_at, id) WHERE due_at IS NOT NULL;
+-- Timers by their time, until their events are in the log.
+CREATE INDEX pending_calls_by_due ON pending_calls (due_at, id) WHERE due_at IS NOT NULL AND appended = 0;
+-- Calls to be made, by project and target.
+CREATE INDEX pending_calls_to_make ON pending_calls (project_id, target, try_at, id) WHERE target IS NOT NULL AND appended = 0;
 -- A session's calls and timers, when it is reset.
 CREATE INDEX pending_calls_by_session ON pending_calls (session);
 
@@ -62,10 +70,11 @@ CREATE TABLE follow_ups (
   trace_id TEXT NOT NULL,
   due_at BIGINT NOT NULL,
   value TEXT NOT NULL,  -- text, data and plan as JSON
-  of_journey BIGINT NOT NULL CHECK (of_journey IN (0, 1))  -- 1: of the project's journey; 0: of a Node
+  of_journey BIGINT NOT NULL CHECK (of_journey IN (0, 1)),  -- 1: of the project's journey; 0: of a Node
+  appended BIGINT NOT NULL DEFAULT 0 CHECK (appended IN (0, 1))  -- as of pending_calls
 ) WITHOUT ROWID;
--- Follow-ups by their time.
-CREATE INDEX follow_ups_by_due ON follow_ups (due_at, id);
+-- Follow-ups by their time, until their events are in the log.
+CREATE INDEX follow_ups_by_due ON follow_ups (due_at, id) WHERE appended = 0;
 -- A session's follow-ups, when the user writes.
 CREATE INDEX follow_ups_by_session ON follow_ups (session);
 
@@ -83,10 +92,11 @@ CREATE TABLE schedules (
   due_at BIGINT NOT NULL,
   fired BIGINT NOT NULL CHECK (fired >= 0),
   created_at BIGINT NOT NULL,
-  created_by TEXT NOT NULL
+  created_by TEXT NOT NULL,
+  appended BIGINT NOT NULL DEFAULT 0 CHECK (appended IN (0, 1))  -- as of pending_calls; of the next event
 ) WITHOUT ROWID;
--- Schedules by their time.
-CREATE INDEX schedules_by_due ON schedules (due_at, claim);
+-- Schedules by their time, until their events are in the log.
+CREATE INDEX schedules_by_due ON schedules (due_at, claim) WHERE appended = 0;
 -- A project's schedules, page by page.
 CREATE INDEX schedules_by_project ON schedules (project_id, n);
 -- A user's schedules, when the user's data is read or erased.

@@ -111,7 +111,7 @@ World::World(const WorldSettings& settings) {
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
   services = std::make_unique<Services>(Services{
-      options, clock, *store, *log, *events, *assets, *authenticator, *audit, *rate_limiter,
+      options, clock, clock, *store, *log, *events, *assets, *authenticator, *audit, *rate_limiter,
       *public_limiter, *quota, busy, waiters, watch, job_watch, pool, sign_ins, imports});
   services->touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };

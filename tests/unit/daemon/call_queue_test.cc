@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
-#include "store/sql.h"
 #include "tests/unit/daemon/caller_world.h"
 
 namespace conversed::daemon {
@@ -14,41 +14,41 @@ namespace {
 
 using Ids = std::vector<std::string>;
 
-model::PendingCall call_of(const std::string& id, const std::string& project, std::size_t bytes) {
-  model::PendingCall call;
-  call.id = id;
-  call.session = {project, "endpoint", "user", id};
-  call.http = model::HttpCall{.method = "POST",
-                              .url = "",
-                              .headers = {},
-                              .body = std::string(bytes, 'x'),
-                              .connection_id = "",
-                              .idempotency_key = ""};
-  return call;
-}
+constexpr auto now = model::from_unix_ms(1'000'000);
 
+// Beside the queue, what the store has of each lane.
 struct Queue : CallQueue {
-  explicit Queue(const CallQueueLimits& given) : CallQueue(given), limits(given) {}
-  void add(const std::string& id, const std::string& upstream, const std::string& project = "p",
-           std::size_t bytes = 10) {
-    take(call_of(id, project, bytes), upstream, limits.per_upstream);
+  explicit Queue(const CallQueueLimits& given) : CallQueue(given) {}
+  // False: there is no room for its lane.
+  bool add(const std::string& id, const std::string& upstream, const std::string& project = "p") {
+    auto& waiting = rows[{project, upstream}];
+    if (std::ranges::find(waiting, id) == waiting.end()) waiting.push_back(id);
+    Lane* lane = find_lane(project, upstream);
+    if (lane == nullptr) lane = add_lane(project, upstream, upstream);
+    if (lane == nullptr) return false;
+    wake(*lane, now);
+    return true;
   }
+  // One call a turn.
   Ids sent() {
     Ids ids;
-    while (Call* call = next()) ids.push_back(call->pending.id);
-    return ids;
-  }
-  // Takes what is noted, as far as there is room.
-  Ids noted(const std::string& upstream) {
-    Ids ids;
-    while (const auto* id = wanted()) {
-      ids.push_back(*id);
-      unnote(ids.back());
-      take_noted(call_of(ids.back(), "p", 10), upstream, limits.per_upstream);
+    while (Lane* lane = next(now)) {
+      auto& waiting = rows[{lane->project_id, lane->target}];
+      if (waiting.empty()) {
+        read_all(*lane, std::nullopt);
+        continue;
+      }
+      store::Calls::Found found;
+      found.call.id = waiting.front();
+      if (lane->target != store::knowledge_target) found.call.http.emplace();
+      waiting.erase(waiting.begin());
+      ids.push_back(take(*lane, std::move(found)).pending.id);
     }
     return ids;
   }
-  CallQueueLimits limits;
+  void end(const std::string& id) { release(id, std::nullopt); }
+
+  std::map<std::pair<std::string, std::string>, Ids> rows;
 };
 
 TEST(CallQueue, ProjectsTakeTurnsAtAnUpstream) {
@@ -56,9 +56,9 @@ TEST(CallQueue, ProjectsTakeTurnsAtAnUpstream) {
   for (const char* id : {"a1", "a2", "a3", "a4"}) queue.add(id, "x", "a");
   for (const char* id : {"b1", "b2"}) queue.add(id, "x", "b");
   EXPECT_EQ(queue.sent(), (Ids{"a1", "b1", "a2"}));
-  queue.forget("a1");
+  queue.end("a1");
   EXPECT_EQ(queue.sent(), (Ids{"b2"}));
-  queue.forget("b1");
+  queue.end("b1");
   EXPECT_EQ(queue.sent(), (Ids{"a3"}));
 }
 
@@ -76,69 +76,64 @@ TEST(CallQueue, AProjectIsBoundOverAllUpstreams) {
   EXPECT_EQ(queue.sent().size(), 1U);
 }
 
-TEST(CallQueue, BeyondItsShareAnUpstreamHasOnlyIdsAndThenNothing) {
-  Queue queue({.per_upstream = 2, .per_project = 100, .ids_per_lane = 3});
-  for (int i = 0; i < 9; ++i) queue.add("c" + std::to_string(i), "slow");
-  EXPECT_EQ(queue.sent(), (Ids{"c0", "c1"}));
-  EXPECT_TRUE(queue.knows("c6")) << "four in memory, three noted";
-  EXPECT_FALSE(queue.knows("c7"));
-  EXPECT_EQ(queue.wanted(), nullptr);
-  queue.add("quick", "other");
-  EXPECT_EQ(queue.sent(), Ids{"quick"});
-  EXPECT_FALSE(queue.wants_scan());
-  for (const char* id : {"c0", "c1", "c2"}) queue.forget(id);
-  EXPECT_EQ(queue.noted("slow"), (Ids{"c4", "c5", "c6"}));
-  EXPECT_TRUE(queue.wants_scan()) << "c7 and c8 are in the store";
-  queue.scan_begins();
-  EXPECT_FALSE(queue.wants_scan());
+TEST(CallQueue, SlotsAndIdsInHandAreCountedApart) {
+  Queue queue({.in_hand = 12, .requests = 4, .per_upstream = 100, .per_project = 100});
+  for (int i = 0; i < 9; ++i) queue.add("a" + std::to_string(i), "x", "a");
+  EXPECT_EQ(queue.sent().size(), 3U) << "a project has a quarter of what is in hand";
+  for (int i = 0; i < 9; ++i) queue.add("b" + std::to_string(i), "x", "b");
+  EXPECT_EQ(queue.sent().size(), 1U) << "no slot is free";
+  for (const char* id : {"a0", "a1", "a2"}) queue.landed(queue.at(id));
+  EXPECT_EQ(queue.sent(), (Ids{"b1", "b2"})) << "the first project's marks are not known yet";
+  queue.end("a0");
+  EXPECT_EQ(queue.sent(), Ids{"a3"});
 }
 
-TEST(CallQueue, BytesAreBoundToo) {
-  Queue queue({.bytes = 8000, .per_upstream = 10, .per_project = 100});
-  queue.add("large", "x", "p", 50'000);
-  EXPECT_EQ(queue.sent(), Ids{"large"}) << "one is made, however large it is";
-  queue.add("c", "x");
-  EXPECT_EQ(queue.sent(), Ids{});
-  queue.forget("large");
-  EXPECT_EQ(queue.noted("x"), Ids{"c"});
-  for (int i = 0; i < 5; ++i) queue.add("k" + std::to_string(i), "x", "p", 300);
-  EXPECT_EQ(queue.sent(), (Ids{"c", "k0", "k1", "k2"})) << "an eighth of all";
+TEST(CallQueue, SearchesTakeNoSlotOfRequests) {
+  Queue queue({.requests = 1, .searches = 2});
+  queue.add("c1", "x");
+  queue.add("c2", "x");
+  for (const char* id : {"s1", "s2", "s3"}) queue.add(id, store::knowledge_target);
+  EXPECT_EQ(queue.sent(), (Ids{"c1", "s1", "s2"}));
+}
+
+TEST(CallQueue, LanesThatHadNoRoomAreLookedForOnceThereIsSome) {
+  Queue queue({.lanes = 8});
+  EXPECT_TRUE(queue.add("a", "x") && queue.add("b", "y"));
+  EXPECT_FALSE(queue.add("c", "z")) << "a project has a quarter of all lanes";
+  EXPECT_TRUE(queue.is_full("p"));
+  EXPECT_TRUE(queue.add("d", "x", "other"));
+  EXPECT_FALSE(queue.wants_look());
+  EXPECT_EQ(queue.sent().size(), 3U);
+  queue.end("a");
+  EXPECT_TRUE(queue.wants_look());
+  EXPECT_FALSE(queue.wants_look()) << "once";
+  EXPECT_TRUE(queue.add("c", "z"));
 }
 
 TEST(CallQueue, EveryCallIsMadeWhateverTheLimits) {
   for (const std::size_t limit : {1U, 2U, 7U}) {
-    Queue queue({.calls = limit,
-                 .bytes = 100 * limit,
+    Queue queue({.in_hand = limit,
+                 .lanes = limit,
+                 .requests = limit,
                  .per_upstream = limit,
-                 .per_project = limit,
-                 .ids = limit,
-                 .ids_per_lane = limit});
-    Ids store;
-    for (int i = 0; i < 60; ++i) store.push_back("c" + std::to_string(i));
-    const auto upstream_of = [](const std::string& id) { return id.substr(id.size() - 1); };
+                 .per_project = limit});
+    for (int i = 0; i < 60; ++i) (void)queue.add("c" + std::to_string(i), std::to_string(i % 10));
     std::size_t made = 0;
-    bool scans = true;
-    for (int round = 0; round < 1000 && !store.empty(); ++round) {
-      if (scans || queue.wants_scan()) {
-        queue.scan_begins();
-        for (const auto& id : store) {
-          if (!queue.knows(id)) queue.add(id, upstream_of(id));
+    for (int round = 0; round < 1000 && made < 60; ++round) {
+      if (queue.wants_look()) {
+        const auto rows = queue.rows;
+        for (const auto& [lane, ids] : rows) {
+          if (!ids.empty()) (void)queue.add(ids.front(), lane.second, lane.first);
         }
-        scans = false;
-      }
-      while (const auto* id = queue.wanted()) {
-        const std::string noted = *id;
-        queue.unnote(noted);
-        queue.take_noted(call_of(noted, "p", 10), upstream_of(noted), limit);
       }
       for (const auto& id : queue.sent()) {
-        queue.forget(id);
-        std::erase(store, id);
+        queue.end(id);
         ++made;
       }
     }
     EXPECT_EQ(made, 60U) << limit;
-    EXPECT_TRUE(queue.empty());
+    EXPECT_EQ(queue.sent(), Ids{}) << "which finds that the last lanes are empty";
+    EXPECT_TRUE(queue.quiet());
   }
 }
 
@@ -149,29 +144,23 @@ using tests::HttpReceiver;
 
 class CallerSharesTest : public CallerTest {
  protected:
-  void restart(const CallerSettings& settings) {
-    stop();
-    caller_.reset();
-    start(settings);
-  }
   HttpReceiver silent_{
       [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; }};
 };
 
 TEST_F(CallerSharesTest, AFullUpstreamLeavesRoomForOthersAndIsServedInTheEnd) {
-  restart({.max_calls = 16, .max_per_upstream = 1, .max_per_project = 8});
+  restart({.max_in_hand = 16, .max_per_upstream = 1, .max_per_project = 8});
   for (int i = 0; i < 60; ++i) {
     auto pending = call("slow" + std::to_string(i));
     pending.http->url = silent_.url();
-    commit_call(pending);
-    offer(std::move(pending));
+    offer(pending);
   }
   EXPECT_EQ(result_of(call("quick")).status, 200);
   silent_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 200}; });
   stop();
   caller_.reset();
   for (int i = 0; i < 20; ++i) commit_call(call("znew" + std::to_string(i)));
-  start({.max_calls = 16, .max_per_upstream = 1, .max_per_project = 8});
+  start({.max_in_hand = 16, .max_per_upstream = 1, .max_per_project = 8});
   ASSERT_TRUE(sink_.wait_for(81)) << "what had no room comes from the store";
 }
 
@@ -184,9 +173,29 @@ TEST_F(CallerSharesTest, ScanPassesOverCallsOfAFullUpstream) {
     commit_call(pending);
   }
   commit_call(call("b-quick"));
-  start({.max_calls = 16, .max_per_upstream = 1, .max_per_project = 8});
+  start({.max_in_hand = 16, .max_per_upstream = 1, .max_per_project = 8});
   ASSERT_TRUE(sink_.wait_for(1));
   EXPECT_EQ(sink_.events().at(0).id, "b-quick-r");
+}
+
+TEST_F(CallerSharesTest, ThousandsOfCallsOfOneProjectLeaveAnotherItsTurn) {
+  restart({.max_in_hand = 16, .max_per_upstream = 2, .max_per_project = 4});
+  auto hostile = call("hostile");
+  hostile.http->url = silent_.url();
+  commit_call(hostile);
+  write(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+      " INSERT INTO pending_calls (id, session, trace_id, request, time_out, project_id, target,"
+      " try_at) SELECT 'h' || i, session, trace_id, request, 0, project_id, 'host ' || (i % 5),"
+      " try_at"
+      " FROM pending_calls, n");
+  hostile.id = "offered";
+  offer(hostile);
+  ASSERT_TRUE(silent_.wait_for(2));
+  auto other = call("other");
+  other.session.project_id = "another";
+  EXPECT_EQ(result_of(other).status, 200);
+  EXPECT_LE(silent_.count(), 4U);
 }
 
 TEST_F(CallerSharesTest, ModelsAndRequestsToOneHostAreOneUpstream) {
@@ -207,11 +216,8 @@ TEST_F(CallerSharesTest, ASearchThatTakesTooLongOrFailsForEverComesToAnEnd) {
   import_knowledge({"Returns take 14 days."});
   restart({.search_timeout = 0ms});
   EXPECT_EQ(result_of(search("s1", "returns")).error_code, "timeout");
-  ASSERT_TRUE(store_->committer().write_and_wait([](store::Writer& writer) -> model::Result<void> {
-    // The first one's Turn has taken its result.
-    writer.connection().script("DELETE FROM pending_calls; DROP TABLE knowledge_vocabularies");
-    return {};
-  }));
+  // The first one's Turn has taken its result.
+  write("DELETE FROM pending_calls; DROP TABLE knowledge_vocabularies");
   restart({.max_search_tries = 3});
   offer(search("s2", "returns"));
   ASSERT_TRUE(eventually([&] {

@@ -175,11 +175,7 @@ TEST_F(CallerTest, EachFailureHasItsCodeAndNoSecretInItsMessage) {
 TEST_F(CallerTest, ResultIsAppendedAgainUntilTheLogTakesIt) {
   sink_.fail(3, Errc::unavailable);
   offer(call("c1"));
-  ASSERT_TRUE(eventually([&] {
-    clock_.advance(100ms);
-    caller_->wake();
-    return sink_.events().size() == 1;
-  }));
+  ASSERT_TRUE(sink_.wait_for(1));
   EXPECT_EQ(sink_.tries(), 4);
   EXPECT_EQ(receiver_.count(), 1U) << "the call itself is not made again";
 }
@@ -195,7 +191,7 @@ TEST_F(CallerTest, UnfinishedCallsAreMadeAtTheStartAndOnce) {
   stop();
   caller_.reset();
   for (int i = 0; i < 20; ++i) commit_call(call("old" + std::to_string(i)));
-  start({.max_calls = 4});
+  start({.max_in_hand = 4});
   ASSERT_TRUE(sink_.wait_for(20));
   ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
   std::set<std::string> ids;
@@ -344,12 +340,64 @@ TEST_F(CallerTest, StopDoesNotWaitForAnUpstream) {
 
 TEST_F(CallerTest, ResultThatNobodyWaitsForIsNotAppended) {
   // Erased with its session while the upstream thought about it.
-  caller_->offer(call("erased"));
+  receiver_.set_handler([&](const auto&) {
+    EXPECT_TRUE(store_->user_data().erase({project(), "user-erased"}, {}));
+    return HttpReceiver::Answer{.status = 200};
+  });
+  offer(call("erased"));
   ASSERT_TRUE(receiver_.wait_for(1));
   ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
   EXPECT_TRUE(sink_.events().empty());
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 200}; });
   EXPECT_EQ(result_of(call("next")).status, 200);
   EXPECT_EQ(sink_.events().size(), 1U);
+}
+
+TEST_F(CallerTest, TriesAreCountedInTheRowAndGoOnAfterARestart) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  auto pending = call("c1");
+  pending.http->retries = 2;
+  offer(pending);
+  ASSERT_TRUE(eventually([&] { return (*store_->calls().find("c1"))->attempts == 1; }));
+  restart();
+  tries(3);
+  ASSERT_TRUE(sink_.wait_for(1));
+  EXPECT_EQ(sink_.events().at(0).result->error_code, "status");
+  EXPECT_EQ(receiver_.count(), 3U);
+}
+
+TEST_F(CallerTest, RetryIsDueAtOnceIfTheClockWasSetBackWhileNoDaemonRan) {
+  commit_call(call("c1"));
+  clock_.advance(-48h);
+  restart();
+  EXPECT_TRUE(sink_.wait_for(1));
+}
+
+TEST_F(CallerTest, CallWhoseResultIsInTheLogIsNotMadeAgainAfterARestart) {
+  EXPECT_EQ(result_of(call("c1")).status, 200);
+  ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
+  restart();
+  EXPECT_EQ(result_of(call("c2")).status, 200);
+  ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
+  EXPECT_EQ(receiver_.count(), 2U);
+  stop();
+  ASSERT_TRUE(store_->timers().log_lost());
+  caller_.reset();
+  start();
+  EXPECT_TRUE(sink_.wait_for(4)) << "no result is in another log";
+}
+
+TEST_F(CallerTest, CallThatCantBeReadHoldsNoOtherUp) {
+  stop();
+  caller_.reset();
+  commit_call(call("damaged"));
+  write("UPDATE pending_calls SET request = '['");
+  commit_call(call("good"));
+  start();
+  ASSERT_TRUE(sink_.wait_for(1));
+  ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
+  EXPECT_EQ(sink_.events().size(), 1U);
+  EXPECT_EQ(sink_.events().at(0).id, "good-r");
 }
 
 TEST_F(CallerTest, CredentialsGoToTheHostsOfTheirConnectionAlone) {

@@ -11,6 +11,7 @@
 #include "daemon/logging.h"
 #include "daemon/metrics.h"
 #include "daemon/ownership.h"
+#include "store/sql.h"
 #include "tests/support/http_receiver.h"
 #include "tests/unit/daemon/world.h"
 
@@ -95,13 +96,13 @@ class CallerTest : public World {
     commit(std::move(unit));
   }
   // As a Turn's end does: the row first.
-  void offer(model::PendingCall pending) {
+  void offer(const model::PendingCall& pending) {
     if (!store_->calls().waits(pending.id).value()) commit_call(pending);
-    caller_->offer(std::move(pending));
+    caller_->offer(pending);
   }
-  model::CallResult result_of(model::PendingCall pending) {
+  model::CallResult result_of(const model::PendingCall& pending) {
     const auto before = sink_.events().size();
-    offer(std::move(pending));
+    offer(pending);
     EXPECT_TRUE(sink_.wait_for(before + 1));
     return *sink_.events().back().result;
   }
@@ -130,6 +131,18 @@ class CallerTest : public World {
     for (const auto& text : texts) source.chunks.push_back({text, {{"page", 3}}});
     bundle.knowledge_stores = {{"Manual", {std::move(source)}}};
     ASSERT_TRUE(store_->assets().import_bundle(organisation_, bundle));
+  }
+  void write(const std::string& sql) {
+    ASSERT_TRUE(
+        store_->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
+          writer.connection().script(sql);
+          return {};
+        }));
+  }
+  void restart(const CallerSettings& settings = {}) {
+    stop();
+    caller_.reset();
+    start(settings);
   }
   // Lets time pass until the receiver has seen so many requests.
   void tries(std::size_t count) {

@@ -76,6 +76,18 @@ TEST_F(Schedules, OneThatRecursGoesOnToItsNextTimeUnderAnotherClaim) {
   EXPECT_EQ(stored(schedule.id)->fired, 2);
 }
 
+// Else the next time would be skipped, or come early.
+TEST_F(Schedules, NextTimeOfAClusterIsByTheServersClock) {
+  TimerClock server(clock_, [] { return 0ms; });
+  server.follow(clock_.now() - 90min, 0ms, 0ms);
+  timer_clock_ = &server;
+  const auto schedule = put("*/5 * * * *", -90min);
+  run({due_event(schedule)});
+  EXPECT_GT(stored(schedule.id)->due_at, server.now());
+  EXPECT_LE(stored(schedule.id)->due_at, server.now() + 5min);
+  timer_clock_ = nullptr;
+}
+
 TEST_F(Schedules, TimesThatWereMissedComeOnce) {
   const auto schedule = put("0 * * * *", 0min);
   clock_.advance(48h);
@@ -120,14 +132,17 @@ TEST_F(Schedules, TheyAreReadByDueTimeAndInTheOrderTheyWereMade) {
   const auto late = put("", 2h);
   const auto early = put("", 1h);
   for (const auto offset : {0min, 90min, -90min}) {
-    const auto by_due = store_->timers().by_due(model::from_unix_ms(0), "", 10, offset);
+    const auto& timers = store_->timers();
+    const auto now = clock_.now() + offset;
+    EXPECT_EQ(timers.due(now, offset, 10)->next, early.due_at + offset);
+    const auto by_due = timers.due(now + 2h, offset, 10);
     ASSERT_TRUE(by_due);
-    ASSERT_EQ(by_due->size(), 2U);
-    EXPECT_EQ((*by_due)[0].claim.id, early.claim());
-    EXPECT_EQ((*by_due)[0].at, early.due_at + offset);
-    const auto behind = store_->timers().by_due((*by_due)[0].at, (*by_due)[0].claim.id, 10, offset);
-    ASSERT_EQ(behind->size(), 1U);
-    EXPECT_EQ((*behind)[0].claim.id, late.claim());
+    ASSERT_EQ(by_due->timers.size(), 2U);
+    EXPECT_EQ(by_due->timers[0].claim.id, early.claim());
+    EXPECT_EQ(by_due->timers[0].at, early.due_at + offset);
+    const auto behind = timers.due(now + 2h, offset, 10, by_due->timers.data());
+    ASSERT_EQ(behind->timers.size(), 1U);
+    EXPECT_EQ(behind->timers[0].claim.id, late.claim());
   }
   const auto page = store_->schedules().list(key_.project_id, 0, 1);
   ASSERT_EQ(page->size(), 1U);

@@ -20,13 +20,13 @@ class TimeOuts : public FollowUpWorld {
   // Of questions, by the store.
   std::vector<model::PendingCall> timers() {
     std::vector<model::PendingCall> list;
-    const auto due = store_->timers().by_due(model::from_unix_ms(-1), "", 100, 0ms);
+    const auto due = store_->timers().due(clock_.now() + std::chrono::days(9'999), 0ms, 100);
     EXPECT_TRUE(due);
-    for (const auto& one : *due) {
+    for (const auto& one : due->timers) {
       if (one.claim.kind != Claim::Kind::timer) continue;
       const auto call = store_->calls().find(one.claim.id);
       EXPECT_TRUE(call && *call);
-      list.push_back(**call);
+      list.push_back((*call)->call);
     }
     return list;
   }

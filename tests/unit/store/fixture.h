@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/model/ids.h"
+#include "store/sql.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/store_place.h"
@@ -48,6 +49,39 @@ inline Outcome commit(Committer& committer, Unit unit) {
   auto outcome = promise.get_future();
   committer.submit(std::move(unit), [&](Outcome done) { promise.set_value(done); });
   return outcome.get();
+}
+
+// Whether the statement reads a range of this index, in its order and without looking at others.
+inline void expect_index_range(Store& store, std::string_view sql,
+                               const std::vector<SqlValue>& values, const std::string& index) {
+  std::string plan;
+  const auto read = store.committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
+    Connection& connection = writer.connection();
+    plan.clear();
+    const auto add = [&](std::vector<SqlValue>&& row) {
+      plan += std::get<std::string>(row.back()) + "\n";
+    };
+    if (connection.dialect() == Dialect::sqlite) {
+      connection.rows_once(add, "EXPLAIN QUERY PLAN " + std::string(sql), values,
+                           {SqlType::integer, SqlType::integer, SqlType::integer, SqlType::text});
+      return {};
+    }
+    // What it would do with many rows.
+    connection.script(
+        "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
+        " SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off;"
+        " SET LOCAL enable_mergejoin = off");
+    connection.rows_once(add, "EXPLAIN " + std::string(sql), values, {SqlType::text});
+    return {};
+  });
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_NE(plan.find(index), std::string::npos) << plan;
+  for (const char* const wrong : {"SCAN", "B-TREE", "Sort", "Seq Scan", "Filter: (appended"}) {
+    EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
+  }
+  if (plan.find("Index") != std::string::npos) {  // PostgreSQL's
+    EXPECT_NE(plan.find("Index Cond"), std::string::npos) << plan;
+  }
 }
 
 class StoreTest : public testing::Test {

@@ -1,5 +1,6 @@
 #include "store/pending_timers.h"
 
+#include "store/due_sql.h"
 #include "store/sql.h"
 #include "tests/unit/store/fixture.h"
 
@@ -91,6 +92,29 @@ class PendingTimersTest : public StoreTest {
 
 using Ids = std::vector<std::string>;
 
+TEST_F(PendingTimersTest, OneWhoseEventIsInTheLogIsNotListedUntilItIsPutOff) {
+  put(call("sleep", "a", start_ + 1min));
+  put(follow_up("journey", "b", start_ + 2min, true));
+  const auto mark = [&](model::Timestamp due) {
+    store_->timers().appended({{due, {model::Claim::Kind::timer, "sleep"}}}, [] {});
+    ASSERT_TRUE(
+        store_->committer().write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
+  };
+  mark(start_ + 1min);
+  EXPECT_EQ(ids({.project_id = "project"}), Ids{"journey"});
+  ASSERT_TRUE(timers().reschedule("sleep", start_ + 3min));
+  mark(start_ + 1min);
+  EXPECT_EQ(ids({.project_id = "project"}), (Ids{"journey", "sleep"}))
+      << "it was put off while it was in hand";
+}
+
+TEST_F(PendingTimersTest, WhatFallsDueIsARangeOfAnIndexForEachKind) {
+  const std::vector<SqlValue> values{std::int64_t{0}, "id", std::int64_t{10}};
+  expect_index_range(*store_, sql_of_due_timers, values, "pending_calls_by_due");
+  expect_index_range(*store_, sql_of_due_follow_ups, values, "follow_ups_by_due");
+  expect_index_range(*store_, sql_of_due_schedules, values, "schedules_by_due");
+}
+
 TEST_F(PendingTimersTest, AreListedInTheOrderOfTheirTimesWhateverTheirKind) {
   put(call("sleep", "a", start_ + 3min));
   put(call("question", "b", start_ + 1min, true));
@@ -165,7 +189,7 @@ TEST_F(PendingTimersTest, SleepIsPutForwardAndNotTakenBack) {
   const auto moved = timers().reschedule("sleep", start_ + 1s);
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->due_at, start_ + 1s);
-  EXPECT_EQ((*store_->calls().find("sleep"))->due_at, start_ + 1s);
+  EXPECT_EQ((*store_->calls().find("sleep"))->call.due_at, start_ + 1s);
 }
 
 // What waits for a while is due by a clock that is not the wall's.

@@ -77,15 +77,20 @@ TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
 TEST_F(SessionsTest, TimersFallDueInOrder) {
   ASSERT_EQ(commit(busy_turn(key_of("ann"), clock_.now() + std::chrono::seconds(5))),
             Outcome::committed);
-  const auto due = store_->timers().by_due({}, "", 10, {});
+  EXPECT_TRUE(store_->timers().due(clock_.now(), {}, 10)->timers.empty());
+  EXPECT_EQ(store_->timers().due(clock_.now(), {}, 10)->next,
+            clock_.now() + std::chrono::seconds(5));
+  clock_.advance(std::chrono::seconds(5));
+  const auto page = store_->timers().due(clock_.now(), {}, 10);
+  const auto* due = &page->timers;
   ASSERT_EQ(due->size(), 1U);
-  EXPECT_EQ(due->front().at, clock_.now() + std::chrono::seconds(5));
+  EXPECT_EQ(due->front().at, clock_.now());
   EXPECT_EQ(due->front().claim.kind, model::Claim::Kind::timer);
   const auto timer = store_->calls().find(due->front().claim.id);
   ASSERT_TRUE(timer && *timer);
-  EXPECT_EQ((*timer)->session, key_of("ann"));
-  EXPECT_TRUE(store_->timers().by_due(due->front().at, "timer1", 10, {})->empty());
-  EXPECT_TRUE(store_->calls().unfinished("", 10)->empty());
+  EXPECT_EQ((*timer)->call.session, key_of("ann"));
+  EXPECT_TRUE(store_->timers().due(clock_.now(), {}, 10, &due->front())->timers.empty());
+  EXPECT_FALSE(*store_->calls().lane_behind("", "")) << "it is no call";
 }
 
 TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
