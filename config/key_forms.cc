@@ -1,6 +1,7 @@
 #include "config/key_forms.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "config/values.h"
 
@@ -45,64 +46,72 @@ bool is_name_for_kafka(std::string_view text) {
   return text.size() <= 200 && consists_of(text, "._-") && text != "." && text != "..";
 }
 
-// Of one item; the forms that are no text have parsers of their own.
-bool is_of_form(const Key& key, std::string_view text) {
-  switch (key.form) {
-    case Form::words:
-      return word_index(key, text).has_value();
-    case Form::host:
-      return is_ip_address(text) || is_host_name(text);
-    case Form::path:
-    case Form::file:
-    case Form::text:
-      return text.size() <= 4000 && !has_control(text);
-    case Form::secret:  // as many bytes as HS256 makes of them (RFC 7518 section 3.2)
-      return text.empty() || (text.size() >= 32 && text.size() <= 4000 && !has_control(text));
-    case Form::base_path:
-      return is_base_path(text);
-    case Form::topic:
-      return !text.empty() && is_name_for_kafka(text);
-    case Form::name:
-      return text.empty() || is_name_for_kafka(text);
-    case Form::servers:
-      return is_host_and_port(text);
-    case Form::pairs:
-      return text.size() <= 4000 && !has_control(text) &&
-             text.find('=') != std::string_view::npos && text.front() != '=' &&
-             consists_of(text.substr(0, text.find('=')), "._-");
-    case Form::networks:
-      return is_cidr(text) || is_ip_address(text) || is_host_name(text);
-    case Form::ranges:
-      return is_cidr(text) || is_ip_address(text);
-    case Form::url:
-      return text.empty() ||
-             ((text.starts_with("postgresql://") || text.starts_with("postgres://")) &&
-              text.size() <= 4000 && !has_control(text));
-    case Form::whole:
-    case Form::duration:
-    case Form::size:
-    case Form::flag:
-    case Form::word:
-      return false;
-  }
-  return false;
+bool is_line(std::string_view text) {
+  return text.size() <= 4000 && !has_control(text);
+}
+
+bool is_kafka_property(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  return is_line(text) && equals != std::string_view::npos && equals != 0 &&
+         consists_of(text.substr(0, equals), "._-");
+}
+
+bool is_postgres_url(std::string_view text) {
+  return text.empty() ||
+         ((text.starts_with("postgresql://") || text.starts_with("postgres://")) && is_line(text));
 }
 
 }  // namespace
 
-NumberText read_number(const Key& key, const std::string& text) {
-  std::optional<std::uint64_t> value;
-  if (key.form == Form::whole) {
-    value = parse_whole(text);
+constinit const TextRule folder_path{is_line,
+                                     "the path of a folder, or nothing for the default place"};
+constinit const TextRule file_path{is_line, "the path of a file, or nothing"};
+constinit const TextRule base_path{is_base_path,
+                                   "a path such as /new, without a slash at its end, or nothing"};
+constinit const TextRule one_line{is_line, "a line of text, or nothing"};
+constinit const TextRule host{
+    [](std::string_view text) { return is_ip_address(text) || is_host_name(text); },
+    "an IP address or a host name"};
+constinit const TextRule host_and_port{is_host_and_port,
+                                       "a list of host:port, such as [kafka-1:9092, kafka-2:9092]"};
+constinit const TextRule networks_and_hosts{
+    [](std::string_view text) {
+      return is_cidr(text) || is_ip_address(text) || is_host_name(text);
+    },
+    "a list of CIDR ranges, IP addresses and host names, such as [10.0.0.0/8, crm.example.com]",
+    true};
+constinit const TextRule networks{
+    [](std::string_view text) { return is_cidr(text) || is_ip_address(text); },
+    "a list of CIDR ranges and IP addresses, such as [10.0.0.0/8, 192.0.2.7]", true};
+constinit const TextRule kafka_name{
+    [](std::string_view text) { return !text.empty() && is_name_for_kafka(text); },
+    "1 to 200 letters, digits, dots, hyphens and underscores"};
+constinit const TextRule optional_kafka_name{
+    is_name_for_kafka, "at most 200 letters, digits, dots, hyphens and underscores, or nothing"};
+constinit const TextRule kafka_property{
+    is_kafka_property,
+    "a list of name=value, such as [security.protocol=sasl_ssl, sasl.mechanism=SCRAM-SHA-512]"};
+constinit const TextRule postgres_url{is_postgres_url,
+                                      "a URL that begins with postgresql://, or nothing"};
+// As many bytes as HS256 makes of them (RFC 7518 section 3.2).
+constinit const TextRule long_secret{
+    [](std::string_view text) { return text.empty() || (text.size() >= 32 && is_line(text)); },
+    "32 bytes or more without control characters, or nothing"};
+
+Complaint parse_number(const Key& key, const std::string& text, std::uint64_t& value) {
+  std::optional<std::uint64_t> read;
+  if (key.form == Form::count) {
+    read = parse_whole(text);
   } else if (key.form == Form::size) {
-    value = parse_size(text);
+    read = parse_size(text);
   } else if (const auto duration = parse_duration(text)) {
-    value = static_cast<std::uint64_t>(duration->count());
+    read = static_cast<std::uint64_t>(duration->count());
   }
-  if (!value) return {.value = std::nullopt, .complaint = ""};
-  if (*value < key.min) return {.value = std::nullopt, .complaint = "too small"};
-  if (*value > key.max) return {.value = std::nullopt, .complaint = "too large"};
-  return {.value = value, .complaint = ""};
+  if (!read) return "";
+  if (*read < key.range.min) return "too small";
+  if (*read > key.range.max) return "too large";
+  value = *read;
+  return std::nullopt;
 }
 
 std::string number_text(const Key& key, std::uint64_t value) {
@@ -116,41 +125,21 @@ std::string number_text(const Key& key, std::uint64_t value) {
   }
 }
 
-std::optional<std::size_t> word_index(const Key& key, std::string_view text) {
+Complaint parse_word(const Key& key, std::string_view text, std::size_t& index) {
   const auto found = std::find(key.words.begin(), key.words.end(), text);
-  if (found == key.words.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - key.words.begin());
-}
-
-Problems check_text(const Key& key, const Items& items) {
-  constexpr std::size_t max_items = 1000;
-  if (items.size() > max_items) return "more than " + std::to_string(max_items) + " items";
-  if (key.form == Form::words && items.empty()) return "at least one is needed";
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const std::string which = key.is_list() ? "item " + std::to_string(i + 1) + " is wrong" : "";
-    if (!is_of_form(key, items[i])) return which;
-    if (key.form == Form::words &&
-        std::find(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(i), items[i]) !=
-            items.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return "item " + std::to_string(i + 1) + " is given twice";
-    }
-  }
+  if (found == key.words.end()) return "";
+  index = static_cast<std::size_t>(found - key.words.begin());
   return std::nullopt;
 }
 
-Items normalised(const Key& key, Items items) {
-  if (key.form != Form::networks && key.form != Form::ranges) return items;
-  for (std::string& item : items) {
-    std::transform(item.begin(), item.end(), item.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-  }
-  return items;
-}
-
-bool Key::is_list() const {
-  return form == Form::words || form == Form::servers || form == Form::pairs ||
-         form == Form::networks || form == Form::ranges;
+Complaint parse_text(const Key& key, const std::string& text, std::string& value) {
+  if (!key.text->accepts(text)) return "";
+  value = text;
+  if (!key.text->lower_case) return std::nullopt;
+  std::transform(value.begin(), value.end(), value.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return std::nullopt;
 }
 
 std::string Key::variable() const {
@@ -162,54 +151,26 @@ std::string Key::variable() const {
 }
 
 std::string Key::expected() const {
-  const auto from = [&] { return number_text(*this, min); };
-  const auto to = [&] { return number_text(*this, max); };
+  const auto from = number_text(*this, range.min);
+  const auto to = number_text(*this, range.max);
   const bool open_ended =
-      max >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+      range.max >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   switch (form) {
-    case Form::whole:
-      return "a whole number " +
-             (open_ended ? from() + " or above" : "from " + from() + " to " + to());
+    case Form::count:
+      return "a whole number " + (open_ended ? from + " or above" : "from " + from + " to " + to);
     case Form::duration:
-      return "a duration from " + from() + " to " + to() + ", such as 500ms, 10s, 5m, 2h or 3d";
+      return "a duration from " + from + " to " + to + ", such as 500ms, 10s, 5m, 2h or 3d";
     case Form::size:
-      return "a size from " + from() + " to " + to() + ", in bytes, KiB, MiB or GiB";
-    case Form::flag:
-      return "true or false";
+      return "a size from " + from + " to " + to + ", in bytes, KiB, MiB or GiB";
     case Form::word:
       return "one of " + joined(words);
-    case Form::words:
-      return "a list of " + joined(words);
-    case Form::host:
-      return "an IP address or a host name";
-    case Form::path:
-      return "the path of a folder, or nothing for the default place";
-    case Form::base_path:
-      return "a path such as /new, without a slash at its end, or nothing";
-    case Form::topic:
-      return "1 to 200 letters, digits, dots, hyphens and underscores";
-    case Form::name:
-      return "at most 200 letters, digits, dots, hyphens and underscores, or nothing";
-    case Form::servers:
-      return "a list of host:port, such as [kafka-1:9092, kafka-2:9092]";
-    case Form::pairs:
-      return "a list of name=value, such as [security.protocol=sasl_ssl, "
-             "sasl.mechanism=SCRAM-SHA-512]";
-    case Form::networks:
-      return "a list of CIDR ranges, IP addresses and host names, such as [10.0.0.0/8, "
-             "crm.example.com]";
-    case Form::ranges:
-      return "a list of CIDR ranges and IP addresses, such as [10.0.0.0/8, 192.0.2.7]";
-    case Form::url:
-      return "a URL that begins with postgresql://, or nothing";
-    case Form::file:
-      return "the path of a file, or nothing";
+    case Form::list:
+      if (text == nullptr) return "a list of " + joined(words);
+      break;
     case Form::text:
-      return "a line of text, or nothing";
-    case Form::secret:
-      return "32 bytes or more without control characters, or nothing";
+      break;
   }
-  return "";
+  return std::string(text->expected);
 }
 
 }  // namespace conversed::config

@@ -1,9 +1,10 @@
 #pragma once
 
-// The forms that rows of the table in keys.cc are made with, one function a form. Each binds a
-// member of Settings to the text it is written as. For keys.cc only.
+// The rows of the table in keys.cc. A member's type says how its value is written: a number, a
+// duration, true or false, a word of an enumeration, a text, a Secret, or a list of such. For
+// keys.cc only.
 
-#include <limits>
+#include <algorithm>
 #include <type_traits>
 
 #include "config/keys.h"
@@ -11,284 +12,181 @@
 namespace conversed::config {
 
 // The words of an enumeration, in the order of its values.
+inline constexpr std::string_view flag_words[] = {"false", "true"};
 inline constexpr std::string_view queue_driver_words[] = {"sqlite", "kafka"};
 inline constexpr std::string_view store_driver_words[] = {"sqlite", "postgres"};
 inline constexpr std::string_view log_level_words[] = {"debug", "info", "warn", "error"};
 inline constexpr std::string_view log_format_words[] = {"json", "text"};
 
-// Inclusive, in the form's smallest unit.
-struct Range {
-  std::uint64_t min = 0;
-  std::uint64_t max = 0;
+// Bounds of a number of bytes. A plain Range is of a count, or of a duration in milliseconds.
+struct Bytes {
+  std::uint64_t min;
+  std::uint64_t max;
 };
+
+// What texts may be, and the items of lists of texts (key_forms.cc).
+extern const TextRule folder_path;
+extern const TextRule file_path;
+extern const TextRule base_path;
+extern const TextRule one_line;
+extern const TextRule host;
+extern const TextRule host_and_port;
+extern const TextRule networks_and_hosts;
+extern const TextRule networks;
+extern const TextRule kafka_name;
+extern const TextRule optional_kafka_name;
+extern const TextRule kafka_property;
+extern const TextRule postgres_url;
+extern const TextRule long_secret;
 
 using Items = std::vector<std::string>;
-using Problems = std::optional<std::string>;
+using Complaint = std::optional<std::string>;  // none: the text is of the key's form
 
-// What the forms have in common with each other, without the templates (key_forms.cc). Each reads
-// one text, or a list of them, and answers nullopt or a complaint if it is not of the key's form.
-struct NumberText {
-  std::optional<std::uint64_t> value;
-  std::string complaint;
-};
-[[nodiscard]] NumberText read_number(const Key& key, const std::string& text);
+// What one item has in common with the others of its form, without the templates (key_forms.cc).
+[[nodiscard]] Complaint parse_number(const Key& key, const std::string& text, std::uint64_t& value);
 [[nodiscard]] std::string number_text(const Key& key, std::uint64_t value);
-[[nodiscard]] std::optional<std::size_t> word_index(const Key& key, std::string_view text);
-// Whether the texts are of the key's form, for the forms that are kept as text.
-[[nodiscard]] Problems check_text(const Key& key, const Items& items);
-// Texts that passed, as they are kept: names of hosts in lower case.
-[[nodiscard]] Items normalised(const Key& key, Items items);
+[[nodiscard]] Complaint parse_word(const Key& key, std::string_view text, std::size_t& index);
+[[nodiscard]] Complaint parse_text(const Key& key, const std::string& text, std::string& value);
+
+template <typename T>
+inline constexpr bool is_word = std::is_enum_v<T> || std::is_same_v<T, bool>;
+template <typename T>
+inline constexpr bool is_vector = false;
+template <typename T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+
+using Pair = std::pair<std::string, Secret>;  // written `name=value`
+
+template <typename T>
+Complaint parse_item(const Key& key, const std::string& text, T& value) {
+  if constexpr (is_word<T>) {
+    std::size_t index = 0;
+    if (Complaint complaint = parse_word(key, text, index)) return complaint;
+    value = static_cast<T>(index);
+  } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, Duration>) {
+    std::uint64_t number = 0;
+    if (Complaint complaint = parse_number(key, text, number)) return complaint;
+    value = static_cast<T>(number);
+  } else {
+    std::string read;
+    if (Complaint complaint = parse_text(key, text, read)) return complaint;
+    if constexpr (std::is_same_v<T, Pair>) {
+      const std::size_t equals = read.find('=');
+      value = {read.substr(0, equals), Secret(read.substr(equals + 1))};
+    } else {
+      value = T(read);
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+std::string item_text(const Key& key, const T& value) {
+  if constexpr (is_word<T>) {
+    return std::string(key.words[static_cast<std::size_t>(value)]);
+  } else if constexpr (std::is_same_v<T, Duration>) {
+    return number_text(key, static_cast<std::uint64_t>(value.count()));
+  } else if constexpr (std::is_integral_v<T>) {
+    return number_text(key, value);
+  } else if constexpr (std::is_same_v<T, Secret>) {
+    return value.reveal();
+  } else if constexpr (std::is_same_v<T, Pair>) {
+    return value.first + "=" + value.second.reveal();
+  } else {
+    return std::string(value);
+  }
+}
+
+// A list of words has each at most once and at least one, and is kept in the enumeration's order.
+template <typename T>
+Complaint parse_items(const Key& key, const Items& items, std::vector<T>& values) {
+  constexpr std::size_t max_items = 1000;
+  if (items.size() > max_items) return "more than " + std::to_string(max_items) + " items";
+  std::vector<T> read(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string item = "item " + std::to_string(i + 1);
+    if (parse_item(key, items[i], read[i])) return item + " is wrong";
+    if constexpr (is_word<T>) {
+      const auto here = read.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::find(read.begin(), here, *here) != here) return item + " is given twice";
+    }
+  }
+  if constexpr (is_word<T>) {
+    if (read.empty()) return "at least one is needed";
+    std::sort(read.begin(), read.end());
+  }
+  values = std::move(read);
+  return std::nullopt;
+}
+
+// `Field` is a lambda that gives the member of the Settings; see CONVERSED_FIELD.
+template <typename Field>
+constexpr Key row(std::string_view path, std::string_view doc) {
+  using Value = std::remove_reference_t<std::invoke_result_t<Field, Settings&>>;
+  Key key{.path = path, .doc = doc};
+  key.is_secret = std::is_same_v<Value, Secret> || std::is_same_v<Value, std::vector<Pair>>;
+  key.assign = [](Settings& settings, const Key& self, const Items& items) -> Complaint {
+    if constexpr (is_vector<Value>) {
+      return parse_items(self, items, Field{}(settings));
+    } else {
+      return parse_item(self, items.front(), Field{}(settings));
+    }
+  };
+  key.show = [](const Settings& settings, const Key& self) -> Items {
+    if constexpr (is_vector<Value>) {
+      Items items;
+      for (const auto& value : Field{}(settings)) items.push_back(item_text(self, value));
+      return items;
+    } else {
+      return {item_text(self, Field{}(settings))};
+    }
+  };
+  if constexpr (is_vector<Value>) {
+    key.form = Form::list;
+  } else if constexpr (is_word<Value>) {
+    key.form = Form::word;
+  } else if constexpr (std::is_same_v<Value, Duration>) {
+    key.form = Form::duration;
+  } else if constexpr (std::is_integral_v<Value>) {
+    key.form = Form::count;
+  }
+  return key;
+}
+
+template <typename Field>
+constexpr Key setting(std::string_view path, Field, Range range, std::string_view doc) {
+  Key key = row<Field>(path, doc);
+  key.range = range;
+  return key;
+}
+
+template <typename Field>
+constexpr Key setting(std::string_view path, Field, Bytes bytes, std::string_view doc) {
+  Key key = row<Field>(path, doc);
+  key.form = Form::size;
+  key.range = {bytes.min, bytes.max};
+  return key;
+}
+
+template <typename Field>
+constexpr Key setting(std::string_view path, Field, std::span<const std::string_view> words,
+                      std::string_view doc) {
+  Key key = row<Field>(path, doc);
+  key.words = words;
+  return key;
+}
+
+template <typename Field>
+constexpr Key setting(std::string_view path, Field, const TextRule& rule, std::string_view doc) {
+  Key key = row<Field>(path, doc);
+  key.text = &rule;
+  return key;
+}
 
 // Marks a row whose value a running daemon takes over: every place that uses it asks for it anew.
 constexpr Key reloads(Key key) {
   key.reloads = true;
   return key;
-}
-
-template <typename Field>
-constexpr Key number_key(std::string_view name, Form form, Range range, std::string_view doc) {
-  using Value = std::remove_reference_t<std::invoke_result_t<Field, Settings&>>;
-  return {.path = name,
-          .form = form,
-          .min = range.min,
-          .max = range.max,
-          .words = {},
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
-            const NumberText read = read_number(key, items.front());
-            if (!read.value) return read.complaint;
-            Field{}(settings) = static_cast<Value>(*read.value);
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key& key) -> Items {
-            return {number_text(key, static_cast<std::uint64_t>(Field{}(settings)))};
-          }};
-}
-
-template <typename Field>
-constexpr Key whole(std::string_view name, Field, Range range, std::string_view doc) {
-  return number_key<Field>(name, Form::whole, range, doc);
-}
-
-template <typename Field>
-constexpr Key size(std::string_view name, Field, Range range, std::string_view doc) {
-  return number_key<Field>(name, Form::size, range, doc);
-}
-
-// The range is in milliseconds.
-template <typename Field>
-constexpr Key duration(std::string_view name, Field, Range range, std::string_view doc) {
-  return {.path = name,
-          .form = Form::duration,
-          .min = range.min,
-          .max = range.max,
-          .words = {},
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
-            const NumberText read = read_number(key, items.front());
-            if (!read.value) return read.complaint;
-            Field{}(settings) = Duration(static_cast<Duration::rep>(*read.value));
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key& key) -> Items {
-            return {number_text(key, static_cast<std::uint64_t>(Field{}(settings).count()))};
-          }};
-}
-
-template <typename Field>
-constexpr Key flag(std::string_view name, Field, std::string_view doc) {
-  return {.path = name,
-          .form = Form::flag,
-          .min = 0,
-          .max = 0,
-          .words = {},
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key&, const Items& items) -> Problems {
-            if (items.front() != "true" && items.front() != "false") return "";
-            Field{}(settings) = items.front() == "true";
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key&) -> Items {
-            return {Field{}(settings) ? "true" : "false"};
-          }};
-}
-
-template <typename Field>
-constexpr Key word(std::string_view name, Field, std::span<const std::string_view> choices,
-                   std::string_view doc) {
-  using Value = std::remove_reference_t<std::invoke_result_t<Field, Settings&>>;
-  return {.path = name,
-          .form = Form::word,
-          .min = 0,
-          .max = 0,
-          .words = choices,
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
-            const auto index = word_index(key, items.front());
-            if (!index) return "";
-            Field{}(settings) = static_cast<Value>(*index);
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key& key) -> Items {
-            return {std::string(key.words[static_cast<std::size_t>(Field{}(settings))])};
-          }};
-}
-
-// Kept in the order of the enumeration, however they are written.
-template <typename Field>
-constexpr Key words(std::string_view name, Field, std::span<const std::string_view> choices,
-                    std::string_view doc) {
-  using Value =
-      typename std::remove_reference_t<std::invoke_result_t<Field, Settings&>>::value_type;
-  return {.path = name,
-          .form = Form::words,
-          .min = 0,
-          .max = 0,
-          .words = choices,
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
-            if (Problems complaint = check_text(key, items)) return complaint;
-            auto& chosen = Field{}(settings);
-            chosen.clear();
-            for (std::size_t i = 0; i < key.words.size(); ++i) {
-              for (const std::string& item : items) {
-                if (item == key.words[i]) chosen.push_back(static_cast<Value>(i));
-              }
-            }
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key& key) -> Items {
-            Items shown;
-            for (const Value value : Field{}(settings)) {
-              shown.emplace_back(key.words[static_cast<std::size_t>(value)]);
-            }
-            return shown;
-          }};
-}
-
-// A member that is made from one text: a string, a path, a Secret.
-template <typename Field>
-constexpr Key text_key(std::string_view name, Form form, std::string_view doc) {
-  using Value = std::remove_reference_t<std::invoke_result_t<Field, Settings&>>;
-  return {.path = name,
-          .form = form,
-          .min = 0,
-          .max = 0,
-          .words = {},
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
-            if (Problems complaint = check_text(key, items)) return complaint;
-            Field{}(settings) = Value(items.front());
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key&) -> Items {
-            if constexpr (std::is_same_v<Value, Secret>) {
-              return {Field{}(settings).reveal()};
-            } else {
-              return {std::string(Field{}(settings))};
-            }
-          }};
-}
-
-template <typename Field>
-constexpr Key path(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::path, doc);
-}
-template <typename Field>
-constexpr Key host(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::host, doc);
-}
-template <typename Field>
-constexpr Key topic(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::topic, doc);
-}
-template <typename Field>
-constexpr Key name(std::string_view path, Field, std::string_view doc) {
-  return text_key<Field>(path, Form::name, doc);
-}
-template <typename Field>
-constexpr Key base_path(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::base_path, doc);
-}
-template <typename Field>
-constexpr Key url(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::url, doc);
-}
-template <typename Field>
-constexpr Key file(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::file, doc);
-}
-template <typename Field>
-constexpr Key text(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::text, doc);
-}
-template <typename Field>
-constexpr Key secret(std::string_view name, Field, std::string_view doc) {
-  return text_key<Field>(name, Form::secret, doc);
-}
-
-template <typename Field>
-constexpr Key list_key(std::string_view name, Form form, std::string_view doc) {
-  return {.path = name,
-          .form = form,
-          .min = 0,
-          .max = 0,
-          .words = {},
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
-            if (Problems complaint = check_text(key, items)) return complaint;
-            Field{}(settings) = normalised(key, items);
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key&) -> Items { return Field{}(settings); }};
-}
-
-template <typename Field>
-constexpr Key servers(std::string_view name, Field, std::string_view doc) {
-  return list_key<Field>(name, Form::servers, doc);
-}
-// Kept in order, as pairs of a name and a Secret.
-template <typename Field>
-constexpr Key pairs(std::string_view name, Field, std::string_view doc) {
-  return {.path = name,
-          .form = Form::pairs,
-          .min = 0,
-          .max = 0,
-          .words = {},
-          .doc = doc,
-          .reloads = false,
-          .assign = [](Settings& settings, const Key& key, const Items& items) -> Problems {
-            if (Problems complaint = check_text(key, items)) return complaint;
-            auto& all = Field{}(settings);
-            all.clear();
-            for (const std::string& item : items) {
-              const std::size_t equals = item.find('=');
-              all.emplace_back(item.substr(0, equals), Secret(item.substr(equals + 1)));
-            }
-            return std::nullopt;
-          },
-          .show = [](const Settings& settings, const Key&) -> Items {
-            Items shown;
-            for (const auto& [each, value] : Field{}(settings)) {
-              shown.push_back(each + "=" + value.reveal());
-            }
-            return shown;
-          }};
-}
-template <typename Field>
-constexpr Key networks(std::string_view name, Field, std::string_view doc) {
-  return list_key<Field>(name, Form::networks, doc);
-}
-template <typename Field>
-constexpr Key ranges(std::string_view name, Field, std::string_view doc) {
-  return list_key<Field>(name, Form::ranges, doc);
 }
 
 }  // namespace conversed::config

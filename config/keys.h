@@ -15,52 +15,50 @@
 
 namespace conversed::config {
 
-// How a value is written. It decides how the text is read and what Key::min and max count.
+// How a value is written. The member's type decides it (key_forms.h).
 enum class Form : std::uint8_t {
-  whole,      // a whole number
-  duration,   // milliseconds
-  size,       // bytes
-  flag,       // true or false
-  word,       // one of Key::words
-  words,      // a list of Key::words, at least one, none twice
-  host,       // a host name or an IP address
-  path,       // a folder; empty: the default place
-  base_path,  // the beginning of a URL's path, or empty
-  topic,      // what Kafka takes in a topic's name
-  name,       // the same, or empty
-  servers,    // a list of host:port
-  pairs,      // a list of name=value; secret
-  networks,   // a list of CIDR ranges, IP addresses and host names
-  ranges,     // a list of CIDR ranges and IP addresses
-  url,        // of a PostgreSQL database, or empty; secret
-  file,       // the path of a file, or empty
-  text,       // one line of any characters, or empty
-  secret,     // 32 bytes or more, or empty
+  text,      // as Key::text has it; a Secret, too
+  count,     // a whole number
+  duration,  // milliseconds
+  size,      // bytes
+  word,      // one of Key::words; true or false, too
+  list,      // of texts, or of words
+};
+
+// Inclusive, in the form's smallest unit.
+struct Range {
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
+};
+
+// What a text may be.
+struct TextRule {
+  bool (*accepts)(std::string_view text);
+  std::string_view expected;  // reads on after "expected "; of a list, where the rule is for items
+  bool lower_case = false;    // whether it is kept so
 };
 
 // One setting. Immutable, with static lifetime.
 struct Key {
   std::string_view path;  // `queue.kafka.topic_prefix`
-  Form form;
-  std::uint64_t min;  // of whole, duration and size; both inclusive
-  std::uint64_t max;
-  std::span<const std::string_view> words;  // of word and words
-  std::string_view doc;                     // one or two sentences for operators
-  bool reloads;                             // whether SIGHUP does, or it takes a restart
+  std::string_view doc;   // one or two sentences for operators
+  Form form = Form::text;
+  Range range{};                              // of count, duration and size
+  const TextRule* text = nullptr;             // of text and of lists of texts
+  std::span<const std::string_view> words{};  // of word and of lists of words
+  bool is_secret = false;                     // whether the member is a Secret, or holds some
+  bool reloads = false;                       // whether SIGHUP does, or it takes a restart
 
   // Sets the value. nullopt: done; else what is wrong, where the expected form does not say it all
   // (it may be empty). `items` has one element unless the form is a list. On failure nothing is
   // changed.
   std::optional<std::string> (*assign)(Settings&, const Key&,
-                                       const std::vector<std::string>& items);
+                                       const std::vector<std::string>& items) = nullptr;
   // The value as it is written, one element unless the form is a list. Shows a secret, too: compare
-  // the result, and ask is_secret() before printing it.
-  std::vector<std::string> (*show)(const Settings&, const Key&);
+  // the result, and look at is_secret before printing it.
+  std::vector<std::string> (*show)(const Settings&, const Key&) = nullptr;
 
-  [[nodiscard]] bool is_list() const;
-  [[nodiscard]] bool is_secret() const {
-    return form == Form::url || form == Form::secret || form == Form::pairs;
-  }
+  [[nodiscard]] bool is_list() const { return form == Form::list; }
   // `CONVERSED_QUEUE_KAFKA_TOPIC_PREFIX`.
   [[nodiscard]] std::string variable() const;
   // `a whole number from 0 to 65535`; reads on after "expected ".

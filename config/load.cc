@@ -10,14 +10,19 @@
 #include <set>
 #include <utility>
 
-#include "config/document.h"
 #include "config/keys.h"
 #include "config/values.h"
 #include "store/model/url.h"
 #include "store/text/utf8.h"
+#include "store/yaml/reader.h"
 
 namespace conversed::config {
 namespace {
+
+using yaml::Located;
+
+// What a hostile or mistaken settings file can cost.
+constexpr yaml::Limits limits{.max_depth = 8, .max_memory = std::size_t{2} << 20};
 
 struct Place {
   std::string file;
@@ -102,10 +107,11 @@ class Loader {
                          .message = std::move(message)});
   }
 
+  [[nodiscard]] Place place_of(const yaml::Place& place, const std::string& path) const;
   void read_file(const std::filesystem::path& path);
-  void take_map(const YamlNode& map, const std::string& prefix);
-  void take_child(const YamlNode& value, const std::string& path);
-  void take_key(const YamlNode& value, const Key& key, const Place& place);
+  void take_map(const Located& map, const std::string& prefix);
+  void take_member(const Located::Member& member, const std::string& path);
+  void take_key(const Located& value, const Key& key, const Place& place);
   void read_credentials();
   void read_environment();
   void take_variable(const std::string& name, const std::string& value);
@@ -143,7 +149,7 @@ tl::expected<std::string, std::string> read_text(const std::filesystem::path& pa
   if (!S_ISREG(status.st_mode)) return tl::unexpected(std::string("is not a regular file"));
 
   // One byte more than allowed, since the size may change while we read (and is 0 in /proc).
-  std::string text(max_yaml_bytes + 1, '\0');
+  std::string text(max_file_bytes + 1, '\0');
   std::size_t used = 0;
   while (used < text.size()) {
     const ssize_t got = ::read(fd, text.data() + used, text.size() - used);
@@ -152,8 +158,8 @@ tl::expected<std::string, std::string> read_text(const std::filesystem::path& pa
     if (got < 0) return tl::unexpected(reason(errno));
     used += static_cast<std::size_t>(got);
   }
-  if (used > max_yaml_bytes) {
-    return tl::unexpected("is larger than " + size_text(max_yaml_bytes) +
+  if (used > max_file_bytes) {
+    return tl::unexpected("is larger than " + size_text(max_file_bytes) +
                           ", which no settings file is");
   }
   text.resize(used);
@@ -167,13 +173,12 @@ void Loader::read_file(const std::filesystem::path& path) {
     problem({.file = file_, .path = ""}, text.error());
     return;
   }
-  const YamlDocument document = parse_yaml(*text, file_);
-  problems_.insert(problems_.end(), document.problems.begin(), document.problems.end());
-  const YamlNode& root = document.root;
-  if (root.kind == YamlNode::Kind::map) {
-    take_map(root, "");
-  } else if (root.kind != YamlNode::Kind::nothing) {
-    problem({.file = file_, .line = root.line, .column = root.column, .path = ""},
+  const auto document = yaml::read(*text, yaml::Schema::texts, limits);
+  for (const auto& fault : document.faults) problem(place_of(fault.place, ""), fault.message);
+  if (document.root && document.root->is_object()) {
+    take_map(*document.root, "");
+  } else if (document.root && !document.root->is_null()) {
+    problem(place_of(document.root->place(), ""),
             "expected keys and values, such as `listen: {port: 8080}`");
   }
   // The parser's problems come first; put all into the file's order.
@@ -181,53 +186,55 @@ void Loader::read_file(const std::filesystem::path& path) {
                    [](const Problem& a, const Problem& b) { return a.line < b.line; });
 }
 
-void Loader::take_map(const YamlNode& map, const std::string& prefix) {
-  for (const YamlNode& child : map.children) {
-    take_child(child, prefix.empty() ? child.key : prefix + "." + child.key);
+Place Loader::place_of(const yaml::Place& place, const std::string& path) const {
+  return {.file = file_,
+          .line = static_cast<std::uint32_t>(place.line),
+          .column = static_cast<std::uint32_t>(place.column),
+          .path = path};
+}
+
+void Loader::take_map(const Located& map, const std::string& prefix) {
+  for (const auto& member : map.members()) {
+    take_member(member, prefix.empty() ? member.name : prefix + "." + member.name);
   }
 }
 
-void Loader::take_child(const YamlNode& value, const std::string& path) {
-  const Place place{.file = file_, .line = value.line, .column = value.column, .path = path};
+void Loader::take_member(const Located::Member& member, const std::string& path) {
+  const Place place = place_of(member.place, path);
   if (const Key* key = find_key(path)) {
-    take_key(value, *key, place);
+    take_key(member.value, *key, place);
   } else if (!is_group(path)) {
     Place shown = place;
     if (path.size() > 100 || in_quotes(path) != "\"" + path + "\"") shown.path = in_quotes(path);
     problem(shown, "unknown key" + did_you_mean(nearest_path(path)));
-  } else if (value.kind == YamlNode::Kind::map) {
-    take_map(value, path);
-  } else if (value.kind != YamlNode::Kind::nothing) {  // `listen:` with all below it commented out
+  } else if (member.value.is_object()) {
+    take_map(member.value, path);
+  } else if (!member.value.is_null()) {  // `listen:` with all below it commented out
     problem(place, "expected keys and values below it");
   }
 }
 
-void Loader::take_key(const YamlNode& value, const Key& key, const Place& place) {
+void Loader::take_key(const Located& value, const Key& key, const Place& place) {
   const auto refuse = [&](const std::string& got) {
     bad_.insert(key.path);
     problem(place, "expected " + key.expected() + ", got " + got);
   };
-  switch (value.kind) {
-    case YamlNode::Kind::nothing:
-      return refuse("nothing");
-    case YamlNode::Kind::map:
-      return refuse("keys and values");
-    case YamlNode::Kind::text:
-      return assign(key, place,
-                    key.is_list() ? split_list(value.text) : std::vector<std::string>{value.text},
-                    in_quotes(value.text));
-    case YamlNode::Kind::list:
-      break;
+  if (value.is_null()) return refuse("nothing");
+  if (value.is_object()) return refuse("keys and values");
+  if (value.is_text()) {
+    return assign(key, place,
+                  key.is_list() ? split_list(value.text()) : std::vector<std::string>{value.text()},
+                  in_quotes(value.text()));
   }
   if (!key.is_list()) return refuse("a list");
   std::vector<std::string> items;
   std::string shown;
-  for (const YamlNode& item : value.children) {
-    if (item.kind != YamlNode::Kind::text) {
+  for (const Located& item : value.items()) {
+    if (!item.is_text()) {
       return refuse("a list whose item " + std::to_string(items.size() + 1) + " is no plain text");
     }
-    shown += (shown.empty() ? "" : ", ") + item.text;
-    items.push_back(item.text);
+    shown += (shown.empty() ? "" : ", ") + item.text();
+    items.push_back(item.text());
   }
   assign(key, place, items, in_quotes(shown));
 }
@@ -241,7 +248,7 @@ void Loader::read_credentials() {
     settings_.master_key = std::move(file);
   }
   for (const Key& key : keys()) {
-    if (!key.is_secret() || key.is_list()) continue;
+    if (!key.is_secret || key.is_list()) continue;
     const auto file = inputs_.credentials / key.path;
     if (!std::filesystem::exists(file, ignored)) continue;
     const Place place{.file = file.string(), .path = std::string(key.path)};
@@ -291,7 +298,7 @@ void Loader::assign(const Key& key, const Place& place, const std::vector<std::s
   if (!complaint) return;
   bad_.insert(key.path);
   problem(place, "expected " + key.expected() + ", got " +
-                     (key.is_secret() ? "something else" : shown) +
+                     (key.is_secret ? "something else" : shown) +
                      (complaint->empty() ? "" : " (" + *complaint + ")"));
 }
 

@@ -16,6 +16,9 @@
 
 namespace conversed::config {
 
+// Of a settings file, or of a credential.
+inline constexpr std::size_t max_file_bytes = 1024 * 1024;
+
 // Names and values of environment variables.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
@@ -43,8 +46,9 @@ struct Inputs {
 // like, for what is secret), changed by the environment (CONVERSED_LISTEN_PORT and the like).
 // Everything in the result is in range and of its form; data_dir is never empty. On failure
 // there is at least one problem: those of the file in its order, those of the credentials, those of
-// the environment, then what doesn't fit together. Reads the file and the credentials (at most 1
-// MiB each) and nothing else; creates nothing. Throws nothing but std::bad_alloc. Thread-safe.
+// the environment, then what doesn't fit together. Reads the file and the credentials
+// (max_file_bytes each) and nothing else; creates nothing. Throws nothing but std::bad_alloc.
+// Thread-safe.
 [[nodiscard]] tl::expected<Settings, std::vector<Problem>> load(const Inputs& inputs);
 
 }  // namespace conversed::config

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "flows/node_types.h"
-#include "flows/yaml_text.h"
+#include "store/yaml/writer.h"
 
 namespace conversed::flows {
 namespace {
@@ -144,7 +144,7 @@ class BundleWriter {
     add(top, "flows", bundle_.flows, &BundleWriter::flow);
     add(top, "endpoints", bundle_.endpoints, &BundleWriter::endpoint);
     if (!bundle_.proactive.is_null()) top["proactive"] = in_order(bundle_.proactive);
-    return {.text = to_yaml(top), .variables = variables_.all()};
+    return {.text = yaml::write(top), .variables = variables_.all()};
   }
 
  private:

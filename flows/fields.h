@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "flows/located.h"
 #include "flows/problem.h"
 
 // Reading a Located value field by field, collecting all problems on the way. One thread at a time.

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "flows/source.h"
+#include "store/yaml/budget.h"
 
 namespace conversed::flows {
 namespace {
 
 using nlohmann::json;
+using yaml::ReadBudget;
 
 // Lets the handler see how far the parser has read. The parser reads no more than one byte ahead.
 class CountingIterator {
@@ -45,7 +47,11 @@ class Handler final : public json::json_sax_t {
  public:
   Handler(std::string_view text, std::string_view file, const LoadLimits& limits,
           const std::size_t& taken)
-      : text_(text), file_(file), limits_(limits), budget_(text.size(), limits), taken_(taken) {}
+      : text_(text),
+        file_(file),
+        limits_(limits),
+        budget_(text.size(), limits.max_memory),
+        taken_(taken) {}
 
   bool null() override { return scalar(nullptr); }
   bool boolean(bool value) override { return scalar(value); }

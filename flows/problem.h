@@ -1,25 +1,20 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "store/yaml/located.h"
+
 // What is wrong with a text that somebody wrote, told with its place.
 namespace conversed::flows {
 
-// Lines and columns count from 1, columns in characters. Line 0: the value has no place in a file,
-// as in a Flow that comes from the store.
-struct Place {
-  std::size_t line = 0;
-  std::size_t column = 0;
-
-  bool operator==(const Place&) const = default;
-};
+using yaml::Located;
+using yaml::Place;
 
 struct Problem {
   std::string file;
-  Place place;
+  Place place;       // line 0: the value has none, as in a Flow that comes from the store
   std::string path;  // such as `flows[0].nodes[3].then[0].say`; empty: the whole file
   std::string message;
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "api/openapi/schemas.h"
@@ -14,8 +13,5 @@ namespace conversed::api::openapi {
 // Aborts on a row without a description and on two schemas of one name: the table is constant, so
 // either is a defect that no run of the tests survives.
 [[nodiscard]] Value document(std::span<const Operation* const> operations, std::string_view base);
-
-// The value in YAML 1.2: blocks, with all texts in double quotes.
-[[nodiscard]] std::string to_yaml(const Value& value);
 
 }  // namespace conversed::api::openapi

@@ -9,6 +9,7 @@
 #include "api/operations.h"
 #include "api/services.h"
 #include "store/model/guarded.h"
+#include "store/yaml/writer.h"
 
 namespace conversed::api {
 namespace {
@@ -44,7 +45,7 @@ void send_as_json(Call call, Services& services, Reply reply) {
 
 void send_as_yaml(Call call, Services& services, Reply reply) {
   send(openapi_yaml_operation, call, services, std::move(reply), "application/yaml; charset=utf-8",
-       openapi::to_yaml);
+       yaml::write);
 }
 
 openapi::Description describe_openapi(std::string_view type) {

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "config/document.h"
 #include "config/keys.h"
 #include "config/load.h"
+#include "store/yaml/reader.h"
 
 namespace conversed::config {
 namespace {
@@ -25,21 +25,22 @@ TEST(DefaultFile, IsWhatTheTableSays) {
       << "the table of keys has changed: run config_test once with CONVERSED_TEST_UPDATE=1";
 }
 
-void collect(const YamlNode& node, const std::string& prefix, std::vector<std::string>& paths) {
-  for (const YamlNode& child : node.children) {
-    if (child.kind == YamlNode::Kind::map) {
-      collect(child, prefix + child.key + ".", paths);
+void collect(const yaml::Located& map, const std::string& prefix, std::vector<std::string>& paths) {
+  for (const auto& member : map.members()) {
+    if (member.value.is_object()) {
+      collect(member.value, prefix + member.name + ".", paths);
     } else {
-      paths.push_back(prefix + child.key);
+      paths.push_back(prefix + member.name);
     }
   }
 }
 
 TEST(DefaultFile, HasEveryKeyOnce) {
-  const YamlDocument document = parse_yaml(default_file(), "f");
-  ASSERT_TRUE(document.problems.empty()) << format_problems(document.problems);
+  const auto document = yaml::read(default_file(), yaml::Schema::texts,
+                                   {.max_depth = 8, .max_memory = std::size_t{2} << 20});
+  ASSERT_TRUE(document.faults.empty()) << document.faults.front().message;
   std::vector<std::string> found;
-  collect(document.root, "", found);
+  collect(*document.root, "", found);
   std::vector<std::string> expected;
   for (const Key& key : keys()) expected.emplace_back(key.path);
   EXPECT_EQ(found, expected);

@@ -6,7 +6,6 @@
 
 #include <fstream>
 
-#include "config/document.h"
 #include "config/keys.h"
 #include "tests/support/temp_folder.h"
 
@@ -276,9 +275,9 @@ TEST_F(Load, FilesThatCantBeReadSayWhy) {
   EXPECT_EQ(load_path(folder_ / "sub"), "sub: is a folder, expected a file\n");
   ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(load_path(folder_ / "fifo"), "fifo: is not a regular file\n");
-  EXPECT_EQ(load_path(write("#" + std::string(max_yaml_bytes, 'x'))),
+  EXPECT_EQ(load_path(write("#" + std::string(max_file_bytes, 'x'))),
             "conversed.yaml: is larger than 1MiB, which no settings file is\n");
-  EXPECT_EQ(load_path(write("#" + std::string(max_yaml_bytes - 1, 'x'))), "");
+  EXPECT_EQ(load_path(write("#" + std::string(max_file_bytes - 1, 'x'))), "");
   if (::geteuid() != 0) {
     const auto secret = write("");
     ASSERT_EQ(::chmod(secret.c_str(), 0), 0);

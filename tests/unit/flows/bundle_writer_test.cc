@@ -12,7 +12,7 @@
 #include "flows/bundle_writer.h"
 #include "flows/loader.h"
 #include "flows/source.h"
-#include "flows/yaml_text.h"
+#include "store/yaml/writer.h"
 
 namespace conversed::flows {
 namespace {
@@ -372,8 +372,8 @@ TEST(YamlText, IsReadBackAsItWas) {
   Generator generate(chosen_seed());
   for (int round = 0; round < 3000; ++round) {
     const json value{{"v", generate.value(4)}};
-    const std::string text = to_yaml(nlohmann::ordered_json(value));
-    const auto read = read_yaml(text, "v.yaml", {});
+    const std::string text = yaml::write(nlohmann::ordered_json(value));
+    const auto read = read_source(text, "v.yaml", {});
     ASSERT_TRUE(read) << to_string(read.error()) << "\n" << text;
     ASSERT_EQ(read->to_json(), value) << text;
   }

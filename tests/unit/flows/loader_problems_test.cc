@@ -39,15 +39,17 @@ void expect_problems(const std::vector<BadBundle>& table, std::string_view head,
 TEST(LoaderProblems, OfTheFileAsSuch) {
   expect_problems(
       {{"", {"b.yaml: the file is empty"}},
-       {"a: [", {"b.yaml:1:1: no valid YAML: end of sequence flow not found"}},
+       {"a: [",
+        {"b.yaml:1:5: is not valid YAML: end of sequence flow not found (at the file's end)"}},
        {"a: {b: Which?}",
-        {"b.yaml:1:13: no valid YAML: unknown token; within {} and [] a text with a '?' stands in "
+        {"b.yaml:1:13: is not valid YAML: unknown token; within {} and [] a text with a '?' stands "
+         "in "
          "quotes"}},
-       {"a: 1\na: 2", {"b.yaml:2:1: the name \"a\" stands twice in one mapping"}},
-       {"[a]: 1", {"b.yaml:1:1: a name must be a text"}},
+       {"a: 1\na: 2", {"b.yaml:2:1: the key \"a\" is given twice, first in line 1"}},
+       {"[a]: 1", {"b.yaml:1:1: a key must be a text"}},
        {"a: .inf", {"b.yaml:1:4: JSON has no such number; put it in quotes if a text is meant"}},
        {"a: !!binary x", {"b.yaml:1:4: the tag does not fit the value, or is unknown"}},
-       {"a: 1\n---\nb: 2", {"b.yaml: the file holds more than one document"}},
+       {"a: 1\n---\nb: 2", {"b.yaml:2:1: a second document begins here; expected one only"}},
        {"- a", {"b.yaml:1:1: expected a mapping, not a list"}},
        {"{}", {"b.yaml:1:1: 'conversed' is missing", "b.yaml:1:1: 'project' is missing"}},
        {"conversed: 2\nproject: {name: P}",

@@ -103,7 +103,7 @@ TEST(Loader, ReplacesVariablesAndKeepsEscapedOnes) {
 }
 
 json yaml_value(const std::string& text) {
-  const auto read = read_yaml(text, "a.yaml", {});
+  const auto read = read_source(text, "a.yaml", {});
   if (!read) return "error: " + to_string(read.error());
   return read->to_json();
 }
@@ -154,10 +154,10 @@ TEST(YamlSource, ExpandsAliasesAndRefusesBombs) {
     const auto before = std::to_string(i - 1);
     bomb += "a" + n + ": &a" + n + " [*a" + before + ", *a" + before + "]\n";
   }
-  const auto read = read_yaml(bomb, "bomb.yaml", {});
+  const auto read = read_source(bomb, "bomb.yaml", {});
   ASSERT_FALSE(read);
   EXPECT_NE(read.error()[0].message.find("too much memory"), std::string::npos);
-  const auto nested = read_yaml("a: &a [*a]", "a.yaml", {});
+  const auto nested = read_source("a: &a [*a]", "a.yaml", {});
   ASSERT_FALSE(nested);
 }
 

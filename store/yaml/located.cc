@@ -1,6 +1,6 @@
-#include "flows/located.h"
+#include "store/yaml/located.h"
 
-namespace conversed::flows {
+namespace conversed::yaml {
 
 // Not in the class: there, Member is not complete yet.
 Located::Located() = default;
@@ -79,4 +79,4 @@ std::string_view Located::kind_name() const {
   return "a number";
 }
 
-}  // namespace conversed::flows
+}  // namespace conversed::yaml

@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace conversed::flows {
+namespace conversed::yaml {
 
-// The value as a YAML document that read_yaml reads back as it is. Texts stand without quotes only
+// The value as a YAML document that `read` reads back as it is. Texts stand without quotes only
 // where no YAML reader, of whatever version, takes them for something else. Members keep their
 // order. Requires valid UTF-8 and nesting within what the readers of files let through. Pure;
 // thread-safe.
-[[nodiscard]] std::string to_yaml(const nlohmann::ordered_json& value);
+[[nodiscard]] std::string write(const nlohmann::ordered_json& value);
 
-}  // namespace conversed::flows
+}  // namespace conversed::yaml

@@ -7,9 +7,15 @@
 #include <variant>
 #include <vector>
 
-#include "flows/problem.h"
+namespace conversed::yaml {
 
-namespace conversed::flows {
+// Lines and columns count from 1, columns in characters. Line 0: the value has no place in a file.
+struct Place {
+  std::size_t line = 0;
+  std::size_t column = 0;
+
+  bool operator==(const Place&) const = default;
+};
 
 // A JSON value that knows where in its file each part stands. Made from YAML, from JSON text or,
 // without places, from a JSON value; all later checks work on it, whatever it came from.
@@ -67,4 +73,4 @@ struct Located::Member {
   Located value;
 };
 
-}  // namespace conversed::flows
+}  // namespace conversed::yaml

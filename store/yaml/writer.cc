@@ -1,12 +1,12 @@
 // A JSON value to YAML text.
-#include "flows/yaml_text.h"
+#include "store/yaml/writer.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
 
-namespace conversed::flows {
+namespace conversed::yaml {
 namespace {
 
 using nlohmann::ordered_json;
@@ -245,10 +245,10 @@ class Writer {
 
 }  // namespace
 
-std::string to_yaml(const ordered_json& value) {
+std::string write(const ordered_json& value) {
   Writer writer;
   writer.value(value, 0);
   return writer.take();
 }
 
-}  // namespace conversed::flows
+}  // namespace conversed::yaml
