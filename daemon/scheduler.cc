@@ -33,6 +33,7 @@ using Due = store::Timers::Due;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t timers_a_page = 512;
+constexpr std::size_t others_a_page = 128;
 // Between two looks at the letters.
 constexpr int pages_at_once = 32;
 constexpr std::size_t schedules_a_page = 512;
@@ -325,7 +326,10 @@ void Scheduler::Engine::fire_due() {
   if (!is_due()) return;
   auto left = may_fire();
   for (int pages = 0; left > 0 && pages < pages_at_once; ++pages) {
-    auto page = store_.timers().due(looked_at_, ahead_of_schedules(), timers_a_page,
+    // Those in hand are in the page as well, and so are those of other daemons.
+    const auto limit =
+        std::min(timers_a_page, left + in_hand_.size() + (settings_.mine ? others_a_page : 0));
+    auto page = store_.timers().due(looked_at_, ahead_of_schedules(), limit,
                                     read_up_to_ ? &*read_up_to_ : nullptr);
     if (!page) return failed("timers can't be read", page.error());
     for (auto& timer : page->timers) {
@@ -337,7 +341,7 @@ void Scheduler::Engine::fire_due() {
       }
       read_up_to_ = std::move(timer);
     }
-    if (page->timers.size() == timers_a_page) continue;
+    if (page->timers.size() == limit) continue;
     read_up_to_.reset();
     due_ = page->next;
     return;
