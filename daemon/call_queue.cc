@@ -1,4 +1,5 @@
 #include "daemon/call_queue.h"
+#include "store/call_target.h"
 
 #include <algorithm>
 

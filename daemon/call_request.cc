@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/webhook.h"
+#include "store/call_target.h"
 #include "store/calls.h"
 #include "store/model/json.h"
 #include "store/model/url.h"

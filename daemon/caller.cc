@@ -16,6 +16,7 @@
 #include "daemon/metrics.h"
 #include "daemon/ownership.h"
 #include "daemon/service_thread.h"
+#include "store/call_target.h"
 #include "store/model/fault_points.h"
 #include "store/store.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "store/calls.h"
+#include "store/call_target.h"
 #include "store/news.h"
 #include "store/row_writes.h"
 #include "store/usage.h"

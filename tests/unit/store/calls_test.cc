@@ -1,4 +1,5 @@
 #include "store/calls.h"
+#include "store/call_target.h"
 
 #include <set>
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/model/effects.h"
+
+// Which upstream a call goes to, as its row has it. Pure.
+namespace conversed::store {
+
+// The target of a call: the host and port of its URL, the Connection of a language model, or
+// knowledge. At most 255 printable ASCII characters.
+[[nodiscard]] std::string target_of(const model::PendingCall& call);
+
+[[nodiscard]] std::string target_of_host(std::string_view host);
+
+// The Connection of a target that is a language model; empty: it is none.
+[[nodiscard]] std::string connection_of_target(const std::string& target);
+
+inline constexpr const char* knowledge_target = "knowledge";
+
+}  // namespace conversed::store
