@@ -78,21 +78,22 @@ Result<void> App::Parts::start() {
 }
 
 Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> ranges) {
+  if (auto forgotten = store->forget_writers(); !forgotten) {
+    log::warn("marks of daemons that are gone can't be removed",
+              {{"error", forgotten.error().message}});
+  }
   if (auto taken = ownership.is_shared() ? share_log(ranges) : take_up_log(ranges); !taken) {
     return fail(taken.error());
   }
   worker.emplace(chain_context(ranges.size()), store->committer(), watch, busy, ports(),
-                 &heartbeats);
-  auto lane_settings = lanes_settings(settings, recovery, heartbeats);
-  const auto count = ownership.is_shared() ? static_cast<std::int32_t>(ranges.size()) : 0;
-  lane_settings.partitions = count;
+                 recorder.get(), &heartbeats);
+  auto lane_settings = lanes_settings(settings, heartbeats);
+  if (ownership.is_shared()) lane_settings.partitions = static_cast<std::int32_t>(ranges.size());
   lane_settings.share_of = [this](const std::string& key) { return share_of(assets, key); };
-  lanes = std::make_unique<queue::Lanes>(
-      std::move(lane_settings), [this, count](queue::Run&& run, queue::Finish finish) {
-        const auto partition =
-            count > 0 ? std::optional(queue::partition_of(run.key, count)) : std::nullopt;
-        worker->handle(std::move(run), std::move(finish), recovery.care(*lanes, partition));
-      });
+  lanes = std::make_unique<queue::Lanes>(std::move(lane_settings),
+                                         [this](queue::Run&& run, queue::Finish finish) {
+                                           worker->handle(std::move(run), std::move(finish));
+                                         });
   lanes_to_touch = lanes.get();
   events.release();
   queue::PumpSettings pump_settings;
@@ -125,22 +126,22 @@ void App::Parts::warn_without_organisation() {
   }
 }
 
-// Of a daemon that reads the whole log.
+// Of a daemon that reads the whole log. It does without the recorder if it has to.
 Result<void> App::Parts::take_up_log(std::span<const queue::PartitionRange> ranges) {
-  if (auto begun = recovery.begin(ranges, settings.limits.in_flight); !begun) return begun;
-  recovery_begun = true;
-  return store->mark_running();
+  const auto file = flight_recorder_file(settings.data_dir);
+  if (auto opened = FlightRecorder::open(file, boot_id())) {
+    recorder = std::move(*opened);
+  } else {
+    log::warn("crashes can't be attributed to events", {{"error", opened.error().message}});
+  }
+  return recovery.begin(recorder.get(), ranges);
 }
 
 // Of one that reads some partitions of it, which it takes up as they come.
 Result<void> App::Parts::share_log(std::span<const queue::PartitionRange> ranges) {
   ownership.begin(static_cast<std::int32_t>(ranges.size()));
   recovery.begin_run(peers->run());
-  recovery_begun = true;
-  if (auto joined = store->join_others(); !joined) {
-    log::warn("marks of daemons that are gone can't be removed",
-              {{"error", joined.error().message}});
-  }
+  sharing = true;
   return {};
 }
 
@@ -153,17 +154,11 @@ Result<void> App::Parts::drain_inboxes() {
   return {};
 }
 
-// Runs that could not be committed stay unfinished in the log; whoever reads it next is careful
-// with them.
-void App::Parts::give_up_log(bool finished, Consumed consumed) {
-  if (!finished) return;
-  Result<void> told;
-  if (!ownership.is_shared()) {
-    if (left_nothing(consumed)) told = store->mark_clean_stop();
-  } else if (recovery_begun) {
-    told = recovery.stopped();
-  }
-  if (!told) {
+// Runs that could not be committed stay unfinished in the log. Those of partitions that are shared
+// were in hand, as far as the next owner can know.
+void App::Parts::give_up_log(bool finished) {
+  if (!finished || !sharing) return;
+  if (auto told = recovery.stopped(); !told) {
     log::warn("the stop can't be marked as clean", {{"error", told.error().message}});
   }
 }
@@ -184,18 +179,9 @@ Progress App::Parts::progress() {
   now.log_healthy = log->health().has_value();
   // What `start_consuming` sets is there once it has set `consuming`.
   if (!now.consuming || !worker) return now;
-  now.recovering = !recovery.done(*lanes);
   now.turns = worker->counts().turns.load();
   now.in_flight = lanes->in_flight();
   return now;
-}
-
-// Whether nothing is left that the next start would have to be careful with, provided that the runs
-// in hand are finished. A start that failed before the log was consumed has changed nothing about
-// what the stop before it left.
-bool App::Parts::left_nothing(Consumed consumed) const {
-  if (!recovery_begun) return false;
-  return consumed == Consumed::yes ? recovery.done(*lanes) : !recovery.going_on();
 }
 
 void App::Parts::stop(milliseconds limit) {
@@ -211,7 +197,7 @@ void App::Parts::stop(milliseconds limit) {
   if (!consuming.load()) store->committer().stop_retrying();
   late_log.stop();
   backups.stop();
-  const auto consumed = consuming.exchange(false) ? Consumed::yes : Consumed::nothing;
+  consuming = false;
   bool answered = true;
   if (door.has_api()) {
     watch.stop();
@@ -244,7 +230,7 @@ void App::Parts::stop(milliseconds limit) {
   upstreams.stop();
   webhooks.stop();
   log->stop();
-  give_up_log(finished, consumed);
+  give_up_log(finished);
   if (peers) peers->stop();
   // Before anything goes that its callbacks refer to.
   store->committer().stop();

@@ -25,6 +25,7 @@
 #include "daemon/deliverer.h"
 #include "daemon/egress.h"
 #include "daemon/embedded.h"
+#include "daemon/flight_recorder.h"
 #include "daemon/front_door.h"
 #include "daemon/housekeeper.h"
 #include "daemon/http_client.h"
@@ -96,9 +97,7 @@ struct App::Parts {
   [[nodiscard]] HousekeeperSettings tidying();
   [[nodiscard]] std::vector<api::MemberView> members() const;
   [[nodiscard]] Progress progress();
-  enum class Consumed : std::uint8_t { yes, nothing };
-  [[nodiscard]] bool left_nothing(Consumed consumed) const;
-  void give_up_log(bool finished, Consumed consumed);
+  void give_up_log(bool finished);
 
   const config::Settings& settings;
   const model::Clock& clock;
@@ -149,7 +148,8 @@ struct App::Parts {
 
   Recovery recovery;
   PartitionKeeper partitions;
-  bool recovery_begun = false;                // from then on the store says that a daemon runs
+  std::unique_ptr<FlightRecorder> recorder;   // null: the log is shared, or there is no room
+  bool sharing = false;                       // partitions of the log may be this run's
   std::atomic<bool> consuming{false};         // without the role of a worker: it might
   std::atomic<std::size_t> lag_elsewhere{0};  // where there are no lanes
   std::atomic<bool> failed{false};

@@ -70,7 +70,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
       job_worker(working(), store->jobs(), setup, timer_clock,
                  in_cluster(all) ? &store->news() : nullptr),
       housekeeper(tidying(), *store, retention_clock),
-      recovery(*store, time),
+      recovery(*store),
       partitions({.in_flight = all.limits.in_flight, .heartbeats = &heartbeats}, *store, ownership,
                  recovery, busy,
                  {.ownership_changed =
@@ -127,7 +127,6 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
           .outbox = store->outbox(),
           .answers = store->answers(),
           .dead_letters = store->dead_letters(),
-          .attempts = store->attempts(),
           .calls = store->calls(),
           .follow_ups = store->follow_ups(),
           .schedules = store->schedules(),
@@ -138,8 +137,7 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
           .exchange = exchange ? &*exchange : nullptr,
           .timer_clock = &timer_clock,
           .limits = flow_limits(settings.flows, settings.calls),
-          .suspect_before =
-              [this](std::int32_t partition) { return recovery.suspect_before(partition); },
+          .recovery = &recovery,
           .partitions = static_cast<std::int32_t>(log_partitions)};
 }
 

@@ -4,15 +4,14 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "daemon/chain_builder.h"
 #include "daemon/project_library.h"
+#include "daemon/recovery.h"
 #include "daemon/turn_clock.h"
 #include "flows/time_outs.h"
 #include "store/answers.h"
-#include "store/attempts.h"
 #include "store/dead_letters.h"
 #include "store/model/event_origin.h"
 #include "store/model/fault_points.h"
@@ -254,29 +253,34 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
     if (!*waits) return {};
     chain_.unit.claims.push_back(*event.claim);
   }
+  const store::InHand in_hand{
+      event.id, at ? at->partition : queue::partition_of(input_.key.encode(), context_.partitions),
+      at ? at->offset : -1};
+  const auto crashes = context_.recovery == nullptr
+                           ? std::nullopt
+                           : context_.recovery->crashes(event, in_hand.partition, at);
+  if (crashes && !input_.alone) {
+    again_ = wants_alone_ = true;
+    return {};
+  }
+  if (crashes) chain_.unit.attempts_settled.push_back(event.id);
   if (event.type == EventType::user_message) cancel_follow_ups();
   if (chain_.first_started.empty()) chain_.first_started = event.id;
   if (!damage_.empty()) return bury_damaged(event, parts);
+  if (crashes && *crashes >= context_.max_crashes) {
+    return bury(event, parts,
+                "the daemon went down " + std::to_string(context_.max_crashes) +
+                    " times while it processed this event");
+  }
   for (const auto* known : {&input_.refused, &input_.failed}) {
     if (const auto found = known->find(event.id); found != known->end()) {
       return bury(event, parts, found->second);
     }
   }
-  if (input_.care == Care::record_attempts && !input_.attempted->contains(event.id)) {
-    const auto partition =
-        at ? at->partition : queue::partition_of(input_.key.encode(), context_.partitions);
-    const auto suspect_before =
-        context_.suspect_before ? context_.suspect_before(partition) : std::nullopt;
-    const bool suspect = suspect_before && event.accepted_at < *suspect_before;
-    auto attempts = context_.attempts.begin(event.id, suspect ? 1 : 0, partition, at);
-    if (!attempts) return fail(attempts.error());
-    if (*attempts > context_.max_attempts) {
-      return bury(event, parts,
-                  "the daemon went down " + std::to_string(context_.max_attempts) +
-                      " times while it processed this event");
-    }
-    input_.attempted->insert(event.id);
+  if (crashes) {
+    if (auto counted = context_.recovery->start(in_hand, *crashes); !counted) return counted;
   }
+  if (input_.noted != nullptr) input_.noted->note(in_hand);
   return run(event);
 }
 
@@ -439,14 +443,17 @@ void ChainBuilder::close() {
 }
 
 Result<Chain> build_chain(const ChainContext& context, ChainInput input) {
-  std::set<std::string> of_this_call;
-  if (input.attempted == nullptr) input.attempted = &of_this_call;
   for (;;) {
+    if (input.noted != nullptr) input.noted->clear();
     ChainBuilder builder(context, input);
     auto chain = builder.build();
     if (chain && *chain) return std::move(**chain);
     builder.release_claims();
     if (!chain) return fail(chain.error());
+    if (!builder.wants_alone()) continue;
+    Chain nothing;
+    nothing.wants_alone = true;
+    return nothing;
   }
 }
 

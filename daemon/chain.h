@@ -6,12 +6,12 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "api/waiters.h"
+#include "daemon/flight_recorder.h"
 #include "flows/turn.h"
 #include "queue/log.h"
 #include "store/committer.h"
@@ -23,7 +23,6 @@ class AssetsCache;
 }
 namespace conversed::store {
 class Answers;
-class Attempts;
 class Calls;
 class DeadLetters;
 class FollowUps;
@@ -36,6 +35,7 @@ class Usage;
 namespace conversed::daemon {
 
 class AnswerExchange;
+class Recovery;
 class TimerClock;
 
 // What chains are built from. Everything must outlive the last `build_chain`.
@@ -44,7 +44,6 @@ struct ChainContext {
   store::Outbox& outbox;
   store::Answers& answers;
   store::DeadLetters& dead_letters;
-  store::Attempts& attempts;
   store::Calls& calls;
   store::FollowUps& follow_ups;
   store::Schedules& schedules;
@@ -61,29 +60,23 @@ struct ChainContext {
   // its lane for its turn.
   std::chrono::steady_clock::duration slice = std::chrono::milliseconds(20);
   std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
-  int max_attempts = 3;  // times that one event may bring the daemon down, before it is given up
-  // Of a partition: set if the last run ended uncleanly and had not recorded what it began. What
-  // was accepted before this may have brought it down, so its count begins at one. Empty: none.
-  std::function<std::optional<model::Timestamp>(std::int32_t)> suspect_before{};
-  std::int32_t partitions = 1;  // of the log
+  Recovery* recovery = nullptr;  // which events run alone since a crash; null: none
+  int max_crashes = 3;           // with one event in hand, before it is a dead letter
+  std::int32_t partitions = 1;   // of the log
 };
-
-// Whether each event's start is recorded before it: after an unclean stop.
-enum class Care : std::uint8_t { normal, record_attempts };
 
 struct ChainInput {
   model::SessionKey key;
   std::span<const queue::LogRecord> records;  // of this session, in order
   bool spill = false;                         // move all of them to the inbox
-  Care care = Care::normal;
+  bool alone = false;                         // nothing else is in hand; starts one event at most
   // What the store does not take, not even into the inbox: event id → why it is to be a dead
   // letter.
   std::map<std::string, std::string> refused;
   std::map<std::string, std::string> failed{};  // the same of Turns: what building has found out
-  // Ids of events whose start is recorded already, kept over reruns; null: of this call only.
-  std::set<std::string>* attempted = nullptr;
-  bool one_start = false;                 // start one event at most; implied by `record_attempts`
-  model::Heartbeat* heartbeat = nullptr;  // beats behind each Turn; null: nobody watches
+  FlightRecorder::Batch* noted = nullptr;       // of events that are started; null: not noted
+  bool one_start = false;                       // start one event at most; implied by `alone`
+  model::Heartbeat* heartbeat = nullptr;        // beats behind each Turn; null: nobody watches
   std::chrono::steady_clock::duration spent{};  // by all Turns that building has run
 };
 
@@ -98,6 +91,7 @@ struct Chain {
 
   store::Unit unit;
   bool changes = false;                    // false: there is nothing to commit
+  bool wants_alone = false;                // nothing is built: an event of it has to run alone
   std::vector<Answered> answered;          // claimed from the waiters: owed after the commit
   std::vector<model::Schedule> schedules;  // that wait for their next time from now on
   // Inputs whose outputs are held until another daemon has taken their reply (Unit::replies): the
@@ -125,10 +119,11 @@ struct Chain {
 // (dropped), the session is busy (inbox), it can't be processed (dead letter), or it runs as a Turn
 // on the state that the one before it left. An inbox that can be drained goes before new records.
 //
-// Reads the store, writes nothing but attempts. A Turn that fails has no effects besides its dead
-// letter and the Endpoint's errorText. Errors: `unavailable` (try again later; nothing is lost),
-// `conflict` (a position of a past epoch or another partition: consumption has to stop). On an
-// error nothing is claimed from the waiters. Thread-safe; one chain of a session at a time.
+// Reads the store, writes nothing but counts of events that run alone. A Turn that fails has no
+// effects besides its dead letter and the Endpoint's errorText. Errors: `unavailable` (try again
+// later; nothing is lost), `conflict` (a position of a past epoch or another partition: consumption
+// has to stop). On an error nothing is claimed from the waiters. Thread-safe; one chain of a
+// session at a time.
 [[nodiscard]] model::Result<Chain> build_chain(const ChainContext& context, ChainInput input);
 
 }  // namespace conversed::daemon

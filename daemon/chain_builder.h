@@ -39,8 +39,9 @@ class ChainBuilder {
  public:
   ChainBuilder(const ChainContext& context, ChainInput& input) : context_(context), input_(input) {}
 
-  // Nothing: a Turn has failed, build again.
+  // Nothing: a Turn has failed, build again; or the chain has to be built alone.
   model::Result<std::optional<Chain>> build();
+  [[nodiscard]] bool wants_alone() const { return wants_alone_; }
 
   // Gives up what was claimed for a chain that will not be committed.
   void release_claims() {
@@ -142,8 +143,7 @@ class ChainBuilder {
     if (!chain_.undecided.empty()) return false;
     if (std::ranges::any_of(chain_.answered, &Chain::Answered::else_webhook)) return false;
     if (chain_.first_started.empty()) return true;
-    const bool one = input_.one_start || input_.care == Care::record_attempts;
-    return !one && input_.spent < context_.slice;
+    return !input_.one_start && !input_.alone && input_.spent < context_.slice;
   }
 
   const ChainContext& context_;
@@ -160,6 +160,7 @@ class ChainBuilder {
   std::string damage_;           // of what is stored; nothing runs on it
   bool execution_lost_ = false;  // it can't be read: only the store knows what it waits for
   bool again_ = false;
+  bool wants_alone_ = false;
 };
 
 }  // namespace conversed::daemon

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "config/warnings.h"
-#include "daemon/recovery.h"
 #include "daemon/version.h"
 
 namespace conversed::daemon {
@@ -91,13 +90,12 @@ HttpClientSettings client_settings(std::string name, std::size_t connections,
   return settings;
 }
 
-queue::LanesSettings lanes_settings(const config::Settings& settings, const Recovery& recovery,
+queue::LanesSettings lanes_settings(const config::Settings& settings,
                                     model::Heartbeats& heartbeats) {
   queue::LanesSettings lanes;
   lanes.workers = settings.workers;
   lanes.lane_limit = settings.limits.lane;
   lanes.in_flight_limit = settings.limits.in_flight;
-  lanes.one_by_one_below = recovery.one_by_one_below();
   lanes.heartbeats = &heartbeats;
   return lanes;
 }

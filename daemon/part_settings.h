@@ -26,8 +26,6 @@
 // From what an operator sets to what each part takes.
 namespace conversed::daemon {
 
-class Recovery;
-
 // The daemon's roles, as settings name them.
 [[nodiscard]] std::vector<std::string> role_names(const config::Settings& settings);
 [[nodiscard]] PeersSettings peers_settings(const config::Settings& settings,
@@ -41,9 +39,7 @@ class Recovery;
                                         const config::CallSettings& calls);
 [[nodiscard]] HttpClientSettings client_settings(std::string name, std::size_t connections,
                                                  model::Heartbeats& heartbeats);
-// `recovery` has begun.
 [[nodiscard]] queue::LanesSettings lanes_settings(const config::Settings& settings,
-                                                  const Recovery& recovery,
                                                   model::Heartbeats& heartbeats);
 [[nodiscard]] api::RateLimits rate_limits(const config::LimitSettings& settings);
 [[nodiscard]] api::RateLimits public_rate_limits(const config::LimitSettings& settings);

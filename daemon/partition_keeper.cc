@@ -84,14 +84,13 @@ std::string_view PartitionKeeper::name() const {
 }
 
 // What the sessions have left is read once this run is known to have taken them up: whoever had
-// them before can't begin anything more that a recovery would have to know of.
-Result<queue::Assignment> PartitionKeeper::take_up(
+// them before can't begin anything more that may bring a daemon down.
+Result<std::vector<std::string>> PartitionKeeper::take_up(
     std::span<const queue::PartitionRange> partitions) {
-  queue::Assignment assignment;
-  if (partitions.empty()) return assignment;
-  auto limits = recovery_.take_up(partitions, settings_.in_flight);
-  if (!limits) return fail(limits.error());
-  assignment.one_by_one_below = std::move(*limits);
+  if (partitions.empty()) return std::vector<std::string>();
+  if (auto taken = recovery_.take_up(partitions, settings_.in_flight); !taken) {
+    return fail(taken.error());
+  }
   std::vector<std::int32_t> numbers;
   for (const auto& range : partitions) numbers.push_back(range.partition);
   ownership_.take(numbers);
@@ -104,25 +103,15 @@ Result<queue::Assignment> PartitionKeeper::take_up(
                                [this](const SessionKey& key) { return ownership_.owns(key); });
   if (!keys) {
     ownership_.give_up(numbers);
-    // Nothing of them was begun. If this fails, too, whoever has them next is careful for nothing.
-    recovery_.giving_up(numbers);
-    (void)recovery_.given_up(numbers);
+    // Nothing of them was begun. If this fails, too, the next owner takes them for left behind.
+    (void)recovery_.give_up(numbers, Recovery::InHand::finished);
     return fail(keys.error());
   }
-  assignment.touched = std::move(*keys);
   // Before the Lanes have them: what is offered from there on is known to follow what the store
   // has.
   ports_.ownership_changed();
-  return assignment;
-}
-
-void PartitionKeeper::taken_up() {
-  recovery_.taken_up();
   log::info("partitions taken up", {{"owned", ownership_.partitions().size()}});
-}
-
-void PartitionKeeper::giving_up(std::span<const std::int32_t> partitions) {
-  recovery_.giving_up(partitions);
+  return keys;
 }
 
 void PartitionKeeper::given_up(std::span<const std::int32_t> partitions, bool complete) {
@@ -131,12 +120,13 @@ void PartitionKeeper::given_up(std::span<const std::int32_t> partitions, bool co
   log::info("partitions given up",
             {{"count", partitions.size()}, {"owned", ownership_.partitions().size()}});
   if (!complete) {
-    log::warn("partitions were lost with Turns in hand: whoever has them next recovers them");
-    return;
+    log::warn("partitions were lost with Turns in hand: the next owner runs these alone");
   }
-  if (auto told = recovery_.given_up(partitions); !told) {
-    log::warn("partitions can't be given up in the store: whoever has them next recovers them",
-              {{"error", told.error().message}});
+  const auto in_hand = complete ? Recovery::InHand::finished : Recovery::InHand::unfinished;
+  if (auto told = recovery_.give_up(partitions, in_hand); !told) {
+    log::warn(
+        "partitions can't be given up in the store: the next owner takes them for left behind",
+        {{"error", told.error().message}});
   }
 }
 

@@ -21,7 +21,7 @@ class BusySessions;
 namespace conversed::daemon {
 
 struct PartitionKeeperSettings {
-  std::size_t in_flight = 4'096;  // records of a partition that may be taken and not finished
+  std::size_t in_flight = 4'096;  // records that a daemon may have taken and not finished
   std::chrono::milliseconds look_interval{3'000};
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
@@ -53,10 +53,8 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   [[nodiscard]] std::string_view name() const override;
 
   // Errors: those of the store; it is tried again then.
-  [[nodiscard]] model::Result<queue::Assignment> take_up(
+  [[nodiscard]] model::Result<std::vector<std::string>> take_up(
       std::span<const queue::PartitionRange> partitions) override;
-  void taken_up() override;
-  void giving_up(std::span<const std::int32_t> partitions) override;
   void given_up(std::span<const std::int32_t> partitions, bool complete) override;
 
  private:

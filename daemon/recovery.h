@@ -4,101 +4,88 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "daemon/chain.h"
+#include "daemon/flight_recorder.h"
 #include "queue/log.h"
-#include "store/model/clock.h"
+#include "store/attempts.h"
+#include "store/model/event.h"
 #include "store/model/guarded.h"
 #include "store/model/result.h"
 
-namespace conversed::queue {
-class Lanes;
-}
 namespace conversed::store {
 class Store;
-struct RecoveryMark;
-}  // namespace conversed::store
+}
 
 namespace conversed::daemon {
 
-// What an unclean stop asks for. What it left unfinished (records that had been taken from the log,
-// and inboxes that could be drained) runs one by one, each start recorded before it, so that an
-// event which brings the daemon down is known by having been the only one. How far that has to go
-// is kept in the store from the first start behind that stop to the end of the recovery: what came
-// later can't have run without a record, however often the daemon goes down meanwhile.
+// Attributes crashes to events: knows which events were, or may have been, in hand when a daemon
+// went down, and how often. Each of them runs alone until it is committed, so that an event which
+// brings the daemon down is known by having been the only one. Everything else runs as ever.
 //
-// One daemon that reads the whole log recovers it at its start (`begin`). Of several, each recovers
-// the partitions that it takes up, wherever they were read before. Thread-safe once begun; taking
+// A daemon that reads the whole log takes the events from its flight recorder at its start
+// (`begin`). Of several daemons, each takes those of the partitions that it takes up, which may
+// have been read elsewhere before: as many as can have been in hand. Thread-safe once begun; taking
 // up and giving up are for the one thread that consumes.
 class Recovery {
  public:
-  // Both must outlive it.
-  Recovery(store::Store& store, const model::Clock& clock) : store_(store), clock_(clock) {}
+  // The store must outlive it.
+  explicit Recovery(store::Store& store) : store_(store) {}
 
-  // Before anything runs; the Committer must be started. `ranges` are all partitions of the log, of
-  // each of which at most `in_flight` records were taken and not finished. What it has found is
-  // durable when it returns.
-  [[nodiscard]] model::Result<void> begin(std::span<const queue::PartitionRange> ranges,
-                                          std::size_t in_flight);
-
-  // Where Lanes go one by one: partition -> offset, below what can have been taken. Empty without a
-  // recovery.
-  using Limits = std::map<std::int32_t, std::int64_t>;
-  [[nodiscard]] const Limits& one_by_one_below() const { return one_by_one_below_; }
+  // Before anything runs; the Committer must be started. `ranges` are all partitions of the log.
+  // What the recorder knows of the last run is durable when it returns, and the recorder has begun
+  // a new one; null: there is none. Waits until the store works.
+  [[nodiscard]] model::Result<void> begin(FlightRecorder* recorder,
+                                          std::span<const queue::PartitionRange> ranges);
 
   // Instead of `begin`: this daemon's run of its own, new at each start.
   void begin_run(std::string run) { run_ = std::move(run); }
-  // Takes these up: what a crash has left of them the Lanes have to go through one by one, as
-  // above. Durable when it returns. `unavailable`, `timed_out`: to be asked again.
-  [[nodiscard]] model::Result<Limits> take_up(std::span<const queue::PartitionRange> ranges,
-                                              std::size_t in_flight);
-  // The Lanes have been given what `take_up` returned.
-  void taken_up();
-  // These are about to go to another daemon, which goes on with what is recorded.
-  void giving_up(std::span<const std::int32_t> partitions);
-  // Nothing that was begun of them is unfinished; else they count as left behind.
-  [[nodiscard]] model::Result<void> given_up(std::span<const std::int32_t> partitions);
-  // Likewise of all.
+  // Takes these up. At most `in_flight` events of partitions that a crash has left behind are
+  // taken for those that were in hand, all together; what a run that gives them up has not come to
+  // is for the next one. `unavailable`, `timed_out`: to be asked again.
+  [[nodiscard]] model::Result<void> take_up(std::span<const queue::PartitionRange> ranges,
+                                            std::size_t in_flight);
+  // These go to another daemon; with `unfinished` ones they count as left behind.
+  enum class InHand : std::uint8_t { finished, unfinished };
+  [[nodiscard]] model::Result<void> give_up(std::span<const std::int32_t> partitions,
+                                            InHand in_hand);
+  // All of them, with nothing unfinished.
   [[nodiscard]] model::Result<void> stopped();
 
-  // For ChainContext: what was accepted before this may have brought a daemon down without a
-  // record.
-  [[nodiscard]] std::optional<model::Timestamp> suspect_before(std::int32_t partition) const;
-
-  // For a run that the Lanes have just handed out. The first one behind the recovery clears what
-  // is recorded of it; blocks on the disk then, but waits for no store that fails: as long as it
-  // does, runs go on with care. `partition`: the run's, where partitions are recovered one by one;
-  // of one that is not, there is nothing to record.
-  [[nodiscard]] Care care(const queue::Lanes& lanes,
-                          std::optional<std::int32_t> partition = std::nullopt);
-
-  // False if there was none, and once it is over.
-  [[nodiscard]] bool going_on() const { return going_on_.load(); }
-
-  // Whether the Lanes have come to its end, or there was none.
-  [[nodiscard]] bool done(const queue::Lanes& lanes) const;
+  // In how many crashes the event was, or may have been, in hand; none: it need not run alone.
+  // `at`: where the log has it; none if it waited in an inbox of the partition.
+  [[nodiscard]] std::optional<int> crashes(const model::Event& event, std::int32_t partition,
+                                           const std::optional<model::Position>& at);
+  // The event, which has that many, is about to run alone: whoever comes after a crash knows it.
+  [[nodiscard]] model::Result<void> start(const store::InHand& event, int crashes);
+  // These are committed.
+  void settled(std::span<const std::string> event_ids);
 
  private:
-  [[nodiscard]] model::Result<void> clear();
-  void suspect(const store::RecoveryMark& mark);
+  struct Known {
+    std::int32_t partition;
+    int crashes;
+  };
+  struct Window {
+    store::Attempts::Window of;
+    int crashes;  // that each of its events is counted with
+  };
+  struct State {
+    std::map<std::string, Known, std::less<>> events;
+    std::map<std::int32_t, Window> windows;  // by partition
+    std::size_t left = 0;                    // events that may yet be taken out of the windows
+  };
+  static void know(State& state, std::vector<store::Attempts::Counted> counted);
+  static void forget(State& state, std::int32_t partition);
+  void look(const State& state) { any_ = !state.events.empty() || !state.windows.empty(); }
 
   store::Store& store_;
-  const model::Clock& clock_;
-  std::atomic<bool> going_on_{false};
-  std::atomic<bool> taking_up_{false};  // the Lanes are about to have what is to be recovered
-  std::mutex end_;                      // held while it is set back; guards the next three
-  bool clearing_failed_ = false;        // once said
-  std::set<std::int32_t> taken_up_;     // partitions to be recovered that the Lanes don't have yet
-  std::set<std::int32_t> recovering_;   // those that they have
-  model::Guarded<std::map<std::int32_t, model::Timestamp>> suspects_;
-  Limits one_by_one_below_;
   std::string run_;  // empty: of a daemon that reads the whole log
+  model::Guarded<State> state_;
+  std::atomic<bool> any_{false};  // whether `state_` has any
 };
 
 }  // namespace conversed::daemon

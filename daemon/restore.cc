@@ -9,6 +9,7 @@
 
 #include "daemon/data_folder.h"
 #include "daemon/embedded.h"
+#include "daemon/flight_recorder.h"
 #include "daemon/log_epoch.h"
 #include "daemon/owner.h"
 #include "daemon/storage_settings.h"
@@ -110,8 +111,7 @@ Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
   return sync_folder(folder);
 }
 
-// Opens what was copied: does it belong together? The run that it was copied from goes on in it, so
-// it is no unclean stop.
+// Opens what was copied: does it belong together?
 Result<void> settle(const config::Settings& settings, const BackupManifest& manifest,
                     const model::Clock& clock) {
   auto store =
@@ -136,7 +136,7 @@ Result<void> settle(const config::Settings& settings, const BackupManifest& mani
     }
     log->log->stop();
   }
-  return (*store)->mark_clean_stop();
+  return {};
 }
 
 }  // namespace
@@ -152,6 +152,9 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
   if (folder->is_being_restored()) remove_data(folder->path());
   if (auto free = check_folder(folder->path()); !free) return fail(free.error());
   if (auto begun = folder->begin_restore(); !begun) return fail(begun.error());
+  // What it has noted was in hand with the data that was here before.
+  std::error_code ignored;
+  fs::remove(flight_recorder_file(folder->path()), ignored);
 
   auto own_key = take_key(settings, order);
   auto done = own_key ? copy_data(folder->path(), order, *manifest) : fail(own_key.error());
@@ -161,7 +164,6 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
                                           "log.db-wal", "log.db-shm", "lock", "master.key"});
   if (!done) {
     remove_data(folder->path());
-    std::error_code ignored;
     if (own_key && *own_key) fs::remove(master_key(settings), ignored);
   }
   if (auto ended = folder->end_restore(); !ended && done) return fail(ended.error());

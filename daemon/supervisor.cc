@@ -16,8 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds usual_interval{5'000};
-// While a recovery is all that keeps the daemon from being ready.
-constexpr milliseconds recovery_interval{200};
 // Where no watchdog asks, stalls are still logged.
 constexpr milliseconds usual_stall_limit{30'000};
 // What a start is given at each look; several looks may fail to come in time.
@@ -31,7 +29,6 @@ std::string describe(const Progress& before, const Progress& now,
                      std::chrono::duration<double> between) {
   if (!now.consuming) return "Starting: " + std::string(now.waits_for);
   std::string state = "Ready";
-  if (now.recovering) state = "Recovering: what the last run left unfinished goes one by one";
   if (!now.store_healthy) {
     state = "Not ready: the store can't be written to";
   } else if (!now.log_healthy) {
@@ -74,7 +71,7 @@ model::Result<void> Supervisor::start() {
     std::unique_lock lock(mutex);
     while (!stopping.stop_requested()) {
       look(std::chrono::steady_clock::now());
-      never.wait_for(lock, stopping, pause(), [] { return false; });
+      never.wait_for(lock, stopping, interval(), [] { return false; });
     }
   });
   return {};
@@ -84,28 +81,14 @@ void Supervisor::stop() {
   thread_ = {};  // asks it to stop, and joins
 }
 
-milliseconds Supervisor::pause() {
-  const std::lock_guard lock(mutex_);
-  const bool recovers = phase_ == Phase::starting && last_.consuming;
-  return recovers ? std::min(interval(), recovery_interval) : interval();
-}
-
 void Supervisor::consuming() {
   const std::lock_guard lock(mutex_);
-  (void)become_ready();
-}
-
-// Whether the start has ended just now. Under the lock.
-bool Supervisor::become_ready() {
-  if (phase_ != Phase::starting) return false;
-  const Progress now = progress_();
-  if (!now.consuming || now.recovering) return false;
+  if (phase_ != Phase::starting) return;
   phase_ = Phase::ready;
-  last_ = now;
+  last_ = progress_();
   last_at_ = std::chrono::steady_clock::now();
   said_ = describe(last_, last_, {});
   manager_.ready(said_);
-  return true;
 }
 
 void Supervisor::reloading() {
@@ -142,7 +125,6 @@ void Supervisor::look(Time now) {
   // Said anew at each look: it is the last word on what the watchdog is about to do.
   if (!stalled.empty()) return manager_.status("No progress: " + stalled_);
   if (manager_.watchdog() > milliseconds(0)) manager_.feed();
-  if (become_ready()) return;
   if (phase_ == Phase::starting) manager_.extend(start_extension);
   say_progress(now);
 }

@@ -21,7 +21,6 @@ struct Progress {
   std::uint64_t delivered = 0;  // outputs that webhooks took
   std::uint64_t in_flight = 0;  // records that were taken from the log and are not finished
   bool consuming = false;
-  bool recovering = false;  // what the last run left unfinished still runs one by one
   // While it does not consume: what the start is at, for people.
   std::string_view waits_for = "the log is not consumed yet";
   bool store_healthy = true;
@@ -53,8 +52,7 @@ class Supervisor final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override { return "supervisor"; }
 
-  // The daemon listens and consumes. The start is over now, or, if it recovers from an unclean
-  // stop, at the first look that finds it done with that.
+  // The daemon listens and consumes: the start is over.
   void consuming();
   // A reload begins, and ends with what is to be said of it. Nothing is said before `ready`: the
   // manager would take the end of the reload for that of the start.
@@ -71,8 +69,6 @@ class Supervisor final : public Service {
  private:
   enum class Phase : std::uint8_t { starting, ready, stopping };
 
-  [[nodiscard]] std::chrono::milliseconds pause();
-  [[nodiscard]] bool become_ready();
   void say_progress(Time now);
 
   const ServiceManager manager_;

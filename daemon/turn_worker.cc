@@ -11,6 +11,7 @@
 #include "daemon/answer_exchange.h"
 #include "daemon/job_wake_up.h"
 #include "daemon/logging.h"
+#include "daemon/recovery.h"
 #include "store/model/fault_points.h"
 #include "store/model/planted_faults.h"
 #include "store/outbox.h"
@@ -30,10 +31,12 @@ constexpr const char* store_refuses = "the store refuses its effects";
 
 // One run from the Lanes, through as many attempts as it takes.
 struct TurnWorker::Task {
-  Task(queue::Run taken, queue::Finish done) : run(std::move(taken)), finish(std::move(done)) {}
+  Task(queue::Run taken, queue::Finish done, LoneRuns& all, FlightRecorder* recorder)
+      : run(std::move(taken)), finish(std::move(done)), in_hand(all), noted(recorder) {}
   // Dropped without an outcome: the daemon stops while the store fails. What is unfinished stays in
   // the log.
   ~Task() {
+    leave();
     if (finish) (*finish)(queue::Next::abandoned);
   }
   Task(const Task&) = delete;
@@ -44,11 +47,19 @@ struct TurnWorker::Task {
     if (last) (*last)(next);
   }
 
+  // Nothing of it is at work any more that could bring the daemon down.
+  void leave() {
+    noted.clear();
+    if (std::exchange(entered, false)) in_hand.leave();
+  }
+
   queue::Run run;
   std::optional<queue::Finish> finish;
-  Care care = Care::normal;
+  LoneRuns& in_hand;
+  bool entered = true;  // it counts among those in hand
+  bool alone = false;   // nothing else is in hand
+  FlightRecorder::Batch noted;
   std::map<std::string, std::string> refused;
-  std::set<std::string> attempted;        // a rerun is no further attempt
   std::atomic<std::size_t> unsettled{0};  // of the chain's undecided answers
   std::size_t begin = 0;  // records before it are finished: only after the database refused a chain
   bool one_by_one = false;
@@ -56,12 +67,14 @@ struct TurnWorker::Task {
 };
 
 TurnWorker::TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
-                       api::BusySessions& busy, TurnPorts ports, model::Heartbeats* heartbeats)
+                       api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder,
+                       model::Heartbeats* heartbeats)
     : context_(context),
       committer_(committer),
       watch_(watch),
       busy_(busy),
       ports_(std::move(ports)),
+      recorder_(recorder),
       rerunner_(
           [this, heartbeat = model::heartbeat_of(heartbeats, "rerunner")](
               const std::stop_token& stop) mutable { run_again(stop, std::move(heartbeat)); }) {}
@@ -70,7 +83,7 @@ TurnWorker::~TurnWorker() {
   stop();
 }
 
-void TurnWorker::handle(queue::Run run, queue::Finish finish, Care care) {
+void TurnWorker::handle(queue::Run run, queue::Finish finish) {
   if (!run.records.empty() && std::ranges::all_of(run.records, [](const queue::LogRecord& logged) {
         return woken_job(logged.record).has_value();
       })) {
@@ -78,9 +91,9 @@ void TurnWorker::handle(queue::Run run, queue::Finish finish, Care care) {
     return finish(queue::Next::idle);
   }
   model::Heartbeat* const heartbeat = std::exchange(run.heartbeat, nullptr);
-  auto task = std::make_shared<Task>(std::move(run), std::move(finish));
-  task->care = care;
-  attempt(task, heartbeat);
+  in_hand_.enter(heartbeat);
+  attempt(std::make_shared<Task>(std::move(run), std::move(finish), in_hand_, recorder_),
+          heartbeat);
 }
 
 void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
@@ -92,9 +105,9 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   auto chain = build_chain(context_, {.key = session_of(task->run.key),
                                       .records = std::span(records).subspan(task->begin, count),
                                       .spill = task->run.spill,
-                                      .care = task->care,
+                                      .alone = task->alone,
                                       .refused = task->refused,
-                                      .attempted = &task->attempted,
+                                      .noted = &task->noted,
                                       .one_start = task->one_by_one,
                                       .heartbeat = heartbeat});
   if (!chain) {
@@ -110,6 +123,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
     again_later(task, store_retry_delay);
     return;
   }
+  if (chain->wants_alone) return run_alone(task);
   task->chain = std::move(*chain);
   if (task->chain.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
   if (!task->chain.changes) {
@@ -132,6 +146,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   task->chain.unit.calls_started = unit.calls_started;
   task->chain.unit.follow_ups = unit.follow_ups;
   task->chain.unit.dead_letters = unit.dead_letters;
+  task->chain.unit.attempts_settled = unit.attempts_settled;
   task->chain.unit.quota = unit.quota;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
   task->chain.unit.after.last_output_seq = unit.after.last_output_seq;
@@ -147,6 +162,16 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   }
   committer_.submit(std::move(unit),
                     [this, task](store::Outcome outcome) { after_commit(task, outcome); });
+}
+
+// On the rerunner's thread, once all others have left: none of them waits for this one.
+void TurnWorker::run_alone(const TaskPtr& task) {
+  task->entered = false;
+  in_hand_.run_alone([this, task] {
+    task->entered = true;
+    task->alone = true;
+    again_later(task, {});
+  });
 }
 
 void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
@@ -199,12 +224,14 @@ void TurnWorker::go_on(const TaskPtr& task) {
     again_later(task, {});
     return;
   }
+  task->leave();
   task->done(task->chain.drain_more ? queue::Next::again : queue::Next::idle);
 }
 
 void TurnWorker::let_out(Task& task) {
   Chain& chain = task.chain;
   const auto& key = chain.unit.key;
+  if (context_.recovery != nullptr) context_.recovery->settled(chain.unit.attempts_settled);
   counts_.turns += chain.turns;
   counts_.dead_letters += chain.unit.dead_letters.size();
   counts_.follow_ups_sent += chain.follow_ups_sent;
@@ -254,7 +281,9 @@ void TurnWorker::let_out(Task& task) {
   }
 }
 
+// Meanwhile nothing of it is at work, so that an end of the process is not its doing.
 void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds delay) {
+  task->noted.clear();
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
@@ -297,6 +326,7 @@ void TurnWorker::stop() {
     stopped_ = true;
     dropped.swap(waiting_);
   }
+  in_hand_.stop();
   rerunner_.request_stop();
   if (rerunner_.joinable()) rerunner_.join();
 }

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "daemon/chain.h"
+#include "daemon/flight_recorder.h"
+#include "daemon/lone_runs.h"
 #include "queue/lanes.h"
 #include "store/model/effects.h"
 #include "store/model/heartbeat.h"
@@ -54,20 +56,21 @@ struct TurnCounts {
 // Handles the runs of the Lanes: builds a chain, has it committed, and only then lets its effects
 // out and the lane go on. What must be run again (a conflict, a store that can't be read, effects
 // that the database refuses) moves to one thread of its own, so that neither the workers nor the
-// Committer wait. Thread-safe.
+// Committer wait. So does a batch of an event that was in hand when the daemon went down: it runs
+// with nothing else in hand. Thread-safe.
 class TurnWorker {
  public:
-  // Everything must outlive it; `context` and `ports` are kept. `heartbeats`: where its own thread
-  // has one; null: nobody watches.
+  // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
+  // hand; null: nothing is noted. `heartbeats`: where its own thread has one; null: nobody watches.
   TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
-             api::BusySessions& busy, TurnPorts ports, model::Heartbeats* heartbeats = nullptr);
+             api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder = nullptr,
+             model::Heartbeats* heartbeats = nullptr);
   ~TurnWorker();
   TurnWorker(const TurnWorker&) = delete;
   TurnWorker& operator=(const TurnWorker&) = delete;
 
-  // The Lanes' handler. `care` says whether the daemon is still at what an unclean stop left
-  // unfinished.
-  void handle(queue::Run run, queue::Finish finish, Care care);
+  // The Lanes' handler. Waits while another batch runs alone.
+  void handle(queue::Run run, queue::Finish finish);
 
   // Gives up what waits to be run again: its records are not finished and will be delivered anew.
   // Tolerates being called twice.
@@ -81,6 +84,7 @@ class TurnWorker {
 
   // On the thread that the heartbeat is of.
   void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
+  void run_alone(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome);
   void let_out(Task& task);
   void go_on_when_settled(const TaskPtr& task);
@@ -93,7 +97,9 @@ class TurnWorker {
   api::OutputWatch& watch_;
   api::BusySessions& busy_;
   const TurnPorts ports_;
+  FlightRecorder* const recorder_;
   TurnCounts counts_;
+  LoneRuns in_hand_;
 
   struct Waiting {
     std::chrono::steady_clock::time_point due;

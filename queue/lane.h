@@ -23,7 +23,6 @@ struct Lane {
   enum class State : std::uint8_t { idle, ready, in_hand };
   State state = State::idle;
   bool touched = false;            // a run is due even without records
-  bool unsettled = false;          // recovery waits for a run that says Next::idle
   std::vector<LogRecord> waiting;  // in order
   std::vector<InHand> in_hand;
   Share* share = nullptr;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "queue/lane.h"
-#include "queue/one_by_one.h"
 #include "queue/progress.h"
 #include "queue/shares.h"
 #include "store/model/fault_points.h"
@@ -31,8 +30,7 @@ class Lanes::Impl {
       : self_(self),
         settings_(std::move(settings)),
         handler_(std::move(handler)),
-        shares_(settings_.workers, settings_.share_of != nullptr, settings_.now),
-        recovery_(settings_.one_by_one_below) {
+        shares_(settings_.workers, settings_.share_of != nullptr, settings_.now) {
     const std::size_t threads = std::max<std::size_t>(settings_.workers, 1);
     for (std::size_t at = 0; at < threads; ++at) {
       workers_.emplace_back([this, at] {
@@ -63,7 +61,6 @@ class Lanes::Impl {
       lane.second.waiting.push_back(std::move(record));
       make_ready(lane);
     }
-    if (recovery_.goes_on()) recovery_.update(progress_);
     wake_workers();
   }
 
@@ -83,11 +80,6 @@ class Lanes::Impl {
     return in_flight_;
   }
 
-  bool recovering() const {
-    const std::lock_guard lock(mutex_);
-    return recovery_.goes_on();
-  }
-
   bool wait_for_room(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
     waiting_for_room_ = true;
@@ -103,16 +95,13 @@ class Lanes::Impl {
     room_.notify_all();
   }
 
-  void assign(std::span<const PartitionRange> partitions, Assignment with) {
+  void assign(std::span<const PartitionRange> partitions, std::vector<std::string> touched) {
     const std::lock_guard lock(mutex_);
     for (const auto& range : partitions) {
       progress_.erase(range.partition);
       progress_.try_emplace(range.partition, range.committed, ++generation_);
     }
-    recovery_.assigned();
-    recovery_.begin(with.one_by_one_below);
-    for (auto& key : with.touched) mark_touched(std::move(key));
-    recovery_.update(progress_);
+    for (auto& key : touched) mark_touched(std::move(key));
     wake_workers();
   }
 
@@ -126,9 +115,7 @@ class Lanes::Impl {
     for (auto& [key, lane] : lanes_) {
       dropped += std::erase_if(
           lane.waiting, [&](const LogRecord& record) { return lost(record.position.partition); });
-      if (!is_lost(key)) continue;
-      lane.touched = false;
-      if (lane.state != Lane::State::in_hand) recovery_.set_unsettled(lane.unsettled, false);
+      if (is_lost(key)) lane.touched = false;
     }
     in_flight_ -= dropped;
     Revoked revoked;
@@ -147,9 +134,6 @@ class Lanes::Impl {
       progress_.erase(progress);
     }
     leaving_ = {};
-    recovery_.forget(partitions);
-    recovery_.update(progress_);
-    wake_workers();
     wake_room();
     return revoked;
   }
@@ -175,7 +159,6 @@ class Lanes::Impl {
     if (next == Next::abandoned) {
       // The lane stays in hand for good, so that no later record overtakes what is unfinished.
       --runs_in_hand_;
-      wake_workers();  // in a recovery they waited for this one
       quiet_.notify_all();
       return;
     }
@@ -184,7 +167,6 @@ class Lanes::Impl {
       lane.touched = false;
       next = Next::idle;
     }
-    if (recovery_.goes_on()) settle(lane, next);
     for (const auto& record : lane.in_hand) {
       const auto progress = progress_.find(record.partition);
       if (progress != progress_.end() && progress->second.generation() == record.generation) {
@@ -201,10 +183,9 @@ class Lanes::Impl {
     } else {
       make_ready(node);
     }
-    if (recovery_.goes_on()) recovery_.update(progress_);
     if (finishing_worker_of == this) {
       finishing_worker_of = nullptr;
-      if (ready_lanes() > 1) wake_workers();
+      if (shares_.ready() > 1) wake_workers();
     } else {
       wake_workers();
     }
@@ -222,7 +203,6 @@ class Lanes::Impl {
   void begin_stop() {
     if (stopping_) return;
     stopping_ = true;
-    owed_.clear();
     shares_.clear();
     for (auto node = lanes_.begin(); node != lanes_.end();) {
       in_flight_ -= node->second.waiting.size();
@@ -241,10 +221,6 @@ class Lanes::Impl {
     if (stopping_ || is_lost(key)) return;
     LaneNode& lane = lane_of(key);
     lane.second.touched = true;
-    if (recovery_.goes_on()) {
-      recovery_.set_unsettled(lane.second.unsettled, true);
-      if (lane.second.state == Lane::State::ready) make_owed(lane);
-    }
     make_ready(lane);
   }
 
@@ -272,36 +248,12 @@ class Lanes::Impl {
   void make_ready(LaneNode& node) {
     if (node.second.state != Lane::State::idle) return;
     node.second.state = Lane::State::ready;
-    if (recovery_.goes_on() && owes(node.second)) {
-      owed_.push_back(&node);
-    } else {
-      shares_.push(node);
-    }
-  }
-
-  // For a lane that was ready before the recovery had to wait for it.
-  void make_owed(LaneNode& node) {
-    if (shares_.remove(node)) owed_.push_back(&node);
-  }
-
-  // Whether the next run of the lane is one that the recovery waits for.
-  [[nodiscard]] bool owes(const Lane& lane) const {
-    if (lane.unsettled) return true;
-    if (lane.waiting.empty()) return false;
-    const Position& next = lane.waiting.front().position;
-    return recovery_.is_below(next.partition, next.offset);
-  }
-
-  [[nodiscard]] std::size_t ready_lanes() const { return owed_.size() + shares_.ready(); }
-
-  [[nodiscard]] bool may_run() const {
-    if (recovery_.goes_on() && runs_in_hand_ > 0) return false;
-    return !owed_.empty() || shares_.may_take();
+    shares_.push(node);
   }
 
   void wake_workers() {
-    if (idle_workers_ == 0 || !may_run()) return;
-    if (recovery_.goes_on() || ready_lanes() == 1) {
+    if (idle_workers_ == 0 || !shares_.may_take()) return;
+    if (shares_.ready() == 1) {
       work_.notify_one();
     } else {
       work_.notify_all();
@@ -317,16 +269,6 @@ class Lanes::Impl {
     if (waiting_for_room_ && roomy()) room_.notify_all();
   }
 
-  // Whether recovery waits for the lane behind the run that has just ended. What goes on behind a
-  // newer record is not waited for: under load there would be no end to it.
-  void settle(Lane& lane, Next next) {
-    const bool old =
-        lane.unsettled || std::ranges::any_of(lane.in_hand, [this](const InHand& record) {
-          return recovery_.is_below(record.partition, record.offset);
-        });
-    recovery_.set_unsettled(lane.unsettled, lane.touched || (next == Next::again && old));
-  }
-
   // What one worker has taken at once: fewer trips through the lock than run by run.
   struct Taken {
     struct One {
@@ -334,7 +276,7 @@ class Lanes::Impl {
       LaneNode* lane;
     };
     std::vector<One> runs;
-    std::optional<Shares::Hold> hold;  // none for what a recovery waits for
+    std::optional<Shares::Hold> hold;
     std::chrono::steady_clock::duration longest{};
   };
 
@@ -362,27 +304,20 @@ class Lanes::Impl {
     if (taken.hold) shares_.give_back(*taken.hold, taken.longest);
     taken = {};
     while (taken.runs.empty()) {
-      while (!may_run() && !ended_) {
+      while (!shares_.may_take() && !ended_) {
         heartbeat.beat();
         ++idle_workers_;
         work_.wait_for(lock, model::beat_interval);
         --idle_workers_;
       }
       if (ended_) return false;
-      std::vector<LaneNode*> lanes;
-      if (!owed_.empty()) {
-        lanes.push_back(owed_.front());
-        owed_.pop_front();
-      } else if ((taken.hold = shares_.take(recovery_.goes_on() ? 1 : Shares::max_taken))) {
-        lanes = taken.hold->lanes;
-      }
-      for (LaneNode* node : lanes) {
+      taken.hold = shares_.take(Shares::max_taken);
+      if (!taken.hold) continue;
+      for (LaneNode* node : taken.hold->lanes) {
         if (auto run = next_run(*node)) taken.runs.push_back({std::move(*run), node});
       }
-      if (!taken.runs.empty() || !taken.hold) continue;
-      shares_.give_back(*std::exchange(taken.hold, std::nullopt), {});
+      if (taken.runs.empty()) shares_.give_back(*std::exchange(taken.hold, std::nullopt), {});
     }
-    recovery_.hand_out();
     wake_workers();  // what the share of the last run had to leave may find an idle one
     return true;
   }
@@ -396,14 +331,12 @@ class Lanes::Impl {
     }
     Run run;
     run.key = node.first;
-    std::size_t count = recovery_.goes_on() ? 1 : settings_.max_run;
-    if (!recovery_.goes_on() && lane.waiting.size() > settings_.lane_limit) {
+    std::size_t count = settings_.max_run;
+    if (lane.waiting.size() > settings_.lane_limit) {
       run.spill = true;
       count = settings_.spill_limit;
     }
-    if (lane.unsettled) {
-      // No records: what waits elsewhere comes first, and has an end.
-    } else if (lane.waiting.size() <= count) {
+    if (lane.waiting.size() <= count) {
       run.records.swap(lane.waiting);
     } else {
       const auto end = lane.waiting.begin() + static_cast<std::ptrdiff_t>(count);
@@ -431,18 +364,13 @@ class Lanes::Impl {
   std::condition_variable room_;
   std::condition_variable quiet_;
   std::unordered_map<std::string, Lane, model::KeyedHash, std::equal_to<>>
-      lanes_;  // only those that have something to do
-  // Ready lanes, each in one of them. In a recovery, `owed_` has those that it waits for, oldest
-  // first, and they go before all others; else it is empty, but for what a revocation has left
-  // nothing to do.
-  std::deque<LaneNode*> owed_;
-  Shares shares_;
+      lanes_;                                  // only those that have something to do
+  Shares shares_;                              // of ready lanes
   std::map<std::int32_t, Progress> progress_;  // by partition
   std::uint64_t generation_ = 0;
   std::size_t in_flight_ = 0;
   std::size_t runs_in_hand_ = 0;
   std::size_t idle_workers_ = 0;
-  OneByOne recovery_;
   std::span<const std::int32_t> leaving_;  // of the `revoke` that goes on
   bool waiting_for_room_ = false;
   bool interrupted_ = false;
@@ -468,17 +396,14 @@ std::size_t Lanes::room() const {
 std::size_t Lanes::in_flight() const {
   return impl_->in_flight();
 }
-bool Lanes::recovering() const {
-  return impl_->recovering();
-}
 bool Lanes::wait_for_room(std::chrono::milliseconds at_most) {
   return impl_->wait_for_room(at_most);
 }
 void Lanes::interrupt() {
   impl_->interrupt();
 }
-void Lanes::assign(std::span<const PartitionRange> partitions, Assignment with) {
-  impl_->assign(partitions, std::move(with));
+void Lanes::assign(std::span<const PartitionRange> partitions, std::vector<std::string> touched) {
+  impl_->assign(partitions, std::move(touched));
 }
 Revoked Lanes::revoke(std::span<const std::int32_t> partitions, std::chrono::milliseconds at_most) {
   return impl_->revoke(partitions, at_most);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,14 +33,6 @@ enum class Next : std::uint8_t {
   // The run came to nothing and will not be tried again in this process, which is about to end: its
   // records stay unfinished, and nothing of its key runs any more.
   abandoned,
-};
-
-// What comes along with partitions that are assigned.
-struct Assignment {
-  // Those that a crash has left behind, as LanesSettings has it for a start: a recovery begins
-  // again, or is about these as well, once the runs in hand are finished.
-  std::map<std::int32_t, std::int64_t> one_by_one_below;
-  std::vector<std::string> touched;  // keys, as by `touch`
 };
 
 // How partitions were given up.
@@ -83,15 +74,6 @@ struct LanesSettings {
   std::size_t lane_limit = 256;         // records waiting in one lane; above, its next run spills
   std::size_t spill_limit = 4'096;      // records of a run that spills
   std::size_t in_flight_limit = 4'096;  // records taken in and not finished, over all keys
-  // After an unclean stop: partition -> offset. Until everything below these offsets is finished,
-  // there is at most one run in hand, of one record at most, so that a record which brings the
-  // process down is known by having been the only one. Keys whose next run this waits for go before
-  // all others, so that newer records do not make it longer; with none of these at hand the others
-  // go on one by one. A key that is touched meanwhile, or whose record from below says Next::again,
-  // belongs to that: until a run of it says Next::idle, its runs have no records (so it comes to an
-  // end). A partition that is not assigned is not waited for, and one that comes when all is over
-  // is like any other, but for what an Assignment says. Empty: none of this.
-  std::map<std::int32_t, std::int64_t> one_by_one_below;
   // How many partitions the log has, where others read some of them: keys of partitions that are
   // not assigned are then not run for `touch` and Next::again, and `revoke` waits for such runs,
   // too. 0: all are read here.
@@ -130,9 +112,6 @@ class Lanes {
   [[nodiscard]] std::size_t room() const;
   // Records taken in and not finished.
   [[nodiscard]] std::size_t in_flight() const;
-  // True until all that `one_by_one_below` asks for is finished. Does not become false during a run
-  // that was handed out in a recovery, unless a partition is given up.
-  [[nodiscard]] bool recovering() const;
 
   // Waits until a quarter of the limit is free (so that a full house does not cause a wake-up a
   // record), `interrupt` is called or the time is up; true when there is that much room.
@@ -140,8 +119,8 @@ class Lanes {
   // Ends the `wait_for_room` that waits, or else the next one.
   void interrupt();
 
-  // Starts to track partitions, each from its `committed`.
-  void assign(std::span<const PartitionRange> partitions, Assignment with = {});
+  // Starts to track partitions, each from its `committed`, and touches these keys.
+  void assign(std::span<const PartitionRange> partitions, std::vector<std::string> touched = {});
   // Drops the waiting records of these partitions and waits up to `at_most` for those in hand. From
   // then on the partitions are not tracked.
   [[nodiscard]] Revoked revoke(std::span<const std::int32_t> partitions,

@@ -56,19 +56,17 @@ class Pump::Impl final : public Listener {
 
  private:
   Result<void> on_assigned(std::span<const PartitionRange> partitions) override {
-    Assignment with;
+    std::vector<std::string> touched;
     if (settings_.owner != nullptr) {
       auto taken = settings_.owner->take_up(partitions);
       if (!taken) return model::fail(taken.error());
-      with = std::move(*taken);
+      touched = std::move(*taken);
     }
-    lanes_.assign(partitions, std::move(with));
-    if (settings_.owner != nullptr) settings_.owner->taken_up();
+    lanes_.assign(partitions, std::move(touched));
     return {};
   }
 
   void on_revoked(std::span<const std::int32_t> partitions) override {
-    if (settings_.owner != nullptr) settings_.owner->giving_up(partitions);
     const auto revoked = lanes_.revoke(partitions, settings_.revoke_wait);
     if (!revoked.finished.empty()) {
       // If it fails, the next owner gets these again; each session's own position drops them.

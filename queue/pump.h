@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "queue/lanes.h"
 #include "queue/log.h"
@@ -18,13 +20,11 @@ namespace conversed::queue {
 class PartitionOwner {
  public:
   virtual ~PartitionOwner() = default;
-  // Before the lanes have these: what comes along. An error: nothing of them runs, and they are
-  // taken up again a little later, unless they are lost before.
-  [[nodiscard]] virtual Result<Assignment> take_up(std::span<const PartitionRange> partitions) = 0;
-  // The lanes have them now.
-  virtual void taken_up() = 0;
-  // They are about to be lost. The lanes have them still; they finish what is in hand after this.
-  virtual void giving_up(std::span<const std::int32_t> partitions) = 0;
+  // Before the lanes have these: the keys that have something to run besides their records. An
+  // error: nothing of them runs, and they are taken up again a little later, unless they are lost
+  // before.
+  [[nodiscard]] virtual Result<std::vector<std::string>> take_up(
+      std::span<const PartitionRange> partitions) = 0;
   // The lanes have them no more, and what they finished is committed. `complete` as in Revoked.
   virtual void given_up(std::span<const std::int32_t> partitions, bool complete) = 0;
 };

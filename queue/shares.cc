@@ -41,14 +41,6 @@ void Shares::push(LaneNode& lane) {
   ++ready_;
 }
 
-bool Shares::remove(LaneNode& lane) {
-  Share& share = *lane.second.share;
-  if (std::erase(share.ready, &lane) == 0) return false;
-  if (share.ready.empty()) std::erase(turns_, &share);
-  --ready_;
-  return true;
-}
-
 void Shares::clear() {
   for (Share* share : turns_) share->ready.clear();
   turns_.clear();

@@ -48,9 +48,8 @@ class Shares {
   Share& join(const std::string& name);
   void leave(Share& share);
 
-  // A lane that waits for a worker. `remove`: false if it does not.
+  // A lane that waits for a worker.
   void push(LaneNode& lane);
-  bool remove(LaneNode& lane);
   void clear();
   [[nodiscard]] std::size_t ready() const { return ready_; }
 

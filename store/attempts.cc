@@ -1,5 +1,7 @@
 #include "store/attempts.h"
 
+#include <algorithm>
+
 #include "store/read.h"
 
 namespace conversed::store {
@@ -9,135 +11,106 @@ using model::Result;
 
 namespace {
 
-std::vector<RecoveryMark> read_marks(Connection& connection) {
-  std::vector<RecoveryMark> marks;
-  connection.rows<std::int64_t, std::int32_t, std::int64_t, std::int64_t>(
-      [&](std::int64_t epoch, std::int32_t partition, std::int64_t offset, std::int64_t since) {
-        marks.push_back({.since = model::from_unix_ms(since),
-                         .below = {.epoch = epoch, .partition = partition, .offset = offset}});
+std::vector<Attempts::Counted> read_counted(Connection& connection) {
+  std::vector<Attempts::Counted> counted;
+  connection.rows<std::string, std::int32_t, int>(
+      [&](const std::string& event_id, std::int32_t partition, int count) {
+        counted.push_back({event_id, partition, count});
       },
-      "SELECT epoch, log_partition, log_offset, since FROM recovery_limits ORDER BY log_partition");
-  return marks;
+      "SELECT event_id, log_partition, count FROM attempts ORDER BY event_id");
+  return counted;
 }
 
-void write_mark(Connection& connection, const RecoveryMark& mark) {
+// Of events that were committed, although the daemon went down before it could say so.
+void forget_finished(Connection& connection, std::int32_t partition, std::int64_t committed) {
   connection.run(
-      "INSERT INTO recovery_limits (log_partition, epoch, log_offset, since)"
-      " VALUES (:p, :e, :o, :s) ON CONFLICT (log_partition) DO UPDATE SET epoch = excluded.epoch,"
-      " log_offset = excluded.log_offset, since = excluded.since",
-      mark.below.partition, mark.below.epoch, mark.below.offset, model::to_unix_ms(mark.since));
+      "DELETE FROM attempts WHERE log_partition = :p AND log_offset < :o"
+      " AND event_id NOT IN (SELECT event_id FROM inbox)",
+      partition, committed);
 }
 
-// What the recovery of the partition goes by, if it needs one: a run has left it, or an earlier
-// recovery is not at its end.
-std::optional<RecoveryMark> mark_to_recover_by(Connection& connection, const std::string& run,
-                                               const RecoveryMark& now) {
-  const auto partition = now.below.partition;
-  const auto begun = connection.row<std::int64_t, std::int64_t, std::int64_t>(
-      "SELECT epoch, log_offset, since FROM recovery_limits WHERE log_partition = :p", partition);
-  if (begun) {
-    const auto& [epoch, offset, since] = *begun;
-    if (epoch != now.below.epoch) return now;
-    return RecoveryMark{.since = model::from_unix_ms(since),
-                        .below = {.epoch = epoch, .partition = partition, .offset = offset}};
+// A partition whose run is another one was left behind. Its window outlives runs that give it up
+// before all below is finished.
+void take_partition(Writer& writer, const std::string& run, const Attempts::Taking& taking,
+                    Attempts::TakenUp& taken) {
+  Connection& connection = writer.connection();
+  Attempts::Window window;
+  const auto known = connection.row<std::string, std::int64_t, std::int64_t>(
+      "SELECT run, left_below, left_since FROM partition_runs WHERE log_partition = :p",
+      taking.partition);
+  if (known) {
+    const auto& [owner, below, since] = *known;
+    const bool crashed = !owner.empty() && owner != run;
+    if (crashed) {
+      taken.crashed = true;
+      window = {.below = taking.taken_below, .since = writer.now()};
+    } else if (below > taking.committed || owner == run) {
+      window = {.below = below, .since = model::from_unix_ms(since)};
+    }
   }
-  const auto owner = connection.value<std::string>(
-      "SELECT run FROM partition_runs WHERE log_partition = :p", partition);
-  if (!owner || *owner == run) return std::nullopt;
-  return now;
+  if (window != Attempts::Window{}) taken.windows.emplace(taking.partition, window);
+  connection.run(
+      "INSERT INTO partition_runs (log_partition, run, left_below, left_since)"
+      " VALUES (:p, :r, :b, :s) ON CONFLICT (log_partition) DO UPDATE SET run = excluded.run,"
+      " left_below = excluded.left_below, left_since = excluded.left_since",
+      taking.partition, run, window.below, model::to_unix_ms(window.since));
+}
+
+void count_one_more(Connection& connection, const InHand& event) {
+  connection.run(
+      "INSERT INTO attempts (event_id, count, log_partition, log_offset) VALUES (:e, 1, :p, :o)"
+      " ON CONFLICT (event_id) DO UPDATE SET count = attempts.count + 1,"
+      " log_partition = excluded.log_partition, log_offset = excluded.log_offset",
+      event.event_id, event.partition, event.offset);
 }
 
 }  // namespace
 
-Result<int> Attempts::number_of(const std::string& event_id, int before) {
-  const auto known = begun_.with([&](const auto& begun) -> std::optional<int> {
-    const auto found = begun.find(event_id);
-    return found != begun.end() ? std::optional(found->second) : std::nullopt;
+Result<std::vector<Attempts::Counted>> Attempts::counted() const {
+  return read(database_, [](Connection& connection) -> Result<std::vector<Counted>> {
+    return read_counted(connection);
   });
-  if (known) return *known;
-  auto stored = read(database_, [&](Connection& connection) -> Result<int> {
-    return connection.value<int>("SELECT count FROM attempts WHERE event_id = :e", event_id)
-        .value_or(before);
-  });
-  if (!stored) return stored;
-  begun_.with([&](auto& begun) { begun[event_id] = *stored + 1; });
-  return *stored + 1;
 }
 
-Result<int> Attempts::begin(const std::string& event_id, int before, std::int32_t partition,
-                            const std::optional<model::Position>& at) {
-  const auto count = number_of(event_id, before);
-  if (!count) return count;
+Result<std::vector<Attempts::Counted>> Attempts::attribute(
+    std::int64_t run, std::span<const InHand> events, std::span<const model::Position> committed) {
+  std::vector<Counted> counted;
   const auto work = [&](Writer& writer) -> Result<void> {
-    // Only as long as there is a record of the recovery: a count that outlives it would tell the
-    // next start that everything else which it finds unfinished has one, too.
-    writer.connection().run(
-        "INSERT INTO attempts (event_id, count, log_partition)"
-        " SELECT CAST(:e AS TEXT), CAST(:c AS BIGINT), log_partition FROM recovery_limits"
-        " WHERE log_partition = :p"
-        " ON CONFLICT (event_id) DO UPDATE SET count = CASE WHEN excluded.count > attempts.count"
-        " THEN excluded.count ELSE attempts.count END,"  // others may have had it meanwhile
-        " log_partition = excluded.log_partition",
-        event_id, *count, partition);
-    // Else a recovery that ends before it comes to this one again would forget its count.
-    if (at) {
-      writer.connection().run(
-          "UPDATE recovery_limits SET log_offset = :o WHERE log_partition = :p AND log_offset < :b",
-          at->offset + 1, at->partition, at->offset + 1);
+    Connection& connection = writer.connection();
+    const auto known =
+        connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'attributed_run'");
+    if (!events.empty() && known != run) {
+      for (const auto& event : events) count_one_more(connection, event);
+      connection.run(
+          "INSERT INTO meta (name, value) VALUES ('attributed_run', :v)"
+          " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+          run);
     }
+    for (const auto& first : committed) {
+      forget_finished(connection, first.partition, first.offset);
+    }
+    counted = read_counted(connection);
     return {};
   };
-  auto written = committer_.write_and_wait(work);
+  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
   if (!written) return fail(written.error());
-  begun_.with([&](auto& begun) { begun.erase(event_id); });
-  return *count;
-}
-
-Result<Attempts::Recorded> Attempts::recorded() const {
-  return read_snapshot(database_, [](Connection& connection) -> Result<Recorded> {
-    return Recorded{
-        .counts = connection.value<std::int64_t>("SELECT 1 FROM attempts LIMIT 1").has_value(),
-        .marks = read_marks(connection)};
-  });
-}
-
-Result<void> Attempts::mark(const std::vector<RecoveryMark>& marks) {
-  const auto work = [&](Writer& writer) -> Result<void> {
-    writer.connection().run("DELETE FROM recovery_limits");
-    for (const auto& mark : marks) write_mark(writer.connection(), mark);
-    return {};
-  };
-  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
-}
-
-Result<void> Attempts::clear(Committer::Patience patience) {
-  const auto work = [](Writer& writer) -> Result<void> {
-    writer.connection().run("DELETE FROM attempts");
-    writer.connection().run("DELETE FROM recovery_limits");
-    return {};
-  };
-  return committer_.write_and_wait(work, patience);
+  return counted;
 }
 
 Result<Attempts::TakenUp> Attempts::take_up(const std::string& run,
-                                            std::span<const RecoveryMark> marks) {
+                                            std::span<const Taking> partitions) {
   TakenUp taken;
   const auto work = [&](Writer& writer) -> Result<void> {
     taken = {};
     Connection& connection = writer.connection();
-    for (const auto& now : marks) {
-      const auto partition = now.below.partition;
-      if (const auto mark = mark_to_recover_by(connection, run, now)) {
-        write_mark(connection, *mark);
-        taken.recovering.push_back(*mark);
-        const auto counted = connection.value<std::int64_t>(
-            "SELECT 1 FROM attempts WHERE log_partition = :p LIMIT 1", partition);
-        if (counted) taken.counted.insert(partition);
-      }
-      connection.run(
-          "INSERT INTO partition_runs (log_partition, run) VALUES (:p, :r)"
-          " ON CONFLICT (log_partition) DO UPDATE SET run = excluded.run",
-          partition, run);
+    for (const auto& each : partitions) {
+      forget_finished(connection, each.partition, each.committed);
+      take_partition(writer, run, each, taken);
+    }
+    for (auto& counted : read_counted(connection)) {
+      const auto is_taken =
+          std::ranges::find(partitions, counted.partition, &Taking::partition) != partitions.end();
+      if (is_taken) taken.counted.push_back(std::move(counted));
     }
     return {};
   };
@@ -145,11 +118,25 @@ Result<Attempts::TakenUp> Attempts::take_up(const std::string& run,
   return taken;
 }
 
+Result<void> Attempts::begin(const InHand& event, int count) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "INSERT INTO attempts (event_id, count, log_partition, log_offset)"
+        " VALUES (:e, :c, :p, :o)"
+        // Another daemon may have begun it meanwhile.
+        " ON CONFLICT (event_id) DO UPDATE SET count = CASE WHEN excluded.count > attempts.count"
+        " THEN excluded.count ELSE attempts.count END",
+        event.event_id, count, event.partition, event.offset);
+    return {};
+  });
+}
+
 Result<void> Attempts::give_up(const std::string& run, std::span<const std::int32_t> partitions) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     for (const auto partition : partitions) {
-      writer.connection().run("DELETE FROM partition_runs WHERE log_partition = :p AND run = :r",
-                              partition, run);
+      writer.connection().run(
+          "UPDATE partition_runs SET run = '' WHERE log_partition = :p AND run = :r", partition,
+          run);
     }
     return {};
   });
@@ -157,21 +144,7 @@ Result<void> Attempts::give_up(const std::string& run, std::span<const std::int3
 
 Result<void> Attempts::give_up_all(const std::string& run) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    writer.connection().run("DELETE FROM partition_runs WHERE run = :r", run);
-    return {};
-  });
-}
-
-Result<void> Attempts::recovered(const std::string& run, std::span<const std::int32_t> partitions) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    Connection& connection = writer.connection();
-    for (const auto partition : partitions) {
-      const auto is_own = connection.value<std::int64_t>(
-          "SELECT 1 FROM partition_runs WHERE log_partition = :p AND run = :r", partition, run);
-      if (!is_own) continue;
-      connection.run("DELETE FROM attempts WHERE log_partition = :p", partition);
-      connection.run("DELETE FROM recovery_limits WHERE log_partition = :p", partition);
-    }
+    writer.connection().run("UPDATE partition_runs SET run = '' WHERE run = :r", run);
     return {};
   });
 }

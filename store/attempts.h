@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,84 +9,79 @@
 #include "store/committer.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
-#include "store/model/guarded.h"
 #include "store/model/result.h"
 
 namespace conversed::store {
 
-// What the recovery of a partition goes by from the first start behind an unclean stop to its end,
-// over all the starts, and daemons, between.
-struct RecoveryMark {
-  model::Timestamp since{};  // that first start
-  // Only records with lower offsets may have been begun without a count, or have a count and be
-  // unfinished. The epoch is the partition's at that first start.
-  model::Position below;
-
-  bool operator==(const RecoveryMark&) const = default;
+// An event that was in hand when a daemon went down.
+struct InHand {
+  std::string event_id;
+  std::int32_t partition = 0;
+  std::int64_t offset = -1;  // in the log; -1: it waited in an inbox
 };
 
-// Counts how often an event was begun after unclean stops, so that one that brings the daemon down
-// becomes a dead letter, and keeps how far this has to go. Where several daemons share the store,
-// it keeps which run of them has taken up a partition, too: what a run has not given up when
-// another one takes it up was left behind by a crash. Thread-safe; blocks on the disk. Errors:
-// `unavailable`; `timed_out` of what writes without patience: ask again.
+// Counts how often an event was in hand when a daemon went down, so that one that brings it down
+// becomes a dead letter. The commit of an event forgets its count (Unit::attempts_settled). Where
+// several daemons share the store, it keeps which run of them has taken up a partition, too: a
+// partition that a run has not given up when another one takes it up was left behind by a crash.
+// Thread-safe; blocks on the disk. Errors: `unavailable`; `timed_out` of a write without patience:
+// ask again, nothing is counted twice.
 class Attempts {
  public:
   // Both must outlive it.
   Attempts(Database& database, Committer& committer) : database_(database), committer_(committer) {}
 
-  // Counts one more and returns the count, this one included; durable when it returns, provided
-  // that its partition has a mark: without one there is no recovery to keep it for. An event
-  // without a count begins at `before`: starts of which there is no record. `at`: where the log has
-  // it, so that the mark covers it; none for one that comes from an inbox. Does not wait for a
-  // store that fails; whoever asks again after an error, `timed_out` included, is counted once. One
-  // thread at a time for one event.
-  [[nodiscard]] model::Result<int> begin(const std::string& event_id, int before,
-                                         std::int32_t partition,
-                                         const std::optional<model::Position>& at);
+  struct Counted {
+    std::string event_id;
+    std::int32_t partition = 0;
+    int count = 0;
 
-  struct Recorded {
-    bool counts = false;  // without any, the last run ended before it began anything with care
-    std::vector<RecoveryMark> marks;  // by partition
+    bool operator==(const Counted&) const = default;
   };
-  [[nodiscard]] model::Result<Recorded> recorded() const;
+  // By event.
+  [[nodiscard]] model::Result<std::vector<Counted>> counted() const;
 
   // --- Where one daemon reads the whole log ------------------------------------------------------
-  // Keeps these instead of what is kept; durable when it returns. Waits until the store works.
-  [[nodiscard]] model::Result<void> mark(const std::vector<RecoveryMark>& marks);
-
-  // Forgets all counts and the marks, at once: what was unfinished is done. May be asked again
-  // after an error.
-  [[nodiscard]] model::Result<void> clear(Committer::Patience patience);
+  // Counts one for each of these, which the last run had in hand; once, however often this is asked
+  // for the same `run`, which is not 0. `committed`: for each partition the first offset that is
+  // not finished. Counts of finished events are forgotten. Durable when it returns; waits until the
+  // store works. Returns what is counted then.
+  [[nodiscard]] model::Result<std::vector<Counted>> attribute(
+      std::int64_t run, std::span<const InHand> events, std::span<const model::Position> committed);
 
   // --- Where several daemons read partitions -----------------------------------------------------
-  // What a run finds of partitions that it takes up.
-  struct TakenUp {
-    std::vector<RecoveryMark> recovering;  // those that need it
-    std::set<std::int32_t> counted;        // of these, those with counts
+  struct Taking {
+    std::int32_t partition = 0;
+    std::int64_t committed = 0;    // as above
+    std::int64_t taken_below = 0;  // what another run may have taken of it
   };
-  // `marks` has one for each partition: what its recovery would go by if it began now. One that
-  // was begun before goes on by its own mark, as long as the epoch is the same. Durable when it
-  // returns; asked again by the same run it finds the same. No patience.
+  // What may have been in hand in a partition that was left behind.
+  struct Window {
+    std::int64_t below = 0;    // records with lower offsets,
+    model::Timestamp since{};  // and what waited in inboxes before this
+
+    bool operator==(const Window&) const = default;
+  };
+  struct TakenUp {
+    bool crashed = false;                    // some of them were left behind just now
+    std::map<std::int32_t, Window> windows;  // of those that were, until all below is finished
+    std::vector<Counted> counted;            // of all of them, by event
+  };
+  // Durable when it returns; asked again by the same run it finds the same. No patience.
   [[nodiscard]] model::Result<TakenUp> take_up(const std::string& run,
-                                               std::span<const RecoveryMark> marks);
-  // Nothing that the run has begun of these is unfinished. What another one has taken up meanwhile
-  // is left to that. A recovery that has not come to its end goes on with the next run. No
-  // patience; until it has worked, the partitions count as left behind by a crash.
+                                               std::span<const Taking> partitions);
+  // The event is about to be started for the `count`-th time. Durable when it returns. No patience.
+  [[nodiscard]] model::Result<void> begin(const InHand& event, int count);
+  // Nothing of these that the run has begun is unfinished; their windows stay. A partition that
+  // another run has taken up meanwhile stays that one's. No patience; until it has worked, the
+  // partitions count as left behind by a crash.
   [[nodiscard]] model::Result<void> give_up(const std::string& run,
                                             std::span<const std::int32_t> partitions);
   [[nodiscard]] model::Result<void> give_up_all(const std::string& run);
-  // Forgets counts and marks of those of these partitions that are still the run's.
-  [[nodiscard]] model::Result<void> recovered(const std::string& run,
-                                              std::span<const std::int32_t> partitions);
 
  private:
-  [[nodiscard]] model::Result<int> number_of(const std::string& event_id, int before);
-
   Database& database_;
   Committer& committer_;
-  // The numbers of counts that are not known to be durable.
-  model::Guarded<std::map<std::string, int>> begun_;
 };
 
 }  // namespace conversed::store

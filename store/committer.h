@@ -122,6 +122,8 @@ struct Unit {
   std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added
 
   std::vector<NewDeadLetter> dead_letters;
+  // Events that ran alone since a crash (store/attempts.h): their counts are forgotten.
+  std::vector<std::string> attempts_settled;
   std::vector<NewAnswer> answers;
   // Of what earlier Units left `held`: these inputs' outputs become `none`, and then, if they are
   // released, all others become `pending`, and replies that hang on them are taken back.

@@ -180,7 +180,6 @@ struct Store::Impl {
   UserData user_data;
   Members members;
   News news;
-  bool was_clean = true;
   std::optional<PostgresWatch> watch;
   std::int64_t unreadable_secrets = 0;
 };
@@ -214,12 +213,6 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
   auto opened = settings.postgres ? open_in_postgres(settings) : open_in_file(settings);
   if (!opened) return fail(opened.error());
   auto impl = std::make_unique<Impl>(*std::move(opened), settings, clock);
-  auto clean = with_errors(impl->database->writer(), [](Connection& connection) -> Result<bool> {
-    return connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'clean'")
-               .value_or(1) != 0;
-  });
-  if (!clean) return fail(clean.error());
-  impl->was_clean = *clean;
   auto indexed = with_errors(impl->database->writer(), [&](Connection& connection) {
     const Connection::Asking asking(connection, settings.go_on);
     return take_in_knowledge(connection);
@@ -245,48 +238,11 @@ std::int64_t Store::unreadable_secrets() const {
   return impl_->unreadable_secrets;
 }
 
-bool Store::was_clean() const {
-  return impl_->was_clean;
-}
-
-namespace {
-
-void mark(Connection& connection, int clean) {
-  connection.run(
-      "INSERT INTO meta (name, value) VALUES ('clean', :v)"
-      " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-      clean);
-}
-
-}  // namespace
-
-Result<void> Store::mark_running() {
-  const auto work = [](Writer& writer) -> Result<void> {
-    mark(writer.connection(), 0);
-    // Markers of earlier runs: nobody asks for their outcome any more.
-    writer.connection().run("DELETE FROM writers");
-    return {};
-  };
-  return impl_->committer.write_and_wait(work, Committer::Patience::until_it_works);
-}
-
-Result<void> Store::join_others() {
+Result<void> Store::forget_writers() {
   return impl_->committer.write_and_wait([](Writer& writer) -> Result<void> {
     // A younger one may be asked for yet, by a daemon that does not know what became of its COMMIT.
     writer.connection().run("DELETE FROM writers WHERE written_at < :t",
                             model::to_unix_ms(writer.now() - std::chrono::weeks(1)));
-    return {};
-  });
-}
-
-Result<void> Store::mark_clean_stop() {
-  impl_->committer.stop();
-  if (!impl_->committer.healthy()) {
-    return fail(Errc::unavailable, "the store failed while it stopped");
-  }
-  // The Committer's thread is gone: its connection is ours.
-  return with_errors(impl_->database->writer(), [](Connection& connection) -> Result<void> {
-    mark(connection, 1);
     return {};
   });
 }

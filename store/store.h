@@ -10,10 +10,10 @@
 #include "store/append_keys.h"
 #include "store/assets.h"
 #include "store/attempts.h"
+#include "store/audit.h"
 #include "store/calls.h"
 #include "store/committer.h"
 #include "store/database.h"
-#include "store/audit.h"
 #include "store/dead_letters.h"
 #include "store/follow_ups.h"
 #include "store/jobs.h"
@@ -64,23 +64,13 @@ class Store {
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  ~Store();  // stops the Committer; a stop that nobody marked as clean stays unclean
+  ~Store();  // stops the Committer
 
   // How many secrets the master key did not open at the start.
   [[nodiscard]] std::int64_t unreadable_secrets() const;
 
-  // Whether the last run ended by `mark_clean_stop`; true for a new store.
-  [[nodiscard]] bool was_clean() const;
-
-  // Begins a run: until `mark_clean_stop` the store counts as uncleanly stopped.
-  [[nodiscard]] model::Result<void> mark_running();
-
-  // Instead of both, where other daemons may run on the store: what is kept of the writes of those
-  // that have been gone for a week is forgotten. No patience.
-  [[nodiscard]] model::Result<void> join_others();
-
-  // The last write of a clean stop: commits what waits, stops the Committer, and marks.
-  [[nodiscard]] model::Result<void> mark_clean_stop();
+  // Forgets what is kept of the writes of daemons that have been gone for a week. No patience.
+  [[nodiscard]] model::Result<void> forget_writers();
 
   // The time that waits go by (daemon/timer_clock.h): what `now` is to be where something expires.
   [[nodiscard]] model::Timestamp timer_now() const;

@@ -291,6 +291,9 @@ void write_effects(Connection& connection, const EncodedUnit& encoded, std::int6
     insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt,
                        now.wall);
   }
+  for (const auto& event_id : unit.attempts_settled) {
+    connection.run("DELETE FROM attempts WHERE event_id = :e", event_id);
+  }
   for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
   write_replies(connection, encoded.key, unit);
 }

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import socket
 import sqlite3
 import threading
@@ -90,20 +91,44 @@ class Crashes(FailureCase):
         self.assertEqual(self.texts("echo", "crash"), ["well?"])
         self.assertEqual([letter["sessionId"] for letter in self.letters()], ["crash"])
 
+    def test_events_that_are_in_hand_beside_each_other_at_each_crash_are_not_given_up(self):
+        self.daemon.terminate()
+        fifo = self.daemon.folder / "beside"
+        os.mkfifo(fifo)
+        said = [str(crash) for crash in range(4)]
+        for crash in said:
+            self.assertTrue(self.daemon.start({
+                "CONVERSED_TEST_HOLD_AT": "turn.before_submit", "CONVERSED_TEST_HOLD_FIFO": str(fifo),
+                "CONVERSED_TEST_KILL_AT": "turn.before_run:2"}))
+            self.assertEqual(self.inject("echo", "first", text=crash)[0], 200)
+            with open(fifo, "w"):  # opens once the first one's Turn has run, and holds it there
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    self.inject("echo", "second", text=crash)
+                self.assertTrue(self.daemon.wait_end(60))
+            size = self.daemon.log_path.stat().st_size
+            self.assertTrue(self.daemon.start())
+            self.daemon.wait_idle()
+            self.assertIn(b'"events":2', self.daemon.log_path.read_bytes()[size:])
+            self.assertEqual(self.daemon.terminate(), 0)
+        self.assertTrue(self.daemon.start())
+        self.assertEqual(self.texts("echo", "first"), said)
+        self.assertEqual(self.texts("echo", "second"), said)
+        self.assertEqual(self.letters(), [])
+
     def test_an_event_of_the_inbox_brings_the_daemon_down_three_times(self):
         self.upstream.open.clear()
         self.assertEqual(self.inject("lookup", "inbox", text="a")[0], 200)
         self.assertTrue(self.upstream.wait_for(1))
         self.assertEqual(self.inject("lookup", "inbox", text="boom")[0], 200)
-        while True:  # until the log is consumed, and has nothing to recover
+        while True:  # until the log is consumed
             status = self.daemon.ctl("status")
             if status["counts"]["inInboxes"] == 1 and status["queue"]["lag"] == 0:
                 break
             self.assertFalse(self.daemon.wait_end(0.02))
         self.daemon.kill()
         self.upstream.open.set()
-        # The call's result is the first Turn, what waited is the second, in one chain; then in the care that a
-        # crash asks for: the result again, and what waited behind it; then what waits alone.
+        # The call's result is the first Turn, what waited is the second, in one batch; then each of them alone;
+        # then what waited.
         self.go_down("turn.before_run:2")
         self.go_down("turn.before_run:2")
         self.go_down("turn.before_run:1")
@@ -175,26 +200,25 @@ class FailingStore(FailureCase):
     def test_a_stop_does_not_wait_for_what_an_operator_writes(self):
         self.stop_while_locked(lambda: self.daemon.ctl("apikey", "create", "--name", "late", check=False))
 
-    def test_a_stop_in_the_middle_of_a_recovery_does_not_wait_for_the_store(self):
-        count = 1000
-        # What runs here ends the recovery of any stop before: else what follows could not have been begun.
-        self.assertEqual(self.inject("quiet", "before", text="a")[0], 200)
-        self.daemon.wait_idle()
+    def test_a_stop_does_not_wait_for_the_commit_of_an_event_that_runs_alone(self):
+        self.daemon.terminate()
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run"}))
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.inject("quiet", "alone", text="a")
+        self.assertTrue(self.daemon.wait_end(60))
+        fifo = self.daemon.folder / "alone"
+        os.mkfifo(fifo)
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_HOLD_AT": "turn.before_submit",
+                                           "CONVERSED_TEST_HOLD_FIFO": str(fifo)}))
         with self.locked_store():
-            connection = self.daemon.connect()
-            for number in range(count):
-                self.assertEqual(self.inject("quiet", "recovery", text=str(number), connection=connection)[0], 200)
-            self.daemon.kill()
-            connection.close()
-        log_size = self.daemon.log_path.stat().st_size
-        self.assertTrue(self.daemon.start())
-        with self.locked_store():
-            self.assertNotIn(b"recovered", self.daemon.log_path.read_bytes()[log_size:], "too few records to see it")
+            with open(fifo, "w"):  # opens once its Turn has run
+                pass
+            while self.daemon.get_status(self.daemon.ports["admin"], "/readyz") == 200:
+                self.assertFalse(self.daemon.wait_end(0.02))
             self.assertEqual(self.daemon.terminate(), 0)
         self.daemon.start()
         self.daemon.wait_idle()
-        session, = [s for s in self.daemon.ctl("sessions", "list")["items"] if s["sessionId"] == "recovery"]
-        self.assertEqual(session["outputs"], count)
+        self.assertEqual(self.texts("quiet", "alone"), ["a"])
 
 
 class FailedStarts(FailureCase):
@@ -207,20 +231,25 @@ class FailedStarts(FailureCase):
             self.assertEqual(self.daemon.process.returncode, 1)
         self.daemon.config.write_text(config)
 
-    def recovers(self):
+    def start_that_attributes(self):
+        """Starts it; whether that found events that were in hand at a crash."""
         size = self.daemon.log_path.stat().st_size
         self.assertTrue(self.daemon.start())
-        return b"did not stop cleanly" in self.daemon.log_path.read_bytes()[size:]
+        return b"went down with events in hand" in self.daemon.log_path.read_bytes()[size:]
 
-    def test_after_a_clean_stop_it_leaves_nothing_to_recover(self):
+    def test_a_start_that_fails_leaves_the_notes_of_a_crash_to_the_next(self):
+        self.daemon.terminate()
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run"}))
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.inject("quiet", "failed start", text="a")
+        self.assertTrue(self.daemon.wait_end(60))
+        self.start_on_a_taken_port()
+        self.assertTrue(self.start_that_attributes())
+        self.daemon.wait_idle()
+        self.assertEqual(self.texts("quiet", "failed start"), ["a"])
         self.assertEqual(self.daemon.terminate(), 0)
         self.start_on_a_taken_port()
-        self.assertFalse(self.recovers())
-
-    def test_after_a_crash_it_leaves_the_recovery_to_the_next(self):
-        self.daemon.kill()
-        self.start_on_a_taken_port()
-        self.assertTrue(self.recovers())
+        self.assertFalse(self.start_that_attributes())
 
 
 class Resets(FailureCase):

@@ -30,25 +30,21 @@ CREATE TABLE daemons (
   seen_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 
--- The run that has taken a partition and has not given it up. A row that is here at an assignment is of a crash.
+-- The run that has a partition; empty: it has given it up. A partition that another run takes was left behind by a crash.
 CREATE TABLE partition_runs (
   log_partition BIGINT PRIMARY KEY,
-  run TEXT NOT NULL
+  run TEXT NOT NULL,
+  -- What may have been in hand at the last crash: lower offsets, and older events in inboxes. 0: all of that is finished.
+  left_below BIGINT NOT NULL,
+  left_since BIGINT NOT NULL
 ) WITHOUT ROWID;
 
--- How far the recovery of a partition goes, while it goes on, over all starts between.
-CREATE TABLE recovery_limits (
-  log_partition BIGINT PRIMARY KEY,
-  epoch BIGINT NOT NULL,  -- of the partition, at the first of these starts
-  log_offset BIGINT NOT NULL,
-  since BIGINT NOT NULL
-) WITHOUT ROWID;
-
--- How often an event was begun while its partition was being recovered.
+-- Events that were in hand when a daemon went down. They run alone until they are committed.
 CREATE TABLE attempts (
   event_id TEXT PRIMARY KEY,
+  count BIGINT NOT NULL,  -- crashes with the event in hand
   log_partition BIGINT NOT NULL,
-  count BIGINT NOT NULL
+  log_offset BIGINT NOT NULL  -- -1: it waited in an inbox
 ) WITHOUT ROWID;
 
 -- Answers on their way from the daemon that ran the Turn to the daemon whose client waits. The daemon that removes the row

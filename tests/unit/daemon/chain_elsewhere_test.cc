@@ -54,8 +54,7 @@ class ChainElsewhereTest : public ChainTest {
     const Event refused = event("bad");
     const std::vector records{record(asked), record(refused)};
     auto chain = build_chain(
-        context(),
-        {.key = key_, .records = records, .refused = {{refused.id, "refused"}}, .attempted = {}});
+        context(), {.key = key_, .records = records, .refused = {{refused.id, "refused"}}});
     EXPECT_TRUE(chain && commit(*chain) == Outcome::committed);
     return asked;
   }

@@ -142,48 +142,61 @@ TEST_F(ChainTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
   EXPECT_EQ(texts(), (Texts{"one mended 1"}));
 }
 
-TEST_F(ChainTest, AfterAnUncleanStopOneEventIsStartedAtATime) {
-  run({event("a"), event("b")}, Care::normal, true);
-  const Chain first = run({event("c")}, Care::record_attempts);
+TEST_F(ChainTest, ABatchThatRunsAloneStartsOneEvent) {
+  run({event("a"), event("b")}, {.spill = true});
+  const Chain first = run({event("c")}, {.alone = true});
   EXPECT_EQ(first.turns, 1u);
   EXPECT_TRUE(first.drain_more);
-  run({}, Care::record_attempts);
-  run({}, Care::record_attempts);
+  run({}, {.alone = true});
+  run({}, {.alone = true});
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
 }
 
-TEST_F(ChainTest, WhatBringsTheDaemonDownThreeTimesIsADeadLetter) {
-  ASSERT_TRUE(store_->attempts().mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
+TEST_F(ChainTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt) {
+  const std::vector records{record(event("a")), record(event("b")), record(event("c"))};
+  const std::vector<store::InHand> left{{records[1].record.id, 0, 1}};
+  const std::vector<model::Position> committed{{1, 0, 0}};
+  ASSERT_TRUE(store_->attempts().attribute(1, left, committed));
+  Recovery recovery(*store_);
+  const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 3, 0}};
+  ASSERT_TRUE(recovery.begin(nullptr, ranges));
+  recovery_ = &recovery;
+  const Chain beside = build(records);
+  EXPECT_TRUE(beside.wants_alone);
+  EXPECT_FALSE(beside.changes);
+  EXPECT_EQ(beside.turns, 0U);
+  // What comes before it in its session, too.
+  Chain alone = build(records, {.alone = true});
+  EXPECT_EQ(alone.turns, 1U);
+  EXPECT_TRUE(alone.unit.attempts_settled.empty());
+  ASSERT_EQ(commit(alone), Outcome::committed);
+  alone = build({}, {.alone = true});
+  EXPECT_EQ(alone.unit.attempts_settled, std::vector{records[1].record.id});
+  ASSERT_EQ(commit(alone), Outcome::committed);
+  recovery.settled(alone.unit.attempts_settled);
+  EXPECT_TRUE(store_->attempts().counted()->empty());
+  run({});
+  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
+}
+
+TEST_F(ChainTest, WhatWasInHandInThreeCrashesIsADeadLetterAndNotBegun) {
   const std::vector records{record(event("a"))};
-  for (int crash = 0; crash < 3; ++crash) {
-    EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);  // and the daemon goes down
+  const std::vector<store::InHand> left{{records[0].record.id, 0, 0}};
+  const std::vector<model::Position> committed{{1, 0, 0}};
+  for (std::int64_t run = 1; run <= 3; ++run) {
+    ASSERT_TRUE(store_->attempts().attribute(run, left, committed));
   }
-  EXPECT_EQ(commit(build(records, Care::record_attempts)), Outcome::committed);
+  Recovery recovery(*store_);
+  const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 1, 0}};
+  ASSERT_TRUE(recovery.begin(nullptr, ranges));
+  recovery_ = &recovery;
+  EXPECT_TRUE(build(records).wants_alone);
+  const Chain chain = build(records, {.alone = true});
+  EXPECT_EQ(chain.turns, 0U);
+  EXPECT_EQ(commit(chain), Outcome::committed);
   EXPECT_TRUE(texts().empty());
-  ASSERT_EQ(letters().size(), 1u);
-}
-
-TEST_F(ChainTest, AStopOfWhichThereIsNoRecordCountsToo) {
-  ASSERT_TRUE(store_->attempts().mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
-  const std::vector records{record(event("a"))};  // in hand when the daemon went down
-  clock_.advance(std::chrono::seconds(1));
-  suspect_before_ = clock_.now();
-  for (int crash = 0; crash < 2; ++crash) {
-    EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);
-    suspect_before_.reset();  // what the next start recovers from is recorded
-  }
-  EXPECT_EQ(commit(build(records, Care::record_attempts)), Outcome::committed);
-  ASSERT_EQ(letters().size(), 1u);
-}
-
-TEST_F(ChainTest, WhatCameAfterTheStopIsNotSuspectedOfIt) {
-  ASSERT_TRUE(store_->attempts().mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
-  suspect_before_ = clock_.now();
-  const std::vector records{record(event("a"))};
-  for (int crash = 0; crash < 3; ++crash) {
-    EXPECT_EQ(build(records, Care::record_attempts).turns, 1u);
-  }
-  EXPECT_EQ(build(records, Care::record_attempts).turns, 0u);
+  ASSERT_EQ(letters().size(), 1U);
+  EXPECT_TRUE(store_->attempts().counted()->empty());
 }
 
 TEST_F(ChainTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) {

@@ -43,8 +43,7 @@ TEST_F(ChainTest, APositionOfAPastEpochStopsConsumption) {
   auto past = record(event("b"));
   past.position = {.epoch = 1, .partition = 0, .offset = 100};
   const std::vector records{past};
-  const auto chain =
-      build_chain(context(), {.key = key_, .records = records, .refused = {}, .attempted = {}});
+  const auto chain = build_chain(context(), {.key = key_, .records = records, .refused = {}});
   ASSERT_FALSE(chain);
   EXPECT_EQ(chain.error().code, model::Errc::conflict);
 }
@@ -141,7 +140,7 @@ TEST_F(ChainTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
   EXPECT_EQ(texts(), (Texts{"said"}));
   EXPECT_EQ(stored().last_activity_at, model::Timestamp{});
   // Spilled is only what a Flow has to run.
-  run({event("a"), event("again", EventType::notify)}, Care::normal, true);
+  run({event("a"), event("again", EventType::notify)}, {.spill = true});
   EXPECT_EQ(texts(), (Texts{"said", "again"}));
   run({});
   EXPECT_EQ(texts(), (Texts{"said", "again", "one a 1"}));
@@ -151,10 +150,8 @@ TEST_F(ChainTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
   const std::string call = run({event("call")}).unit.calls_started.at(0).id;
   const auto said = event("said", EventType::notify);
   const std::vector records{record(said)};
-  auto chain = build_chain(context(), {.key = key_,
-                                       .records = records,
-                                       .refused = {{said.id, "the store refuses it"}},
-                                       .attempted = {}});
+  auto chain = build_chain(
+      context(), {.key = key_, .records = records, .refused = {{said.id, "the store refuses it"}}});
   ASSERT_TRUE(chain);
   EXPECT_EQ(commit(*chain), Outcome::committed);
   EXPECT_EQ(letters().size(), 1u);
@@ -183,7 +180,7 @@ TEST_F(ChainTest, AnExecutionGoesOnInTheVersionItBeganIn) {
 }
 
 TEST_F(ChainTest, AFullLaneSpillsToTheInboxAndKeepsItsOrder) {
-  const Chain spilled = run({event("a"), event("b")}, Care::normal, true);
+  const Chain spilled = run({event("a"), event("b")}, {.spill = true});
   EXPECT_TRUE(texts().empty());
   EXPECT_TRUE(spilled.drain_more);
   run({event("c")});
@@ -193,7 +190,7 @@ TEST_F(ChainTest, AFullLaneSpillsToTheInboxAndKeepsItsOrder) {
 TEST_F(ChainTest, AnInboxIsDrainedInBoundedSteps) {
   std::vector<Event> events;
   for (int i = 0; i < 100; ++i) events.push_back(event(std::to_string(i)));
-  run(events, Care::normal, true);
+  run(events, {.spill = true});
   EXPECT_TRUE(run({}).drain_more);
   EXPECT_EQ(texts().size(), 64u);
   EXPECT_FALSE(run({}).drain_more);

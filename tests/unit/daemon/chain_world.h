@@ -11,6 +11,7 @@
 
 #include "api/assets_cache.h"
 #include "daemon/chain.h"
+#include "daemon/recovery.h"
 #include "daemon/timer_clock.h"
 #include "flows/loader.h"
 #include "store/model/ids.h"
@@ -116,7 +117,6 @@ class ChainTest : public testing::Test {
             .outbox = store_->outbox(),
             .answers = store_->answers(),
             .dead_letters = store_->dead_letters(),
-            .attempts = store_->attempts(),
             .calls = store_->calls(),
             .follow_ups = store_->follow_ups(),
             .schedules = store_->schedules(),
@@ -129,7 +129,7 @@ class ChainTest : public testing::Test {
             .limits = {},
             .slice = std::chrono::milliseconds(20),
             .stopwatch = [this] { return stopwatch_ += a_look_; },
-            .suspect_before = [this](std::int32_t) { return suspect_before_; }};
+            .recovery = recovery_};
   }
 
   Event event(const std::string& text, EventType type = EventType::inject) {
@@ -157,14 +157,19 @@ class ChainTest : public testing::Test {
             {.epoch = 1, .partition = 0, .offset = next_offset_++}};
   }
 
-  Chain build(const std::vector<queue::LogRecord>& records, Care care = Care::normal,
-              bool spill = false) {
+  struct How {
+    bool spill = false;
+    bool alone = false;
+    FlightRecorder::Batch* noted = nullptr;
+  };
+  Chain build(const std::vector<queue::LogRecord>& records) { return build(records, {}); }
+  Chain build(const std::vector<queue::LogRecord>& records, How how) {
     auto chain = build_chain(context(), {.key = key_,
                                          .records = records,
-                                         .spill = spill,
-                                         .care = care,
+                                         .spill = how.spill,
+                                         .alone = how.alone,
                                          .refused = {},
-                                         .attempted = {}});
+                                         .noted = how.noted});
     EXPECT_TRUE(chain) << chain.error().message;
     return chain ? std::move(*chain) : Chain{};
   }
@@ -177,8 +182,7 @@ class ChainTest : public testing::Test {
       records.push_back(record(made));
       refused.emplace(made.id, "refused");
     }
-    auto chain = build_chain(
-        context(), {.key = key_, .records = records, .refused = refused, .attempted = {}});
+    auto chain = build_chain(context(), {.key = key_, .records = records, .refused = refused});
     EXPECT_TRUE(chain) << chain.error().message;
     EXPECT_EQ(commit(*chain), Outcome::committed);
     return std::move(*chain);
@@ -218,10 +222,11 @@ class ChainTest : public testing::Test {
     return promise.get_future().get();
   }
 
-  Chain run(const std::vector<Event>& events, Care care = Care::normal, bool spill = false) {
+  Chain run(const std::vector<Event>& events) { return run(events, {}); }
+  Chain run(const std::vector<Event>& events, How how) {
     std::vector<queue::LogRecord> records;
     for (const auto& made : events) records.push_back(record(made));
-    Chain chain = build(records, care, spill);
+    Chain chain = build(records, how);
     if (chain.changes) {
       EXPECT_EQ(commit(chain), Outcome::committed);
     }
@@ -268,7 +273,7 @@ class ChainTest : public testing::Test {
   // Turns take no time unless a test says so; the stopwatch is looked at before and behind each.
   std::chrono::steady_clock::time_point stopwatch_{};
   std::chrono::milliseconds a_look_{0};
-  std::optional<model::Timestamp> suspect_before_;
+  Recovery* recovery_ = nullptr;
 };
 
 }  // namespace conversed::daemon

@@ -1,337 +1,366 @@
 #include "daemon/recovery.h"
 
-#include <algorithm>
-#include <condition_variable>
-#include <mutex>
+#include <deque>
 #include <set>
 
-#include "queue/lanes.h"
 #include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {
 namespace {
 
 using namespace std::chrono_literals;
-using queue::Next;
+using Counted = std::vector<store::Attempts::Counted>;
 
-// A log in memory and the daemon's recovery, Lanes, chains and store over many starts. What would
-// bring the daemon down leaves its run unfinished and ends this start: a kill, to all that is kept.
+// A log in memory and the daemon's chains, store and attribution of crashes over many starts. A
+// crash leaves what is in hand unfinished, and noted, and ends the start: a kill, to all that is
+// kept.
 class RecoveryTest : public ChainTest {
  protected:
   static constexpr std::size_t in_flight = 4;
 
-  // Appended in this order, each in a session of its own name, so that each has its own lane.
+  // Appended in this order, each in a session of its own name.
   void append(const std::string& session_id, const std::string& text) {
     key_ = session("plain", session_id);
     log_.push_back(record(event(text)));
   }
-
-  queue::PartitionRange range() const {
-    return {0, epoch_, 0, static_cast<std::int64_t>(log_.size()), committed_};
+  void append_all(const Texts& names) {
+    for (const auto& name : names) append(name, name);
   }
 
-  // A start that goes no further than to find out what the last stop has left.
-  std::map<std::int32_t, std::int64_t> found() {
-    Recovery recovery(*store_, clock_);
-    const std::vector ranges{range()};
-    EXPECT_TRUE(recovery.begin(ranges, in_flight));
-    suspected_ = recovery.suspect_before(0);
-    EXPECT_EQ(recovery.going_on(), !store_->was_clean());
-    return recovery.one_by_one_below();
+  std::vector<queue::PartitionRange> ranges() const {
+    return {{0, 1, 0, static_cast<std::int64_t>(log_.size()), committed_}};
   }
 
+  // What becomes of events in one start.
+  struct Fates {
+    std::set<std::string> deadly{};  // bring the daemon down while they run
+    std::set<std::string> held{};    // stay in hand until then, or until all others have run
+    std::set<std::string> unsaid{};  // the daemon goes down right after their commit
+  };
   enum class End : std::uint8_t { worked_off, went_down };
 
-  // From the start to where nothing is left, or to where `deadly` or the `kill_at`-th Turn of this
-  // start brings it down.
-  End run_daemon(const std::set<std::string>& deadly, std::size_t kill_at = 1'000) {
-    Recovery recovery(*store_, clock_);
-    const std::vector ranges{range()};
-    queue::Assignment with;
-    if (run_.empty()) {
-      EXPECT_TRUE(recovery.begin(ranges, in_flight));
-      EXPECT_TRUE(store_->mark_running());
-    } else {
-      recovery.begin_run(run_);
-      with.one_by_one_below = recovery.take_up(ranges, in_flight).value();
-      recovers_ = !with.one_by_one_below.empty();
+  // From the start to where nothing is left, or to a crash.
+  End run_daemon(const Fates& fates) {
+    begin_start();
+    End end = End::worked_off;
+    for (auto at = static_cast<std::size_t>(committed_); at < log_.size(); ++at) {
+      if (run(at, fates) == End::worked_off) continue;
+      end = End::went_down;
+      break;
     }
-    suspect_before_ = recovery.suspect_before(0);
+    if (end == End::worked_off) commit_held();
+    while (committed_ < next_offset_ && finished_.contains(committed_)) ++committed_;
+    if (!run_.empty() && end == End::worked_off) {
+      EXPECT_TRUE(recovery_->give_up(std::vector<std::int32_t>{0}, Recovery::InHand::finished));
+    }
+    return end;
+  }
+
+  void begin_start() {
+    crashed_.recorder = nullptr;
+    alone_.clear();
     begun_.clear();
-    went_down_ = false;
-    std::set<std::string> handled;
-    std::unique_ptr<queue::Lanes> lanes;
-    const auto handler = [&](queue::Run&& run, queue::Finish finish) {
-      const Next next = handle(std::move(run), recovery.care(*lanes), deadly, kill_at);
-      finish(next);
-      const std::lock_guard lock(mutex_);
-      changed_.notify_all();
-    };
-    queue::LanesSettings settings;
-    settings.workers = 1;
-    settings.max_run = 1;
-    settings.one_by_one_below = recovery.one_by_one_below();
-    lanes = std::make_unique<queue::Lanes>(settings, handler);
-    lanes->assign(ranges, with);
-    recovery.taken_up();
-    lanes->offer({log_.begin() + committed_, log_.end()});
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return went_down_ || lanes->in_flight() == 0; });
+    life_ = std::make_unique<Recovery>(*store_);
+    recovery_ = life_.get();
+    if (run_.empty()) {
+      auto opened = FlightRecorder::open(flight_recorder_file(folder_.path()), boot_);
+      ASSERT_TRUE(opened) << opened.error().message;
+      crashed_.recorder = opened->get();
+      crashed_.recorders.push_back(std::move(*opened));
+      ASSERT_TRUE(recovery_->begin(crashed_.recorder, ranges()));
+    } else {
+      recovery_->begin_run(run_);
+      ASSERT_TRUE(recovery_->take_up(ranges(), in_flight));
     }
-    lanes->stop(1min);
-    const auto finished = lanes->finished();
-    if (!finished.empty()) committed_ = finished.front().offset + 1;
-    recovered_ = recovery.done(*lanes);
-    lanes.reset();
-    if (!run_.empty() && !went_down_) {
-      const std::vector<std::int32_t> lost{0};
-      recovery.giving_up(lost);
-      EXPECT_TRUE(recovery.given_up(lost));
-    }
-    return went_down_ ? End::went_down : End::worked_off;
   }
 
   void restart() {
+    recovery_ = nullptr;
+    life_.reset();
     store_.reset();
-    auto opened = store::Store::open({.data_dir = folder_.path()}, clock_);
+    auto opened = store::Store::open(place_.store(), clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     cache_ = std::make_unique<api::AssetsCache>(store_->assets());
     clock_.advance(1s);
   }
 
-  // The texts of the events that were begun in the last start, in order.
-  const Texts& begun() const { return begun_; }
-
-  std::vector<queue::LogRecord> log_;
-  std::int64_t committed_ = 0;
-  std::int64_t epoch_ = 1;
-  std::optional<model::Timestamp> suspected_;
-  bool recovered_ = false;
-  std::string run_;        // of a daemon among others; empty: of one that is alone
-  bool recovers_ = false;  // it has found something to recover
-
- private:
-  Next handle(queue::Run run, Care care, const std::set<std::string>& deadly, std::size_t kill_at) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (went_down_) return Next::abandoned;
-    }
-    auto chain = build_chain(context(), {.key = *model::SessionKey::decode(run.key),
-                                         .records = run.records,
-                                         .care = care,
-                                         .refused = {},
-                                         .attempted = {}});
-    EXPECT_TRUE(chain);
-    if (chain->turns > 0) {
-      const auto& record = run.records.front().record;
-      const auto begun =
-          model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
-      begun_.push_back(*begun->text);
-      if (deadly.contains(*begun->text) || begun_.size() == kill_at) {
-        const std::lock_guard lock(mutex_);
-        went_down_ = true;
-        return Next::abandoned;
+  Counted counted() { return store_->attempts().counted().value(); }
+  Counted counted_as(const std::map<std::string, int>& counts) {
+    Counted expected;
+    for (const auto& logged : log_) {
+      if (const auto found = counts.find(text_of(logged)); found != counts.end()) {
+        expected.push_back({logged.record.id, 0, found->second});
       }
     }
-    if (chain->changes) {
-      EXPECT_EQ(commit(*chain), Outcome::committed);
-    }
-    return chain->drain_more ? Next::again : Next::idle;
+    std::ranges::sort(expected, {}, &store::Attempts::Counted::event_id);
+    return expected;
+  }
+  std::vector<std::string> said_by(const std::string& session_id) {
+    key_ = session("plain", session_id);
+    return texts();
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool went_down_ = false;
-  Texts begun_;  // the worker's, while there is one
+  std::vector<queue::LogRecord> log_;
+  std::string boot_ = "this boot";
+  std::string run_;  // of a daemon among others; empty: of one that is alone
+  Texts begun_;      // in the last start, in order
+  Texts alone_;      // of them, those that ran alone
+
+ private:
+  // What was in hand at crashes: their notes stay in the file, whatever the test does.
+  struct Crashed {
+    FlightRecorder* recorder = nullptr;
+    std::deque<std::unique_ptr<FlightRecorder>> recorders;
+    std::vector<std::unique_ptr<FlightRecorder::Batch>> batches;
+  };
+  struct Held {
+    std::size_t at;
+    Chain chain;
+    std::unique_ptr<FlightRecorder::Batch> batch;
+  };
+
+  static std::string text_of(const queue::LogRecord& logged) {
+    const auto& record = logged.record;
+    return *model::decode_event(record.key, record.id, record.type, record.trace_id, record.value)
+                ->text;
+  }
+
+  // What was in hand stays noted.
+  End crash(std::unique_ptr<FlightRecorder::Batch> batch) {
+    crashed_.batches.push_back(std::move(batch));
+    for (auto& each : held_) crashed_.batches.push_back(std::move(each.batch));
+    held_.clear();
+    return End::went_down;
+  }
+
+  void commit_held() {
+    for (auto& each : held_) {
+      EXPECT_EQ(commit(each.chain), Outcome::committed);
+      finished_.insert(static_cast<std::int64_t>(each.at));
+    }
+    held_.clear();
+  }
+
+  End run(std::size_t at, const Fates& fates) {
+    const std::vector records{log_[at]};
+    const auto text = text_of(log_[at]);
+    key_ = *model::SessionKey::decode(log_[at].record.key);
+    auto batch = std::make_unique<FlightRecorder::Batch>(crashed_.recorder);
+    Chain chain = build(records, {.noted = batch.get()});
+    if (chain.wants_alone) {
+      commit_held();
+      chain = build(records, {.alone = true, .noted = batch.get()});
+      alone_.push_back(text);
+    }
+    if (chain.turns > 0) begun_.push_back(text);
+    if (chain.turns > 0 && fates.deadly.contains(text)) return crash(std::move(batch));
+    if (chain.turns > 0 && fates.held.contains(text)) {
+      held_.push_back({at, std::move(chain), std::move(batch)});
+      return End::worked_off;
+    }
+    if (chain.changes) {
+      EXPECT_EQ(commit(chain), Outcome::committed);
+    }
+    if (fates.unsaid.contains(text)) return crash(std::move(batch));
+    recovery_->settled(chain.unit.attempts_settled);
+    finished_.insert(static_cast<std::int64_t>(at));
+    return End::worked_off;
+  }
+
+  std::int64_t committed_ = 0;
+  std::set<std::int64_t> finished_;
+  std::unique_ptr<Recovery> life_;
+  Crashed crashed_;
+  std::vector<Held> held_;
 };
 
-using Limits = std::map<std::int32_t, std::int64_t>;
-
-TEST_F(RecoveryTest, ARestartInTheMiddleKeepsTheLimitsOfTheFirstStart) {
-  for (const auto* name : {"a", "b", "c", "d", "e", "f"}) append(name, name);
-  ASSERT_TRUE(store_->mark_running());
-  restart();
-  ASSERT_EQ(found(), (Limits{{0, 4}}));
-  EXPECT_EQ(suspected_, clock_.now());
-  const auto first_start = *suspected_;
-  restart();
-  // Nothing has run yet: whatever was accepted before the first start is suspected still, and only
-  // that.
-  EXPECT_EQ(found(), (Limits{{0, 4}}));
-  EXPECT_EQ(suspected_, first_start);
-  ASSERT_EQ(run_daemon({}, 3), End::went_down);
-  EXPECT_EQ(committed_, 2);
-  append("g", "g");
-  restart();
-  EXPECT_EQ(found(), (Limits{{0, 4}}));
-  EXPECT_FALSE(suspected_);
-}
-
-TEST_F(RecoveryTest, ItsEndClearsCountsAndLimits) {
-  for (const auto* name : {"a", "b", "c", "d", "e", "f"}) append(name, name);
-  ASSERT_TRUE(store_->mark_running());
-  restart();
-  ASSERT_EQ(run_daemon({}), End::worked_off);
-  EXPECT_EQ(begun(), (Texts{"a", "b", "c", "d", "e", "f"}));
-  EXPECT_TRUE(recovered_);
-  EXPECT_TRUE(store_->attempts().recorded()->marks.empty());
-  EXPECT_FALSE(store_->attempts().recorded()->counts);
-  // A stop behind it is one that nothing is known of.
-  append("g", "g");
-  restart();
-  EXPECT_EQ(found(), (Limits{{0, 7}}));
-  EXPECT_EQ(suspected_, clock_.now());
-}
-
-TEST_F(RecoveryTest, WhatEndedWithNothingLeftToRunIsClearedByTheNextStart) {
-  for (const auto* name : {"a", "b"}) append(name, name);
-  ASSERT_TRUE(store_->mark_running());
-  restart();
-  ASSERT_EQ(run_daemon({}), End::worked_off);
-  EXPECT_TRUE(recovered_);
-  EXPECT_FALSE(store_->attempts().recorded()->marks.empty());
-  ASSERT_TRUE(store_->mark_clean_stop());
-  restart();
-  EXPECT_TRUE(found().empty());
-  EXPECT_TRUE(store_->attempts().recorded()->marks.empty());
-  EXPECT_FALSE(store_->attempts().recorded()->counts);
-}
-
-TEST_F(RecoveryTest, AStopInItsMiddleLeavesItToTheNextStart) {
-  for (const auto* name : {"a", "b", "c"}) append(name, name);
-  ASSERT_TRUE(store_->mark_running());
-  restart();
-  ASSERT_EQ(run_daemon({}, 2), End::went_down);
-  EXPECT_FALSE(recovered_);  // so that the stop is not marked as a clean one
-  restart();
-  EXPECT_EQ(found(), (Limits{{0, 3}}));
-}
-
-TEST_F(RecoveryTest, APartitionOfAnotherEpochGetsANewLimit) {
-  for (const auto* name : {"a", "b", "c", "d", "e", "f"}) append(name, name);
-  ASSERT_TRUE(store_->mark_running());
-  restart();
-  ASSERT_EQ(found(), (Limits{{0, 4}}));
-  committed_ = 3;
-  epoch_ = 2;
-  restart();
-  EXPECT_EQ(found(), (Limits{{0, 6}}));
-  append("g", "g");
-  restart();
-  EXPECT_EQ(found(), (Limits{{0, 6}}));  // and keeps it
-}
-
-TEST_F(RecoveryTest, APoisonEventIsGivenUpAndInnocentOnesAreNot) {
-  for (const auto* name : {"a", "b", "boom", "c", "d", "e", "f"}) append(name, name);
-  // In hand without a record.
-  ASSERT_EQ(run_daemon({"boom"}), End::went_down);
-  std::size_t times = 1;
-  for (restart(); run_daemon({"boom"}) == End::went_down; restart()) {
-    ASSERT_LE(++times, 3U);
-    EXPECT_EQ(begun().back(), "boom");
-    append("later" + std::to_string(times), "x");
+TEST_F(RecoveryTest, TheGuiltyOneAmongManyIsGivenUpAfterThreeCrashesAndItsNeighborsRunOnce) {
+  append_all({"a", "b", "c", "boom", "d", "e"});
+  ASSERT_EQ(run_daemon({.deadly = {"boom"}, .held = {"a", "b", "c"}}), End::went_down);
+  EXPECT_TRUE(alone_.empty());
+  std::size_t crashes = 1;
+  for (restart(); run_daemon({.deadly = {"boom"}}) == End::went_down; restart()) {
+    ASSERT_LE(++crashes, 3U);
+    EXPECT_EQ(alone_, crashes == 2 ? (Texts{"a", "b", "c", "boom"}) : Texts{"boom"});
+    append("later" + std::to_string(crashes), "x");
   }
-  EXPECT_EQ(times, 3U);
+  EXPECT_EQ(crashes, 3U);
   ASSERT_EQ(letters().size(), 1U);
   EXPECT_EQ(letters()[0].key.session_id, "boom");
-  for (const auto* name : {"a", "b", "c", "d", "e", "f", "later2", "later3"}) {
-    key_ = session("plain", name);
-    EXPECT_EQ(texts().size(), 1U) << name;
+  for (const auto* name : {"a", "b", "c", "d", "e", "later2", "later3"}) {
+    EXPECT_EQ(said_by(name).size(), 1U) << name;
   }
+  EXPECT_TRUE(counted().empty());
 }
 
-TEST_F(RecoveryTest, InACrashLoopUnderLoadTheLimitDoesNotMoveAndComesToAnEnd) {
-  for (const auto* name : {"a", "b", "c", "d", "e", "f"}) append(name, name);
-  ASSERT_TRUE(store_->mark_running());
+TEST_F(RecoveryTest, AnInnocentOneIsForgottenWithItsCommit) {
+  append_all({"a", "b", "boom"});
+  ASSERT_EQ(run_daemon({.deadly = {"boom"}, .held = {"a", "b"}}), End::went_down);
   restart();
-  // Each start works off one event and dies at the next; four newer ones arrive meanwhile.
-  int starts = 0;
-  while (run_daemon({}, 2) == End::went_down && !recovered_) {
-    ASSERT_LE(++starts, 3);
-    for (int n = 0; n < 4; ++n) append("new" + std::to_string(log_.size()), "x");
-    restart();
-    EXPECT_EQ(found(), (Limits{{0, 4}}));
-  }
-  EXPECT_EQ(starts, 3);
+  ASSERT_EQ(run_daemon({.deadly = {"b"}}), End::went_down);
+  EXPECT_EQ(alone_, (Texts{"a", "b"}));
+  EXPECT_EQ(counted(), counted_as({{"b", 1}, {"boom", 1}}));
+  restart();
+  begin_start();
+  EXPECT_EQ(counted(), counted_as({{"b", 2}, {"boom", 1}})) << "b alone was in hand";
+}
+
+TEST_F(RecoveryTest, OnlyEventsThatWereInHandRunAlone) {
+  append_all({"a", "boom", "b", "c", "d"});
+  ASSERT_EQ(run_daemon({.deadly = {"boom"}}), End::went_down);
+  restart();
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_EQ(begun_, (Texts{"boom", "b", "c", "d"}));
+  EXPECT_EQ(alone_, Texts{"boom"});
   EXPECT_TRUE(letters().empty());
 }
 
-// Begun with a record while the recovery went on, although it did not wait for it: it counts, so
-// the recovery has to come to it before it may forget its counts.
-TEST_F(RecoveryTest, WhatIsBegunBeyondTheLimitsBelongsToTheRecoveryFromThereOn) {
-  for (const auto* name : {"a", "b", "c", "d", "e", "boom"}) append(name, name);
-  ASSERT_TRUE(store_->mark_running());
-  restart();
-  ASSERT_EQ(found(), (Limits{{0, 4}}));
-  EXPECT_EQ(build({log_[5]}, Care::record_attempts).turns, 1U);  // and the daemon goes down
-  restart();
-  EXPECT_EQ(found(), (Limits{{0, 6}}));
-  for (int count = 2; count <= 3; ++count) {
-    ASSERT_EQ(run_daemon({"boom"}), End::went_down);
+TEST_F(RecoveryTest, StartsThatEndBeforeTheLoneRunsCountNothing) {
+  append_all({"a"});
+  ASSERT_EQ(run_daemon({.deadly = {"a"}}), End::went_down);
+  for (int start = 0; start < 4; ++start) {
     restart();
+    begin_start();
+    EXPECT_EQ(counted(), counted_as({{"a", 1}})) << start;
   }
-  EXPECT_EQ(run_daemon({"boom"}), End::worked_off);
-  ASSERT_EQ(letters().size(), 1U);
+  restart();
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_EQ(alone_, Texts{"a"});
+  EXPECT_EQ(said_by("a").size(), 1U);
+}
+
+TEST_F(RecoveryTest, AStartThatEndsBeforeItsRecorderBeginsIsNotCountedTwice) {
+  append_all({"a"});
+  ASSERT_EQ(run_daemon({.deadly = {"a"}}), End::went_down);
+  auto recorder = FlightRecorder::open(flight_recorder_file(folder_.path()), boot_).value();
+  const auto left = recorder->left();
+  const std::vector<model::Position> committed{{1, 0, 0}};
+  ASSERT_TRUE(store_->attempts().attribute(left.run, left.events, committed));
+  restart();
+  begin_start();
+  EXPECT_EQ(counted(), counted_as({{"a", 1}}));
+}
+
+TEST_F(RecoveryTest, ALossOfPowerAttributesNothing) {
+  append_all({"a"});
+  ASSERT_EQ(run_daemon({.deadly = {"a"}}), End::went_down);
+  boot_ = "another boot";
+  restart();
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_TRUE(alone_.empty());
+  EXPECT_EQ(said_by("a").size(), 1U);
+}
+
+TEST_F(RecoveryTest, WhatWasCommittedIsForgottenAlthoughItWasStillNoted) {
+  append_all({"a", "b"});
+  ASSERT_EQ(run_daemon({.unsaid = {"a"}}), End::went_down);
+  restart();
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_EQ(begun_, Texts{"b"}) << "a has had its effects";
+  EXPECT_EQ(counted(), counted_as({{"a", 1}}));
+  restart();
+  begin_start();
+  EXPECT_TRUE(counted().empty());
 }
 
 // --- One daemon after the other takes the partition up -------------------------------------------
 
-TEST_F(RecoveryTest, WhatADaemonHasGivenUpTheNextOneNeedNotRecover) {
-  append("a", "a");
+TEST_F(RecoveryTest, WhatADaemonHasGivenUpTheNextOneRunsAsEver) {
+  append_all({"a"});
   run_ = "first";
   ASSERT_EQ(run_daemon({}), End::worked_off);
-  EXPECT_FALSE(recovers_);
-  append("b", "b");
+  append_all({"b"});
   run_ = "second";
   ASSERT_EQ(run_daemon({}), End::worked_off);
-  EXPECT_FALSE(recovers_);
-  EXPECT_EQ(begun(), (Texts{"b"}));
+  EXPECT_EQ(begun_, Texts{"b"});
+  EXPECT_TRUE(alone_.empty());
 }
 
 TEST_F(RecoveryTest, WhatBringsDownThreeDaemonsInTurnIsADeadLetter) {
-  for (const auto* name : {"a", "b", "boom", "c", "d"}) append(name, name);
+  append_all({"a", "b", "boom", "c", "d"});
   for (const auto* run : {"first", "second", "third"}) {
     run_ = run;
-    ASSERT_EQ(run_daemon({"boom"}), End::went_down) << run;
-    EXPECT_EQ(recovers_, run_ != "first");
+    ASSERT_EQ(run_daemon({.deadly = {"boom"}}), End::went_down) << run;
+    EXPECT_EQ(alone_, run_ == "first" ? Texts{} : Texts{"boom"}) << run;
     append("later than " + run_, "x");
     restart();
   }
   run_ = "fourth";
-  ASSERT_EQ(run_daemon({"boom"}), End::worked_off);
-  EXPECT_TRUE(recovered_);
+  ASSERT_EQ(run_daemon({.deadly = {"boom"}}), End::worked_off);
   ASSERT_EQ(letters().size(), 1U);
   EXPECT_EQ(letters()[0].key.session_id, "boom");
   for (const auto* name : {"a", "b", "c", "d", "later than first", "later than third"}) {
-    key_ = session("plain", name);
-    EXPECT_EQ(texts().size(), 1U) << name;
+    EXPECT_EQ(said_by(name).size(), 1U) << name;
   }
+  EXPECT_TRUE(counted().empty());
   // And with that it is over.
-  append("e", "e");
+  append_all({"e"});
   run_ = "fifth";
   ASSERT_EQ(run_daemon({}), End::worked_off);
-  EXPECT_FALSE(recovers_);
+  EXPECT_TRUE(alone_.empty());
 }
 
-TEST_F(RecoveryTest, ARunThatBeginsNothingElseClearsWhatItHasRecovered) {
-  for (const auto* name : {"a", "b"}) append(name, name);
+TEST_F(RecoveryTest, WhatCanHaveBeenInHandOfALeftPartitionRunsAlone) {
+  append_all({"a", "b", "c", "d", "e", "f"});
   run_ = "first";
-  ASSERT_EQ(run_daemon({"a"}), End::went_down);
+  ASSERT_EQ(run_daemon({.deadly = {"a"}}), End::went_down);
   run_ = "second";
+  restart();
   ASSERT_EQ(run_daemon({}), End::worked_off);
-  EXPECT_TRUE(recovers_);
-  // Its marks are there yet, since no run came behind the recovery: the next one goes through it
-  // with nothing left below them, and ends it.
-  for (const auto* run : {"third", "fourth"}) {
-    append(run, run);
-    run_ = run;
-    ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_EQ(alone_, (Texts{"a", "b", "c", "d"}));
+  EXPECT_EQ(begun_, (Texts{"a", "b", "c", "d", "e", "f"}));
+  EXPECT_TRUE(counted().empty());
+}
+
+TEST_F(RecoveryTest, WhatARunGivesUpBeforeItHasComeToItRunsAloneWithTheNext) {
+  append_all({"a", "b", "c", "d", "e"});
+  run_ = "first";
+  ASSERT_EQ(run_daemon({.deadly = {"a"}}), End::went_down);
+  run_ = "second";
+  restart();
+  begin_start();
+  ASSERT_TRUE(recovery_->give_up(std::vector<std::int32_t>{0}, Recovery::InHand::finished));
+  run_ = "third";
+  restart();
+  ASSERT_EQ(run_daemon({}), End::worked_off);
+  EXPECT_EQ(alone_, (Texts{"a", "b", "c", "d"}));
+}
+
+TEST_F(RecoveryTest, OfAllLeftPartitionsTogetherNoMoreRunAloneThanWereInFlight) {
+  std::vector<queue::PartitionRange> many;
+  for (std::int32_t partition = 0; partition < 3; ++partition) {
+    many.push_back({partition, 1, 0, 100, 0});
   }
-  EXPECT_FALSE(recovers_);
-  EXPECT_FALSE(store_->attempts().recorded()->counts);
-  EXPECT_TRUE(store_->attempts().recorded()->marks.empty());
+  Recovery first(*store_);
+  first.begin_run("first");
+  ASSERT_TRUE(first.take_up(many, in_flight));
+  Recovery second(*store_);
+  second.begin_run("second");
+  ASSERT_TRUE(second.take_up(many, in_flight));
+  std::size_t alone = 0;
+  for (std::int64_t offset = 0; offset < 5; ++offset) {
+    for (const auto& range : many) {
+      const model::Position at{1, range.partition, offset};
+      if (second.crashes(event("x"), range.partition, at)) ++alone;
+    }
+  }
+  EXPECT_EQ(alone, in_flight);
+}
+
+TEST_F(RecoveryTest, OfALeftPartitionWhatWaitedInInboxesRunsAloneAndLaterEventsDoNot) {
+  Recovery first(*store_);
+  first.begin_run("first");
+  ASSERT_TRUE(first.take_up(ranges(), in_flight));
+  const auto waited = event("waited");
+  clock_.advance(1s);
+  Recovery second(*store_);
+  second.begin_run("second");
+  ASSERT_TRUE(second.take_up(ranges(), in_flight));
+  EXPECT_EQ(second.crashes(waited, 1, std::nullopt), std::nullopt) << "not left behind";
+  EXPECT_EQ(second.crashes(waited, 0, std::nullopt), 1);
+  EXPECT_EQ(second.crashes(event("later"), 0, std::nullopt), std::nullopt);
+  EXPECT_EQ(second.crashes(waited, 0, std::nullopt), 1) << "until it is settled";
 }
 
 }  // namespace

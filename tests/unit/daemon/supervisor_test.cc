@@ -100,19 +100,6 @@ TEST_F(SupervisorTest, AStartThatMakesProgressAsksForMoreTimeAndIsNotReady) {
   EXPECT_EQ(look_after(seconds(5)), Messages({"WATCHDOG=1", "EXTEND_TIMEOUT_USEC=60000000"}));
 }
 
-TEST_F(SupervisorTest, WhileItRecoversItIsNotReadyAndAsksForMoreTime) {
-  open();
-  progress_.recovering = true;
-  EXPECT_EQ(make_ready(), Messages());
-  const auto meanwhile = look_after(milliseconds(0));
-  ASSERT_EQ(meanwhile.size(), 3U);
-  EXPECT_EQ(meanwhile[1], "EXTEND_TIMEOUT_USEC=60000000");
-  EXPECT_TRUE(meanwhile[2].starts_with("STATUS=Recovering: ")) << meanwhile[2];
-  heartbeat_.beat();
-  progress_.recovering = false;
-  EXPECT_EQ(look_after(seconds(1)), Messages({"WATCHDOG=1", "READY=1\n" + idle_status}));
-}
-
 TEST_F(SupervisorTest, AStartSaysWhatItIsAt) {
   open();
   progress_.waits_for = "the store is migrated";

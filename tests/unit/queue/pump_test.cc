@@ -113,17 +113,14 @@ TEST_F(PumpTest, AHeldPumpHandsOutNothingUntilReleased) {
 class NotingOwner final : public PartitionOwner {
  public:
   explicit NotingOwner(int refusals) : refusals_(refusals) {}
-  Result<Assignment> take_up(std::span<const PartitionRange> partitions) override {
+  Result<std::vector<std::string>> take_up(std::span<const PartitionRange> partitions) override {
     partitions_ = partitions.size();
     if (refusals_-- > 0) return model::fail(Errc::unavailable, "told to");
-    return Assignment{.one_by_one_below = {}, .touched = {"touched"}};
+    return std::vector<std::string>{"touched"};
   }
-  void taken_up() override { ++taken_up_; }
-  void giving_up(std::span<const std::int32_t>) override {}
   void given_up(std::span<const std::int32_t>, bool) override {}
 
   std::size_t partitions_ = 0;
-  int taken_up_ = 0;
   int refusals_;
 };
 
@@ -157,7 +154,6 @@ TEST_F(PumpTest, NothingRunsBeforeItsOwnerHasTakenItUp) {
   EXPECT_EQ(keys, (std::vector<std::string>{"touched", "key0"}));
   EXPECT_EQ(errors, (std::vector<std::string>(3, "told to")));
   EXPECT_EQ(owner.partitions_, 3U);
-  EXPECT_EQ(owner.taken_up_, 1);
 }
 
 }  // namespace

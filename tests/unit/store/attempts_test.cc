@@ -1,4 +1,6 @@
-// Which runs have taken up partitions, and what recovers what a crash has left of them.
+// How often events were in hand when a daemon went down, and which runs have taken up partitions.
+#include "store/attempts.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -6,30 +8,46 @@
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/store_place.h"
+#include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
 namespace {
 
-class PartitionRunsTest : public testing::Test {
+using Counted = std::vector<Attempts::Counted>;
+using Windows = std::map<std::int32_t, Attempts::Window>;
+
+class AttemptsTest : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { open(); }
+  void open() {
+    store_.reset();
     auto opened = Store::open(place_.store(), clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
   }
-  RecoveryMark mark(std::int32_t partition, std::int64_t offset, std::int64_t epoch = 1) {
-    return {.since = clock_.now(), .below = {epoch, partition, offset}};
+  Counted attribute(std::int64_t run, const std::vector<InHand>& events,
+                    std::int64_t committed = 0) {
+    const std::vector<model::Position> positions{{1, 0, committed}};
+    auto counted = store_->attempts().attribute(run, events, positions);
+    EXPECT_TRUE(counted);
+    return counted.value_or(Counted{});
   }
-  Attempts::TakenUp take_up(const std::string& run, const std::vector<RecoveryMark>& marks) {
-    auto taken = store_->attempts().take_up(run, marks);
+  // From these offsets on; a run may have taken four more of each.
+  Attempts::TakenUp take_up(const std::string& run,
+                            const std::map<std::int32_t, std::int64_t>& committed) {
+    std::vector<Attempts::Taking> taking;
+    for (const auto& [partition, offset] : committed) {
+      taking.push_back({partition, offset, offset + 4});
+    }
+    auto taken = store_->attempts().take_up(run, taking);
     EXPECT_TRUE(taken);
     return taken.value_or(Attempts::TakenUp{});
   }
+  Windows window(std::int32_t partition, std::int64_t below) {
+    return {{partition, {.below = below, .since = clock_.now()}}};
+  }
   void give_up(const std::string& run, const std::vector<std::int32_t>& partitions) {
     EXPECT_TRUE(store_->attempts().give_up(run, partitions));
-  }
-  int begin(const std::string& event, std::int32_t partition) {
-    return store_->attempts().begin(event, 0, partition, std::nullopt).value_or(-1);
   }
 
   tests::StorePlace place_;
@@ -37,67 +55,81 @@ class PartitionRunsTest : public testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-TEST_F(PartitionRunsTest, WhatWasGivenUpNeedsNoRecovery) {
-  EXPECT_TRUE(take_up("a", {mark(0, 5), mark(1, 5)}).recovering.empty());
-  give_up("a", {0});
-  EXPECT_TRUE(take_up("b", {mark(0, 9)}).recovering.empty());
-  EXPECT_TRUE(take_up("a", {mark(1, 9)}).recovering.empty()) << "it is its own";
-  EXPECT_TRUE(store_->attempts().give_up_all("a"));
-  EXPECT_TRUE(take_up("b", {mark(1, 9)}).recovering.empty());
+TEST_F(AttemptsTest, EachRunThatHadAnEventInHandCountsOnce) {
+  EXPECT_EQ(attribute(1, {{"a", 0, 5}, {"b", 0, 6}}), (Counted{{"a", 0, 1}, {"b", 0, 1}}));
+  EXPECT_EQ(attribute(1, {{"a", 0, 5}, {"b", 0, 6}}), (Counted{{"a", 0, 1}, {"b", 0, 1}}));
+  open();
+  EXPECT_EQ(attribute(1, {{"a", 0, 5}}), (Counted{{"a", 0, 1}, {"b", 0, 1}}));
+  EXPECT_EQ(attribute(2, {{"a", 0, 5}}), (Counted{{"a", 0, 2}, {"b", 0, 1}}));
+  EXPECT_EQ(attribute(0, {}), (Counted{{"a", 0, 2}, {"b", 0, 1}}));
+  EXPECT_EQ(attribute(3, {{"a", 0, 5}}), (Counted{{"a", 0, 3}, {"b", 0, 1}}));
 }
 
-TEST_F(PartitionRunsTest, WhatAnotherRunHasNotGivenUpIsRecovered) {
-  (void)take_up("a", {mark(0, 5), mark(1, 5)});
-  const auto now = mark(0, 9);
-  EXPECT_EQ(take_up("b", {now}).recovering, std::vector{now});
+TEST_F(AttemptsTest, TheCommitOfAnEventForgetsItsCount) {
+  (void)attribute(1, {{"a", 0, 5}, {"b", 0, 6}});
+  auto unit = turn(key_of("s"), 0, 1);
+  unit.attempts_settled = {"a", "never counted"};
+  ASSERT_EQ(commit(store_->committer(), std::move(unit)), Outcome::committed);
+  EXPECT_EQ(store_->attempts().counted(), (Counted{{"b", 0, 1}}));
+}
+
+TEST_F(AttemptsTest, CountsOfFinishedEventsAreForgottenUnlessTheyWaitInAnInbox) {
+  auto unit = turn(key_of("s"), 0, 1);
+  unit.inbox_added = {{"waits", "inject", "", "{}"}};
+  ASSERT_EQ(commit(store_->committer(), std::move(unit)), Outcome::committed);
+  EXPECT_EQ(attribute(1, {{"done", 0, 4}, {"gone", 0, -1}, {"in log", 0, 5}, {"waits", 0, 3}}, 5),
+            (Counted{{"in log", 0, 1}, {"waits", 0, 1}}));
+}
+
+TEST_F(AttemptsTest, WhatWasGivenUpIsNotLeftBehind) {
+  EXPECT_TRUE(take_up("a", {{0, 5}, {1, 5}}).windows.empty());
+  give_up("a", {0});
+  EXPECT_TRUE(take_up("b", {{0, 9}}).windows.empty());
+  EXPECT_TRUE(take_up("a", {{1, 9}}).windows.empty()) << "it is its own";
+  EXPECT_TRUE(store_->attempts().give_up_all("a"));
+  const auto taken = take_up("b", {{1, 9}});
+  EXPECT_TRUE(taken.windows.empty());
+  EXPECT_FALSE(taken.crashed);
+}
+
+TEST_F(AttemptsTest, WhatAnotherRunHasNotGivenUpIsLeftBehind) {
+  (void)take_up("a", {{0, 5}, {1, 5}});
+  const auto left = window(0, 13);
+  auto taken = take_up("b", {{0, 9}});
+  EXPECT_EQ(taken.windows, left);
+  EXPECT_TRUE(taken.crashed);
   // Asked again, since nobody knew whether it was done.
   clock_.advance(std::chrono::seconds(1));
-  EXPECT_EQ(take_up("b", {mark(0, 11)}).recovering, std::vector{now});
+  taken = take_up("b", {{0, 10}});
+  EXPECT_EQ(taken.windows, left);
+  EXPECT_FALSE(taken.crashed);
   // The one from before was only away: it takes nothing from whoever has it now.
   give_up("a", {0});
-  EXPECT_TRUE(store_->attempts().recovered("a", std::vector<std::int32_t>{0}));
-  EXPECT_EQ(take_up("c", {mark(0, 11)}).recovering, std::vector{now});
+  EXPECT_EQ(take_up("c", {{0, 10}}).windows, window(0, 14));
 }
 
-TEST_F(PartitionRunsTest, ARecoveryGoesOnWithWhoeverHasThePartition) {
-  (void)take_up("a", {mark(0, 5)});
-  const auto first = mark(0, 9);
-  auto taken = take_up("b", {first});
-  EXPECT_TRUE(taken.counted.empty());
-  EXPECT_EQ(begin("event", 0), 1);
+TEST_F(AttemptsTest, AWindowStaysUntilAllBelowIsFinished) {
+  (void)take_up("a", {{0, 5}});
+  const auto left = window(0, 9);
+  EXPECT_EQ(take_up("b", {{0, 5}}).windows, left);
   give_up("b", {0});
   clock_.advance(std::chrono::seconds(1));
-  taken = take_up("c", {mark(0, 20)});
-  EXPECT_EQ(taken.recovering, std::vector{first});
-  EXPECT_EQ(taken.counted, std::set<std::int32_t>{0});
-  EXPECT_EQ(begin("event", 0), 2);
-  EXPECT_TRUE(store_->attempts().recovered("c", std::vector<std::int32_t>{0}));
+  EXPECT_EQ(take_up("c", {{0, 8}}).windows, left);
   give_up("c", {0});
-  EXPECT_TRUE(take_up("d", {mark(0, 20)}).recovering.empty());
-  EXPECT_FALSE(store_->attempts().recorded()->counts);
+  EXPECT_TRUE(take_up("d", {{0, 9}}).windows.empty());
+  give_up("d", {0});
+  EXPECT_TRUE(take_up("e", {{0, 0}}).windows.empty());
 }
 
-TEST_F(PartitionRunsTest, EachPartitionHasItsOwnRecord) {
-  (void)take_up("a", {mark(0, 5), mark(1, 5)});
-  (void)take_up("b", {mark(0, 5)});
-  EXPECT_EQ(begin("of 0", 0), 1);
-  EXPECT_EQ(begin("of 1", 1), 1);  // which nobody recovers yet: it is not kept
-  (void)take_up("c", {mark(1, 5)});
-  EXPECT_EQ(begin("of 1", 1), 1);
-  EXPECT_TRUE(store_->attempts().recovered("b", std::vector<std::int32_t>{0}));
-  EXPECT_EQ(begin("of 1", 1), 2);
-  const auto taken = take_up("d", {mark(0, 7), mark(1, 7)});
-  ASSERT_EQ(taken.recovering.size(), 2U);
-  EXPECT_EQ(taken.recovering[0].below.offset, 7);
-  EXPECT_EQ(taken.recovering[1].below.offset, 5);
-  EXPECT_EQ(taken.counted, std::set<std::int32_t>{1});
-}
-
-TEST_F(PartitionRunsTest, AnotherEpochGetsANewMark) {
-  (void)take_up("a", {mark(0, 5)});
-  (void)take_up("b", {mark(0, 9)});
-  const auto newer = mark(0, 3, 2);
-  EXPECT_EQ(take_up("c", {newer}).recovering, std::vector{newer});
+TEST_F(AttemptsTest, CountsGoWithTheirPartitionFromRunToRun) {
+  (void)take_up("a", {{0, 5}, {1, 5}});
+  ASSERT_TRUE(store_->attempts().begin({"of 0", 0, 5}, 2));
+  ASSERT_TRUE(store_->attempts().begin({"of 1", 1, 5}, 1));
+  ASSERT_TRUE(store_->attempts().begin({"of 0", 0, 5}, 2)) << "asked again";
+  EXPECT_EQ(take_up("b", {{0, 5}}).counted, (Counted{{"of 0", 0, 2}}));
+  give_up("b", {0});
+  EXPECT_EQ(take_up("c", {{0, 5}, {1, 6}}).counted, (Counted{{"of 0", 0, 2}}))
+      << "of 1 is finished";
 }
 
 }  // namespace

@@ -66,17 +66,6 @@ TEST(SqliteDatabase, PathThatCanNotBeOpenedIsUnavailable) {
 
 using StoreLife = StoreTest;
 
-TEST_F(StoreLife, OnlyAMarkedStopIsClean) {
-  EXPECT_TRUE(store_->was_clean());
-  ASSERT_TRUE(store_->mark_running());
-  open();
-  EXPECT_FALSE(store_->was_clean());
-  ASSERT_TRUE(store_->mark_running());
-  ASSERT_TRUE(store_->mark_clean_stop());
-  open();
-  EXPECT_TRUE(store_->was_clean());
-}
-
 TEST_F(StoreLife, StoreWithoutItsKeyIsRefused) {
   store_.reset();
   std::filesystem::remove(folder_.path() / "master.key");

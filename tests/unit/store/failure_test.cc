@@ -224,21 +224,18 @@ TEST_F(FailureTest, AnAttemptWaitsForNoStoreThatFailsAndIsCountedOnce) {
   });
   committer_->start();
   Attempts attempts(*database_, *committer_);
-  ASSERT_TRUE(attempts.mark({{.since = clock_.now(), .below = {1, 0, 0}}}));
   auto other = place_.another_writer();
   other->begin();
   other->settle();
-  ASSERT_EQ(attempts.begin("e", 1, 0, std::nullopt).error().code, model::Errc::unavailable);
+  ASSERT_EQ(attempts.begin({"e", 0, 1}, 2).error().code, model::Errc::unavailable);
   // As if it had become durable although its COMMIT reported an error.
-  other->run("INSERT INTO attempts (event_id, log_partition, count) VALUES ('e', 0, 2)");
+  other->run(
+      "INSERT INTO attempts (event_id, count, log_partition, log_offset) VALUES ('e', 2, 0, 1)");
   other->commit();
   healed.wait();
-  EXPECT_EQ(attempts.begin("e", 1, 0, std::nullopt), 2);
-  EXPECT_EQ(attempts.begin("e", 1, 0, std::nullopt), 3);
-  EXPECT_TRUE(attempts.clear(Committer::Patience::none));
-  // One that was under way when the recovery ended leaves nothing behind.
-  EXPECT_TRUE(attempts.begin("e", 1, 0, std::nullopt));
-  EXPECT_FALSE(attempts.recorded()->counts);
+  EXPECT_TRUE(attempts.begin({"e", 0, 1}, 2));
+  ASSERT_EQ(attempts.counted()->size(), 1U);
+  EXPECT_EQ(attempts.counted()->front().count, 2);
 }
 
 TEST(SqliteError, OnlyWhatWroteNothingIsASureNo) {

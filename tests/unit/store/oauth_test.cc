@@ -84,7 +84,6 @@ TEST_F(OauthTest, NothingThatOpensSomethingIsStoredInClear) {
   const auto tokens = sign_in();
   const auto code = new_code();
   const auto secrets = {secret_, tokens.access, tokens.refresh, code};
-  ASSERT_TRUE(store_->mark_clean_stop());
   store_.reset();
   for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
     std::ifstream stream(file.path(), std::ios::binary);

@@ -106,45 +106,5 @@ TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
   EXPECT_EQ(rest->front().key, key_of("a"));
 }
 
-TEST_F(SessionsTest, AttemptsAreCountedOverRestarts) {
-  EXPECT_EQ(*store_->attempts().begin("event1", 0, 0, std::nullopt), 1);
-  EXPECT_FALSE(store_->attempts().recorded()->counts) << "there is no recovery to keep it for";
-  const std::vector<RecoveryMark> marks{{.since = clock_.now(), .below = {1, 0, 0}}};
-  ASSERT_TRUE(store_->attempts().mark(marks));
-  EXPECT_EQ(*store_->attempts().begin("event1", 0, 0, std::nullopt), 1);
-  EXPECT_TRUE(store_->attempts().recorded()->counts);
-  EXPECT_EQ(*store_->attempts().begin("event1", 0, 0, std::nullopt), 2);
-  open();
-  EXPECT_EQ(*store_->attempts().begin("event1", 1, 0, std::nullopt), 3);
-  EXPECT_EQ(*store_->attempts().begin("event2", 1, 0, std::nullopt), 2);
-  ASSERT_TRUE(store_->attempts().clear(Committer::Patience::none));
-  ASSERT_TRUE(store_->attempts().mark(marks));
-  EXPECT_EQ(*store_->attempts().begin("event1", 0, 0, std::nullopt), 1);
-}
-
-TEST_F(SessionsTest, TheMarksOfARecoveryCoverWhatIsBegunAndGoWithTheCounts) {
-  Attempts& attempts = store_->attempts();
-  ASSERT_TRUE(attempts.recorded());
-  EXPECT_TRUE(attempts.recorded()->marks.empty());
-  // Without a recovery there is nothing to cover.
-  EXPECT_EQ(*attempts.begin("early", 0, 0, model::Position{1, 0, 7}), 1);
-  EXPECT_TRUE(attempts.recorded()->marks.empty());
-  ASSERT_TRUE(attempts.mark({{.since = clock_.now(), .below = {1, 0, 1}}}));
-  std::vector<RecoveryMark> marks{{.since = clock_.now(), .below = {1, 0, 10}},
-                                  {.since = clock_.now(), .below = {2, 1, 0}}};
-  ASSERT_TRUE(attempts.mark(marks));
-  EXPECT_EQ(*attempts.begin("below", 0, 0, model::Position{1, 0, 9}), 1);
-  EXPECT_EQ(attempts.recorded()->marks, marks);
-  EXPECT_EQ(*attempts.begin("beyond", 0, 0, model::Position{1, 0, 10}), 1);
-  marks[0].below.offset = 11;
-  open();
-  EXPECT_EQ(store_->attempts().recorded()->marks, marks);
-  ASSERT_TRUE(store_->attempts().clear(Committer::Patience::none));
-  EXPECT_TRUE(store_->attempts().recorded()->marks.empty());
-  EXPECT_FALSE(store_->attempts().recorded()->counts);
-  ASSERT_TRUE(store_->attempts().mark(marks));  // nothing of the one before is left
-  EXPECT_EQ(store_->attempts().recorded()->marks, marks);
-}
-
 }  // namespace
 }  // namespace conversed::store

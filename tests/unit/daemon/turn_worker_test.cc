@@ -1,0 +1,117 @@
+#include "daemon/turn_worker.h"
+
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "api/busy_sessions.h"
+#include "api/waiters.h"
+#include "tests/unit/daemon/chain_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+// A worker on Lanes and a store. Turns tell the test when they begin and end, and on which thread.
+class TurnWorkerTest : public ChainTest {
+ protected:
+  static constexpr std::size_t workers = 4;
+
+  ChainContext watched() {
+    ChainContext made = context();
+    made.stopwatch = [this] {
+      looked();
+      return std::chrono::steady_clock::time_point{};
+    };
+    return made;
+  }
+
+  // Called before and behind each Turn.
+  void looked() {
+    thread_local bool within = false;
+    within = !within;
+    if (!within) {
+      --running_;
+      return;
+    }
+    const auto now = ++running_;
+    const bool on_worker = [this] {
+      const std::lock_guard lock(mutex_);
+      return worker_threads_.contains(std::this_thread::get_id());
+    }();
+    if (!on_worker) {
+      ++alone_;
+      EXPECT_EQ(now, 1U);
+      return;
+    }
+    // So many run side by side.
+    if (first_.fetch_add(1) < workers) all_workers_.arrive_and_wait();
+  }
+
+  TurnPorts ports() {
+    return {.deliver = [](const auto&) {},
+            .deliver_earlier = [](const auto&) {},
+            .call = [](const auto&) {},
+            .timer = [](auto) {},
+            .schedule = [](const auto&) {},
+            .job = [](const auto&) {},
+            .counted =
+                [this](const auto&, auto) {
+                  ++committed_;
+                  committed_.notify_all();
+                },
+            .fatal = [](const model::Error& error) { ADD_FAILURE() << error.message; },
+            .ran = [](auto) {}};
+  }
+
+  std::mutex mutex_;
+  std::set<std::thread::id> worker_threads_;
+  std::atomic<std::size_t> running_{0};
+  std::atomic<std::size_t> alone_{0};
+  std::atomic<std::size_t> first_{0};
+  std::atomic<std::size_t> committed_{0};
+  std::latch all_workers_{workers};
+};
+
+TEST_F(TurnWorkerTest, WhatWasInHandRunsWithNothingBesideItAndAllElseSideBySide) {
+  constexpr std::size_t count = 300;
+  std::vector<queue::LogRecord> records;
+  for (std::size_t n = 0; n < count; ++n) {
+    key_ = session("plain", std::to_string(n));
+    records.push_back(record(event("x")));
+  }
+  const std::vector<store::InHand> left{{records[100].record.id, 0, 100},
+                                        {records[101].record.id, 0, 101},
+                                        {records[250].record.id, 0, 250}};
+  const std::vector<model::Position> committed{{1, 0, 0}};
+  ASSERT_TRUE(store_->attempts().attribute(1, left, committed));
+  Recovery recovery(*store_);
+  const std::vector<queue::PartitionRange> ranges{{0, 1, 0, count, 0}};
+  ASSERT_TRUE(recovery.begin(nullptr, ranges));
+  recovery_ = &recovery;
+  api::OutputWatch watch;
+  api::BusySessions busy;
+  TurnWorker worker(watched(), store_->committer(), watch, busy, ports());
+  queue::LanesSettings settings;
+  settings.workers = workers;
+  {
+    queue::Lanes lanes(settings, [&](queue::Run&& run, queue::Finish finish) {
+      {
+        const std::lock_guard lock(mutex_);
+        worker_threads_.insert(std::this_thread::get_id());
+      }
+      worker.handle(std::move(run), std::move(finish));
+    });
+    lanes.assign(ranges);
+    lanes.offer(records);
+    for (auto now = committed_.load(); now < count; now = committed_.load()) committed_.wait(now);
+  }
+  EXPECT_EQ(alone_.load(), left.size());
+  EXPECT_TRUE(store_->attempts().counted()->empty());
+  EXPECT_EQ(worker.counts().turns.load(), count);
+  store_->committer().stop();
+}
+
+}  // namespace
+}  // namespace conversed::daemon
