@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "api/http.h"
+#include "api/http/http.h"
 #include "api/operation.h"
-#include "store/audit.h"
+#include "store/accounts/audit.h"
 #include "store/model/result.h"
 
 namespace conversed::api {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/auth/principal.h"
-#include "api/http.h"
+#include "api/http/http.h"
 
 namespace conversed::api {
 

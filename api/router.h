@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/http_settings.h"
+#include "api/http/http_settings.h"
 #include "api/operation.h"
 #include "config/settings.h"
 

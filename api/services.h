@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "api/http.h"
+#include "api/http/http.h"
 #include "config/settings.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
-#include "store/model/live.h"
 #include "store/model/result.h"
 #include "store/model/schedule.h"
+#include "store/runtime/live.h"
 
 namespace conversed::store {
 class Store;
@@ -97,7 +97,7 @@ struct Services {
   KeyWatch& job_watch;
   BlockingPool& pool;  // 2 threads and a queue of 64 do
   // Checks passwords and nothing else: it is what bounds the cost of guesses. One thread does. Its
-  // names are addresses (api/sign_in_queue.h).
+  // names are addresses (api/auth/sign_in_queue.h).
   BlockingPool& sign_ins;
   // Reads bundles and imports them: what each takes of memory is bounded, and one thread bounds
   // what they take together.
@@ -129,7 +129,8 @@ struct Services {
   // (store::PendingTimers::Place): an operator has put it off or forward.
   std::function<void(model::Timestamp due)> timer = {};
   // Makes a backup of log and store under the name, or one of its own choice if that is empty
-  // (daemon/backup.h). Takes as long as the disk does. Empty where there is nothing to back up.
+  // (daemon/data/backup.h). Takes as long as the disk does. Empty where there is nothing to back
+  // up.
   std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};
 
   // The daemons that are there, this one included; at least that one. Empty: there is one.

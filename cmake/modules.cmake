@@ -34,6 +34,8 @@ function(conversed_module name)
     target_link_libraries(${target} PUBLIC conversed_${used})
   endforeach()
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  string(REGEX REPLACE "/.*" "" top "${folder}")
+  set_property(GLOBAL APPEND PROPERTY CONVERSED_ROOMS_${top} ${target})
   list(JOIN arg_USES " " uses)
   set_property(GLOBAL APPEND PROPERTY CONVERSED_INCLUDE_TABLE "${folder} ${name}: ${uses}")
 endfunction()
@@ -55,7 +57,8 @@ set(CONVERSED_POSTGRES_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/support/
 # conversed_test(NAME lanes_test LABEL unit SOURCES a.cc b.cc USES queue [LIBS x] [TIMEOUT seconds] [TSAN]
 #                [LAUNCHER command...])
 #
-# One GoogleTest executable, one CTest test; the label is the folder under tests/. TSAN marks tests whose
+# One GoogleTest executable, one CTest test; the label is the folder under tests/. USES names a module, or a top-level
+# folder for all of its rooms. TSAN marks tests whose
 # subject has threads of its own: they get the label `tsan` as well, and belong to the target tsan_tests. LAUNCHER gets the
 # test's command as its arguments, and exits with 77 where it can't be run.
 function(conversed_test)
@@ -63,7 +66,12 @@ function(conversed_test)
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE conversed_flags ${arg_LIBS} GTest::gtest GTest::gtest_main)
   foreach(used IN LISTS arg_USES)
-    target_link_libraries(${arg_NAME} PRIVATE conversed_${used})
+    get_property(rooms GLOBAL PROPERTY CONVERSED_ROOMS_${used})
+    if(rooms)
+      target_link_libraries(${arg_NAME} PRIVATE ${rooms})
+    else()
+      target_link_libraries(${arg_NAME} PRIVATE conversed_${used})
+    endif()
   endforeach()
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_precompile_headers(${arg_NAME} REUSE_FROM conversed_precompiled_test)

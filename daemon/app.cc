@@ -8,11 +8,11 @@
 
 #include "config/warnings.h"
 #include "daemon/app_parts.h"
-#include "daemon/lane_share.h"
-#include "daemon/logging.h"
+#include "daemon/ops/logging.h"
 #include "daemon/part_settings.h"
 #include "daemon/reload.h"
 #include "daemon/reports.h"
+#include "daemon/turns/lane_share.h"
 
 namespace conversed::daemon {
 

@@ -9,11 +9,11 @@
 
 #include "config/settings.h"
 #include "daemon/front_door.h"
-#include "daemon/supervisor.h"
-#include "daemon/timer_clock.h"
+#include "daemon/service/supervisor.h"
+#include "daemon/timers/timer_clock.h"
 #include "store/model/clock.h"
-#include "store/model/heartbeat.h"
 #include "store/model/result.h"
+#include "store/runtime/heartbeat.h"
 
 namespace conversed::store {
 class Store;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "daemon/app_parts.h"
-#include "daemon/logging.h"
+#include "daemon/ops/logging.h"
 #include "daemon/part_settings.h"
 
 namespace conversed::daemon {

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "daemon/app_parts.h"
-#include "daemon/backlog.h"
-#include "daemon/job_wake_up.h"
-#include "daemon/logging.h"
+#include "daemon/log/job_wake_up.h"
+#include "daemon/ops/backlog.h"
+#include "daemon/ops/logging.h"
 #include "daemon/part_settings.h"
 #include "daemon/reports.h"
 

@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
-#include "api/operations.h"
-#include "daemon/admin.h"
-#include "daemon/logging.h"
+#include "api/operations/operations.h"
+#include "daemon/ops/admin.h"
+#include "daemon/ops/logging.h"
+#include "daemon/ops/version.h"
 #include "daemon/part_settings.h"
-#include "daemon/version.h"
 
 namespace conversed::daemon {
 

@@ -7,15 +7,15 @@
 #include <mutex>
 #include <string_view>
 
-#include "api/http_server.h"
+#include "api/http/http_server.h"
 #include "api/router.h"
 #include "config/settings.h"
-#include "daemon/data_folder.h"
-#include "daemon/error_log.h"
-#include "daemon/metrics.h"
+#include "daemon/data/data_folder.h"
+#include "daemon/ops/error_log.h"
+#include "daemon/ops/metrics.h"
 #include "store/model/clock.h"
-#include "store/model/heartbeat.h"
 #include "store/model/result.h"
+#include "store/runtime/heartbeat.h"
 
 namespace conversed::daemon {
 

@@ -14,12 +14,12 @@
 
 #include "config/load.h"
 #include "daemon/app.h"
-#include "daemon/init.h"
-#include "daemon/log_epoch.h"
-#include "daemon/logging.h"
-#include "daemon/owner.h"
+#include "daemon/data/init.h"
+#include "daemon/data/log_epoch.h"
+#include "daemon/ops/logging.h"
+#include "daemon/ops/version.h"
 #include "daemon/part_settings.h"
-#include "daemon/version.h"
+#include "daemon/service/owner.h"
 
 namespace {
 

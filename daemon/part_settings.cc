@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "config/warnings.h"
-#include "daemon/version.h"
+#include "daemon/ops/version.h"
 
 namespace conversed::daemon {
 

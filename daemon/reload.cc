@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "api/inject_quota.h"
-#include "api/rate_limiter.h"
-#include "daemon/egress.h"
-#include "daemon/http_client.h"
-#include "daemon/joined.h"
-#include "daemon/logging.h"
+#include "api/live/inject_quota.h"
+#include "api/live/rate_limiter.h"
+#include "daemon/ops/joined.h"
+#include "daemon/ops/logging.h"
+#include "daemon/outbound/egress.h"
+#include "daemon/outbound/http_client.h"
 #include "daemon/part_settings.h"
 
 namespace conversed::daemon {

@@ -4,7 +4,7 @@
 
 #include "config/keys.h"
 #include "config/settings.h"
-#include "store/model/live.h"
+#include "store/runtime/live.h"
 
 namespace conversed::api {
 class InjectQuota;

@@ -1,9 +1,9 @@
 #include "daemon/reports.h"
 
-#include "daemon/backup.h"
-#include "daemon/logging.h"
-#include "store/audit.h"
-#include "store/key_rotation.h"
+#include "daemon/data/backup.h"
+#include "daemon/ops/logging.h"
+#include "store/accounts/audit.h"
+#include "store/secrets/key_rotation.h"
 
 namespace conversed::daemon {
 

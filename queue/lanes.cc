@@ -13,8 +13,8 @@
 #include "queue/lane.h"
 #include "queue/progress.h"
 #include "queue/shares.h"
-#include "store/model/fault_points.h"
 #include "store/model/keyed_hash.h"
+#include "store/runtime/fault_points.h"
 
 namespace conversed::queue {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "queue/log.h"
-#include "store/model/heartbeat.h"
+#include "store/runtime/heartbeat.h"
 
 namespace conversed::queue {
 

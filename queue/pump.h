@@ -11,7 +11,7 @@
 
 #include "queue/lanes.h"
 #include "queue/log.h"
-#include "store/model/heartbeat.h"
+#include "store/runtime/heartbeat.h"
 
 namespace conversed::queue {
 

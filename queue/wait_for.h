@@ -3,7 +3,7 @@
 #include <future>
 
 #include "queue/log.h"
-#include "store/model/heartbeat.h"
+#include "store/runtime/heartbeat.h"
 
 namespace conversed::queue {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "store/postgres_watch.h"
-#include "store/read.h"
-#include "store/sql.h"
+#include "store/sql/postgres_watch.h"
+#include "store/sql/read.h"
+#include "store/sql/sql.h"
 
 namespace conversed::store {
 

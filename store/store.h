@@ -5,35 +5,35 @@
 #include <memory>
 #include <optional>
 
-#include "store/accounts.h"
-#include "store/answers.h"
-#include "store/append_keys.h"
-#include "store/assets.h"
-#include "store/attempts.h"
-#include "store/audit.h"
-#include "store/calls.h"
-#include "store/committer.h"
-#include "store/database.h"
-#include "store/dead_letters.h"
-#include "store/follow_ups.h"
-#include "store/jobs.h"
-#include "store/key_rotation.h"
-#include "store/knowledge.h"
-#include "store/members.h"
+#include "store/accounts/accounts.h"
+#include "store/accounts/audit.h"
+#include "store/accounts/members.h"
+#include "store/accounts/oauth.h"
+#include "store/accounts/sign_ins.h"
+#include "store/assets/assets.h"
+#include "store/cluster/news.h"
+#include "store/commit/committer.h"
+#include "store/commit/replies.h"
+#include "store/commit/usage.h"
+#include "store/conversation/answers.h"
+#include "store/conversation/attempts.h"
+#include "store/conversation/calls.h"
+#include "store/conversation/dead_letters.h"
+#include "store/conversation/follow_ups.h"
+#include "store/conversation/outbox.h"
+#include "store/conversation/pending_timers.h"
+#include "store/conversation/schedules.h"
+#include "store/conversation/sessions.h"
+#include "store/conversation/timers.h"
+#include "store/conversation/user_data.h"
+#include "store/idempotency/append_keys.h"
+#include "store/jobs/jobs.h"
+#include "store/jobs/proactive.h"
+#include "store/knowledge/knowledge.h"
 #include "store/model/clock.h"
-#include "store/news.h"
-#include "store/oauth.h"
-#include "store/outbox.h"
-#include "store/pending_timers.h"
-#include "store/proactive.h"
-#include "store/replies.h"
-#include "store/schedules.h"
-#include "store/sealer.h"
-#include "store/sessions.h"
-#include "store/sign_ins.h"
-#include "store/timers.h"
-#include "store/usage.h"
-#include "store/user_data.h"
+#include "store/secrets/key_rotation.h"
+#include "store/secrets/sealer.h"
+#include "store/sql/database.h"
 
 namespace conversed::store {
 
@@ -72,7 +72,8 @@ class Store {
   // Forgets what is kept of the writes of daemons that have been gone for a week. No patience.
   [[nodiscard]] model::Result<void> forget_writers();
 
-  // The time that waits go by (daemon/timer_clock.h): what `now` is to be where something expires.
+  // The time that waits go by (daemon/timers/timer_clock.h): what `now` is to be where something
+  // expires.
   [[nodiscard]] model::Timestamp timer_now() const;
 
   // False while writes fail, and while a server in the network is silent: then reads fail at once.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/client_address.h"
+#include "api/http/client_address.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -10,14 +10,14 @@
 #include <unordered_map>
 
 #include "api/auth/credentials.h"
-#include "api/auth/digest.h"
 #include "api/auth/jwt.h"
 #include "api/auth/lockout.h"
 #include "api/auth/principal.h"
-#include "store/accounts.h"
+#include "api/live/digest.h"
+#include "store/accounts/accounts.h"
 #include "store/model/clock.h"
-#include "store/model/guarded.h"
 #include "store/model/result.h"
+#include "store/runtime/guarded.h"
 
 namespace conversed::store {
 class Store;

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/http.h"
+#include "api/http/http.h"
 
 // What the API's pages need of a browser, and what it tells of where a request comes from.
 namespace conversed::api {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/http.h"
+#include "api/http/http.h"
 #include "store/model/result.h"
 
 namespace conversed::api {

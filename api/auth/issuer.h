@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/http.h"
+#include "api/http/http.h"
 
 namespace conversed::api {
 

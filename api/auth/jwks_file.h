@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "api/auth/jwks.h"
-#include "store/model/guarded.h"
 #include "store/model/result.h"
+#include "store/runtime/guarded.h"
 
 namespace conversed::api {
 

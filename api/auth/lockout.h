@@ -8,8 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "api/auth/digest.h"
-#include "store/model/guarded.h"
+#include "api/live/digest.h"
+#include "store/runtime/guarded.h"
 
 namespace conversed::api {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "api/error_reply.h"
+#include "api/http/error_reply.h"
 #include "api/openapi/description.h"
 #include "api/openapi/webhooks.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/operations/query.h"
+#include "api/representation/query.h"
 
 namespace conversed::api::openapi {
 namespace {

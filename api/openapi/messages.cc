@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/operations/query.h"
+#include "api/representation/query.h"
 #include "store/model/ids.h"
 
 namespace conversed::api::openapi {

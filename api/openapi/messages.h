@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "api/openapi/description.h"
-#include "api/operations/message_body.h"
+#include "api/representation/message_body.h"
 
 namespace conversed::api::openapi {
 

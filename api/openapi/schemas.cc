@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "api/operations/message_body.h"
-#include "store/accounts.h"
+#include "api/representation/message_body.h"
+#include "store/accounts/accounts.h"
 
 namespace conversed::api::openapi {
 

@@ -1,5 +1,5 @@
 // What the document says of the requests that the daemon sends: an Endpoint's webhook. What it is
-// true to is daemon/webhook.cc and daemon/deliverer.cc.
+// true to is daemon/delivery/webhook.cc and daemon/delivery/deliverer.cc.
 #pragma once
 
 #include <string_view>

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/assets_cache.h"
-#include "api/auth/digest.h"
-#include "api/busy_sessions.h"
-#include "api/operations/replies.h"
+#include "api/live/assets_cache.h"
+#include "api/live/busy_sessions.h"
+#include "api/live/digest.h"
+#include "api/replies.h"
 #include "store/model/hex.h"
 #include "store/model/ids.h"
 #include "store/store.h"

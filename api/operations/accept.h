@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "api/auth/principal.h"
-#include "api/http.h"
-#include "api/operations/message_body.h"
+#include "api/http/http.h"
+#include "api/representation/message_body.h"
 #include "api/services.h"
 #include "queue/keyed_append.h"
-#include "store/keyed_answers.h"
+#include "store/idempotency/keyed_answers.h"
 #include "store/model/assets.h"
 #include "store/model/event.h"
 #include "store/model/result.h"

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "api/openapi/lists.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
 #include "api/operations/users.h"
+#include "api/replies.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 
 namespace conversed::api {
 namespace {

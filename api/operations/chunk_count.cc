@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/documents.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {

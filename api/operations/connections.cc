@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "api/assets_cache.h"
+#include "api/live/assets_cache.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "flows/node_types.h"
-#include "flows/standing.h"
 #include "flows/tools/usages.h"
-#include "flows/turn.h"
+#include "flows/turn/standing.h"
+#include "flows/turn/turn.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -6,7 +6,7 @@
 
 #include "api/auth/browser.h"
 #include "api/openapi/description.h"
-#include "api/operations.h"
+#include "api/operations/operations.h"
 
 namespace conversed::api {
 namespace {

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/events.h"
+#include "api/live/events.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "api/blocking_pool.h"
-#include "api/operations/query.h"
-#include "api/percent.h"
-#include "store/committer.h"
+#include "api/http/percent.h"
+#include "api/live/blocking_pool.h"
+#include "api/representation/query.h"
+#include "store/commit/committer.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 

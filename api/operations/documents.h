@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "api/http.h"
+#include "api/http/http.h"
 #include "api/operation.h"
 #include "api/representation/document.h"
 #include "api/services.h"
 #include "store/model/result.h"
-#include "store/page.h"
+#include "store/paging/page.h"
 
 // What operations that answer with documents have in common: representations, pages of lists, and
 // work that may block.

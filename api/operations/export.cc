@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "api/openapi/lists.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
+#include "api/operations/operations.h"
 #include "api/operations/problems.h"
-#include "api/operations/replies.h"
-#include "flows/bundle_writer.h"
-#include "flows/loader.h"
+#include "api/replies.h"
+#include "flows/bundle/bundle_writer.h"
+#include "flows/bundle/loader.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -6,10 +6,10 @@
 
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "flows/flow.h"
 #include "flows/tools/diff.h"
 #include "store/model/json.h"

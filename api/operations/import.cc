@@ -6,16 +6,16 @@
 #include <set>
 #include <utility>
 
-#include "api/blocking_pool.h"
-#include "api/error_reply.h"
+#include "api/http/error_reply.h"
+#include "api/live/blocking_pool.h"
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
+#include "api/operations/operations.h"
 #include "api/operations/problems.h"
-#include "api/operations/replies.h"
+#include "api/replies.h"
+#include "flows/bundle/loader.h"
 #include "flows/journey.h"
-#include "flows/loader.h"
-#include "store/journeys.h"
+#include "store/jobs/journeys.h"
 #include "store/store.h"
 
 namespace conversed::api {

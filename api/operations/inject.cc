@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include "api/events.h"
-#include "api/inject_quota.h"
+#include "api/live/events.h"
+#include "api/live/inject_quota.h"
 #include "api/openapi/description.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/accept.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 
 namespace conversed::api {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "api/operation.h"
-#include "api/operations/message_body.h"
+#include "api/representation/message_body.h"
 #include "api/services.h"
 
 namespace conversed::api {

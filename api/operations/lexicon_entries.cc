@@ -2,12 +2,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/auth/digest.h"
+#include "api/live/digest.h"
 #include "api/openapi/lists.h"
-#include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/objects.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {

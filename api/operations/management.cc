@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "api/operations/accept.h"
-#include "api/operations/query.h"
-#include "api/operations/replies.h"
+#include "api/replies.h"
+#include "api/representation/query.h"
 #include "store/model/json.h"
 #include "store/store.h"
 

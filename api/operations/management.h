@@ -9,11 +9,11 @@
 
 #include "api/auth/principal.h"
 #include "api/operation.h"
-#include "api/operations/message_body.h"
-#include "api/operations/query.h"
+#include "api/representation/message_body.h"
+#include "api/representation/query.h"
 #include "api/services.h"
-#include "store/accounts.h"
-#include "store/assets.h"
+#include "store/accounts/accounts.h"
+#include "store/assets/assets.h"
 #include "store/model/result.h"
 
 // What the management operations have in common. They run on the management pool, so all of this

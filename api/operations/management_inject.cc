@@ -5,9 +5,9 @@
 
 #include "api/openapi/description.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/inject.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 
 namespace conversed::api {
 namespace {

@@ -4,15 +4,15 @@
 #include <string>
 #include <utility>
 
-#include "api/answer.h"
-#include "api/blocking_pool.h"
-#include "api/events.h"
+#include "api/live/answer.h"
+#include "api/live/blocking_pool.h"
+#include "api/live/events.h"
+#include "api/live/waiters.h"
 #include "api/openapi/description.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/accept.h"
-#include "api/operations/replies.h"
-#include "api/waiters.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 

@@ -4,8 +4,8 @@
 
 #include "api/openapi/description.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/inject.h"
+#include "api/operations/operations.h"
 
 namespace conversed::api {
 namespace {

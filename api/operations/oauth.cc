@@ -5,11 +5,11 @@
 
 #include "api/auth/credentials.h"
 #include "api/auth/sign_in_page.h"
-#include "api/blocking_pool.h"
-#include "api/error_reply.h"
-#include "api/percent.h"
+#include "api/auth/sign_in_queue.h"
+#include "api/http/error_reply.h"
+#include "api/http/percent.h"
+#include "api/live/blocking_pool.h"
 #include "api/representation/media_type.h"
-#include "api/sign_in_queue.h"
 #include "store/store.h"
 
 namespace conversed::api {

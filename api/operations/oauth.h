@@ -7,11 +7,11 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-#include "api/http.h"
+#include "api/http/http.h"
 #include "api/operation.h"
 #include "api/services.h"
+#include "store/accounts/oauth.h"
 #include "store/model/error.h"
-#include "store/oauth.h"
 
 // What the routes of OAuth 2.0 have in common: forms, the clients' authentication and the errors of
 // RFC 6749.
@@ -67,8 +67,8 @@ class Form {
                                                                   const Form& form,
                                                                   const Services& services);
 
-// Runs `work`, which owns a Reply, in its turn among the sign-ins (api/sign_in_queue.h); answers
-// 503 by that Reply if there is no place.
+// Runs `work`, which owns a Reply, in its turn among the sign-ins (api/auth/sign_in_queue.h);
+// answers 503 by that Reply if there is no place.
 void sign_in_or_refuse(Services& services, const std::shared_ptr<Reply>& reply,
                        std::string_view email, std::string_view peer, std::function<void()> work);
 

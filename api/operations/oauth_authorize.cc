@@ -13,8 +13,8 @@
 #include "api/auth/redirect_uri.h"
 #include "api/auth/sign_in_page.h"
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/oauth.h"
+#include "api/operations/operations.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -5,10 +5,10 @@
 
 #include "api/auth/redirect_uri.h"
 #include "api/openapi/lists.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/members.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -5,8 +5,8 @@
 
 #include "api/auth/issuer.h"
 #include "api/openapi/description.h"
-#include "api/operations.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "api/services.h"
 
 namespace conversed::api {

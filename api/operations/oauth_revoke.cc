@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/oauth.h"
+#include "api/operations/operations.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -7,9 +7,9 @@
 #include "api/auth/authenticator.h"
 #include "api/auth/pkce.h"
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/oauth.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -1,6 +1,6 @@
 #include "api/operations/objects.h"
 
-#include "api/operations/replies.h"
+#include "api/replies.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 

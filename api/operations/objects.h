@@ -6,7 +6,7 @@
 #include "api/auth/principal.h"
 #include "api/operation.h"
 #include "api/services.h"
-#include "store/assets.h"
+#include "store/assets/assets.h"
 #include "store/model/result.h"
 
 // From the ids in a path to objects that the principal may use. A foreign object is the very error

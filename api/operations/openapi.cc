@@ -6,9 +6,9 @@
 #include "api/auth/issuer.h"
 #include "api/openapi/description.h"
 #include "api/openapi/document.h"
-#include "api/operations.h"
+#include "api/operations/operations.h"
 #include "api/services.h"
-#include "store/model/guarded.h"
+#include "store/runtime/guarded.h"
 #include "store/yaml/writer.h"
 
 namespace conversed::api {

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "api/openapi/lists.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/members.h"
 #include "api/operations/objects.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
 #include "api/operations/users.h"
+#include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {

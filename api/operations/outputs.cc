@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/answer.h"
+#include "api/live/answer.h"
+#include "api/live/waiters.h"
 #include "api/openapi/description.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/accept.h"
-#include "api/operations/query.h"
-#include "api/operations/replies.h"
-#include "api/waiters.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
+#include "api/representation/query.h"
 #include "store/store.h"
 
 namespace conversed::api {

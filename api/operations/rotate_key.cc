@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {

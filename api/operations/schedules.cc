@@ -6,13 +6,13 @@
 
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/accept.h"
 #include "api/operations/management.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
 #include "api/operations/schedules.h"
-#include "flows/cron.h"
-#include "flows/schedule_times.h"
+#include "api/replies.h"
+#include "flows/time/cron.h"
+#include "flows/time/schedule_times.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "api/http.h"
+#include "api/http/http.h"
 #include "api/openapi/description.h"
 #include "api/services.h"
-#include "flows/schedule_times.h"
+#include "flows/time/schedule_times.h"
 #include "store/model/result.h"
 #include "store/model/schedule.h"
 

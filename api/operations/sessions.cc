@@ -4,15 +4,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/answer.h"
-#include "api/assets_cache.h"
+#include "api/live/answer.h"
+#include "api/live/assets_cache.h"
+#include "api/live/waiters.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
-#include "api/operations/query.h"
-#include "api/operations/replies.h"
-#include "api/waiters.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
+#include "api/representation/query.h"
 #include "store/store.h"
 
 namespace conversed::api {

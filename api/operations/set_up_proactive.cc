@@ -4,15 +4,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/error_reply.h"
+#include "api/http/error_reply.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/accept.h"
 #include "api/operations/documents.h"
 #include "api/operations/objects.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
 #include "api/operations/task_document.h"
+#include "api/replies.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 

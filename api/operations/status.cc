@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "api/events.h"
+#include "api/live/events.h"
+#include "api/live/waiters.h"
 #include "api/openapi/description.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
-#include "api/operations/replies.h"
-#include "api/waiters.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
 #include "queue/log.h"
 #include "store/store.h"
 

@@ -3,16 +3,16 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/live/waiters.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
-#include "api/operations/query.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
 #include "api/operations/task_document.h"
-#include "api/waiters.h"
+#include "api/replies.h"
+#include "api/representation/query.h"
 #include "store/store.h"
 
 namespace conversed::api {

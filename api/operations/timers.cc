@@ -8,12 +8,12 @@
 
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
-#include "api/operations/query.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
 #include "api/operations/schedules.h"
+#include "api/replies.h"
+#include "api/representation/query.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "api/openapi/lists.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
 #include "api/operations/members.h"
-#include "api/operations/replies.h"
+#include "api/operations/operations.h"
 #include "api/operations/users.h"
-#include "store/passwords.h"
+#include "api/replies.h"
+#include "store/accounts/passwords.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -7,7 +7,7 @@
 #include "api/auth/principal.h"
 #include "api/openapi/schemas.h"
 #include "api/services.h"
-#include "store/accounts.h"
+#include "store/accounts/accounts.h"
 #include "store/model/error.h"
 #include "store/model/result.h"
 

@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "api/busy_sessions.h"
+#include "api/live/busy_sessions.h"
+#include "api/live/waiters.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
-#include "api/operations.h"
 #include "api/operations/management.h"
-#include "api/operations/message_body.h"
-#include "api/operations/query.h"
-#include "api/operations/replies.h"
-#include "api/waiters.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
+#include "api/representation/message_body.h"
+#include "api/representation/query.h"
 #include "queue/log.h"
 #include "store/store.h"
 

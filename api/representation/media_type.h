@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/http.h"
+#include "api/http/http.h"
 
 namespace conversed::api {
 

@@ -11,8 +11,8 @@
 #include "config/load.h"
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
-#include "daemon/restore.h"
-#include "daemon/webhook.h"
+#include "daemon/data/restore.h"
+#include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"
 #include "store/text/terminal.h"
 

@@ -13,8 +13,8 @@
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "flows/bundle/loader.h"
 #include "flows/flow.h"
-#include "flows/loader.h"
 #include "flows/tools/check.h"
 #include "flows/tools/flow_test.h"
 #include "flows/tools/graph.h"

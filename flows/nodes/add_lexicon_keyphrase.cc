@@ -1,7 +1,7 @@
 // Teaches the session a word: a keyphrase beside those of a lexicon. It is the session's own, since
 // what one user says must not change what others are understood to say.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

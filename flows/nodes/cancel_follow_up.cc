@@ -1,6 +1,6 @@
 // Lets the user be: what waits to follow him up is cancelled with this Turn.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "flows/node_types.h"
 #include "flows/nodes/on_error.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 // The chat completions of OpenAI's protocol, which most servers of language models speak; what
 // llmPrompt and aiAgent have in common. What a model says is data: it is cut to a size, and nothing

@@ -2,7 +2,7 @@
 // the Flows that were entered and where each stands are part of the stored state. A Flow may enter
 // itself; the depth is limited.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

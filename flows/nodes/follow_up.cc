@@ -1,6 +1,6 @@
 // Asks for a follow-up, should the user fall silent. The Turn goes on at once.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -1,7 +1,7 @@
 // Goes on at another Node of the same Flow, at once or with the next input. Loops end at the Turn's
 // limits.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

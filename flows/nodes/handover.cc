@@ -1,7 +1,7 @@
 // Hands the conversation to people: the Flow stands still, and what comes in is told to the
 // webhook, until an inject gives the conversation back. What people say to the user goes by notify.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -4,7 +4,7 @@
 #include "flows/node_types.h"
 #include "flows/nodes/on_error.h"
 #include "flows/nodes/url_template.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

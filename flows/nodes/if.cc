@@ -1,6 +1,6 @@
 // Takes one of two ways. A condition that can't be evaluated is false.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

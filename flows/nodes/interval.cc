@@ -1,6 +1,6 @@
 // Runs some Nodes at every n-th pass, or when enough time has gone by since it last did.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -1,6 +1,6 @@
 // Writes a line to the daemon's log.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

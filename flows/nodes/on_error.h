@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 

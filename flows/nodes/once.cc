@@ -1,6 +1,6 @@
 // Runs some Nodes at the first pass in a session only.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

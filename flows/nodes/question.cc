@@ -9,7 +9,7 @@
 #include "flows/node_types.h"
 #include "flows/nodes/answers.h"
 #include "flows/regex.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 #include "store/text/words.h"
 
 namespace conversed::flows {

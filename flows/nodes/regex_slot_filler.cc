@@ -3,7 +3,7 @@
 #include "flows/expression/text.h"
 #include "flows/node_types.h"
 #include "flows/regex.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 

@@ -1,6 +1,6 @@
 // Sets the state of the conversation back to what it was at first.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

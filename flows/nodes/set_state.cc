@@ -1,6 +1,6 @@
 // Sets the state of the conversation, a word for Flows to decide by.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -1,6 +1,6 @@
 // Goes on after a while. Until then the session is busy, and a row in the store is all there is.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

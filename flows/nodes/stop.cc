@@ -1,6 +1,6 @@
 // Ends the execution; the next input starts the Flow at its beginning.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

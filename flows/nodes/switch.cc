@@ -2,7 +2,7 @@
 #include <map>
 
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 #include "store/text/words.h"
 
 namespace conversed::flows {

@@ -1,7 +1,7 @@
 // Takes another text for what the user said and starts the Endpoint's Flow again with it. Circles
 // end at the Turn's limits.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

@@ -1,6 +1,6 @@
 // Waits for the next input, whatever it is, and goes on with it.
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {

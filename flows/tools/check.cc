@@ -6,12 +6,12 @@
 #include <set>
 #include <utility>
 
+#include "flows/bundle/source.h"
 #include "flows/fields.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"
-#include "flows/source.h"
 #include "flows/tools/ways.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flows/loader.h"
+#include "flows/bundle/loader.h"
 #include "flows/problem.h"
 
 namespace conversed::flows::tools {

@@ -5,11 +5,11 @@
 #include <map>
 #include <utility>
 
+#include "flows/bundle/loader.h"
 #include "flows/lexicon/lexicon.h"
-#include "flows/loader.h"
-#include "flows/time_outs.h"
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/match.h"
+#include "flows/turn/time_outs.h"
 
 namespace conversed::flows::tools {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "flows/problem.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows::tools {
 

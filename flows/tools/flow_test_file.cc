@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "flows/bundle/source.h"
 #include "flows/fields.h"
-#include "flows/source.h"
 #include "flows/tools/match.h"
 
 namespace conversed::flows::tools {

@@ -6,7 +6,7 @@
 
 namespace conversed::model {
 
-// The kinds of expected failure. `api/error_reply.cc` maps each to one HTTP status.
+// The kinds of expected failure. `api/http/error_reply.cc` maps each to one HTTP status.
 enum class Errc : std::uint8_t {
   invalid_argument,   // the input is wrong; the message names the place
   unauthenticated,    // no valid credentials

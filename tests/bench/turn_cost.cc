@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "flows/bundle/loader.h"
 #include "flows/flow.h"
-#include "flows/loader.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::bench {
 namespace {

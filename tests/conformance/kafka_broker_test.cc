@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "queue/kafka_handles.h"
-#include "queue/kafka_log.h"
+#include "queue/kafka/kafka_handles.h"
+#include "queue/kafka/kafka_log.h"
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/log_conformance.h"
 

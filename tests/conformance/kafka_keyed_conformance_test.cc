@@ -1,4 +1,4 @@
-#include "daemon/keyed_append.h"
+#include "daemon/log/keyed_append.h"
 #include "store/store.h"
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/keyed_append_conformance.h"

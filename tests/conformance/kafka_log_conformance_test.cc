@@ -1,4 +1,4 @@
-#include "queue/kafka_log.h"
+#include "queue/kafka/kafka_log.h"
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/log_conformance.h"
 

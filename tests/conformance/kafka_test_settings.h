@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "queue/kafka_log.h"
+#include "queue/kafka/kafka_log.h"
 
 namespace conversed::test {
 

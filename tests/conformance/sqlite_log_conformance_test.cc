@@ -1,4 +1,4 @@
-#include "queue/sqlite_log.h"
+#include "queue/sqlite/sqlite_log.h"
 #include "tests/conformance/keyed_append_conformance.h"
 #include "tests/conformance/log_conformance.h"
 #include "tests/support/manual_clock.h"

@@ -1,7 +1,7 @@
 // Hostile bundles: whatever comes in, it becomes a Bundle or Problems, and what loads compiles
 // again and can be checked, drawn and run.
+#include "flows/bundle/loader.h"
 #include "flows/flow.h"
-#include "flows/loader.h"
 #include "flows/tools/check.h"
 #include "flows/tools/graph.h"
 #include "tests/support/fuzzing.h"

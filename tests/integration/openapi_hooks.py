@@ -24,7 +24,7 @@ ID = re.compile(r"[a-z0-9]{24}")
 LEAP_YEAR = str((datetime.date.today().year // 4 + 1) * 4)  # it has each day that a year can have
 CRONS = ["0 9 * * mon-fri", "*/5 * * * *", "@daily", "30 2 1,15 jan-mar/2 7", "59 23 31 * *"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMON_PASSWORDS = set((ROOT / "store" / "common_passwords.txt").read_text().splitlines())
+COMMON_PASSWORDS = set((ROOT / "store" / "accounts" / "common_passwords.txt").read_text().splitlines())
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "GMT+01:30"]
 
 refresh_tokens = []  # those that answers had

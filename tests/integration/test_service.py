@@ -280,7 +280,7 @@ class Handbook(ServiceCase):
         self.assertEqual([name for name in families if f"`{name}" not in self.handbook], [])
 
     def test_every_warning_and_error_of_the_log_is_explained(self):
-        sources = "".join(path.read_text() for path in (self.root / "daemon").glob("*.cc"))
+        sources = "".join(path.read_text() for path in (self.root / "daemon").rglob("*.cc"))
         events = set(re.findall(r'log::(?:error|warn)\("([^"]*)"', sources))
         self.assertGreater(len(events), 20)
         self.assertEqual([event for event in sorted(events) if f"`{event}`" not in self.handbook], [])

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "store/database.h"
 #include "store/model/ids.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
+#include "store/sql/database.h"
+#include "store/sql/postgres.h"
+#include "store/sql/sqlite.h"
 #include "store/store.h"
 #include "tests/support/temp_folder.h"
 

@@ -17,19 +17,20 @@ from typing import Iterator, NamedTuple
 # access, widen a row; for a new library, add one. tests/ may use all of them.
 THIRD_PARTY = {
     "CLI/": ["daemon/main.cc", "daemon/ctl/*.cc", "daemon/ctl/subcommand.h"],
-    "curl/": ["daemon/caller.cc", "daemon/deliverer.cc", "daemon/http_client.cc", "daemon/http_transfer.*", "daemon/ctl/client.cc"],
+    "curl/": ["daemon/calls/caller.cc", "daemon/delivery/deliverer.cc", "daemon/outbound/http_client.cc", "daemon/outbound/http_transfer.*",
+              "daemon/ctl/client.cc"],
     "gtest/": [],
-    "http_parser.h": ["api/gate*.cc"],
-    "libpq-fe.h": ["store/postgres_session.h"],
-    "librdkafka/": ["queue/kafka_*"],
+    "http_parser.h": ["api/http/gate*.cc"],
+    "libpq-fe.h": ["store/sql/postgres_session.h"],
+    "librdkafka/": ["queue/kafka/*"],
     "nlohmann/": ["*"],
     "openssl/": ["api/auth/jwks.cc"],
-    "pistache/": ["api/gate*.cc", "api/http_server*.cc"],
-    "prometheus/": ["daemon/metrics.*"],
-    "sodium.h": ["store/*.cc", "api/auth/*.cc", "daemon/backup.cc", "daemon/webhook.cc"],
-    "spdlog/": ["daemon/logging.*"],
-    "systemd/": ["daemon/service_manager.cc"],
-    "sqlite3.h": ["store/fts_rank.cc", "store/sqlite.cc", "queue/sqlite_*"],
+    "pistache/": ["api/http/gate*.cc", "api/http/http_server*.cc"],
+    "prometheus/": ["daemon/ops/metrics.*"],
+    "sodium.h": ["store/*.cc", "api/auth/*.cc", "api/live/digest.cc", "daemon/data/backup.cc", "daemon/delivery/webhook.cc"],
+    "spdlog/": ["daemon/ops/logging.*"],
+    "systemd/": ["daemon/service/service_manager.cc"],
+    "sqlite3.h": ["store/sql/fts_rank.cc", "store/sql/sqlite.cc", "queue/sqlite/*"],
     "tl/expected.hpp": ["*"],
     "unicode/": ["api/*.cc", "flows/*.cc", "store/*.cc"],
     "yaml-cpp/": ["store/yaml/reader.cc"],
@@ -46,6 +47,11 @@ MODEL_LIBRARIES = ("nlohmann/", "tl/expected.hpp")
 
 MAX_LINES = 700
 MAX_COLUMNS = 100
+# A room is one concern; a header and its source are one name. Lists of like things may be longer.
+MAX_NAMES = 20
+LONG_ROOMS = {"api/operations", "flows/nodes"}
+# Rooms that know no more of another folder than one of its rooms.
+ONLY_ROOM = {("daemon_turns", "api"): "api_live"}
 TOP_FOLDERS = ("config", "store", "queue", "flows", "api", "daemon", "systemd", "tests")
 VAGUE_FOLDERS = {"common", "helper", "helpers", "misc", "util", "utils"}
 SKIPPED_FOLDERS = {".git", "build", "Testing", "__pycache__", "node_modules"}
@@ -183,8 +189,33 @@ def check_named_tests(root: Path, files: list) -> Iterator[Violation]:
                 yield Violation("SECURITY.md", number, "named-test", f"{name} is no test in tests/")
 
 
+def check_rooms(files: list, modules: list) -> Iterator[Violation]:
+    for module in modules:
+        names = {Path(file).name.split(".")[0] for file in files
+                 if file.endswith(CPP) and Path(file).parent.as_posix() == module.folder}
+        if len(names) > MAX_NAMES and module.folder not in LONG_ROOMS:
+            yield Violation(module.folder, 1, "room-size", f"{len(names)} names; at most {MAX_NAMES}")
+        for (name, folder), allowed in ONLY_ROOM.items():
+            for used in sorted(module.uses if module.name == name else ()):
+                if re.fullmatch(rf"{folder}(_\w+)?", used) and used != allowed:
+                    yield Violation(module.folder, 1, "room-edge", f"may use {allowed} of {folder}, not {used}")
+
+
+def check_cycles(modules: list) -> Iterator[Violation]:
+    """Takes away modules that use none of the rest; what stays uses itself in a circle."""
+    rest = {module.name: module for module in modules}
+    while free := [name for name, module in rest.items() if not module.uses & rest.keys()]:
+        for name in free:
+            del rest[name]
+    if rest:
+        folder = min(module.folder for module in rest.values())
+        yield Violation(folder, 1, "room-cycle", f"these use each other in a circle: {' '.join(sorted(rest))}")
+
+
 def check_tree(root: Path, modules: list) -> Iterator[Violation]:
     files = list(files_below(root))
+    yield from check_rooms(files, modules)
+    yield from check_cycles(modules)
     folders = {parent.as_posix() for file in files for parent in Path(file).parents} - {"."}
     for folder in sorted(folders):
         if Path(folder).name in VAGUE_FOLDERS:

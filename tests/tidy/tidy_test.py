@@ -18,11 +18,11 @@ CLEAN = {
     "flows/README.md": "# flows\n",
     "tests/README.md": "# tests\n",
     "store/model/event.h": "#pragma once\n\n#include <nlohmann/json_fwd.hpp>\n#include <string>\n",
-    "store/sqlite.cc": '#include <sqlite3.h>\n#include <unistd.h>\n#include "store/model/event.h"\n',
+    "store/sql/sqlite.cc": '#include <sqlite3.h>\n#include <unistd.h>\n#include "store/model/event.h"\n',
     "flows/expression/value.h": "#pragma once\n",
-    "flows/turn.cc": '#include "flows/expression/value.h"\n#include "store/model/event.h"\n',
-    "tests/unit/turn_test.cc": '#include <gtest/gtest.h>\n\n#include "flows/turn.h"\nTEST(TurnTest, Ends) {}\n',
-    "flows/turn.h": "#pragma once\n",
+    "flows/turn/turn.cc": '#include "flows/expression/value.h"\n#include "store/model/event.h"\n',
+    "tests/unit/turn_test.cc": '#include <gtest/gtest.h>\n\n#include "flows/turn/turn.h"\nTEST(TurnTest, Ends) {}\n',
+    "flows/turn/turn.h": "#pragma once\n",
 }
 
 PLANTED = [
@@ -30,11 +30,11 @@ PLANTED = [
     ("include-path", "flows/up.cc", '#include "../store/model/event.h"\n'),
     ("include-path", "flows/beside.cc", '#include "turn.h"\n'),
     ("include-edge", "flows/reach.cc", '#include "store/store.h"\n'),
-    ("include-edge", "flows/expression/outer.cc", '#include "flows/turn.h"\n'),
+    ("include-edge", "flows/expression/outer.cc", '#include "flows/turn/turn.h"\n'),
     ("include-edge", "store/model/upward.cc", '  #  include "store/store.h"\n'),
     ("include-edge", "stray/stray.cc", '#include "store/store.h"\n'),
     ("include-library", "flows/sql.cc", "#include <sqlite3.h>\n"),
-    ("include-library", "store/sql.h", "#pragma once\n#include <sqlite3.h>\n"),
+    ("include-library", "store/sql/sql.h", "#pragma once\n#include <sqlite3.h>\n"),
     ("include-library", "store/model/sql.cc", "#include <sqlite3.h>\n"),
     ("include-library", "store/gtest.cc", "#include <gtest/gtest.h>\n"),
     ("include-library", "store/new.cc", "#include <zlib.h>\n"),
@@ -51,6 +51,8 @@ PLANTED = [
     ("named-test", "SECURITY.md", "| guess | lock-out | `TurnTest.Ends`, `TurnTest.Never` |\n"),
     ("readme", "queue/log.h", "#pragma once\n"),
 ]
+# These need a table or several files.
+PLANTED_ROOMS = {"room-size", "room-edge", "room-cycle"}
 
 
 class TidyTest(unittest.TestCase):
@@ -70,9 +72,27 @@ class TidyTest(unittest.TestCase):
             with self.subTest(rule=rule, file=file):
                 self.assertEqual([v.rule for v in self.violations_of((file, text))], [rule])
 
+    def test_a_room_has_at_most_twenty_names(self):
+        full = [(f"store/name{i}.h", "#pragma once\n") for i in range(tidy.MAX_NAMES - 1)]
+        self.assertEqual(self.violations_of(*full, ("store/name1.cc", "")), [])
+        self.assertEqual([v.rule for v in self.violations_of(*full, ("store/more.h", "#pragma once\n"))], ["room-size"])
+
+    def test_rooms_do_not_use_each_other_in_a_circle(self):
+        modules = tidy.read_table("store a: b\nqueue b: c\nflows c: a\napi d: a\n")
+        self.assertEqual([v.rule for v in tidy.check_cycles(modules)], ["room-cycle"])
+        self.assertEqual(list(tidy.check_cycles(tidy.read_table("store a: b\nqueue b: \n"))), [])
+
+    def test_turns_know_nothing_of_http(self):
+        allowed = tidy.read_table("daemon/turns daemon_turns: model api_live\n")
+        self.assertEqual(list(tidy.check_rooms([], allowed)), [])
+        for used in ("api", "api_http"):
+            with self.subTest(used=used):
+                modules = tidy.read_table(f"daemon/turns daemon_turns: model {used}\n")
+                self.assertEqual([v.rule for v in tidy.check_rooms([], modules)], ["room-edge"])
+
     def test_every_rule_is_planted(self):
         source = Path(tidy.__file__).read_text(encoding="utf-8")
-        rules = {rule for rule, _, _ in PLANTED}
+        rules = {rule for rule, _, _ in PLANTED} | PLANTED_ROOMS
         for rule in rules:
             self.assertIn(f'"{rule}"', source)
         yielded = set(re.findall(r'(?:yield |number, |lines\), |1, )"([a-z-]+)"', source))
@@ -87,7 +107,7 @@ class TidyTest(unittest.TestCase):
     def test_the_closest_module_counts(self):
         modules = tidy.read_table(TABLE)
         self.assertEqual(tidy.module_of("flows/expression/value.h", modules).name, "expression")
-        self.assertEqual(tidy.module_of("flows/turn.h", modules).name, "flows")
+        self.assertEqual(tidy.module_of("flows/turn/turn.h", modules).name, "flows")
         self.assertIsNone(tidy.module_of("flowsy/turn.h", modules))
 
 

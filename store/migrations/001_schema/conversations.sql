@@ -1,5 +1,5 @@
 -- Version 1 of the schema: conversations, and the keys that make a request's effects happen once.
--- Texts of users may hold any character, NUL too. For PostgreSQL see store/postgres.h.
+-- Texts of users may hold any character, NUL too. For PostgreSQL see store/sql/postgres.h.
 
 -- Conversations. `id` is what child tables refer to.
 CREATE TABLE sessions (

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "api/percent.h"
+#include "api/http/percent.h"
 #include "store/model/bundle.h"
 #include "store/model/ids.h"
 #include "tests/unit/api/documented.h"

@@ -1,5 +1,5 @@
 // Assets as requests and Turns see them: read once for each generation of the store.
-#include "api/assets_cache.h"
+#include "api/live/assets_cache.h"
 
 #include <gtest/gtest.h>
 

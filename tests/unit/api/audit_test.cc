@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/auth/base64.h"
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api::test {

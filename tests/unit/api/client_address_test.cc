@@ -1,4 +1,4 @@
-#include "api/client_address.h"
+#include "api/http/client_address.h"
 
 #include <gtest/gtest.h>
 

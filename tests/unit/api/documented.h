@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/http.h"
+#include "api/http/http.h"
 
 namespace conversed::api::test {
 

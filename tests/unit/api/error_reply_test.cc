@@ -1,4 +1,4 @@
-#include "api/error_reply.h"
+#include "api/http/error_reply.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/http.h"
+#include "api/http/http.h"
 
 namespace conversed::api::test {
 

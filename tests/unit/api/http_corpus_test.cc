@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "api/request_reader.h"
+#include "api/http/request_reader.h"
 #include "tests/unit/api/test_server.h"
 
 namespace conversed::api::test {

@@ -1,4 +1,4 @@
-#include "api/http_server.h"
+#include "api/http/http_server.h"
 
 #include <gtest/gtest.h>
 

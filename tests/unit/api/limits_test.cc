@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "api/blocking_pool.h"
-#include "api/busy_sessions.h"
-#include "api/rate_limiter.h"
+#include "api/live/blocking_pool.h"
+#include "api/live/busy_sessions.h"
+#include "api/live/rate_limiter.h"
 
 namespace conversed::api {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "store/oauth.h"
+#include "store/accounts/oauth.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {

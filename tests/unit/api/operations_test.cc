@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer.h"
+#include "api/live/answer.h"
 #include "store/model/ids.h"
 #include "tests/unit/api/api_world.h"
 #include "tests/unit/api/expect.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/answer.h"
+#include "api/live/answer.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {

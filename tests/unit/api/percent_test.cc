@@ -1,4 +1,4 @@
-#include "api/percent.h"
+#include "api/http/percent.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "api/auth/credentials.h"
-#include "api/auth/digest.h"
+#include "api/live/digest.h"
 
 namespace conversed::api {
 namespace {

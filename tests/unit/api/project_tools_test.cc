@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
+#include "store/commit/usage.h"
 #include "store/model/ids.h"
-#include "store/usage.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {

@@ -1,4 +1,4 @@
-#include "api/request_reader.h"
+#include "api/http/request_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "api/http_server.h"
+#include "api/http/http_server.h"
 #include "tests/unit/api/raw_client.h"
 
 namespace conversed::api::test {

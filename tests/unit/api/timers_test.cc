@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "store/model/ids.h"
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {

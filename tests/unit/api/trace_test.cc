@@ -1,4 +1,4 @@
-#include "api/trace.h"
+#include "api/http/trace.h"
 
 #include <gtest/gtest.h>
 

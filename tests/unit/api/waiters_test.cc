@@ -1,5 +1,5 @@
 // Clients that wait for answers and outputs, and the threads that end their waits.
-#include "api/waiters.h"
+#include "api/live/waiters.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Clients that wait at another daemon than the one that runs their Turns: stores of their own on
 // one schema in PostgreSQL. What Turns make of it is in chain_elsewhere_test.cc.
-#include "daemon/answer_exchange.h"
+#include "daemon/turns/answer_exchange.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <optional>
 
-#include "api/waiters.h"
+#include "api/live/waiters.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::daemon {

@@ -1,4 +1,4 @@
-#include "daemon/backup.h"
+#include "daemon/data/backup.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -10,11 +10,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "daemon/data_folder.h"
-#include "daemon/embedded.h"
-#include "daemon/restore.h"
-#include "store/sealer.h"
-#include "store/sql.h"
+#include "daemon/data/data_folder.h"
+#include "daemon/data/embedded.h"
+#include "daemon/data/restore.h"
+#include "store/secrets/sealer.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::daemon {

@@ -1,6 +1,6 @@
 // Whose turn it is among the calls, and who may hold how many of them.
-#include "daemon/call_queue.h"
-#include "store/call_target.h"
+#include "daemon/calls/call_queue.h"
+#include "store/commit/call_target.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "daemon/caller.h"
+#include "daemon/calls/caller.h"
 
 #include <atomic>
 #include <set>
 
-#include "daemon/call_request.h"
-#include "daemon/timer_clock.h"
+#include "daemon/calls/call_request.h"
+#include "daemon/timers/timer_clock.h"
 #include "store/model/url.h"
 #include "tests/unit/daemon/caller_world.h"
 

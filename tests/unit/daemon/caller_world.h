@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "daemon/caller.h"
-#include "daemon/logging.h"
-#include "daemon/metrics.h"
-#include "daemon/ownership.h"
-#include "store/sql.h"
+#include "daemon/calls/caller.h"
+#include "daemon/cluster/ownership.h"
+#include "daemon/ops/logging.h"
+#include "daemon/ops/metrics.h"
+#include "store/sql/sql.h"
 #include "tests/support/http_receiver.h"
 #include "tests/unit/daemon/world.h"
 

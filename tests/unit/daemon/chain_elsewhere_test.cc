@@ -1,6 +1,6 @@
 // Chains whose clients wait at another daemon; what that does with their replies is in
 // answer_exchange_test.cc. What it announces is told to the store's news here.
-#include "daemon/answer_exchange.h"
+#include "daemon/turns/answer_exchange.h"
 #include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {

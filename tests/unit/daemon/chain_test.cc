@@ -2,7 +2,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "daemon/turn_clock.h"
+#include "daemon/turns/turn_clock.h"
 #include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {

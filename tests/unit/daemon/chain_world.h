@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "api/assets_cache.h"
-#include "daemon/chain.h"
-#include "daemon/recovery.h"
-#include "daemon/timer_clock.h"
-#include "flows/loader.h"
+#include "api/live/assets_cache.h"
+#include "daemon/timers/timer_clock.h"
+#include "daemon/turns/chain.h"
+#include "daemon/turns/recovery.h"
+#include "flows/bundle/loader.h"
 #include "store/model/ids.h"
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/store_place.h"

@@ -1,5 +1,5 @@
 // Every kind of thing that waits, while the wall clock is set by seconds to years, forth and back,
-// running and across a restart (daemon/timer_clock.h has the rule).
+// running and across a restart (daemon/timers/timer_clock.h has the rule).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,13 +9,13 @@
 #include <string>
 
 #include "api/auth/lockout.h"
-#include "api/rate_limiter.h"
-#include "daemon/housekeeper.h"
-#include "daemon/metrics.h"
-#include "daemon/scheduler.h"
-#include "daemon/timer_clock.h"
-#include "flows/schedule_times.h"
-#include "queue/sqlite_log.h"
+#include "api/live/rate_limiter.h"
+#include "daemon/data/housekeeper.h"
+#include "daemon/ops/metrics.h"
+#include "daemon/timers/scheduler.h"
+#include "daemon/timers/timer_clock.h"
+#include "flows/time/schedule_times.h"
+#include "queue/sqlite/sqlite_log.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {

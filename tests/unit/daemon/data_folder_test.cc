@@ -1,4 +1,4 @@
-#include "daemon/data_folder.h"
+#include "daemon/data/data_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

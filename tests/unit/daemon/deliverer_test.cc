@@ -1,8 +1,8 @@
-#include "daemon/deliverer.h"
+#include "daemon/delivery/deliverer.h"
 
 #include <random>
 
-#include "daemon/webhook.h"
+#include "daemon/delivery/webhook.h"
 #include "tests/unit/daemon/deliverer_world.h"
 
 namespace conversed::daemon {

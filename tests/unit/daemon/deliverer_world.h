@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/deliverer.h"
-#include "daemon/metrics.h"
-#include "daemon/ownership.h"
-#include "daemon/timer_clock.h"
+#include "daemon/cluster/ownership.h"
+#include "daemon/delivery/deliverer.h"
+#include "daemon/ops/metrics.h"
+#include "daemon/timers/timer_clock.h"
 #include "tests/support/http_receiver.h"
 #include "tests/unit/daemon/world.h"
 

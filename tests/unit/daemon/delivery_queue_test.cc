@@ -1,4 +1,4 @@
-#include "daemon/delivery_queue.h"
+#include "daemon/delivery/delivery_queue.h"
 
 #include <gtest/gtest.h>
 

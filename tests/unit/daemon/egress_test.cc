@@ -1,4 +1,4 @@
-#include "daemon/egress.h"
+#include "daemon/outbound/egress.h"
 
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/own_addresses.h"
+#include "daemon/outbound/own_addresses.h"
 
 namespace conversed::daemon {
 namespace {

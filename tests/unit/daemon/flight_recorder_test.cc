@@ -1,4 +1,4 @@
-#include "daemon/flight_recorder.h"
+#include "daemon/turns/flight_recorder.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

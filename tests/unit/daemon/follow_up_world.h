@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "flows/journey.h"
-#include "store/follow_ups.h"
-#include "store/proactive.h"
+#include "store/conversation/follow_ups.h"
+#include "store/jobs/proactive.h"
 #include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {

@@ -1,4 +1,4 @@
-#include "daemon/housekeeper.h"
+#include "daemon/data/housekeeper.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/http_client.h"
+#include "daemon/outbound/http_client.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

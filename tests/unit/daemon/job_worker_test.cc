@@ -1,4 +1,4 @@
-#include "daemon/job_worker.h"
+#include "daemon/jobs/job_worker.h"
 
 #include <atomic>
 #include <future>
@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "daemon/job_queue.h"
-#include "daemon/job_wake_up.h"
-#include "daemon/proactive_setup.h"
-#include "queue/sqlite_log.h"
+#include "daemon/jobs/job_queue.h"
+#include "daemon/jobs/proactive_setup.h"
+#include "daemon/log/job_wake_up.h"
+#include "queue/sqlite/sqlite_log.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/daemon/world.h"

@@ -1,4 +1,4 @@
-#include "daemon/keyed_append.h"
+#include "daemon/log/keyed_append.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "store/model/ids.h"
-#include "store/sqlite.h"
+#include "store/sql/sqlite.h"
 #include "tests/unit/store/fixture.h"
 
 // What a use of a key leaves behind when the append under it fails. What every driver does alike is

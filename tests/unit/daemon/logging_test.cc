@@ -1,4 +1,4 @@
-#include "daemon/logging.h"
+#include "daemon/ops/logging.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/error_log.h"
-#include "daemon/log_repeats.h"
+#include "daemon/ops/error_log.h"
+#include "daemon/ops/log_repeats.h"
 
 namespace conversed::daemon::log {
 namespace {

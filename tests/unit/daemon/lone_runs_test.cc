@@ -1,4 +1,4 @@
-#include "daemon/lone_runs.h"
+#include "daemon/turns/lone_runs.h"
 
 #include <gtest/gtest.h>
 

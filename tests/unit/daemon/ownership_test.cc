@@ -1,8 +1,8 @@
 // Whose sessions are whose, and what the Caller and the Deliverer make of it.
-#include "daemon/ownership.h"
+#include "daemon/cluster/ownership.h"
 
-#include "daemon/deliverer.h"
-#include "daemon/timer_clock.h"
+#include "daemon/delivery/deliverer.h"
+#include "daemon/timers/timer_clock.h"
 #include "queue/log.h"
 #include "tests/unit/daemon/caller_world.h"
 

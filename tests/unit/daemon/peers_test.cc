@@ -1,16 +1,16 @@
-#include "daemon/peers.h"
+#include "daemon/cluster/peers.h"
 
 #include <algorithm>
 #include <atomic>
 #include <set>
 
-#include "api/busy_sessions.h"
-#include "api/inject_quota.h"
-#include "api/rate_limiter.h"
-#include "daemon/metrics.h"
-#include "daemon/scheduler.h"
-#include "daemon/shared_limits.h"
-#include "daemon/timer_clock.h"
+#include "api/live/busy_sessions.h"
+#include "api/live/inject_quota.h"
+#include "api/live/rate_limiter.h"
+#include "daemon/cluster/shared_limits.h"
+#include "daemon/ops/metrics.h"
+#include "daemon/timers/scheduler.h"
+#include "daemon/timers/timer_clock.h"
 #include "tests/support/store_place.h"
 #include "tests/unit/daemon/world.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/recovery.h"
+#include "daemon/turns/recovery.h"
 
 #include <deque>
 #include <set>

@@ -1,4 +1,4 @@
-#include "daemon/scheduler.h"
+#include "daemon/timers/scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/metrics.h"
-#include "daemon/timer_clock.h"
-#include "store/sql.h"
+#include "daemon/ops/metrics.h"
+#include "daemon/timers/timer_clock.h"
+#include "store/sql/sql.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {

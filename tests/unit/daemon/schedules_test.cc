@@ -1,4 +1,4 @@
-#include "store/schedules.h"
+#include "store/conversation/schedules.h"
 
 #include <gtest/gtest.h>
 

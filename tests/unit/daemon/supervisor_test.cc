@@ -1,4 +1,4 @@
-#include "daemon/supervisor.h"
+#include "daemon/service/supervisor.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/logging.h"
+#include "daemon/ops/logging.h"
 
 namespace conversed::daemon {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "store/calls.h"
-#include "store/timers.h"
+#include "store/conversation/calls.h"
+#include "store/conversation/timers.h"
 #include "tests/unit/daemon/follow_up_world.h"
 
 namespace conversed::daemon {

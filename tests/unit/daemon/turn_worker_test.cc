@@ -1,4 +1,4 @@
-#include "daemon/turn_worker.h"
+#include "daemon/turns/turn_worker.h"
 
 #include <atomic>
 #include <latch>
@@ -6,8 +6,8 @@
 #include <set>
 #include <thread>
 
-#include "api/busy_sessions.h"
-#include "api/waiters.h"
+#include "api/live/busy_sessions.h"
+#include "api/live/waiters.h"
 #include "tests/unit/daemon/chain_world.h"
 
 namespace conversed::daemon {

@@ -1,4 +1,4 @@
-#include "daemon/webhook.h"
+#include "daemon/delivery/webhook.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "daemon/backoff.h"
+#include "daemon/service/backoff.h"
 #include "store/model/trace.h"
 
 namespace conversed::daemon {

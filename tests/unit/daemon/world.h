@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/append_event.h"
-#include "daemon/egress.h"
+#include "daemon/log/append_event.h"
+#include "daemon/outbound/egress.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"

@@ -9,9 +9,9 @@
 #include <random>
 #include <sstream>
 
-#include "flows/bundle_writer.h"
-#include "flows/loader.h"
-#include "flows/source.h"
+#include "flows/bundle/bundle_writer.h"
+#include "flows/bundle/loader.h"
+#include "flows/bundle/source.h"
 #include "store/yaml/writer.h"
 
 namespace conversed::flows {

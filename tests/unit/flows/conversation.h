@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "flows/bundle/loader.h"
 #include "flows/lexicon/lexicon.h"
-#include "flows/loader.h"
-#include "flows/time_outs.h"
-#include "flows/turn.h"
+#include "flows/turn/time_outs.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 

@@ -1,9 +1,9 @@
 // Differences between versions of a Flow, and what leads to a Connection.
 #include <gtest/gtest.h>
 
-#include "flows/standing.h"
 #include "flows/tools/diff.h"
 #include "flows/tools/usages.h"
+#include "flows/turn/standing.h"
 #include "tests/unit/flows/model_talk.h"
 
 namespace conversed::flows::tools {

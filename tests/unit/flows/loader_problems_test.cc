@@ -1,7 +1,7 @@
 // Bad bundles, each with exactly what is said about it.
 #include <gtest/gtest.h>
 
-#include "flows/loader.h"
+#include "flows/bundle/loader.h"
 #include "flows/node_types.h"
 
 namespace conversed::flows {

@@ -1,14 +1,14 @@
-#include "flows/loader.h"
+#include "flows/bundle/loader.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 
+#include "flows/bundle/source.h"
 #include "flows/flow.h"
 #include "flows/node_docs.h"
 #include "flows/node_types.h"
-#include "flows/source.h"
 
 namespace conversed::flows {
 namespace {

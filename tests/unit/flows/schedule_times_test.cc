@@ -1,4 +1,4 @@
-#include "flows/schedule_times.h"
+#include "flows/time/schedule_times.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "flows/cron.h"
-#include "flows/time_zone.h"
+#include "flows/time/cron.h"
+#include "flows/time/time_zone.h"
 
 namespace conversed::flows {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "flows/bundle/loader.h"
 #include "flows/flow.h"
-#include "flows/loader.h"
 
 namespace conversed::flows {
 namespace {

@@ -1,4 +1,4 @@
-#include "flows/time_outs.h"
+#include "flows/turn/time_outs.h"
 
 #include <gtest/gtest.h>
 

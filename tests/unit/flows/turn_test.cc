@@ -3,7 +3,7 @@
 #include <random>
 
 #include "flows/node_types.h"
-#include "flows/turn.h"
+#include "flows/turn/turn.h"
 #include "tests/unit/flows/conversation.h"
 
 namespace conversed::flows {

@@ -1,4 +1,4 @@
-#include "store/model/heartbeat.h"
+#include "store/runtime/heartbeat.h"
 
 #include <gtest/gtest.h>
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "queue/kafka_epochs.h"
-#include "queue/kafka_log.h"
+#include "queue/kafka/kafka_epochs.h"
+#include "queue/kafka/kafka_log.h"
 
 namespace conversed::queue {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "queue/wait_for.h"
-#include "store/model/fault_points.h"
+#include "store/runtime/fault_points.h"
 
 namespace conversed::queue {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-#include "queue/sqlite_log.h"
+#include "queue/sqlite/sqlite_log.h"
 #include "tests/support/temp_folder.h"
 
 namespace conversed::queue {

@@ -1,4 +1,4 @@
-#include "queue/sqlite_copy.h"
+#include "queue/sqlite/sqlite_copy.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "queue/sqlite_log.h"
+#include "queue/sqlite/sqlite_log.h"
 #include "tests/support/temp_folder.h"
 
 namespace conversed::queue {

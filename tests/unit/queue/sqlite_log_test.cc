@@ -1,4 +1,4 @@
-#include "queue/sqlite_log.h"
+#include "queue/sqlite/sqlite_log.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>

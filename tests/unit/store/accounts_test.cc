@@ -1,4 +1,4 @@
-#include "store/accounts.h"
+#include "store/accounts/accounts.h"
 
 #include "tests/unit/store/fixture.h"
 

@@ -1,4 +1,4 @@
-#include "store/assets.h"
+#include "store/assets/assets.h"
 
 #include <atomic>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <sstream>
 #include <thread>
 
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -1,5 +1,5 @@
 // How often events were in hand when a daemon went down, and which runs have taken up partitions.
-#include "store/attempts.h"
+#include "store/conversation/attempts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "store/calls.h"
-#include "store/call_target.h"
+#include "store/conversation/calls.h"
+#include "store/commit/call_target.h"
 
 #include <set>
 
-#include "store/due_sql.h"
-#include "store/sql.h"
+#include "store/conversation/due_sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

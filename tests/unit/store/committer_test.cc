@@ -1,4 +1,4 @@
-#include "store/committer.h"
+#include "store/commit/committer.h"
 
 #include <latch>
 #include <thread>

@@ -1,8 +1,8 @@
-#include "store/database.h"
+#include "store/sql/database.h"
 
 #include <sys/stat.h>
 
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

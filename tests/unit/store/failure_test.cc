@@ -4,10 +4,10 @@
 #include <latch>
 #include <mutex>
 
-#include "store/attempts.h"
-#include "store/database.h"
-#include "store/sql.h"
-#include "store/sqlite.h"
+#include "store/conversation/attempts.h"
+#include "store/sql/database.h"
+#include "store/sql/sql.h"
+#include "store/sql/sqlite.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/model/ids.h"
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "store/store.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/store_place.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "store/assets.h"
-#include "store/sql.h"
+#include "store/assets/assets.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -1,6 +1,6 @@
-#include "store/jobs.h"
+#include "store/jobs/jobs.h"
 
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -1,4 +1,4 @@
-#include "store/key_rotation.h"
+#include "store/secrets/key_rotation.h"
 
 #include <filesystem>
 #include <fstream>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/sealer.h"
-#include "store/sql.h"
+#include "store/secrets/sealer.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

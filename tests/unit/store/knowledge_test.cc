@@ -1,11 +1,11 @@
-#include "store/knowledge.h"
+#include "store/knowledge/knowledge.h"
 
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "store/read.h"
+#include "store/sql/read.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

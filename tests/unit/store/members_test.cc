@@ -1,7 +1,7 @@
-#include "store/members.h"
+#include "store/accounts/members.h"
 
-#include "store/postgres.h"
-#include "store/sql.h"
+#include "store/sql/postgres.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 // Who shares a store, and whom it keeps out.

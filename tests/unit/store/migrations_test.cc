@@ -1,11 +1,11 @@
 // How steps of the schema are taken, with steps of the test's own.
-#include "store/migrations/migrations.h"
+#include "store/sql/migrations.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "tests/support/store_place.h"
 
 namespace conversed::store {

@@ -1,4 +1,4 @@
-#include "store/news.h"
+#include "store/cluster/news.h"
 
 #include <gtest/gtest.h>
 

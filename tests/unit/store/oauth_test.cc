@@ -1,9 +1,9 @@
-#include "store/oauth.h"
+#include "store/accounts/oauth.h"
 
 #include <fstream>
 #include <iterator>
 
-#include "store/sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -1,4 +1,4 @@
-#include "store/outbox.h"
+#include "store/conversation/outbox.h"
 
 #include "tests/unit/store/fixture.h"
 

@@ -1,12 +1,12 @@
-#include "store/paging.h"
+#include "store/paging/paging.h"
 
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "store/fold.h"
-#include "store/lists.h"
+#include "store/assets/lists.h"
+#include "store/sql/fold.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -1,7 +1,7 @@
-#include "store/pending_timers.h"
+#include "store/conversation/pending_timers.h"
 
-#include "store/due_sql.h"
-#include "store/sql.h"
+#include "store/conversation/due_sql.h"
+#include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -1,5 +1,5 @@
 // What is particular to PostgreSQL: sessions that break, several daemons, texts that it can't hold.
-#include "store/postgres.h"
+#include "store/sql/postgres.h"
 
 #include <condition_variable>
 #include <future>
@@ -7,8 +7,8 @@
 #include <mutex>
 #include <set>
 
-#include "store/migrations/migrations.h"
-#include "store/postgres_watch.h"
+#include "store/sql/migrations.h"
+#include "store/sql/postgres_watch.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

@@ -1,4 +1,4 @@
-#include "store/sealer.h"
+#include "store/secrets/sealer.h"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "store/passwords.h"
+#include "store/accounts/passwords.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

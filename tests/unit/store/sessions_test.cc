@@ -1,4 +1,4 @@
-#include "store/sessions.h"
+#include "store/conversation/sessions.h"
 
 #include "tests/unit/store/fixture.h"
 

@@ -1,8 +1,8 @@
-#include "store/sign_ins.h"
+#include "store/accounts/sign_ins.h"
 
 #include <chrono>
 
-#include "store/database.h"
+#include "store/sql/database.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {

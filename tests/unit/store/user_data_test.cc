@@ -1,4 +1,4 @@
-#include "store/user_data.h"
+#include "store/conversation/user_data.h"
 
 #include <fstream>
 #include <functional>

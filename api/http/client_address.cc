@@ -1,0 +1,86 @@
+#include "api/http/client_address.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace conversed::api {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+// Some proxies add the port: 192.0.2.7:4711, [2001:db8::7]:4711.
+std::string_view without_port(std::string_view hop) {
+  if (hop.starts_with('[')) {
+    const auto end = hop.find(']');
+    return end == std::string_view::npos ? hop : hop.substr(1, end - 1);
+  }
+  const auto colon = hop.find(':');
+  return colon != std::string_view::npos && hop.find(':', colon + 1) == std::string_view::npos
+             ? hop.substr(0, colon)
+             : hop;
+}
+
+// One address has one text, so that it is counted once.
+std::string text_of(const config::Address& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (config::is_mapped(address)) {
+    inet_ntop(AF_INET, address.data() + 12, text.data(), text.size());
+  } else {
+    inet_ntop(AF_INET6, address.data(), text.data(), text.size());
+  }
+  return text.data();
+}
+
+// Calls `each` for the parts between commas, the last one first, until it returns false.
+template <typename Each>
+bool each_hop_backwards(std::string_view list, Each&& each) {
+  for (;;) {
+    const auto comma = list.rfind(',');
+    const bool last = comma == std::string_view::npos;
+    if (!each(trimmed(last ? list : list.substr(comma + 1)))) return false;
+    if (last) return true;
+    list = list.substr(0, comma);
+  }
+}
+
+}  // namespace
+
+bool is_trusted(std::string_view peer, std::span<const config::AddressRange> trusted) {
+  if (trusted.empty()) return false;
+  const auto address = config::parse_address(peer);
+  return address && config::in_any(trusted, *address);
+}
+
+std::string forwarded_client(const std::string& peer, const HeaderList& headers,
+                             std::span<const config::AddressRange> trusted) {
+  std::string client = peer;
+  const auto take = [&](std::string_view hop) {
+    const auto address = config::parse_address(without_port(hop));
+    if (!address) return false;
+    client = text_of(*address);
+    return config::in_any(trusted, *address);
+  };
+  for (auto header = headers.rbegin(); header != headers.rend(); ++header) {
+    if (header->first != "x-forwarded-for") continue;
+    if (!each_hop_backwards(header->second, take)) break;
+  }
+  return client;
+}
+
+std::string counted_address(std::string_view peer) {
+  auto address = config::parse_address(peer);
+  if (!address) return std::string(peer);
+  if (config::is_mapped(*address)) return text_of(*address);
+  std::fill(address->begin() + 8, address->end(), std::uint8_t{0});
+  return text_of(*address) + "/64";
+}
+
+}  // namespace conversed::api

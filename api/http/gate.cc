@@ -1,0 +1,396 @@
+#include "api/http/gate.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "api/http/client_address.h"
+#include "api/http/error_reply.h"
+#include "api/http/keeper.h"
+#include "api/http/response_writer.h"
+#include "api/http/trace.h"
+#include "store/model/ids.h"
+
+namespace conversed::api {
+namespace {
+
+// What a client may go on sending, unread, after its last answer: it may not look at the answer
+// before it is through, and closing with bytes unread would reset the connection under it.
+constexpr std::size_t max_lingered = 16 * 1024 * 1024;
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+
+std::int64_t to_ns(Gate::Time time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+Gate::Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer,
+           std::string address)
+    : keeper_(std::move(keeper)),
+      id_(id),
+      peer_(std::move(peer)),
+      address_(std::move(address)),
+      from_proxy_(is_trusted(peer_, keeper_->settings().trusted_proxies)),
+      deadline_(never),
+      descriptor_(descriptor),
+      reader_({.max_header = keeper_->settings().max_header,
+               .max_body = keeper_->settings().max_body,
+               .body_rule = &keeper_->settings().body_rule,
+               .large_bodies = &keeper_->large_bodies()}) {
+  wait_for(Wait::idle);
+}
+
+model::Timestamp Gate::now() const {
+  return keeper_->clock().now();
+}
+
+// ---- Bytes in
+
+void Gate::received(std::string_view bytes) {
+  Lock lock(mutex_);
+  if (phase_ != Phase::serving) {
+    lingered_ += bytes.size();
+    if (lingered_ > max_lingered) close_now();
+    return;
+  }
+  // What is held comes first, also between an answer and the resume() that it asked for.
+  const bool first = held().empty() && !overrun_;
+  if (pumping_ || in_flight_ || !unsent_.empty() || !first) return hold(bytes);
+  pump(lock, bytes);
+}
+
+void Gate::resume() {
+  Lock lock(mutex_);
+  if (!pumping_) pump(lock, {});
+}
+
+// Keeps bytes for later; their sum is bounded, since the reactor reads whatever comes.
+void Gate::hold(std::string_view bytes) {
+  if (overrun_) return;
+  if (held().size() + bytes.size() > keeper_->settings().max_pipelined) {
+    overrun_ = true;  // what came before is served, then the connection ends
+    return;
+  }
+  unread_.erase(0, unread_from_);
+  unread_from_ = 0;
+  unread_.append(bytes);
+}
+
+void Gate::drop_held(std::size_t count) {
+  unread_from_ += count;
+  if (!held().empty()) return;
+  unread_.clear();
+  unread_from_ = 0;
+}
+
+// Reads as many requests as can be answered now. `bytes` may be given only while nothing is held:
+// they are then read where they are, and copied only if they have to wait.
+void Gate::pump(Lock& lock, std::string_view bytes) {
+  pumping_ = true;
+  while (phase_ == Phase::serving && !in_flight_ && unsent_.empty()) {
+    const bool direct = !bytes.empty();
+    std::string_view source = direct ? bytes : held();
+    if (source.empty()) {
+      if (overrun_) refuse(413, "More requests were pipelined than this server holds.");
+      break;
+    }
+    const std::size_t before = source.size();
+    const auto progress = reader_.feed(source);
+    if (direct) {
+      bytes = source;
+    } else {
+      drop_held(before - source.size());
+    }
+    if (progress == RequestReader::Progress::complete) {
+      hold(bytes);
+      bytes = {};
+      dispatch(lock);
+    } else if (progress == RequestReader::Progress::refused) {
+      refuse(reader_.refusal().status, reader_.refusal().detail);
+    } else if (progress == RequestReader::Progress::expects_continue) {
+      write(continue_line);
+    }
+  }
+  pumping_ = false;
+  settle();
+}
+
+// Hands the complete request on. The lock is free meanwhile, so the answer may come from inside.
+void Gate::dispatch(Lock& lock) {
+  const RequestFraming framing = reader_.framing();
+  error_shape_ = reader_.error_shape();
+  Request request = reader_.take();
+  http_1_0_ = framing.http_1_0;
+  begin_exchange(request, framing.keep_alive);
+  request.peer = from_proxy_
+                     ? forwarded_client(peer_, request.headers, keeper_->settings().trusted_proxies)
+                     : peer_;
+  request.trace_id = context_.trace_id;
+  in_flight_ = true;
+  wait_for(Wait::nothing);
+  Reply reply(shared_from_this(), sequence_);
+  lock.unlock();
+  try {
+    keeper_->handler()(std::move(request), std::move(reply));
+  } catch (...) {
+    // If the Reply was not handed on, unwinding dropped it, and that has answered 500.
+    keeper_->defect("A request handler threw an exception", context_.trace_id);
+  }
+  lock.lock();
+}
+
+void Gate::begin_exchange(const Request& request, bool keep_alive) {
+  ++sequence_;
+  method_ = request.method;
+  head_ = method_ == Method::head;
+  keep_alive_ = keep_alive;
+  context_.instance = request.target.substr(0, request.target.find('?'));
+  if (context_.instance.empty()) context_.instance = "/";
+  const auto header = request.header("traceparent");
+  auto trace = header ? parse_traceparent(*header) : std::nullopt;
+  context_.trace_id = trace ? std::move(trace->trace_id) : model::new_trace_id();
+  traceparent_ = make_traceparent(context_.trace_id, trace && trace->sampled);
+}
+
+// Answers what never became a request, and ends the connection.
+void Gate::refuse(int status, std::string_view detail) {
+  begin_exchange(reader_.partial(), false);
+  keeper_->count_answer(status);
+  std::string message;
+  const BodyRuleFor& rule = keeper_->settings().body_rule;
+  const auto shape = rule ? rule(reader_.partial()).error_shape : ErrorShape::problem;
+  const Response response = error_response(status, detail, context_, now(), shape);
+  report(response);
+  write_response(message, response,
+                 {.head = head_,
+                  .http_1_0 = false,
+                  .keep_alive = false,
+                  .cors = keeper_->settings().cors,
+                  .trace_id = context_.trace_id,
+                  .traceparent = traceparent_},
+                 now());
+  write(message);
+  if (phase_ == Phase::serving) phase_ = Phase::finishing;
+}
+
+void Gate::report(const Response& response) const {
+  const auto& on_error = keeper_->settings().on_error;
+  if (response.status < 400 || !on_error) return;
+  on_error({.method = method_,
+            .route = response.route,
+            .status = response.status,
+            .reason = response.reason,
+            .trace_id = context_.trace_id});
+}
+
+void Gate::turn_away(int status, std::string_view detail) {
+  const Lock lock(mutex_);
+  refuse(status, detail);
+  settle();
+}
+
+// ---- Answers out
+
+void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
+  // One buffer a thread: most answers are written at once and need no memory of their own.
+  thread_local std::string message;
+  message.clear();
+  const bool keep_alive = keep_alive_ && !keeper_->draining();
+  report(response);
+  write_response(message, response,
+                 {.head = head_,
+                  .http_1_0 = http_1_0_,
+                  .keep_alive = keep_alive,
+                  .cors = keeper_->settings().cors,
+                  .trace_id = context_.trace_id,
+                  .traceparent = traceparent_},
+                 now());
+  const Lock lock(mutex_);
+  if (!in_flight_ || sequence != sequence_) return;
+  in_flight_ = false;
+  keeper_->count_answer(response.status);
+  write(message);
+  if (message.capacity() > keeper_->settings().max_pipelined) message = {};
+  if (!keep_alive && phase_ == Phase::serving) phase_ = Phase::finishing;
+  if (pumping_) return;
+  if (phase_ == Phase::serving && unsent_.empty() && (overrun_ || !held().empty())) {
+    keeper_->resume_later(shared_from_this());
+  }
+  settle();
+} catch (...) {
+  abort();  // out of memory: a connection that ends is better than one that hangs
+}
+
+void Gate::abandoned(std::uint64_t sequence) noexcept try {
+  keeper_->defect("A request was dropped without an answer", context_.trace_id);
+  answer(sequence,
+         error_response(500, "The request could not be completed.", context_, now(), error_shape_));
+} catch (...) {
+  abort();
+}
+
+void Gate::write(std::string_view bytes) {
+  const std::size_t sent = unsent_.empty() ? write_some(bytes) : 0;
+  if (phase_ == Phase::ended || sent == bytes.size()) return;
+  unsent_.append(bytes.substr(sent));
+  keeper_->watch(descriptor_, id_, watched_);
+  watched_ = true;
+  wait_for(Wait::write);
+}
+
+// As much as the socket takes without waiting. Ends the connection if it is broken.
+std::size_t Gate::write_some(std::string_view bytes) {
+  std::size_t sent = 0;
+  while (sent < bytes.size() && phase_ != Phase::ended && descriptor_ >= 0) {
+    const auto count =
+        ::send(descriptor_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count >= 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      break;
+    } else if (errno != EINTR) {
+      close_now();
+    }
+  }
+  return sent;
+}
+
+void Gate::writable() {
+  Lock lock(mutex_);
+  if (phase_ == Phase::ended || unsent_.empty()) return;
+  const std::size_t sent = write_some(std::string_view(unsent_).substr(unsent_from_));
+  if (phase_ == Phase::ended) return;
+  unsent_from_ += sent;
+  if (unsent_from_ < unsent_.size()) {
+    keeper_->watch(descriptor_, id_, watched_);
+    if (sent != 0) wait_for(Wait::write);
+    return;
+  }
+  unsent_ = {};
+  unsent_from_ = 0;
+  wait_for(Wait::nothing);
+  if (!pumping_) pump(lock, {});
+}
+
+// ---- The connection's end
+
+// Decides what the connection waits for once nobody works on it.
+void Gate::settle() {
+  if (phase_ == Phase::ended || phase_ == Phase::lingering || !unsent_.empty()) return;
+  if (in_flight_ || (phase_ == Phase::serving && !held().empty())) return wait_for(Wait::nothing);
+  if (phase_ == Phase::finishing) return finish();
+  if (half_closed_) return finish();
+  Wait wait = Wait::head;
+  if (reader_.idle()) wait = Wait::idle;
+  if (reader_.in_body()) wait = Wait::body;
+  if (wait != wait_) wait_for(wait);
+}
+
+// Our side ends; the client's is read on for a while, because closing with bytes unread would reset
+// the connection, and the answer with it.
+void Gate::finish() {
+  if (half_closed_) return close_now();
+  ::shutdown(descriptor_, SHUT_WR);
+  phase_ = Phase::lingering;
+  wait_for(Wait::linger);
+}
+
+// After a shutdown the reactor reads the end of the stream, calls disconnected() and closes.
+void Gate::close_now() {
+  if (phase_ == Phase::ended) return;
+  phase_ = Phase::ended;
+  wait_for(Wait::nothing);
+  unread_ = {};
+  unsent_ = {};
+  unread_from_ = unsent_from_ = 0;
+  if (descriptor_ < 0) return;
+  if (!owned_) {
+    ::shutdown(descriptor_, SHUT_RDWR);
+    return;
+  }
+  if (watched_) keeper_->unwatch(descriptor_);
+  ::close(std::exchange(descriptor_, -1));
+  keeper_->gone(id_);
+}
+
+void Gate::disconnected() {
+  const Lock lock(mutex_);
+  if (watched_) keeper_->unwatch(descriptor_);
+  watched_ = false;
+  half_closed_ = true;
+  const bool owes = (phase_ == Phase::serving || phase_ == Phase::finishing) &&
+                    (in_flight_ || !unsent_.empty() || !held().empty());
+  const int copy = owes ? ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0) : -1;
+  descriptor_ = copy;
+  if (copy < 0) {
+    close_now();
+    keeper_->gone(id_);
+    return;
+  }
+  owned_ = true;
+  if (unsent_.empty()) return;
+  keeper_->watch(descriptor_, id_, watched_);
+  watched_ = true;
+}
+
+void Gate::abort() {
+  const Lock lock(mutex_);
+  close_now();
+}
+
+void Gate::wait_for(Wait wait) {
+  const HttpSettings& settings = keeper_->settings();
+  std::chrono::milliseconds limit{};
+  switch (wait) {
+    case Wait::nothing:
+      wait_ = wait;
+      deadline_.store(never, std::memory_order_relaxed);
+      return;
+    case Wait::idle:
+      limit = settings.idle_timeout;
+      break;
+    case Wait::head:
+      limit = settings.header_timeout;
+      break;
+    case Wait::body:
+      limit = settings.body_timeout;
+      break;
+    case Wait::write:
+      limit = settings.write_timeout;
+      break;
+    case Wait::linger:
+      limit = settings.linger_timeout;
+      break;
+  }
+  wait_ = wait;
+  deadline_.store(to_ns(std::chrono::steady_clock::now() + limit), std::memory_order_relaxed);
+}
+
+void Gate::tick(Time now) {
+  const bool due = deadline_.load(std::memory_order_relaxed) <= to_ns(now);
+  if (!due && !keeper_->draining()) return;
+  const Lock lock(mutex_);
+  // While draining nobody need wait for a request that has not begun.
+  if (keeper_->draining() && wait_ == Wait::idle) return close_now();
+  if (deadline_.load(std::memory_order_relaxed) > to_ns(now)) return;
+  switch (wait_) {
+    case Wait::nothing:
+      return;
+    case Wait::head:
+    case Wait::body:
+      refuse(408, "The request did not arrive in time.");
+      return settle();
+    case Wait::idle:
+    case Wait::write:
+    case Wait::linger:
+      return close_now();
+  }
+}
+
+}  // namespace conversed::api

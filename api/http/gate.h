@@ -1,0 +1,128 @@
+// One connection: between its socket and the handler. Everything that a client can do wrong, and
+// everything that an answer can be too late for, ends here.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "api/http/http.h"
+#include "api/http/request_reader.h"
+
+namespace conversed::api {
+
+class Keeper;
+
+// Reads requests from the bytes that the reactor brings, hands them on one at a time, and writes
+// each answer from the thread that sends it.
+//
+// Thread-safe: the reactor brings bytes, the Keeper what is due, any thread an answer. All of them
+// meet under one lock, which is never held while the handler runs.
+//
+// The descriptor is the reactor's: it closes it right after `disconnected()`, and nothing here
+// touches it after that. All writes happen under the lock with the descriptor known to be open, so
+// no answer can go to a stranger who was given the same number.
+class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // `descriptor` is a connected non-blocking socket. `address`: what the connection is counted
+  // under, "" if it is not.
+  Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer,
+       std::string address);
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+  // From the reactor.
+  void received(std::string_view bytes);
+  // The client has closed, at least its sending side; the caller closes the descriptor next. An
+  // answer that is still due is sent all the same, over a duplicate: half-closing after a request
+  // is legal.
+  void disconnected();
+  // Instead of serving it: answers with an error at once and closes.
+  void turn_away(int status, std::string_view detail);
+
+  // From the Keeper.
+  void resume();    // reads the requests that waited behind an answer
+  void writable();  // goes on with an answer that the socket had no room for
+  void tick(Time now);
+  void abort();  // ends the connection whatever is in flight
+
+  // ReplySink
+  void answer(std::uint64_t sequence, Response response) noexcept override;
+  void abandoned(std::uint64_t sequence) noexcept override;
+  [[nodiscard]] const ExchangeContext& context() const override { return context_; }
+  [[nodiscard]] model::Timestamp now() const override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  enum class Phase : std::uint8_t {
+    serving,
+    finishing,  // no more requests; closes when the answer is written
+    lingering,  // our side is closed; waits for the client's
+    ended,      // shut down; waits for the reactor to notice, or gone
+  };
+  // What the deadline is for.
+  enum class Wait : std::uint8_t { nothing, idle, head, body, write, linger };
+
+  void pump(Lock& lock, std::string_view bytes);
+  void dispatch(Lock& lock);
+  void refuse(int status, std::string_view detail);
+  void report(const Response& response) const;
+  void begin_exchange(const Request& request, bool keep_alive);
+  void write(std::string_view bytes);
+  std::size_t write_some(std::string_view bytes);
+  void settle();
+  void finish();
+  void close_now();
+  void hold(std::string_view bytes);
+  void drop_held(std::size_t count);
+  void wait_for(Wait wait);
+  [[nodiscard]] std::string_view held() const {
+    return std::string_view(unread_).substr(unread_from_);
+  }
+
+  const std::shared_ptr<Keeper> keeper_;
+  const std::uint64_t id_;
+  const std::string peer_;
+  const std::string address_;
+  const bool from_proxy_;  // that is trusted to say whose its requests are
+  // Steady nanoseconds; read without the lock, so that the Keeper's round costs next to nothing.
+  std::atomic<std::int64_t> deadline_;
+
+  std::mutex mutex_;  // guards what follows, but for the exchange
+  int descriptor_;    // -1: closed
+  bool owned_ = false;
+  bool watched_ = false;  // for room to write, by the Keeper
+  bool half_closed_ = false;
+  Phase phase_ = Phase::serving;
+  Wait wait_ = Wait::nothing;
+  bool pumping_ = false;    // a thread is in pump() and will see what changes
+  bool in_flight_ = false;  // a request is with the handler
+  bool overrun_ = false;    // more was pipelined than may wait
+  RequestReader reader_;
+  std::string unread_;
+  std::size_t unread_from_ = 0;
+  std::string unsent_;
+  std::size_t unsent_from_ = 0;
+  std::size_t lingered_ = 0;
+
+  // The exchange: written under the lock before its request is handed on, then only read, by the
+  // holder of its Reply, until the answer.
+  std::uint64_t sequence_ = 0;
+  ExchangeContext context_;
+  ErrorShape error_shape_ = ErrorShape::problem;  // should its Reply be dropped
+  std::string traceparent_;
+  Method method_ = Method::get;
+  bool head_ = false;
+  bool http_1_0_ = false;
+  bool keep_alive_ = false;
+};
+
+}  // namespace conversed::api

@@ -1,0 +1,94 @@
+#include "api/http/http.h"
+
+#include <algorithm>
+
+#include "api/http/error_reply.h"
+
+namespace conversed::api {
+namespace {
+
+std::optional<std::string_view> first(const HeaderList& list, std::string_view name) {
+  const auto at = std::find_if(list.begin(), list.end(),
+                               [&](const auto& entry) { return entry.first == name; });
+  if (at == list.end()) return std::nullopt;
+  return at->second;
+}
+
+}  // namespace
+
+std::string_view method_name(Method method) {
+  switch (method) {
+    case Method::get:
+      return "GET";
+    case Method::head:
+      return "HEAD";
+    case Method::post:
+      return "POST";
+    case Method::put:
+      return "PUT";
+    case Method::patch:
+      return "PATCH";
+    case Method::delete_:
+      return "DELETE";
+    case Method::options:
+      return "OPTIONS";
+  }
+  return "";
+}
+
+std::optional<std::string_view> Request::header(std::string_view name) const {
+  return first(headers, name);
+}
+
+std::optional<std::string_view> Request::parameter(std::string_view name) const {
+  return first(query, name);
+}
+
+Reply& Reply::operator=(Reply&& other) noexcept {
+  if (this != &other) {
+    Reply replaced(std::move(*this));  // answers its request, if nobody did
+    sink_ = std::move(other.sink_);
+    sequence_ = other.sequence_;
+    observer_ = other.observer_;
+    since_ = other.since_;
+    told_ = std::move(other.told_);
+    route_ = other.route_;
+  }
+  return *this;
+}
+
+Reply::~Reply() {
+  if (!sink_) return;
+  tell_observer(500);
+  sink_->abandoned(sequence_);
+}
+
+void Reply::observe(const AnswerObserver& observer) {
+  if (!observer) return;
+  observer_ = &observer;
+  since_ = std::chrono::steady_clock::now();
+}
+
+void Reply::tell_observer(int status) const {
+  if (observer_ != nullptr) (*observer_)(status, std::chrono::steady_clock::now() - since_);
+  if (told_) told_(status);
+}
+
+void Reply::send(Response response) {
+  if (!sink_) return;
+  const auto sink = std::move(sink_);
+  tell_observer(response.status);
+  response.route = route_;
+  sink->answer(sequence_, std::move(response));
+}
+
+void Reply::text(int status, std::string body) {
+  send({.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)});
+}
+
+void Reply::fail(const model::Error& error, ErrorShape shape) {
+  if (!sink_) return;
+  send(error_response(error, sink_->context(), sink_->now(), shape));
+}
+
+}  // namespace conversed::api

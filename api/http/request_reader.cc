@@ -1,0 +1,449 @@
+#include "api/http/request_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "api/http/http_syntax.h"
+#include "api/http/percent.h"
+
+namespace conversed::api {
+namespace {
+
+// Header lines of one request; a browser sends some 20.
+constexpr std::size_t max_fields = 100;
+// RFC 9112 §2.2 wants at least one empty line before a request line to be ignored.
+constexpr std::size_t max_empty_lines = 4;
+// What chunk sizes and extensions may cost for each byte of the body, beyond max_header: enough for
+// chunks of one byte with a short extension, too little to keep a connection busy with nothing.
+constexpr std::size_t framing_per_byte = 16;
+
+std::optional<Method> find_method(std::string_view name) {
+  for (const Method method : {Method::get, Method::post, Method::head, Method::put, Method::patch,
+                              Method::delete_, Method::options}) {
+    if (name == method_name(method)) return method;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RequestReader::Progress RequestReader::feed(std::string_view& bytes) {
+  Progress progress = Progress::refused;
+  if (stage_ == Stage::head) progress = read_head(bytes);
+  if (stage_ == Stage::head) return progress;
+  if (continue_due_) {
+    continue_due_ = false;
+    // Whoever has begun to send the body does not wait (RFC 9110 §10.1.1).
+    if (stage_ != Stage::complete && bytes.empty()) return Progress::expects_continue;
+  }
+  if (stage_ == Stage::length) read_length(bytes);
+  if (stage_ == Stage::chunks) read_chunks(bytes);
+  if (stage_ == Stage::complete) return Progress::complete;
+  return stage_ == Stage::refused ? Progress::refused : Progress::need_more;
+}
+
+Request RequestReader::take() {
+  request_.body_share = std::move(share_);
+  Request request = std::move(request_);
+  reset();
+  return request;
+}
+
+void RequestReader::reset() {
+  stage_ = Stage::head;
+  request_ = Request{};
+  framing_ = RequestFraming{};
+  fields_ = Fields{};
+  head_.clear();
+  scanned_ = line_start_ = 0;
+  chunk_ = Chunk::size_first;
+  left_ = 0;
+  framing_bytes_ = trailer_bytes_ = 0;
+  trailer_.clear();
+  rule_ = BodyRule{};
+  share_.reset();
+}
+
+bool RequestReader::refuse(int status, std::string_view detail) {
+  stage_ = Stage::refused;
+  request_.body = {};  // nobody will read it, and the connection may take a while to end
+  share_.reset();
+  refusal_ = {status, detail};
+  return false;
+}
+
+// ---- The header section
+
+RequestReader::Progress RequestReader::read_head(std::string_view& bytes) {
+  while (head_.empty() && bytes.size() >= 2 && bytes[0] == '\r' && bytes[1] == '\n') {
+    bytes.remove_prefix(2);
+    if (++empty_lines_ > max_empty_lines) {
+      refuse(400, "Too many empty lines before the request line.");
+      return Progress::refused;
+    }
+  }
+  if (head_ == "\r" && bytes.starts_with('\n')) {  // an empty line that came in two pieces
+    bytes.remove_prefix(1);
+    reset();
+    if (++empty_lines_ <= max_empty_lines) return read_head(bytes);
+    refuse(400, "Too many empty lines before the request line.");
+    return Progress::refused;
+  }
+  if (bytes.empty()) return Progress::need_more;
+
+  // What comes whole is parsed where it is; what comes in pieces is gathered first.
+  const std::size_t before = head_.size();
+  const std::size_t room = limits_.max_header + 1 - std::min(before, limits_.max_header + 1);
+  const auto fresh = bytes.substr(0, room);
+  if (before != 0) head_.append(fresh);
+  const std::string_view head = before != 0 ? std::string_view(head_) : fresh;
+
+  std::size_t end = 0;
+  if (!scan_lines(head, end)) return Progress::refused;
+  if (end != 0 && end <= limits_.max_header) {
+    bytes.remove_prefix(end - before);
+    parse_head(head.substr(0, end));
+    head_.clear();
+    return Progress::need_more;
+  }
+  if (head.size() > limits_.max_header) {
+    if (line_start_ == 0) {
+      refuse(414, "The request line is longer than this server accepts.");
+    } else {
+      refuse(431, "The header fields are larger than this server accepts.");
+    }
+    return Progress::refused;
+  }
+  if (before == 0) head_.assign(fresh);
+  bytes.remove_prefix(fresh.size());
+  return Progress::need_more;
+}
+
+// Looks for the empty line that ends the section; `end` stays 0 while there is none. A bare LF is
+// refused as soon as it is there: waiting for a CRLF that never comes would be a time-out instead.
+bool RequestReader::scan_lines(std::string_view head, std::size_t& end) {
+  for (;;) {
+    const auto lf = head.find('\n', scanned_);
+    if (lf == std::string_view::npos) {
+      scanned_ = head.size();
+      return true;
+    }
+    if (lf == line_start_ || head[lf - 1] != '\r')
+      return refuse(400, "A line does not end in CRLF.");
+    const bool empty = lf - line_start_ == 1;
+    scanned_ = line_start_ = lf + 1;
+    if (empty) {
+      end = lf + 1;
+      return true;
+    }
+  }
+}
+
+bool RequestReader::parse_head(std::string_view head) {
+  head.remove_suffix(2);  // the empty line
+  bool first = true;
+  while (!head.empty()) {
+    const auto end = head.find("\r\n");
+    const auto line = head.substr(0, end);
+    head.remove_prefix(end + 2);
+    if (!(first ? parse_request_line(line) : parse_field(line))) return false;
+    first = false;
+  }
+  empty_lines_ = 0;
+  return decide_framing();
+}
+
+bool RequestReader::parse_request_line(std::string_view line) {
+  const auto first = line.find(' ');
+  const auto last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) {
+    return refuse(400, "The request line is not `method target version`.");
+  }
+  const auto method = line.substr(0, first);
+  const auto target = line.substr(first + 1, last - first - 1);
+  const auto version = line.substr(last + 1);
+  if (!is_token(method)) return refuse(400, "The method is not a token.");
+  if (version.size() != 8 || !version.starts_with("HTTP/") || !is_digit(version[5]) ||
+      version[6] != '.' || !is_digit(version[7])) {
+    return refuse(400, "The HTTP version is malformed.");
+  }
+  if (version[5] != '1') return refuse(505, "This server speaks HTTP/1.1 and HTTP/1.0.");
+  framing_.http_1_0 = version[7] == '0';
+  const auto known = find_method(method);
+  if (known) request_.method = *known;
+  if (!parse_target(target)) return false;
+  if (!known) return refuse(501, "This method is not implemented.");
+  return true;
+}
+
+bool RequestReader::parse_target(std::string_view target) {
+  for (const char c : target) {
+    if (c <= ' ' || c >= 0x7F || c == '#') return refuse(400, "The request target is malformed.");
+  }
+  // The absolute form, which clients send to proxies, must be understood (RFC 9112 §3.2.2); its
+  // authority is of no interest here, since all hosts are served alike.
+  if (equals_ignoring_case(target.substr(0, 7), "http://") ||
+      equals_ignoring_case(target.substr(0, 8), "https://")) {
+    const auto authority = target.find("//") + 2;
+    const auto end = std::min(target.find_first_of("/?", authority), target.size());
+    if (end == authority || !is_host(target.substr(authority, end - authority))) {
+      return refuse(400, "The request target is malformed.");
+    }
+    target.remove_prefix(end);
+    request_.target.assign(target.starts_with('/') ? "" : "/").append(target);
+  } else {
+    request_.target = target;
+  }
+  if (request_.target == "*" && request_.method == Method::options) {
+    request_.path = "*";
+    return true;
+  }
+  const std::string_view whole = request_.target;
+  if (!whole.starts_with('/')) return refuse(400, "The request target is not a path.");
+  const auto mark = whole.find('?');
+  auto path = percent_decode_path(whole.substr(0, mark));
+  if (!path) return refuse(400, "The path is not well percent-encoded UTF-8.");
+  request_.path = std::move(*path);
+  if (mark == std::string_view::npos) return true;
+  auto query = parse_query(whole.substr(mark + 1));
+  if (!query) return refuse(400, "The query is not well percent-encoded UTF-8.");
+  request_.query = std::move(*query);
+  return true;
+}
+
+bool RequestReader::parse_field(std::string_view line) {
+  if (line.front() == ' ' || line.front() == '\t') {
+    return refuse(400, "A header field is folded over several lines.");
+  }
+  const auto colon = line.find(':');
+  if (colon == std::string_view::npos) return refuse(400, "A header line has no colon.");
+  const auto name = line.substr(0, colon);
+  if (!is_token(name)) return refuse(400, "A header name is not a token.");
+  const auto value = trim(line.substr(colon + 1));
+  if (!is_field_text(value)) return refuse(400, "A header value holds a control character.");
+  if (request_.headers.size() == max_fields)
+    return refuse(431, "There are too many header fields.");
+  auto& field = request_.headers.emplace_back(name, value);
+  std::transform(field.first.begin(), field.first.end(), field.first.begin(), to_lower);
+  return interpret_field(field.first, field.second);
+}
+
+bool RequestReader::interpret_field(std::string_view name, std::string_view value) {
+  if (name == "host") {
+    if (++fields_.hosts > 1) return refuse(400, "There is more than one Host header.");
+    if (!is_host(value)) return refuse(400, "The Host header is malformed.");
+  } else if (name == "content-length") {
+    return interpret_length(value);
+  } else if (name == "transfer-encoding") {
+    return interpret_transfer_encoding(value);
+  } else if (name == "connection") {
+    for_each_element(value, [&](std::string_view option) {
+      if (equals_ignoring_case(option, "close")) fields_.close = true;
+      if (equals_ignoring_case(option, "keep-alive")) fields_.keep_alive = true;
+    });
+  } else if (name == "expect" && !framing_.http_1_0) {
+    if (!equals_ignoring_case(value, "100-continue")) {
+      return refuse(417, "The only expectation that can be met is 100-continue.");
+    }
+    fields_.continue_expected = true;
+  }
+  return true;
+}
+
+bool RequestReader::interpret_length(std::string_view value) {
+  if (++fields_.lengths > 1) return refuse(400, "There is more than one Content-Length header.");
+  if (value.empty() || !std::all_of(value.begin(), value.end(), is_digit)) {
+    return refuse(400, "The Content-Length header is not a number.");
+  }
+  for (const char digit : value) {
+    // Anything this long is too large whatever follows; stopping here keeps the number from
+    // wrapping.
+    if (fields_.length > std::numeric_limits<std::uint32_t>::max()) break;
+    fields_.length = fields_.length * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  return true;
+}
+
+bool RequestReader::interpret_transfer_encoding(std::string_view value) {
+  fields_.transfer_encoding = true;
+  bool understood = true;
+  bool repeated = false;
+  for_each_element(value, [&](std::string_view coding) {
+    const bool chunked = equals_ignoring_case(coding, "chunked");
+    repeated = repeated || fields_.chunked;  // nothing may follow chunked (RFC 9112 §6.1)
+    understood = understood && chunked;
+    fields_.chunked = fields_.chunked || chunked;
+  });
+  if (repeated) return refuse(400, "Chunked is not the last transfer coding.");
+  if (!understood) return refuse(501, "The only transfer coding that is understood is chunked.");
+  return true;
+}
+
+bool RequestReader::decide_framing() {
+  if (fields_.hosts == 0 && !framing_.http_1_0) return refuse(400, "The Host header is missing.");
+  if (fields_.transfer_encoding) {
+    if (fields_.lengths != 0) {
+      return refuse(400, "Content-Length and Transfer-Encoding exclude each other.");
+    }
+    if (framing_.http_1_0) return refuse(400, "HTTP/1.0 knows no Transfer-Encoding.");
+    if (!fields_.chunked) return refuse(400, "The Transfer-Encoding header is empty.");
+  }
+  rule_ = {.max_body = limits_.max_body};
+  if (limits_.body_rule != nullptr && *limits_.body_rule) rule_ = (*limits_.body_rule)(request_);
+  const bool unwanted = !rule_.wanted && (fields_.chunked || fields_.length != 0);
+  if (!unwanted && fields_.length > rule_.max_body) {
+    return refuse(413, "The body is larger than this server accepts.");
+  }
+  // Behind a body that is not read there is no next request.
+  framing_.keep_alive = !unwanted && !fields_.close && (!framing_.http_1_0 || fields_.keep_alive);
+  request_.keep_alive = framing_.keep_alive;
+  if (unwanted || (!fields_.chunked && fields_.length == 0)) {
+    stage_ = Stage::complete;
+  } else if (fields_.chunked) {
+    stage_ = Stage::chunks;
+  } else {
+    left_ = fields_.length;
+    request_.body.reserve(
+        std::min<std::size_t>(left_, limits_.max_body));  // the rest is paid for first
+    stage_ = Stage::length;
+  }
+  continue_due_ = fields_.continue_expected;
+  return true;
+}
+
+// ---- The body
+
+bool RequestReader::append_to_body(std::string_view part) {
+  const std::size_t needed = request_.body.size() + part.size();
+  if (needed > limits_.max_body && limits_.large_bodies != nullptr) {
+    if (!share_) share_ = std::make_shared<BodyShare>(*limits_.large_bodies, rule_.sender);
+    const bool known_length = stage_ == Stage::length;
+    const auto largest = known_length ? request_.body.size() + left_ : rule_.max_body;
+    if (!share_->make_room(request_.body, needed, largest)) {
+      return refuse(503, "Too many large bodies are being read; try again later.");
+    }
+  }
+  request_.body.append(part);
+  return true;
+}
+
+RequestReader::Progress RequestReader::read_length(std::string_view& bytes) {
+  const auto part = bytes.substr(0, static_cast<std::size_t>(left_));
+  if (!append_to_body(part)) return Progress::refused;
+  bytes.remove_prefix(part.size());
+  left_ -= part.size();
+  if (left_ != 0) return Progress::need_more;
+  stage_ = Stage::complete;
+  return Progress::complete;
+}
+
+RequestReader::Progress RequestReader::read_chunks(std::string_view& bytes) {
+  while (!bytes.empty() && stage_ == Stage::chunks) {
+    if (chunk_ == Chunk::data) {
+      const auto part = bytes.substr(0, static_cast<std::size_t>(left_));
+      if (!append_to_body(part)) break;
+      bytes.remove_prefix(part.size());
+      left_ -= part.size();
+      if (left_ == 0) chunk_ = Chunk::data_cr;
+      continue;
+    }
+    const char c = bytes.front();
+    bytes.remove_prefix(1);
+    if (chunk_ != Chunk::trailer &&
+        ++framing_bytes_ > limits_.max_header + framing_per_byte * request_.body.size()) {
+      refuse(400, "The chunks cost more than they carry.");
+      break;
+    }
+    chunk_byte(c);
+  }
+  return stage_ == Stage::refused ? Progress::refused : Progress::need_more;
+}
+
+bool RequestReader::chunk_byte(char c) {
+  switch (chunk_) {
+    case Chunk::size_first:
+      left_ = 0;
+      chunk_ = Chunk::size;
+      return chunk_size_digit(c);
+    case Chunk::size:
+    case Chunk::extension_space:
+    case Chunk::extension:
+      return size_line_byte(c);
+    case Chunk::size_lf:
+      if (c != '\n') return refuse(400, "A chunk size does not end in CRLF.");
+      chunk_ = left_ == 0 ? Chunk::trailer : Chunk::data;
+      return true;
+    case Chunk::data_cr:
+      if (c != '\r') return refuse(400, "A chunk does not end in CRLF.");
+      chunk_ = Chunk::data_lf;
+      return true;
+    case Chunk::data_lf:
+      if (c != '\n') return refuse(400, "A chunk does not end in CRLF.");
+      chunk_ = Chunk::size_first;
+      return true;
+    case Chunk::trailer:
+      if (++trailer_bytes_ > limits_.max_header) return refuse(431, "The trailers are too large.");
+      trailer_.push_back(c);
+      return c == '\n' ? trailer_line() : true;
+    case Chunk::data:
+      break;  // read in blocks by the caller
+  }
+  return true;
+}
+
+// chunk-size *( BWS ";" chunk-ext ) CR; what an extension says is not interpreted.
+bool RequestReader::size_line_byte(char c) {
+  if (chunk_ != Chunk::extension_space && c == '\r') {
+    chunk_ = Chunk::size_lf;
+  } else if (chunk_ == Chunk::extension) {
+    if (!is_field_text({&c, 1})) return refuse(400, "A chunk extension is malformed.");
+  } else if (c == ';') {
+    chunk_ = Chunk::extension;
+  } else if (c == ' ' || c == '\t') {
+    chunk_ = Chunk::extension_space;
+  } else if (chunk_ == Chunk::size) {
+    return chunk_size_digit(c);
+  } else {
+    return refuse(400, "A chunk size is malformed.");
+  }
+  return true;
+}
+
+bool RequestReader::chunk_size_digit(char c) {
+  unsigned digit = 0;
+  if (is_digit(c)) {
+    digit = static_cast<unsigned>(c - '0');
+  } else if (to_lower(c) >= 'a' && to_lower(c) <= 'f') {
+    digit = static_cast<unsigned>(to_lower(c) - 'a') + 10;
+  } else {
+    return refuse(400, "A chunk size is malformed.");
+  }
+  left_ = left_ * 16 + digit;
+  if (left_ > rule_.max_body - request_.body.size()) {
+    return refuse(413, "The body is larger than this server accepts.");
+  }
+  return true;
+}
+
+// Trailers are checked like header fields, so that nothing odd hides in them, and then dropped: no
+// operation asks for one, and merging them would let a body change how its request is understood.
+bool RequestReader::trailer_line() {
+  std::string_view line = trailer_;
+  if (line.size() < 2 || line[line.size() - 2] != '\r')
+    return refuse(400, "A line does not end in CRLF.");
+  line.remove_suffix(2);
+  if (line.empty()) {
+    stage_ = Stage::complete;
+    return true;
+  }
+  const auto colon = line.find(':');
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon)) ||
+      !is_field_text(line.substr(colon + 1))) {
+    return refuse(400, "A trailer field is malformed.");
+  }
+  trailer_.clear();
+  return true;
+}
+
+}  // namespace conversed::api

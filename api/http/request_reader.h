@@ -1,0 +1,144 @@
+// Frames and checks the bytes of HTTP/1.x requests (RFC 9112), strictly. No I/O.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/http/body_budget.h"
+#include "api/http/http.h"
+#include "api/http/http_settings.h"
+
+namespace conversed::api {
+
+// A request that is answered with an error and ends its connection: where the next request would
+// begin can't be trusted.
+struct Refusal {
+  int status = 0;  // 400, 413, 414, 417, 431, 501, 503 or 505
+  std::string_view detail;
+};
+
+struct ReaderLimits {
+  std::size_t max_header = 16 * 1024;  // bytes of request line and fields; also of all trailers
+  std::size_t max_body = 64 * 1024;    // bytes
+  // Instead of `max_body`, for single requests; may be null or empty. Must outlive the reader.
+  const BodyRuleFor* body_rule = nullptr;
+  // What is paid for bodies beyond `max_body`; null: nothing. Must outlive the reader.
+  const std::shared_ptr<BodyBudget>* large_bodies = nullptr;
+};
+
+// What the message says about its connection.
+struct RequestFraming {
+  bool http_1_0 = false;
+  bool keep_alive = true;
+};
+
+// Reads one request after the other from bytes that may come split anywhere.
+//
+// Bytes are copied as they are taken in; memory is at most max_header + max_body and a constant,
+// and what the budget of large bodies has granted. A request is whole or refused, nothing
+// half-checked leaves; but one whose body is not wanted is complete without it. One thread at a
+// time.
+class RequestReader {
+ public:
+  enum class Progress : std::uint8_t {
+    need_more,         // all bytes are taken in, the request is not whole
+    expects_continue,  // the client waits for 100 (Continue) before it sends the body; feed again
+                       // after
+    complete,          // take() it
+    refused,           // see refusal(); the reader stays refused
+  };
+
+  explicit RequestReader(ReaderLimits limits) : limits_(limits) {}
+
+  // Takes in the bytes of the current request and removes them from the front of `bytes`.
+  Progress feed(std::string_view& bytes);
+
+  // The complete request, without `peer` and `trace_id`; the reader is then ready for the next one.
+  [[nodiscard]] Request take();
+
+  // True while no byte of a request has come in.
+  [[nodiscard]] bool idle() const { return stage_ == Stage::head && head_.empty(); }
+  // True once the header section was whole and the body is not.
+  [[nodiscard]] bool in_body() const { return stage_ == Stage::length || stage_ == Stage::chunks; }
+  [[nodiscard]] const Refusal& refusal() const { return refusal_; }
+  // The current request as far as it is known: for the answer to one that is refused.
+  [[nodiscard]] const Request& partial() const { return request_; }
+  [[nodiscard]] const RequestFraming& framing() const { return framing_; }
+  // What its rule says of errors, once the header section was whole.
+  [[nodiscard]] ErrorShape error_shape() const { return rule_.error_shape; }
+
+ private:
+  enum class Stage : std::uint8_t { head, length, chunks, complete, refused };
+  // Within a chunked body: what the next byte belongs to.
+  enum class Chunk : std::uint8_t {
+    size_first,
+    size,
+    extension_space,
+    extension,
+    size_lf,
+    data,
+    data_cr,
+    data_lf,
+    trailer,
+  };
+  // What the header fields said that decides about the framing.
+  struct Fields {
+    std::size_t hosts = 0;
+    std::size_t lengths = 0;
+    std::uint64_t length = 0;
+    bool transfer_encoding = false;
+    bool chunked = false;
+    bool close = false;
+    bool keep_alive = false;
+    bool continue_expected = false;
+  };
+
+  Progress read_head(std::string_view& bytes);
+  Progress read_length(std::string_view& bytes);
+  Progress read_chunks(std::string_view& bytes);
+  bool scan_lines(std::string_view head, std::size_t& end);
+
+  // Each returns false after refusing.
+  bool parse_head(std::string_view head);
+  bool parse_request_line(std::string_view line);
+  bool parse_target(std::string_view target);
+  bool parse_field(std::string_view line);
+  bool interpret_field(std::string_view name, std::string_view value);
+  bool interpret_length(std::string_view value);
+  bool interpret_transfer_encoding(std::string_view value);
+  bool decide_framing();
+  bool append_to_body(std::string_view part);
+  bool chunk_byte(char c);
+  bool size_line_byte(char c);
+  bool chunk_size_digit(char c);
+  bool trailer_line();
+
+  bool refuse(int status, std::string_view detail);
+  void reset();
+
+  ReaderLimits limits_;
+  Stage stage_ = Stage::head;
+  Refusal refusal_;
+  Request request_;
+  RequestFraming framing_;
+  Fields fields_;
+
+  std::string head_;            // of a header section that came in pieces
+  std::size_t scanned_ = 0;     // bytes of the head that are known to hold no end
+  std::size_t line_start_ = 0;  // where the line that is being scanned begins
+  std::size_t empty_lines_ = 0;
+
+  Chunk chunk_ = Chunk::size_first;
+  bool continue_due_ = false;
+  std::uint64_t left_ = 0;  // bytes of the body, or of the chunk, that are to come
+  BodyRule rule_;           // of this request
+  std::shared_ptr<BodyShare> share_;
+  std::size_t framing_bytes_ = 0;  // bytes of a chunked body that are not data
+  std::size_t trailer_bytes_ = 0;
+  std::string trailer_;
+};
+
+}  // namespace conversed::api

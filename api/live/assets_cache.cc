@@ -1,0 +1,128 @@
+#include "api/live/assets_cache.h"
+
+#include <optional>
+
+#include "flows/flow.h"
+#include "flows/lexicon/lexicon.h"
+#include "store/assets/assets.h"
+#include "store/model/json.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+constexpr std::size_t max_endpoints = 16'384;  // unknown URLTokens take a place, too
+constexpr std::size_t max_flows = 4'096;
+constexpr std::size_t max_projects = 4'096;
+constexpr std::size_t max_lexicons = 1'024;
+
+// A missing row is an error here: nobody has use for a null Endpoint.
+template <typename T>
+Result<std::shared_ptr<const T>> present(Result<std::optional<T>>&& read, const char* what) {
+  if (!read) return model::fail(read.error());
+  if (!*read) return model::fail(Errc::not_found, what);
+  return std::make_shared<const T>(std::move(**read));
+}
+
+Result<std::shared_ptr<const CompiledFlow>> compile(model::FlowVersion version) {
+  auto flow = flows::Flow::compile_text(version.definition);
+  if (!flow) {
+    return model::fail(Errc::internal, "Flow \"" + version.name + "\" (" + version.flow_id +
+                                           ", version " + std::to_string(version.version) +
+                                           ") can't be run: " + flows::to_string(flow.error()));
+  }
+  version.definition.clear();
+  return std::make_shared<const CompiledFlow>(CompiledFlow{std::move(version), std::move(*flow)});
+}
+
+Result<std::shared_ptr<const flows::lexicon::Lexicon>> compile(store::Lexicon stored) {
+  std::vector<flows::lexicon::Entry> entries;
+  entries.reserve(stored.entries.size());
+  for (auto& entry : stored.entries) {
+    auto data = model::parse_json(entry.data);
+    if (!data) {
+      return model::fail(Errc::internal, "the lexicon \"" + stored.name + "\" (" + stored.id +
+                                             ") holds data that can't be read");
+    }
+    entries.push_back({.main_keyphrase = std::move(entry.main_keyphrase),
+                       .keyphrases = std::move(entry.keyphrases),
+                       .slots = std::move(entry.slots),
+                       .data = *std::move(data)});
+  }
+  return std::make_shared<const flows::lexicon::Lexicon>(
+      std::move(stored.id), std::move(stored.name), std::move(entries));
+}
+
+}  // namespace
+
+AssetsCache::AssetsCache(store::Assets& store)
+    : store_(store),
+      by_token_(max_endpoints),
+      by_id_(max_endpoints),
+      newest_(max_flows),
+      versions_(max_flows),
+      projects_(max_projects),
+      lexicons_(max_lexicons) {}
+
+Result<std::shared_ptr<const model::Endpoint>> AssetsCache::endpoint_by_token(
+    std::string_view url_token) {
+  return by_token_.get(url_token, store_.generation(), [&] {
+    return present(store_.endpoint_by_token(std::string(url_token)),
+                   "there is no Endpoint with this URLToken");
+  });
+}
+
+Result<std::shared_ptr<const model::Endpoint>> AssetsCache::endpoint(std::string_view endpoint_id) {
+  return by_id_.get(endpoint_id, store_.generation(), [&] {
+    return present(store_.endpoint(std::string(endpoint_id)), "there is no such Endpoint");
+  });
+}
+
+Result<std::shared_ptr<const CompiledFlow>> AssetsCache::newest_flow(std::string_view flow_id) {
+  return newest_.get(
+      flow_id, store_.generation(), [&]() -> Result<std::shared_ptr<const CompiledFlow>> {
+        auto stored = present(store_.flow(std::string(flow_id), 0), "there is no such Flow");
+        if (!stored) return model::fail(stored.error());
+        // The version may be compiled already: most imports change few Flows.
+        return flow(flow_id, (*stored)->version);
+      });
+}
+
+Result<std::shared_ptr<const CompiledFlow>> AssetsCache::flow(std::string_view flow_id,
+                                                              std::int64_t version) {
+  const std::string key = std::string(flow_id) + ' ' + std::to_string(version);
+  constexpr std::uint64_t for_good = 0;
+  return versions_.get(key, for_good, [&]() -> Result<std::shared_ptr<const CompiledFlow>> {
+    auto stored = store_.flow(std::string(flow_id), version);
+    if (!stored) return model::fail(stored.error());
+    if (!*stored) return model::fail(Errc::not_found, "there is no such version of the Flow");
+    return compile(std::move(**stored));
+  });
+}
+
+Result<std::shared_ptr<const model::ProjectAssets>> AssetsCache::project(
+    std::string_view project_id) {
+  return projects_.get(project_id, store_.generation(),
+                       [&]() -> Result<std::shared_ptr<const model::ProjectAssets>> {
+                         auto stored = store_.project_assets(std::string(project_id));
+                         if (!stored) return model::fail(stored.error());
+                         return std::make_shared<const model::ProjectAssets>(std::move(*stored));
+                       });
+}
+
+Result<std::shared_ptr<const flows::lexicon::Lexicon>> AssetsCache::lexicon(
+    const std::string& project_id, const std::string& name) {
+  return lexicons_.get(project_id + ' ' + name, store_.lexicon_generation(),
+                       [&]() -> Result<std::shared_ptr<const flows::lexicon::Lexicon>> {
+                         auto stored = store_.lexicon(project_id, name);
+                         if (!stored) return model::fail(stored.error());
+                         if (!*stored) {
+                           return model::fail(Errc::not_found, "there is no such lexicon");
+                         }
+                         return compile(*std::move(*stored));
+                       });
+}
+
+}  // namespace conversed::api

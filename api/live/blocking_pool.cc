@@ -1,0 +1,76 @@
+#include "api/live/blocking_pool.h"
+
+#include <utility>
+
+namespace conversed::api {
+
+BlockingPool::BlockingPool(const Limits& limits) : limits_(limits) {
+  threads_.reserve(limits.threads);
+  for (std::size_t i = 0; i < limits.threads; ++i) threads_.emplace_back([this] { run(); });
+}
+
+BlockingPool::~BlockingPool() {
+  stop();
+}
+
+bool BlockingPool::post(std::string_view name, Line line, std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    Waiting& waiting = lines_[static_cast<std::size_t>(line)];
+    if (stopping_ || waiting.count >= limits_.waiting) return false;
+    auto known = waiting.by_name.find(std::string(name));
+    if (known == waiting.by_name.end()) {
+      waiting.names.push_back({std::string(name), {}});
+      known = waiting.by_name.emplace(name, std::prev(waiting.names.end())).first;
+    }
+    auto& places = known->second->waiting;
+    if (places.size() >= limits_.waiting_of_one) return false;
+    places.push_back(std::move(work));
+    ++waiting.count;
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void BlockingPool::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::jthread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+std::function<void()> BlockingPool::take_next() {
+  if (lines_[turn_].count == 0) turn_ = 1 - turn_;
+  Waiting& line = lines_[turn_];
+  turn_ = 1 - turn_;
+  Name& first = line.names.front();
+  auto work = std::move(first.waiting.front());
+  first.waiting.pop_front();
+  --line.count;
+  if (first.waiting.empty()) {
+    line.by_name.erase(first.name);
+    line.names.pop_front();
+  } else {
+    line.names.splice(line.names.end(), line.names, line.names.begin());
+  }
+  return work;
+}
+
+void BlockingPool::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || !idle(); });
+    if (idle()) return;
+    auto work = take_next();
+    lock.unlock();
+    work();
+    work = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace conversed::api

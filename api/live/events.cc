@@ -1,0 +1,48 @@
+#include "api/live/events.h"
+
+#include <string>
+#include <utility>
+
+#include "store/runtime/planted_faults.h"
+
+namespace conversed::api {
+namespace {
+
+queue::Record to_record(const model::Event& event) {
+  return {event.session.encode(), event.id, std::string(model::to_string(event.type)),
+          event.trace_id, model::encode_value(event)};
+}
+
+auto held() {
+  return model::fail(model::Errc::unavailable, "The log is not ready.");
+}
+
+}  // namespace
+
+void Events::append(const model::Event& event, Appended done) {
+  if (held_.load()) return done(held());
+  if (model::planted("answer_before_commit")) {
+    done(queue::Appended{});
+    return log_.append(to_record(event), [](auto) {});
+  }
+  log_.append(to_record(event), [this, done = std::move(done)](auto outcome) {
+    if (outcome) appended_.fetch_add(1, std::memory_order_relaxed);
+    done(std::move(outcome));
+  });
+}
+
+void Events::append_keyed(const model::Event& event, const queue::AppendKey& key,
+                          KeyedAppended done) {
+  if (held_.load()) return done(held());
+  keyed_.append(to_record(event), key, [this, done = std::move(done)](auto outcome) {
+    if (outcome && !outcome->repeated) appended_.fetch_add(1, std::memory_order_relaxed);
+    done(std::move(outcome));
+  });
+}
+
+void Events::look_up(const queue::AppendKey& key, LookedUp done) {
+  if (held_.load()) return done(held());
+  keyed_.look_up(key, std::move(done));
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,69 @@
+#include "api/replies.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/live/waiters.h"
+#include "api/services.h"
+
+namespace conversed::api {
+
+using model::Errc;
+using model::Error;
+
+void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList headers) {
+  send_json_text(reply, status, body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                 std::move(headers));
+}
+
+void send_json_text(Reply& reply, int status, std::string body, HeaderList headers) {
+  reply.send({.status = status,
+              .content_type = "application/json; charset=utf-8",
+              .headers = std::move(headers),
+              .body = std::move(body)});
+}
+
+void send_no_content(Reply& reply) {
+  reply.send({.status = status::no_content, .content_type = {}, .headers = {}, .body = {}});
+}
+
+ErrorShape error_shape_of(const Operation& operation, Errc code) {
+  if (operation.error_shape != ErrorShape::reduced) return operation.error_shape;
+  const bool documented = code == Errc::invalid_argument || code == Errc::not_found;
+  return documented ? ErrorShape::reduced : ErrorShape::problem;
+}
+
+void send_error(Reply& reply, const Operation& operation, const Error& error) {
+  reply.fail(error, error_shape_of(operation, error.code));
+}
+
+void end_wait(Services& services, const std::string& input_id, const std::string& reason) {
+  services.waiters.fail(input_id, {Errc::internal, reason});
+  if (services.ended_elsewhere) services.ended_elsewhere(input_id, reason);
+}
+
+Error store_error(const Error& error) {
+  if (error.code != Errc::unavailable) return error;
+  return {Errc::unavailable, "the store is not available at present"};
+}
+
+Error append_error(const Error& error) {
+  switch (error.code) {
+    case Errc::conflict:
+      return {Errc::conflict, "the Idempotency-Key was used with another body"};
+    case Errc::too_large:
+      return {Errc::too_large, "the message is larger than the queue takes"};
+    case Errc::timed_out:
+      return {Errc::timed_out,
+              "the queue did not answer in time; whether the message was taken is unknown"};
+    case Errc::bad_upstream:
+      return {Errc::bad_upstream, "the queue refused the message; nothing was done"};
+    case Errc::too_many:
+    case Errc::unavailable:
+      return {Errc::unavailable, "the queue takes no messages at present; nothing was done"};
+    default:
+      return {Errc::internal, "append: " + error.message};
+  }
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,535 @@
+#include "daemon/calls/caller.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/live/blocking_pool.h"
+#include "daemon/calls/call_queue.h"
+#include "daemon/calls/call_request.h"
+#include "daemon/cluster/ownership.h"
+#include "daemon/ops/logging.h"
+#include "daemon/ops/metrics.h"
+#include "daemon/service/service_thread.h"
+#include "store/commit/call_target.h"
+#include "store/runtime/fault_points.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::Errc;
+using model::Timestamp;
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+// The clock is looked at again at least so often, in case it jumped.
+constexpr milliseconds max_sleep{5'000};
+constexpr milliseconds store_retry{1'000};
+constexpr milliseconds unhealthy_sleep{100};
+constexpr std::size_t lanes_a_page = 256;
+constexpr std::size_t others_a_page = 64;  // calls of other daemons
+// Then the next lane has its turn, so that projects share an upstream from the first call on.
+constexpr std::size_t calls_a_turn = 4;
+// Between two looks at the letters.
+constexpr int turns_at_once = 64;
+// One that runs and one that comes next: so projects take turns.
+constexpr std::size_t searches_at_once = 2;
+
+// The longest wait of a retry.
+milliseconds longest_wait(const BackoffSettings& backoff) {
+  return std::max(backoff.max + backoff.max / 4, backoff.max_asked);
+}
+
+struct NewCall {
+  std::string project_id;
+  std::string target;
+};
+struct Completion {
+  std::string id;
+  HttpOutcome outcome;
+};
+struct Searched {
+  std::string id;
+  model::Result<std::vector<store::KnowledgeHit>> hits;
+  std::chrono::duration<double> took{};
+};
+// The commit of a call's mark is known.
+struct Marked {
+  std::string id;
+  std::optional<Timestamp> due;  // of the next try
+};
+struct Letters {
+  std::vector<NewCall> calls;
+  std::vector<Completion> completions;
+  std::vector<Searched> searches;
+  std::vector<AppendEnd> appends;
+  std::vector<Marked> marked;
+  bool ownership_changed = false;
+  bool wake = false;
+  bool stop = false;
+  [[nodiscard]] bool empty() const {
+    return calls.empty() && completions.empty() && searches.empty() && appends.empty() &&
+           marked.empty() && !ownership_changed && !wake && !stop;
+  }
+};
+
+}  // namespace
+
+class Caller::Engine {
+ public:
+  Engine(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
+         const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
+      : settings_(settings),
+        store_(store),
+        http_(http),
+        append_(std::move(append)),
+        clock_(clock),
+        timer_clock_(settings_.timer_clock == nullptr ? clock : *settings_.timer_clock),
+        metrics_(metrics),
+        ownership_(ownership),
+        queue_({.in_hand = std::max<std::size_t>(1, settings.max_in_hand),
+                .requests = std::max<std::size_t>(1, settings.max_requests),
+                .per_upstream = settings.max_per_upstream,
+                .per_project = settings.max_per_project,
+                .searches = searches_at_once}),
+        searches_(1, searches_at_once) {}
+  ~Engine() { stop(); }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  model::Result<void> start() {
+    return thread_.start("caller", settings_.heartbeats, [this] { run(); });
+  }
+  void stop() {
+    thread_.stop();
+    searches_.stop();
+  }
+
+  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
+
+ private:
+  using Call = CallQueue::Call;
+
+  void run();
+  void read_letters();
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  [[nodiscard]] Timestamp now() const { return timer_clock_.now(); }
+
+  // Which calls there are to make.
+  void wake(const NewCall& call);
+  void wake(const std::string& project_id, const std::string& target, Timestamp due);
+  void look();
+  void look_again();
+  void not_read(const model::Error& error);
+  void send_ready();
+  [[nodiscard]] bool begin_calls(CallQueue::Lane& lane);
+  [[nodiscard]] bool begin(CallQueue::Lane& lane, const store::Calls::Due& due);
+
+  // A call in hand.
+  void send(Call& call);
+  [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
+  void search(Call& call);
+  void finish(const Completion& completion);
+  void finish(const Searched& searched);
+  void put_off(Call& call, std::optional<std::chrono::seconds> asked);
+  void leave_for_a_while(Call& call);
+  void settle(Call& call, model::CallResult result);
+  void append(Call& call);
+  void append_again();
+  void appended(const AppendEnd& append);
+  void mark_appended(const std::string& id);
+  [[nodiscard]] std::function<void()> marked(const std::string& id, std::optional<Timestamp> due);
+
+  const CallerSettings settings_;
+  store::Store& store_;
+  HttpClient& http_;
+  const AppendEvent append_;
+  const model::Clock& clock_;
+  const model::Clock& timer_clock_;
+  Metrics& metrics_;
+  const Ownership& ownership_;
+
+  // The thread's own.
+  CallQueue queue_;
+  std::vector<std::string> unappended_;  // results that the log refused at the last try
+  SteadyClock::time_point append_after_{};
+  int appends_failed_ = 0;  // tries in a row
+  std::vector<HttpClient::Exchange> batch_;
+  std::mt19937_64 random_{std::random_device{}()};
+  bool looking_ = true;  // for lanes with calls
+  store::Calls::Lane looked_up_to_;
+  bool clock_checked_ = false;  // against the retries that the last run left
+  SteadyClock::time_point next_look_{};
+  SteadyClock::time_point read_after_{};  // a read that failed
+  bool read_on_ = false;                  // there was more to read than `turns_at_once`
+  bool stop_ = false;
+  ServiceThread<Letters> thread_;  // it uses all others
+  api::BlockingPool searches_;     // uses the store, and the thread's mailbox
+};
+
+void Caller::Engine::run() {
+  while (!stop_) {
+    append_again();
+    bool quiet = false;
+    if (store_.committer().healthy()) {
+      look();
+      send_ready();
+      quiet = queue_.quiet() && !looking_;
+    }
+    thread_.mailbox()->set_quiet(quiet);
+    read_letters();
+  }
+}
+
+SteadyClock::time_point Caller::Engine::next_look() const {
+  const auto steady = SteadyClock::now();
+  auto until = steady + max_sleep;
+  if (!unappended_.empty()) until = std::min(until, std::max(steady, append_after_));
+  if (!store_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
+  if (looking_ || read_on_) return std::min(until, std::max(steady, read_after_));
+  until = std::min(until, std::max(steady, next_look_));
+  if (const auto due = queue_.next_due()) {
+    const auto left = std::clamp<milliseconds>(*due - now(), milliseconds(0), max_sleep);
+    until = std::min(until, std::max(steady + left, read_after_));
+  }
+  return until;
+}
+
+void Caller::Engine::read_letters() {
+  auto letters = thread_.take(next_look());
+  stop_ = stop_ || letters.stop;
+  if (stop_) return;
+  if (letters.ownership_changed) look_again();
+  for (const auto& each : letters.marked) queue_.release(each.id, each.due);
+  for (const auto& append : letters.appends) appended(append);
+  for (const auto& completion : letters.completions) finish(completion);
+  for (const auto& searched : letters.searches) finish(searched);
+  for (const auto& call : letters.calls) wake(call);
+}
+
+void Caller::Engine::wake(const NewCall& call) {
+  wake(call.project_id, call.target, now());
+}
+
+void Caller::Engine::wake(const std::string& project_id, const std::string& target, Timestamp due) {
+  auto* lane = queue_.find_lane(project_id, target);
+  if (lane == nullptr) {
+    lane = queue_.add_lane(project_id, target, upstream_of(target, store_.assets()));
+  }
+  if (lane != nullptr) queue_.wake(*lane, due);
+}
+
+void Caller::Engine::look_again() {
+  looking_ = true;
+  looked_up_to_ = {};
+}
+
+// Reads the next page of lanes.
+void Caller::Engine::look() {
+  const auto steady = SteadyClock::now();
+  if (steady < read_after_) return;
+  if (!clock_checked_) {
+    const auto checked =
+        store_.calls().bring_forward(now() + longest_wait(settings_.backoff), now());
+    if (!checked) return not_read(checked.error());
+    clock_checked_ = true;
+  }
+  if (!looking_ && (steady >= next_look_ || queue_.wants_look())) look_again();
+  if (!looking_) return;
+  for (std::size_t i = 0; i < lanes_a_page; ++i) {
+    std::optional<std::string> target = looked_up_to_.target;
+    if (queue_.is_full(looked_up_to_.project_id)) target.reset();
+    auto lane = store_.calls().lane_behind(looked_up_to_.project_id, target);
+    if (!lane) return not_read(lane.error());
+    if (!*lane) {
+      looking_ = false;
+      next_look_ = steady + settings_.look_interval;
+      return;
+    }
+    looked_up_to_ = std::move(**lane);
+    wake(looked_up_to_.project_id, looked_up_to_.target, looked_up_to_.due_at);
+  }
+}
+
+// The store is asked again later.
+void Caller::Engine::not_read(const model::Error& error) {
+  log::warn("calls can't be read", {{"error", error.message}});
+  read_after_ = SteadyClock::now() + store_retry;
+}
+
+void Caller::Engine::send_ready() {
+  read_on_ = false;
+  // While the log takes no results, making more of them helps no session.
+  if (appends_failed_ > 0 || SteadyClock::now() < read_after_) return;
+  for (int turns = 0; CallQueue::Lane* lane = queue_.next(now()); ++turns) {
+    read_on_ = turns == turns_at_once;
+    if (read_on_ || !begin_calls(*lane)) break;
+  }
+  http_.send(std::exchange(batch_, {}));
+}
+
+// Reads the lane's next due calls and begins as many as there is room for. False: the store fails.
+bool Caller::Engine::begin_calls(CallQueue::Lane& lane) {
+  const auto most = std::min(queue_.room(lane), calls_a_turn);
+  // Those in hand are in the page as well.
+  const std::size_t limit = most + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
+  auto page = store_.calls().due(lane.project_id, lane.target, now(), limit,
+                                 lane.read_up_to ? &*lane.read_up_to : nullptr);
+  if (!page) {
+    not_read(page.error());
+    return false;
+  }
+  const std::size_t before = lane.in_hand;
+  for (auto& each : page->calls) {
+    if (lane.in_hand == before + most) return true;
+    if (!queue_.has(each.id) && ownership_.owns(each.session) && !begin(lane, each)) return false;
+    lane.read_up_to = std::move(each);
+  }
+  if (page->calls.size() < limit) queue_.read_all(lane, page->next);
+  return true;
+}
+
+// False: the store fails.
+bool Caller::Engine::begin(CallQueue::Lane& lane, const store::Calls::Due& due) {
+  auto found = store_.calls().find(due.id);
+  if (!found && found.error().code != Errc::internal) {
+    not_read(found.error());
+    return false;
+  }
+  if (!found) {
+    log::error("a call can't be read and is not made",
+               {{"id", due.id}, {"error", found.error().message}});
+    store::Calls::Found damaged;
+    damaged.call.id = due.id;
+    queue_.landed(queue_.take(lane, std::move(damaged)));
+    mark_appended(due.id);
+    return true;
+  }
+  if (!*found || (*found)->call.due_at) return true;  // its session was reset meanwhile
+  send(queue_.take(lane, std::move(**found)));
+  return queue_.has(due.id);
+}
+
+// Whether the organisation may ask language models at all.
+model::Result<bool> Caller::Engine::quota_left(const std::string& project_id) const {
+  if (settings_.model_tokens_per_month == 0) return true;
+  auto project = store_.assets().project(project_id);
+  if (!project) return model::fail(project.error());
+  auto used = store_.usage().used(project->organisation_id, store::model_tokens_counter,
+                                  store::month_of(clock_.now()));
+  if (!used) return model::fail(used.error());
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(*used, 0)) <
+         settings_.model_tokens_per_month;
+}
+
+// Goes to the other thread, which reads the store and nothing else of this.
+void Caller::Engine::search(Call& call) {
+  const std::string id = call.pending.id;
+  const bool posted = searches_.post(
+      [&store = store_, mailbox = thread_.mailbox(), id, most = settings_.search_timeout,
+       project = call.pending.session.project_id, query = *call.pending.search] {
+        const auto begun = SteadyClock::now();
+        auto hits = store.knowledge().search(project, query, most);
+        const auto took = SteadyClock::now() - begun;
+        mailbox->put([&](Letters& letters) {
+          letters.searches.push_back({id, std::move(hits), took});
+        });
+      });
+  if (!posted) leave_for_a_while(call);
+}
+
+void Caller::Engine::finish(const Searched& searched) {
+  auto& call = queue_.at(searched.id);
+  queue_.landed(call);
+  metrics_.search_seconds.observe(searched.took.count());
+  if (searched.hits) {
+    return settle(call, search_result(searched.id, *searched.hits, settings_.max_response_bytes));
+  }
+  if (auto failure = search_failure(searched.id, searched.hits.error().code)) {
+    return settle(call, std::move(*failure));
+  }
+  if (++call.attempts >= settings_.max_search_tries) {
+    log::warn("a search in knowledge is given up", {{"sessionId", call.pending.session.session_id},
+                                                    {"traceId", call.pending.trace_id},
+                                                    {"tries", call.attempts},
+                                                    {"error", searched.hits.error().message}});
+    return settle(call, failed_call(searched.id, "search_failed", "knowledge can't be searched"));
+  }
+  put_off(call, std::nullopt);
+}
+
+void Caller::Engine::send(Call& call) {
+  if (call.pending.search) return search(call);
+  const auto& http = *call.pending.http;
+  const std::string& id = call.pending.id;
+  std::optional<store::ConnectionSecrets> connection;
+  if (!http.connection_id.empty()) {
+    auto found = store_.assets().connection_secrets(http.connection_id);
+    if (!found && found.error().code != Errc::not_found && found.error().code != Errc::internal) {
+      return leave_for_a_while(call);
+    }
+    if (!found || found->project_id != call.pending.session.project_id) {
+      return settle(
+          call, failed_call(id, "connection_deleted", "the Connection does not exist any more"));
+    }
+    connection = std::move(*found);
+  }
+  if (http.to_model) {
+    const auto left = quota_left(call.pending.session.project_id);
+    if (!left) return leave_for_a_while(call);
+    if (!*left) {
+      return settle(call, failed_call(id, "quota_exhausted",
+                                      "the plan's quota of language models' tokens is used up for "
+                                      "this month"));
+    }
+  }
+  auto request =
+      call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
+  if (!request) return settle(call, std::move(request.error()));
+  batch_.push_back({std::move(*request), [mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
+                      mailbox->put([&](Letters& letters) {
+                        letters.completions.push_back({id, std::move(outcome)});
+                      });
+                    }});
+}
+
+void Caller::Engine::finish(const Completion& completion) {
+  auto& call = queue_.at(completion.id);
+  const auto& outcome = completion.outcome;
+  // The client stopped before this Service: nothing is known.
+  if (outcome.error == HttpError::aborted) return leave_for_a_while(call);
+  queue_.landed(call);
+  model::fault_point("call.after_response");
+  metrics_.call_seconds.observe(std::chrono::duration<double>(outcome.took).count());
+  ++call.attempts;
+  const int retries = std::clamp(call.pending.http->retries, 0, settings_.max_retries);
+  if (worth_retrying(outcome) && call.attempts <= retries) {
+    metrics_.calls(CallOutcome::retried).add();
+    return put_off(call, outcome.retry_after);
+  }
+  auto result = call_result(completion.id, outcome);
+  if (call.pending.http->to_model) {
+    const auto used = model_usage(result.body);
+    result.model_tokens = used.prompt + used.completion;
+    metrics_.model_prompt_tokens.add(static_cast<std::uint64_t>(used.prompt));
+    metrics_.model_completion_tokens.add(static_cast<std::uint64_t>(used.completion));
+  }
+  settle(call, std::move(result));
+}
+
+std::function<void()> Caller::Engine::marked(const std::string& id, std::optional<Timestamp> due) {
+  return [mailbox = thread_.mailbox(), id, due] {
+    mailbox->put([&](Letters& letters) { letters.marked.push_back({id, due}); });
+  };
+}
+
+// The next try is read from the store when it is due.
+void Caller::Engine::put_off(Call& call, std::optional<std::chrono::seconds> asked) {
+  const std::string& id = call.pending.id;
+  const int attempts = call.attempts;
+  const auto due = now() + backoff(settings_.backoff, attempts, asked, random_());
+  store_.calls().put_off(id, due, attempts, marked(id, due));
+}
+
+// The row is as it was.
+void Caller::Engine::leave_for_a_while(Call& call) {
+  read_after_ = SteadyClock::now() + store_retry;
+  queue_.release(std::string(call.pending.id), now() + store_retry);
+}
+
+void Caller::Engine::settle(Call& call, model::CallResult result) {
+  queue_.landed(call);
+  metrics_.calls(result.error_code.empty() ? CallOutcome::answered : CallOutcome::failed).add();
+  log::debug("call ended", {{"sessionId", call.pending.session.session_id},
+                            {"traceId", call.pending.trace_id},
+                            {"status", result.status},
+                            {"error", result.error_code}});
+  call.result = result_event(call.pending, std::move(result), clock_.now());
+  append(call);
+}
+
+// A result that no session waits for any more is not appended: it would keep the name, and the
+// words, of a user who was erased meanwhile. The claim decides in any case.
+void Caller::Engine::append(Call& call) {
+  const auto waits = store_.calls().waits(call.pending.id);
+  if (waits && !*waits) {
+    appends_failed_ = 0;  // it may have been the only one to try the log with
+    return marked(call.pending.id, std::nullopt)();
+  }
+  append_(*call.result, letter_at_end(thread_.mailbox(), call.pending.id));
+}
+
+void Caller::Engine::append_again() {
+  if (unappended_.empty() || SteadyClock::now() < append_after_) return;
+  for (const auto& id : std::exchange(unappended_, {})) append(queue_.at(id));
+}
+
+void Caller::Engine::appended(const AppendEnd& append) {
+  auto& call = queue_.at(append.id);
+  if (!append.error) {
+    appends_failed_ = 0;
+    call.result.reset();
+    return mark_appended(append.id);
+  }
+  if (append.error->code == Errc::too_large && call.result->result->error_code != "too_large") {
+    auto failed = failed_call(append.id, "too_large", "the upstream's answer is too large");
+    failed.model_tokens = call.result->result->model_tokens;
+    call.result->result = std::move(failed);
+    return this->append(call);
+  }
+  if (unappended_.empty()) {
+    log::warn("call results can't be appended", {{"error", append.error->message}});
+    append_after_ = SteadyClock::now() +
+                    backoff(settings_.append_backoff, ++appends_failed_, std::nullopt, random_());
+  }
+  unappended_.push_back(append.id);
+}
+
+void Caller::Engine::mark_appended(const std::string& id) {
+  store_.calls().appended(id, marked(id, std::nullopt));
+}
+
+Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
+               const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
+    : engine_(std::make_unique<Engine>(settings, store, http, std::move(append), clock, metrics,
+                                       ownership)) {}
+
+Caller::~Caller() = default;
+
+model::Result<void> Caller::start() {
+  return engine_->start();
+}
+
+void Caller::stop() {
+  engine_->stop();
+}
+
+std::string_view Caller::name() const {
+  return "caller";
+}
+
+void Caller::offer(const model::PendingCall& call) {
+  engine_->mailbox().put([&](Letters& letters) {
+    letters.calls.push_back({call.session.project_id, store::target_of(call)});
+  });
+}
+
+void Caller::ownership_changed() {
+  engine_->mailbox().put([](Letters& letters) { letters.ownership_changed = true; });
+}
+
+void Caller::wake() {
+  engine_->mailbox().put([](Letters& letters) { letters.wake = true; });
+}
+
+bool Caller::idle() const {
+  return engine_->mailbox().quiet();
+}
+
+}  // namespace conversed::daemon

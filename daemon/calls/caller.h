@@ -1,0 +1,113 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "daemon/log/append_event.h"
+#include "daemon/outbound/http_client.h"
+#include "daemon/service/backoff.h"
+#include "daemon/service/service.h"
+#include "store/model/clock.h"
+#include "store/model/effects.h"
+#include "store/runtime/heartbeat.h"
+
+namespace conversed::store {
+class Store;
+}
+
+namespace conversed::daemon {
+
+class Metrics;
+class Ownership;
+
+struct CallerSettings {
+  std::size_t max_response_bytes = 256 * 1024;
+  std::size_t max_in_hand = 4'096;    // calls that are made, or whose mark is not known yet
+  std::size_t max_requests = 512;     // attempts at once
+  std::size_t max_per_upstream = 16;  // attempts at once to one host and port
+  std::size_t max_per_project = 24;   // attempts at once of one project
+  int max_retries = 10;               // whatever a call asks for
+  std::chrono::milliseconds search_timeout{5'000};
+  int max_search_tries = 10;  // of a search that the store refuses
+  // What language models may count for an organisation in a calendar month (UTC); 0: no limit.
+  std::uint64_t model_tokens_per_month = 0;
+  BackoffSettings backoff{.first = std::chrono::milliseconds(250),
+                          .max = std::chrono::milliseconds(5'000),
+                          .max_asked = std::chrono::milliseconds(30'000)};
+  // Between tries to append a result while the log or the store fails.
+  BackoffSettings append_backoff{.first = std::chrono::milliseconds(50),
+                                 .max = std::chrono::milliseconds(2'000),
+                                 .max_asked = std::chrono::milliseconds(0)};
+  // A call that no commit told of, such as one that another daemon left, is found within this time.
+  std::chrono::milliseconds look_interval{3'000};
+  // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
+  const model::Clock* timer_clock = nullptr;
+  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  model::Heartbeats* heartbeats = nullptr;
+};
+
+// Makes the calls that executions wait for, HTTP requests and searches in knowledge, and appends
+// what they came to as `call_result` Events: id "<call id>-r", claim {pending_call, call id}. The
+// secret fields of a Connection are read and added when a request is sent, and are nowhere else.
+//
+// Up to 1 + retries attempts, after time-outs, broken or refused connections, 408, 425, 429 and
+// 5xx. Each carries the same `Idempotency-Key`, as does the attempt after a restart: a call that
+// has no result in the log is made again, so an upstream sees a call at least once. A result that
+// can't be appended is kept and tried again until the Caller stops; until then no call begins.
+//
+// Rows drive, memory only excludes: with a free slot the Caller reads the next due calls of the
+// lane whose turn it is. A call is in hand until the commit of its mark is known. Its row says how
+// many tries have failed, when the next one is due, and whether its result is in the log. A crash
+// between the append and the mark appends the result twice; its claim lets one have effects.
+//
+// The result has the last answer's status and body; a status of 400 and above is `error_code`
+// "status". Other codes: "timeout", "refused" (also for a request that can't be sent as it is),
+// "egress_refused", "too_large" (also for the log), "connection_deleted" (the Connection is gone,
+// is of a type that has no place in a request, or can't be read: at once, without a request),
+// "knowledge_deleted" (likewise the knowledge store), "knowledge_damaged" and "search_failed" (it
+// can't be searched), "quota_exhausted" (of the tokens of language models: likewise).
+//
+// Calls are made in turn, as CallQueue says: neither an upstream nor a project holds up another. An
+// upstream is a host and port; of a language model's that of its Connection.
+//
+// Of many daemons each makes the calls of its own sessions (Ownership). Commits only wake it; a
+// call that it was not told of is found within a few seconds. While the store fails no call begins.
+//
+// `offer`, `ownership_changed`, `wake` and `idle` are thread-safe and never block; they do nothing
+// once stopped. One thread of its own does all the work, but for searches, which have another one:
+// what is asked of much knowledge must not hold up requests. Each of them is ended after a while.
+class Caller final : public Service {
+ public:
+  // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
+  Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
+         const model::Clock& clock, Metrics& metrics, const Ownership& ownership);
+  ~Caller() override;
+
+  [[nodiscard]] model::Result<void> start() override;
+
+  // No new attempt; does not wait for those in flight, whose calls are made again after the next
+  // start.
+  void stop() override;
+  [[nodiscard]] std::string_view name() const override;
+
+  // A call that has just been committed, with `http` or `search` set.
+  void offer(const model::PendingCall& call);
+
+  // Looks for the calls that are its own from now on. A call that is under way ends, and its result
+  // is as good as any other daemon's.
+  void ownership_changed();
+
+  // Looks at the clock again: it jumped.
+  void wake();
+
+  // Whether no call is in hand or ready to be made; a call that waits for a retry does not count.
+  // For tests.
+  [[nodiscard]] bool idle() const;
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace conversed::daemon

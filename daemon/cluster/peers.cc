@@ -1,0 +1,159 @@
+#include "daemon/cluster/peers.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "config/settings.h"
+#include "daemon/ops/logging.h"
+#include "daemon/timers/timer_clock.h"
+#include "queue/log.h"
+#include "store/model/ids.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+using std::chrono::milliseconds;
+using store::ClusterMember;
+
+// How often a name that is taken is asked for again.
+constexpr milliseconds between_tries{200};
+// What takes longer says too little about the time.
+constexpr milliseconds longest_measurement{1'000};
+
+bool schedules(const ClusterMember& member) {
+  constexpr auto role = to_string(config::Role::scheduler);
+  return std::ranges::find(member.roles, role) != member.roles.end();
+}
+
+// Of two members, the one with the greater weight has it; so another member's coming or going moves
+// that member's part alone (rendezvous hashing).
+std::int32_t weight(const std::string& name, std::string_view what) {
+  return queue::partition_of(name + ' ' + std::string(what),
+                             std::numeric_limits<std::int32_t>::max());
+}
+
+// Who shares the scheduler's work.
+std::vector<std::pair<std::string, std::string>> schedulers(
+    const std::vector<ClusterMember>& members) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const ClusterMember& member : members) {
+    if (schedules(member)) found.emplace_back(member.id, member.run);
+  }
+  return found;
+}
+
+}  // namespace
+
+Peers::Peers(PeersSettings settings, store::Store& store, TimerClock& clock)
+    : settings_(std::move(settings)), store_(store), clock_(clock) {
+  self_.id = settings_.name;
+  self_.run = model::new_id();
+  self_.roles = settings_.roles;
+  self_.version = settings_.version;
+  schedules_ = schedules(self_);
+}
+
+Peers::~Peers() {
+  stop();
+}
+
+Result<void> Peers::start() {
+  if (auto joined = join(); !joined) return joined;
+  joined_ = true;
+  if (auto looked = look(); !looked) return looked;
+  // Nobody watches it: it waits for the store.
+  return thread_.start(name(), nullptr, [this] { work(); });
+}
+
+// Whoever has the name is either seen again within an interval or has died.
+Result<void> Peers::join() {
+  std::optional<model::Timestamp> seen_at;
+  for (;;) {
+    const auto holder = store_.members().join(self_, settings_.previous_run);
+    if (!holder) return fail(holder.error());
+    if (holder->run.empty()) return {};
+    if (seen_at.value_or(holder->seen_at) != holder->seen_at) {
+      return fail(Errc::conflict, "another daemon runs as " + self_.id +
+                                      " on this store; give each its own cluster.name");
+    }
+    if (!seen_at) {
+      log::info("a daemon of this name ran lately; waiting until it is certain that it has ended",
+                {{"name", self_.id}});
+    }
+    seen_at = holder->seen_at;
+    const auto until = std::chrono::steady_clock::now() + between_tries;
+    if (thread_.mailbox()->take(until).stop) return fail(Errc::unavailable, "the start was ended");
+  }
+}
+
+void Peers::stop() {
+  thread_.stop();
+  if (!std::exchange(joined_, false)) return;
+  if (auto left = store_.members().leave(self_); !left) {
+    log::warn("the other daemons will miss this one, which can't tell them that it ends",
+              {{"error", left.error().message}});
+  }
+}
+
+void Peers::retire() {
+  schedules_ = false;
+  thread_.mailbox()->put([](Letters& letters) { letters.retire = true; });
+}
+
+bool Peers::mine(std::string_view what) const {
+  if (!schedules_.load()) return false;
+  const auto own = weight(self_.id, what);
+  const Shared members = seen();
+  return std::ranges::none_of(*members, [&](const ClusterMember& other) {
+    if (other.id == self_.id || !schedules(other)) return false;
+    return std::make_tuple(weight(other.id, what), std::string_view(other.id)) >
+           std::make_tuple(own, std::string_view(self_.id));
+  });
+}
+
+void Peers::work() {
+  auto next = std::chrono::steady_clock::now() + settings_.interval;
+  for (;;) {
+    const Letters letters = thread_.mailbox()->take(next);
+    if (letters.stop) return;
+    if (letters.retire) self_.roles.clear();
+    next = std::chrono::steady_clock::now() + settings_.interval;
+    beat();
+    if (settings_.also) settings_.also();
+  }
+}
+
+// While the store fails all stays as it was; that it does is told by those who write.
+void Peers::beat() {
+  if (settings_.partitions) self_.partitions = settings_.partitions();
+  const auto said = store_.members().beat(self_);
+  if (!said && said.error().code == Errc::conflict && !std::exchange(replaced_, true)) {
+    if (settings_.replaced) settings_.replaced(said.error());
+  }
+  if (said) (void)look();
+}
+
+Result<void> Peers::look() {
+  const auto begin = clock_.steady_now();
+  auto present = store_.members().present();
+  if (!present) return fail(present.error());
+  const auto took = clock_.steady_now() - begin;
+  if (took <= longest_measurement) clock_.follow(present->now, begin + took / 2, took / 2);
+
+  const auto before = schedulers(*seen());
+  const auto after = schedulers(present->members);
+  members_.with([&](Shared& members) {
+    members = std::make_shared<const std::vector<ClusterMember>>(std::move(present->members));
+  });
+  if (before != after && settings_.changed) settings_.changed();
+  return {};
+}
+
+}  // namespace conversed::daemon

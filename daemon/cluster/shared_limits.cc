@@ -1,0 +1,137 @@
+#include "daemon/cluster/shared_limits.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "api/live/busy_sessions.h"
+#include "api/live/inject_quota.h"
+#include "api/live/rate_limiter.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view spent_topic = "spent";
+constexpr std::string_view full_topic = "full-inboxes";
+// Of one announcement; PostgreSQL takes 7,999 bytes.
+constexpr std::size_t max_items_bytes = 6'000;
+constexpr std::size_t spenders_a_time = 1'024;
+// Marks of 16 characters: they fit into one announcement, which says it all.
+constexpr std::size_t full_inboxes = 300;
+
+std::string announcement(std::string_view topic, const std::string& daemon, const json& items) {
+  const json payload{{"by", daemon}, {"items", items}};
+  return std::string(topic) + ' ' + payload.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void add_spent(std::vector<std::string>& news, const std::string& daemon,
+               const std::vector<api::RateLimiter::Spent>& all) {
+  json items = json::array();
+  std::size_t bytes = 0;
+  for (const auto& spent : all) {
+    constexpr std::size_t around_it = 16;
+    const std::size_t size = spent.name.size() + around_it;
+    if (size > max_items_bytes) continue;
+    if (bytes + size > max_items_bytes) {
+      news.push_back(announcement(spent_topic, daemon, std::exchange(items, json::array())));
+      bytes = 0;
+    }
+    items.push_back({spent.name, spent.tokens});
+    bytes += size;
+  }
+  if (!items.empty()) news.push_back(announcement(spent_topic, daemon, items));
+}
+
+// What another daemon said; null if it was this one, or can't be read.
+json items_of(std::string_view payload, const std::string& own, std::string* by) {
+  auto said = json::parse(payload, nullptr, false);
+  if (!said.is_object() || !said.contains("by") || !said["by"].is_string() ||
+      !said.contains("items") || !said["items"].is_array() || said["by"] == own) {
+    return nullptr;
+  }
+  *by = said["by"].get<std::string>();
+  return std::move(said["items"]);
+}
+
+}  // namespace
+
+SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
+                           api::RateLimiter& limiter, api::RateLimiter& public_limiter,
+                           api::BusySessions& busy, api::InjectQuota& quota)
+    : settings_(std::move(settings)),
+      store_(store),
+      limiter_(limiter),
+      public_limiter_(public_limiter),
+      busy_(busy),
+      quota_(quota),
+      spent_(store.news().subscribe(std::string(spent_topic),
+                                    [this](std::string_view payload) { hear_spent(payload); })),
+      full_(store.news().subscribe(std::string(full_topic),
+                                   [this](std::string_view payload) { hear_full(payload); })) {}
+
+void SharedLimits::tell() {
+  const auto spent = limiter_.take_spent(spenders_a_time);
+  const auto spent_by_strangers = public_limiter_.take_spent(spenders_a_time);
+  // Of an outage nothing is told later: what was spent in it has long been refilled.
+  if (!store_.committer().healthy()) return;
+  count_accepted();
+  std::vector<std::string> news;
+  add_spent(news, settings_.daemon, spent);
+  add_spent(news, settings_.daemon, spent_by_strangers);
+  const auto full = busy_.full(settings_.inbox_limit, full_inboxes);
+  if (!full.empty() || told_full_) {
+    news.push_back(announcement(full_topic, settings_.daemon, full));
+  }
+  told_full_ = !full.empty();
+  if (news.empty()) return;
+  const auto work = [news = std::move(news)](store::Writer& writer) -> model::Result<void> {
+    for (const auto& each : news) writer.announce(each);
+    return {};
+  };
+  store_.committer().write(work, [](const model::Result<void>&) {});
+}
+
+void SharedLimits::count_accepted() {
+  auto accepted = quota_.take_accepted();
+  if (accepted.empty()) return;
+  const auto work = [accepted = std::move(accepted)](store::Writer& writer) -> model::Result<void> {
+    for (const auto& each : accepted) {
+      auto counted = store::Usage::add(
+          writer, {each.organisation_id, store::accepted_injects_counter, each.injects});
+      if (!counted) return counted;
+    }
+    return {};
+  };
+  store_.committer().write(work, [](const model::Result<void>&) {});
+}
+
+void SharedLimits::hear_spent(std::string_view payload) {
+  std::string by;
+  const json items = items_of(payload, settings_.daemon, &by);
+  const auto now = settings_.steady_now();
+  for (const json& item : items) {
+    if (!item.is_array() || item.size() != 2 || !item[0].is_string() ||
+        !item[1].is_number_unsigned()) {
+      continue;
+    }
+    auto name = item[0].get<std::string>();
+    auto& limiter = name.starts_with(api::address_prefix) ? public_limiter_ : limiter_;
+    limiter.spent_elsewhere({std::move(name), item[1].get<std::uint32_t>()}, now);
+  }
+}
+
+void SharedLimits::hear_full(std::string_view payload) {
+  std::string by;
+  const json items = items_of(payload, settings_.daemon, &by);
+  if (!items.is_array()) return;
+  std::vector<std::string> marks;
+  for (const json& item : items) {
+    if (item.is_string()) marks.push_back(item.get<std::string>());
+  }
+  busy_.full_elsewhere(by, std::move(marks), settings_.steady_now());
+}
+
+}  // namespace conversed::daemon

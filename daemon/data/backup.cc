@@ -1,0 +1,347 @@
+#include "daemon/data/backup.h"
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "daemon/ops/version.h"
+#include "queue/sqlite/sqlite_copy.h"
+#include "store/model/hex.h"
+#include "store/sql/database.h"
+
+namespace conversed::daemon {
+
+namespace fs = std::filesystem;
+using model::Errc;
+using model::fail;
+using model::Result;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::int64_t format = 1;
+constexpr std::string_view unfinished = ".partial";
+constexpr std::size_t max_name = 100;
+
+model::Error error_of(const fs::path& file, const std::string& doing, int code) {
+  return {Errc::unavailable, file.filename().string() + " can't be " + doing + ": " +
+                                 std::error_code(code, std::system_category()).message()};
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return number_; }
+
+ private:
+  int number_;
+};
+
+bool write_all(int descriptor, const unsigned char* bytes, std::size_t count) {
+  while (count > 0) {
+    const ssize_t written = ::write(descriptor, bytes, count);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    bytes += written;
+    count -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+// Reads the file to its end; `take` says whether to go on.
+Result<BackupManifest::File> digest(
+    const fs::path& file, const std::function<bool(const unsigned char*, std::size_t)>& take) {
+  const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (in.get() < 0) return fail(error_of(file, "read", errno));
+  crypto_hash_sha256_state state;
+  crypto_hash_sha256_init(&state);
+  BackupManifest::File seen;
+  std::vector<unsigned char> buffer(std::size_t{1} << 20);
+  for (;;) {
+    const ssize_t count = ::read(in.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(error_of(file, "read", errno));
+    if (count == 0) break;
+    const auto bytes = static_cast<std::size_t>(count);
+    crypto_hash_sha256_update(&state, buffer.data(), bytes);
+    seen.bytes += count;
+    if (!take(buffer.data(), bytes)) return fail(error_of(file, "copied", errno));
+  }
+  std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
+  crypto_hash_sha256_final(&state, hash.data());
+  seen.sha256 = model::hex(hash);
+  return seen;
+}
+
+bool is_backup_name(std::string_view name) {
+  return !name.empty() && name.size() <= max_name && name.front() != '.' &&
+         !name.ends_with(unfinished) && std::ranges::all_of(name, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                  c == '.' || c == '-' || c == '_';
+         });
+}
+
+// 20260131T235959Z
+std::string name_of(model::Timestamp time) {
+  const std::time_t seconds = model::to_unix_ms(time) / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts);
+  return text.data();
+}
+
+std::string text_of(const BackupManifest& manifest) {
+  json files = json::object();
+  for (const auto& [name, file] : manifest.files) {
+    files[name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
+  }
+  json document{
+      {"format", format},          {"program", manifest.program},
+      {"schema", manifest.schema}, {"reason", manifest.reason},
+      {"log", manifest.log},       {"createdAt", model::to_unix_ms(manifest.created_at) / 1000},
+      {"files", std::move(files)}};
+  if (!manifest.committed.empty()) document["committed"] = manifest.committed;
+  return document.dump(2) + "\n";
+}
+
+Result<void> write_manifest(const fs::path& folder, const BackupManifest& manifest) {
+  const fs::path file = folder / "backup.json";
+  const auto text = text_of(manifest);
+  const Descriptor out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (out.get() < 0 ||
+      !write_all(out.get(), reinterpret_cast<const unsigned char*>(text.data()), text.size()) ||
+      ::fsync(out.get()) != 0) {
+    return fail(error_of(file, "written", errno));
+  }
+  return sync_folder(folder);
+}
+
+// What an end of the process left behind is of no use to anybody.
+void remove_unfinished(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().filename().string().ends_with(unfinished)) left.push_back(entry.path());
+  }
+  for (const auto& path : left) fs::remove_all(path, ignored);
+}
+
+// Keeps what the log has finished while it lives.
+class HeldPruning {
+ public:
+  explicit HeldPruning(queue::SqliteLog* log) : log_(log) {
+    if (log_ != nullptr) log_->set_pruning(queue::Pruning::held);
+  }
+  ~HeldPruning() {
+    if (log_ != nullptr) log_->set_pruning(queue::Pruning::on);
+  }
+  HeldPruning(const HeldPruning&) = delete;
+  HeldPruning& operator=(const HeldPruning&) = delete;
+
+ private:
+  queue::SqliteLog* log_;
+};
+
+}  // namespace
+
+std::int64_t BackupManifest::bytes() const {
+  std::int64_t sum = 0;
+  for (const auto& [name, file] : files) sum += file.bytes;
+  return sum;
+}
+
+Result<BackupManifest> BackupManifest::read(const fs::path& backup) {
+  const auto no_backup = [&](const std::string& why) {
+    return fail(Errc::invalid_argument, backup.string() + " is no backup: " + why);
+  };
+  std::ifstream file(backup / "backup.json", std::ios::binary);
+  if (!file) return no_backup("backup.json is not in it");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  try {
+    const auto document = json::parse(text);
+    const auto of_file = document.at("format").get<std::int64_t>();
+    if (of_file != format) {
+      return no_backup("its format is " + std::to_string(of_file) + ", and this program knows " +
+                       std::to_string(format));
+    }
+    BackupManifest manifest{
+        .program = document.at("program"),
+        .schema = document.at("schema"),
+        .reason = document.at("reason"),
+        .log = document.at("log"),
+        .created_at = model::from_unix_ms(document.at("createdAt").get<std::int64_t>() * 1000),
+        .files = {},
+        .committed = document.value("committed", std::vector<std::int64_t>())};
+    for (const auto& [name, value] : document.at("files").items()) {
+      manifest.files[name] = {value.at("bytes"), value.at("sha256")};
+    }
+    if (!manifest.files.contains("store.db")) return no_backup("it holds no store");
+    return manifest;
+  } catch (const json::exception&) {
+    return no_backup("backup.json is damaged");
+  }
+}
+
+BackupMaker::BackupMaker(const config::Settings& settings, const model::Clock& clock,
+                         queue::SqliteLog* log, std::function<bool()> go_on)
+    : data_dir_(settings.data_dir),
+      folder_(settings.backup.dir.empty() ? settings.data_dir / "backups" : settings.backup.dir),
+      log_is_embedded_(settings.queue.driver == config::QueueDriver::sqlite),
+      store_is_a_file_(settings.store.driver == config::StoreDriver::sqlite),
+      clock_(clock),
+      log_(log),
+      go_on_(std::move(go_on)) {}
+
+Result<MadeBackup> BackupMaker::make(const std::string& name) {
+  if (!store_is_a_file_) {
+    return fail(Errc::not_supported,
+                "the store is in PostgreSQL: back it up with pg_dump or the server's own tools, "
+                "together with master.key, while all daemons are stopped");
+  }
+  if (!log_is_embedded_) {
+    return fail(Errc::not_supported,
+                "the log is in Kafka, which can't be copied as it was when the store was: what the "
+                "store has not seen might be gone from it. Back up with the tools of your disks "
+                "while all daemons are stopped");
+  }
+  if (!name.empty() && !is_backup_name(name)) {
+    return fail(Errc::invalid_argument,
+                "a backup's name has 1 to 100 letters, digits, dots, hyphens and underscores, and "
+                "does not begin with a dot");
+  }
+  return make(name.empty() ? name_of(clock_.now()) : name,
+              manifest_of("asked", store::schema_version));
+}
+
+BackupManifest BackupMaker::manifest_of(const char* reason, std::int64_t schema) const {
+  return {.program = version,
+          .schema = schema,
+          .reason = reason,
+          .log = log_is_embedded_ ? "sqlite" : "kafka",
+          .created_at = clock_.now(),
+          .files = {},
+          .committed = {}};
+}
+
+Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
+  constexpr std::string_view beginning = "before-migration-";
+  const std::string ending = "-schema" + std::to_string(schema);
+  const auto name = std::string(beginning) + name_of(clock_.now()) + ending;
+  // Of another try within this second.
+  if (auto made = BackupManifest::read(folder_ / name); made) {
+    return MadeBackup{folder_ / name, *std::move(made)};
+  }
+  auto made = make(name, manifest_of("migration", schema));
+  if (!made) return made;
+  std::error_code ignored;
+  std::vector<fs::path> superseded;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    const auto other = entry.path().filename().string();
+    if (other != name && other.starts_with(beginning) && other.ends_with(ending)) {
+      superseded.push_back(entry.path());
+    }
+  }
+  for (const auto& path : superseded) fs::remove_all(path, ignored);
+  return made;
+}
+
+Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest manifest) {
+  const std::unique_lock making(making_, std::try_to_lock);
+  if (!making) return fail(Errc::conflict, "a backup is being made already");
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  const fs::path whole = folder_ / name;
+  if (fs::exists(whole, error)) return fail(Errc::conflict, "there is a backup " + name);
+  remove_unfinished(folder_);
+  const fs::path partial = folder_ / (name + std::string(unfinished));
+  fs::create_directory(partial, error);
+  if (error) return fail(error_of(folder_, "written to", error.value()));
+  fs::permissions(partial, fs::perms::owner_all, error);
+
+  const auto fill = [&]() -> Result<void> {
+    if (auto copied = copy_files(partial, manifest); !copied) return copied;
+    for (const auto& entry : fs::directory_iterator(partial, error)) {
+      auto file =
+          digest(entry.path(), [&](const unsigned char*, std::size_t) { return goes_on(); });
+      if (!file) return fail(file.error());
+      manifest.files[entry.path().filename().string()] = *std::move(file);
+    }
+    if (auto written = write_manifest(partial, manifest); !written) return written;
+    fs::rename(partial, whole, error);
+    if (error) return fail(error_of(whole, "written", error.value()));
+    return sync_folder(folder_);
+  };
+  if (auto filled = fill(); !filled) {
+    fs::remove_all(partial, error);
+    return fail(filled.error());
+  }
+  return MadeBackup{whole, std::move(manifest)};
+}
+
+// The store first: whatever is finished in the log from now on has its effects behind the copy, and
+// its record still in the log when that is copied. What was finished before is in the store's copy,
+// even where no session of it is left that would know the record again.
+Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manifest) {
+  const HeldPruning held(log_);
+  if (log_ != nullptr) {
+    const auto ranges = log_->ranges();
+    if (!ranges) return fail(ranges.error());
+    for (const auto& range : *ranges) manifest.committed.push_back(range.committed);
+  }
+  for (const char* name : {"store.db", "log.db"}) {
+    std::error_code ignored;
+    if (!log_is_embedded_ && std::string_view(name) == "log.db") continue;
+    if (!fs::exists(data_dir_ / name, ignored)) continue;
+    const auto go_on = [this] { return goes_on(); };
+    auto copied = queue::copy_sqlite_file(data_dir_ / name, into / name, go_on);
+    if (copied) copied = queue::check_sqlite_file(into / name, go_on, stop_.get_token());
+    if (!copied) return copied;
+  }
+  return {};
+}
+
+Result<BackupManifest::File> copy_private(const fs::path& from, const fs::path& to) {
+  const Descriptor out(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (out.get() < 0) {
+    auto error = error_of(to, "made", errno);
+    if (errno == EEXIST) error.code = Errc::conflict;
+    return fail(std::move(error));
+  }
+  auto copied = digest(from, [&](const unsigned char* bytes, std::size_t count) {
+    return write_all(out.get(), bytes, count);
+  });
+  if (copied && ::fsync(out.get()) != 0) copied = fail(error_of(to, "written", errno));
+  if (!copied) ::unlink(to.c_str());
+  return copied;
+}
+
+Result<void> sync_folder(const fs::path& folder) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() < 0 || ::fsync(opened.get()) != 0) {
+    return fail(error_of(folder, "made durable", errno));
+  }
+  return {};
+}
+
+}  // namespace conversed::daemon

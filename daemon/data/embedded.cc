@@ -1,0 +1,110 @@
+#include "daemon/data/embedded.h"
+
+#include <utility>
+
+#include "daemon/data/backup.h"
+#include "daemon/data/storage_settings.h"
+#include "daemon/log/keyed_append.h"
+#include "daemon/ops/logging.h"
+#include "queue/kafka/kafka_log.h"
+#include "queue/sqlite/sqlite_log.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::fail;
+using model::Result;
+
+Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model::Clock& clock) {
+  queue::SqliteLogSettings log;
+  log.path = (settings.data_dir / "log.db").string();
+  log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
+  auto opened = queue::SqliteLog::open(std::move(log), clock);
+  if (!opened) return fail(opened.error());
+  queue::SqliteLog& embedded = **opened;
+  return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded, nullptr};
+}
+
+// Whether its session has come past it.
+Result<bool> has_had_effects(const queue::LogRecord& record, store::Store& store) {
+  const auto key = model::SessionKey::decode(record.record.key);
+  if (!key) return false;
+  const auto session = store.sessions().load(*key);
+  if (!session) return fail(session.error());
+  if (!*session) return false;
+  const auto& seen = (*session)->position;
+  return seen.epoch == record.position.epoch && seen.partition == record.position.partition &&
+         seen.offset >= record.position.offset;
+}
+
+Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store& store,
+                                 const model::Clock& clock) {
+  auto log_settings = kafka_log_settings(settings);
+  log_settings.is_finished = [&store](const queue::LogRecord& record) {
+    return has_had_effects(record, store);
+  };
+  auto log = queue::KafkaLog::open(std::move(log_settings));
+  if (!log) return fail(log.error());
+  auto jobs = queue::KafkaLog::open(kafka_jobs_settings(settings));
+  if (!jobs) return fail(jobs.error());
+  auto keys = std::make_unique<StoredKeyedAppend>(**log, store.append_keys(), clock, rename_event);
+  queue::KeyedAppend& keyed = *keys;
+  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr, std::move(*jobs)};
+}
+
+// A new version changes the store for good: what it was before has to be there to go back to. That
+// of a database is its administrator's to keep.
+Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock,
+                                      const std::function<bool()>& go_on) {
+  if (settings.store.driver == config::StoreDriver::postgres) return {};
+  auto stored = store::Database::stored_version(settings.data_dir / "store.db");
+  if (!stored) return fail(stored.error());
+  if (!*stored || **stored >= store::schema_version) return {};
+  BackupMaker backups(settings, clock, nullptr, go_on);
+  auto made = backups.make_before_migration(**stored);
+  if (!made) {
+    return fail(made.error().code, "the store has to be migrated, and can't be backed up to " +
+                                       backups.folder().string() +
+                                       " before that: " + made.error().message);
+  }
+  log::info("store backed up before it is migrated", {{"path", made->path.string()},
+                                                      {"fromSchema", **stored},
+                                                      {"toSchema", store::schema_version}});
+  return {};
+}
+
+}  // namespace
+
+std::filesystem::path master_key(const config::Settings& settings) {
+  return settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
+}
+
+Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store,
+                           const model::Clock& clock) {
+  return settings.queue.driver == config::QueueDriver::kafka
+             ? open_kafka_log(settings, store, clock)
+             : open_sqlite_log(settings, clock);
+}
+
+model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,
+                                                        const model::Clock& clock,
+                                                        store::PostgresSettings::Place place,
+                                                        std::function<bool()> go_on,
+                                                        const model::Clock* timer_clock) {
+  if (auto safe = back_up_before_migration(settings, clock, go_on); !safe) {
+    return fail(safe.error());
+  }
+  auto opening = store_settings(settings, place);
+  opening.go_on = std::move(go_on);
+  opening.committer.timer_clock = timer_clock;
+  auto store = store::Store::open(opening, clock);
+  if (store && (*store)->unreadable_secrets() > 0) {
+    log::error(
+        "secrets that the master key does not open: give back the key that they were sealed with, "
+        "or import the Connections and webhooks again",
+        {{"count", (*store)->unreadable_secrets()}});
+  }
+  return store;
+}
+
+}  // namespace conversed::daemon

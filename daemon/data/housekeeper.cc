@@ -1,0 +1,148 @@
+#include "daemon/data/housekeeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/ops/logging.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::fail;
+using model::Result;
+using model::Timestamp;
+using std::chrono::milliseconds;
+
+// An event that waits in the log or an inbox for longer than this after it was taken once would not
+// be known again.
+constexpr milliseconds claim_lifetime = std::chrono::days(7);
+// A session's position drops what the log hands out again; nothing is that late.
+constexpr milliseconds min_session_age = std::chrono::hours(1);
+
+// Repeats a batch until there is less left than a whole one.
+Result<void> in_batches(std::size_t batch, const std::function<bool()>& stopped,
+                        std::int64_t& removed, const std::function<Result<std::int64_t>()>& once) {
+  for (;;) {
+    if (stopped()) return {};
+    auto count = once();
+    if (!count) return fail(count.error());
+    removed += *count;
+    if (*count < static_cast<std::int64_t>(batch)) return {};
+  }
+}
+
+// Walks a table page by page, for which `prune` says how far it has looked.
+template <typename Prune>
+Result<void> walk(const std::function<bool()>& stopped, std::int64_t& removed, Prune&& prune) {
+  std::int64_t after = 0;
+  while (!stopped()) {
+    auto page = prune(after);
+    if (!page) return fail(page.error());
+    removed += page->removed;
+    if (!page->last_row) return {};
+    after = *page->last_row;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
+                        const std::function<bool()>& stopped) {
+  TidyReport report;
+  const std::size_t batch = std::max<std::size_t>(1, settings.batch);
+  const auto all = [&](std::int64_t& removed, const std::function<Result<std::int64_t>()>& once) {
+    return in_batches(batch, stopped, removed, once);
+  };
+  auto done = all(report.answers, [&] {
+    const auto at = store.timer_now();
+    return store.answers().prune(at, at - claim_lifetime, batch);
+  });
+  if (done) {
+    auto secrets = store.assets().forget_previous_secrets(now - settings.secret_overlap);
+    done = secrets ? Result<void>() : fail(secrets.error());
+    report.secrets = secrets.value_or(0);
+  }
+  if (done && settings.transcripts.count() > 0) {
+    done = walk(stopped, report.outputs, [&](std::int64_t after) {
+      return store.outbox().prune(now - settings.transcripts, after, batch);
+    });
+    // All of them are looked at: an index by activity would cost every Turn.
+    const auto session_age = std::max(settings.transcripts, min_session_age);
+    if (done) {
+      done = walk(stopped, report.sessions, [&](std::int64_t after) {
+        return store.sessions().prune(now - session_age, after, batch);
+      });
+    }
+  }
+  if (done && settings.dead_letters.count() > 0) {
+    done = all(report.dead_letters,
+               [&] { return store.dead_letters().prune(now - settings.dead_letters, batch); });
+  }
+  if (done && settings.audit.count() > 0) {
+    done = all(report.audit, [&] { return store.audit().prune(now - settings.audit, batch); });
+  }
+  if (!done) return fail(done.error());
+  return report;
+}
+
+Housekeeper::Housekeeper(HousekeeperSettings settings, store::Store& store,
+                         const model::Clock& clock)
+    : settings_(std::move(settings)), store_(store), clock_(clock) {}
+
+Housekeeper::~Housekeeper() {
+  stop();
+}
+
+Result<void> Housekeeper::start() {
+  // Nobody watches it: a round may take long, and nothing waits for it.
+  return thread_.start("housekeeper", nullptr, [this] { run(); });
+}
+
+void Housekeeper::stop() {
+  stopping_ = true;
+  thread_.stop();
+}
+
+std::string_view Housekeeper::name() const {
+  return "housekeeper";
+}
+
+void Housekeeper::run() {
+  finish_key_rotation();
+  for (;;) {
+    make_round();
+    const auto until = std::chrono::steady_clock::now() + settings_.interval;
+    if (thread_.mailbox()->take(until).stop) return;
+  }
+}
+
+void Housekeeper::finish_key_rotation() {
+  if (!store_.key_rotation().is_unfinished()) return;
+  auto done = store_.key_rotation().resume();
+  if (done) {
+    log::info("secrets sealed anew by the newest master key",
+              {{"key", done->key}, {"count", done->resealed}});
+  } else {
+    log::error("the rotation of the master key can't be finished; the next start tries again",
+               {{"error", done.error().message}});
+  }
+}
+
+void Housekeeper::make_round() {
+  if (settings_.also) settings_.also();
+  if (!store_.committer().healthy() || (settings_.mine && !settings_.mine())) return;
+  auto report = tidy(store_, settings_, clock_.now(), [this] { return stopping_.load(); });
+  if (!report) {
+    log::warn("what is old could not be removed", {{"error", report.error().message}});
+    return;
+  }
+  if (report->outputs + report->sessions + report->dead_letters + report->audit == 0) return;
+  log::info("removed what is past its retention", {{"outputs", report->outputs},
+                                                   {"sessions", report->sessions},
+                                                   {"deadLetters", report->dead_letters},
+                                                   {"auditEntries", report->audit}});
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,174 @@
+#include "daemon/data/restore.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "daemon/data/data_folder.h"
+#include "daemon/data/embedded.h"
+#include "daemon/data/log_epoch.h"
+#include "daemon/data/storage_settings.h"
+#include "daemon/service/owner.h"
+#include "daemon/turns/flight_recorder.h"
+#include "queue/sqlite/sqlite_copy.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+
+namespace fs = std::filesystem;
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+constexpr const char* data_files[] = {"store.db", "store.db-wal", "store.db-shm",
+                                      "log.db",   "log.db-wal",   "log.db-shm"};
+
+void remove_data(const fs::path& folder) {
+  std::error_code ignored;
+  for (const char* name : data_files) fs::remove(folder / name, ignored);
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// What has to hold before anything is written.
+Result<void> check_order(const config::Settings& settings, const RestoreOrder& order,
+                         const BackupManifest& manifest) {
+  if (settings.store.driver == config::StoreDriver::postgres) {
+    return fail(Errc::not_supported,
+                "the settings keep the store in PostgreSQL, whose backups pg_restore puts back; "
+                "restore this one with store.driver: sqlite");
+  }
+  const bool embedded = settings.queue.driver == config::QueueDriver::sqlite;
+  if (manifest.log == "sqlite" && !embedded) {
+    return fail(Errc::conflict,
+                "the backup was made of an embedded log, and the settings name Kafka; restore it "
+                "with queue.driver: sqlite");
+  }
+  if (manifest.log != "sqlite" && order.log == RestoreOrder::Log::needed) {
+    return fail(Errc::conflict,
+                "the backup holds a store without its log: events that were finished after it was "
+                "made would be lost. If that is what you want: --store-alone");
+  }
+  if (manifest.schema > store::schema_version) {
+    return fail(Errc::conflict, "the backup was made by a newer program, version " +
+                                    manifest.program + "; restore it with that one");
+  }
+  return {};
+}
+
+Result<void> check_folder(const fs::path& folder) {
+  std::error_code ignored;
+  for (const char* name : data_files) {
+    if (!fs::exists(folder / name, ignored)) continue;
+    return fail(Errc::conflict, folder.string() + " holds " + name +
+                                    " already; move store.db*, log.db* out of it, or name an empty "
+                                    "folder as data_dir");
+  }
+  return {};
+}
+
+// Whether there is a key to open the store's secrets with, and whether it came by this order.
+Result<bool> take_key(const config::Settings& settings, const RestoreOrder& order) {
+  const auto place = master_key(settings);
+  std::error_code ignored;
+  const bool there = fs::exists(place, ignored);
+  if (order.key.empty()) {
+    if (there) return false;
+    return fail(Errc::not_found, "there is no master key " + place.string() +
+                                     ": backups don't hold it; give the one that was kept apart "
+                                     "with --key FILE");
+  }
+  if (there && text_of(place) == text_of(order.key)) return false;
+  if (there) {
+    return fail(Errc::conflict, "there is another master key already, " + place.string());
+  }
+  if (auto copied = copy_private(order.key, place); !copied) return fail(copied.error());
+  return true;
+}
+
+Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
+                       const BackupManifest& manifest) {
+  for (const auto& [name, expected] : manifest.files) {
+    if (name != "store.db" && name != "log.db") continue;
+    auto copied = copy_private(order.backup / name, folder / name);
+    if (!copied) return fail(copied.error());
+    if (copied->sha256 != expected.sha256 || copied->bytes != expected.bytes) {
+      return fail(Errc::invalid_argument,
+                  name + " of the backup is not what was written when it was made");
+    }
+    if (auto checked = queue::check_sqlite_file(folder / name); !checked) {
+      return fail(Errc::invalid_argument, checked.error().message);
+    }
+  }
+  return sync_folder(folder);
+}
+
+// Opens what was copied: does it belong together?
+Result<void> settle(const config::Settings& settings, const BackupManifest& manifest,
+                    const model::Clock& clock) {
+  auto store =
+      store::Store::open(store_settings(settings, store::PostgresSettings::Place::alone), clock);
+  if (!store) return fail(store.error());
+  if (const auto unreadable = (*store)->unreadable_secrets(); unreadable > 0) {
+    return fail(Errc::conflict,
+                "the master key does not open " + std::to_string(unreadable) +
+                    " of the store's secrets; give the key file as it was when the backup was "
+                    "made, with all its lines");
+  }
+  if (manifest.files.contains("log.db")) {
+    auto log = open_log(settings, **store, clock);
+    if (!log) return fail(log.error());
+    auto ranges = log->log->ranges();
+    if (!ranges) return fail(ranges.error());
+    auto seen = (*store)->sessions().highest_positions();
+    if (!seen) return fail(seen.error());
+    if (auto whole = check_log_against_store(*ranges, *seen); !whole) return whole;
+    if (!manifest.committed.empty()) {
+      if (auto rewound = log->embedded->rewind(manifest.committed); !rewound) return rewound;
+    }
+    log->log->stop();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<BackupManifest> restore(const config::Settings& settings, const RestoreOrder& order,
+                               const model::Clock& clock) {
+  auto manifest = BackupManifest::read(order.backup);
+  if (!manifest) return manifest;
+  if (auto fits = check_order(settings, order, *manifest); !fits) return fail(fits.error());
+  auto folder = DataFolder::open(settings.data_dir, DataFolder::Use::restore);
+  if (!folder) return fail(folder.error());
+  // What another restore could not finish is nobody's data.
+  if (folder->is_being_restored()) remove_data(folder->path());
+  if (auto free = check_folder(folder->path()); !free) return fail(free.error());
+  if (auto begun = folder->begin_restore(); !begun) return fail(begun.error());
+  // What it has noted was in hand with the data that was here before.
+  std::error_code ignored;
+  fs::remove(flight_recorder_file(folder->path()), ignored);
+
+  auto own_key = take_key(settings, order);
+  auto done = own_key ? copy_data(folder->path(), order, *manifest) : fail(own_key.error());
+  if (done) done = settle(settings, *manifest, clock);
+  if (done)
+    done = give_to_owner(folder->path(), {"store.db", "store.db-wal", "store.db-shm", "log.db",
+                                          "log.db-wal", "log.db-shm", "lock", "master.key"});
+  if (!done) {
+    remove_data(folder->path());
+    if (own_key && *own_key) fs::remove(master_key(settings), ignored);
+  }
+  if (auto ended = folder->end_restore(); !ended && done) return fail(ended.error());
+  if (!done) return fail(done.error());
+  return manifest;
+}
+
+}  // namespace conversed::daemon

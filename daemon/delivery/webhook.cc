@@ -1,0 +1,134 @@
+#include "daemon/delivery/webhook.h"
+
+#include <sodium.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "store/model/ids.h"
+#include "store/model/trace.h"
+#include "store/model/webhook_secret.h"
+
+namespace conversed::daemon {
+namespace {
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+void append_quoted(std::string& body, const std::string& text) {
+  body += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+model::Result<WebhookKey> WebhookKey::of(std::string_view secret) {
+  auto bytes = model::webhook_key(secret);
+  if (!bytes) return model::fail(std::move(bytes.error()));
+  WebhookKey key;
+  key.bytes_.swap(*bytes);
+  return key;
+}
+
+WebhookKey::~WebhookKey() {
+  sodium_memzero(bytes_.data(), bytes_.size());
+}
+
+// A moved short text would leave its bytes behind.
+// NOLINTNEXTLINE(performance-move-constructor-init)
+WebhookKey::WebhookKey(WebhookKey&& other) noexcept : bytes_(other.bytes_) {
+  sodium_memzero(other.bytes_.data(), other.bytes_.size());
+  other.bytes_.clear();
+}
+
+WebhookKey& WebhookKey::operator=(WebhookKey&& other) noexcept {
+  bytes_.swap(other.bytes_);
+  return *this;
+}
+
+std::string WebhookKey::sign(std::string_view id, std::int64_t unix_seconds,
+                             std::string_view body) const {
+  const std::string time = std::to_string(unix_seconds);
+  crypto_auth_hmacsha256_state state;
+  crypto_auth_hmacsha256_init(&state, bytes_of(bytes_), bytes_.size());
+  const auto add = [&state](std::string_view part) {
+    crypto_auth_hmacsha256_update(&state, bytes_of(part), part.size());
+  };
+  add(id);
+  add(".");
+  add(time);
+  add(".");
+  add(body);
+  std::array<unsigned char, crypto_auth_hmacsha256_BYTES> mac{};
+  crypto_auth_hmacsha256_final(&state, mac.data());
+  return "v1," + base64({reinterpret_cast<const char*>(mac.data()), mac.size()});
+}
+
+std::string new_webhook_secret() {
+  std::string bytes(32, '\0');
+  randombytes_buf(bytes.data(), bytes.size());
+  return "whsec_" + base64(bytes);
+}
+
+std::string base64(std::string_view bytes) {
+  std::string text(sodium_base64_encoded_len(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
+  sodium_bin2base64(text.data(), text.size(), bytes_of(bytes), bytes.size(),
+                    sodium_base64_VARIANT_ORIGINAL);
+  text.resize(text.size() - 1);  // the terminator
+  return text;
+}
+
+std::string webhook_body(const model::SessionKey& session, const model::Output& output) {
+  // Put together by hand: a tree of JSON for one use would cost more than all else here.
+  std::string body;
+  body.reserve(160 + session.user_id.size() + session.session_id.size() + output.text.size());
+  body += R"({"userId":)";
+  append_quoted(body, session.user_id);
+  body += R"(,"sessionId":)";
+  append_quoted(body, session.session_id);
+  body += R"(,"output":{"text":)";
+  append_quoted(body, output.text);
+  body += R"(,"data":)";
+  body += output.data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  body += R"(,"traceId":)";
+  append_quoted(body, output.trace_id);
+  body += R"(,"source":)";
+  append_quoted(body, output.source);
+  body += "}}";
+  return body;
+}
+
+std::string traceparent(std::string_view trace_id) {
+  std::string header = "00-";
+  header += model::trace_id_of(trace_id);
+  header += '-';
+  std::string span = model::random_hex(8);
+  if (span == "0000000000000000") span.back() = '1';
+  header += span;
+  header += "-01";
+  return header;
+}
+
+std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Output& output,
+                                                                 std::span<const WebhookKey> keys,
+                                                                 model::Timestamp now,
+                                                                 std::string_view body) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  std::vector<std::pair<std::string, std::string>> headers;
+  headers.reserve(6);
+  headers.emplace_back("Content-Type", "application/json; charset=utf-8");
+  headers.emplace_back("webhook-id", output.id);
+  headers.emplace_back("webhook-timestamp", std::to_string(seconds));
+  std::string signatures;
+  for (const auto& key : keys) {
+    if (!signatures.empty()) signatures += ' ';
+    signatures += key.sign(output.id, seconds, body);
+  }
+  if (!signatures.empty()) headers.emplace_back("webhook-signature", std::move(signatures));
+  headers.emplace_back("X-Conversed-Sequence", std::to_string(output.seq));
+  if (!output.trace_id.empty()) headers.emplace_back("traceparent", traceparent(output.trace_id));
+  return headers;
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/delivery/webhook.h"
+#include "store/model/clock.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+class Assets;
+}
+
+namespace conversed::daemon {
+
+// Where an Endpoint's outputs go.
+struct WebhookTarget {
+  std::string url;                    // empty: nowhere
+  std::vector<WebhookKey> keys;       // none, one, or with its predecessor
+  model::Timestamp previous_until{};  // from then on the first one signs alone
+
+  [[nodiscard]] std::span<const WebhookKey> keys_at(model::Timestamp now) const {
+    return std::span(keys).first(now < previous_until ? keys.size()
+                                                      : std::min<std::size_t>(keys.size(), 1));
+  }
+};
+
+// The targets of Endpoints, kept until assets change. One thread.
+class WebhookTargets {
+ public:
+  // `secret_overlap`: how long a secret that was replaced signs beside the new one. `assets` must
+  // outlive it.
+  WebhookTargets(store::Assets& assets, std::chrono::milliseconds secret_overlap)
+      : assets_(assets), secret_overlap_(secret_overlap) {}
+
+  // Stays until the next call. Errors: those of the store.
+  [[nodiscard]] model::Result<const WebhookTarget*> of(const std::string& endpoint_id);
+
+ private:
+  store::Assets& assets_;
+  const std::chrono::milliseconds secret_overlap_;
+  std::unordered_map<std::string, WebhookTarget> targets_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace conversed::daemon

@@ -1,0 +1,241 @@
+#include "daemon/jobs/job_worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/ops/logging.h"
+#include "store/jobs/jobs.h"
+#include "store/runtime/fault_points.h"
+
+namespace conversed::daemon {
+
+using model::Errc;
+using model::Job;
+using model::Result;
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t jobs_a_rescue = 100;
+constexpr std::size_t pruned_at_once = 500;
+
+}  // namespace
+
+// A job in the hand of one thread.
+class JobWorker::Hold final : public JobHold {
+ public:
+  Hold(JobWorker& worker, const Job& job)
+      : worker_(worker), id_(job.id), token_(job.fencing_token) {
+    const std::lock_guard lock(worker_.mutex_);
+    worker_.being_leased_.erase(id_);
+    worker_.in_hand_.push_back(this);
+  }
+  ~Hold() override {
+    const std::lock_guard lock(worker_.mutex_);
+    std::erase(worker_.in_hand_, this);
+  }
+
+  bool wait(milliseconds pause) override {
+    // A third of the lease at most: it is renewed in between, and a renewal may fail once.
+    const auto end = SteadyClock::now() + pause;
+    for (;;) {
+      const auto until = std::min(end, SteadyClock::now() + worker_.settings_.lease / 3);
+      {
+        std::unique_lock lock(worker_.mutex_);
+        changed_.wait_until(lock, until, [this] { return noticed_ || worker_.stopping_; });
+        if (worker_.stopping_) return false;
+        if (std::exchange(noticed_, false)) return true;
+      }
+      if (SteadyClock::now() >= end) return true;
+      if (!renew()) return false;
+    }
+  }
+
+  void notify() override {
+    const std::lock_guard lock(worker_.mutex_);
+    notice();
+  }
+
+  bool renew() override {
+    return worker_.jobs_.renew(id_, token_, worker_.clock_.now() + worker_.settings_.lease)
+        .has_value();
+  }
+
+  // Under the worker's lock.
+  void notice() {
+    noticed_ = true;
+    changed_.notify_all();
+  }
+  [[nodiscard]] const std::string& id() const { return id_; }
+
+ private:
+  JobWorker& worker_;
+  const std::string id_;
+  const std::int64_t token_;
+  std::condition_variable changed_;
+  bool noticed_ = false;
+};
+
+JobWorker::JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
+                     const model::Clock& clock, store::News* others)
+    : settings_(settings), jobs_(jobs), steps_(steps), clock_(clock), others_(others) {}
+
+JobWorker::~JobWorker() {
+  stop();
+}
+
+Result<void> JobWorker::start() {
+  if (!threads_.empty() || stopping_) {
+    return model::fail(Errc::conflict, "the job worker runs already");
+  }
+  if (others_ == nullptr) {
+    if (auto ended = jobs_.end_leases(); !ended) return ended;
+  } else {
+    heard_ = others_->subscribe(std::string(store::Jobs::wake_topic),
+                                [this](std::string_view job_id) { hear(job_id); });
+  }
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i) {
+    threads_.emplace_back([this] { run(); });
+  }
+  return {};
+}
+
+void JobWorker::stop() {
+  heard_ = {};
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (Hold* hold : in_hand_) hold->notice();
+  }
+  wake_.notify_all();
+  for (auto& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+std::string_view JobWorker::name() const {
+  return "job worker";
+}
+
+// Whatever was missed, the rescuer finds.
+void JobWorker::hear(std::string_view job_id) {
+  if (!job_id.empty()) return offer(std::string(job_id));
+  {
+    const std::lock_guard lock(mutex_);
+    next_rescue_ = {};
+  }
+  wake_.notify_one();
+}
+
+void JobWorker::offer(const std::string& job_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    // Its own worker made the change, or has to look at it.
+    for (Hold* hold : in_hand_) {
+      if (hold->id() == job_id) return hold->notice();
+    }
+    if (waiting_.size() >= settings_.max_waiting || !known_.insert(job_id).second) return;
+    waiting_.push_back(job_id);
+  }
+  wake_.notify_one();
+}
+
+void JobWorker::run() {
+  while (const auto id = next()) {
+    if (id->empty()) {
+      rescue();
+      {
+        const std::lock_guard lock(mutex_);
+        rescuing_ = false;
+      }
+      wake_.notify_all();
+    } else {
+      work(*id);
+    }
+  }
+}
+
+// The job to take up next; empty: it is time to look for some. Nothing: the worker stops.
+std::optional<std::string> JobWorker::next() {
+  std::unique_lock lock(mutex_);
+  const auto due = [this] { return !rescuing_ && SteadyClock::now() >= next_rescue_; };
+  while (!stopping_ && waiting_.empty() && !due()) {
+    rescuing_ ? wake_.wait(lock) : (void)wake_.wait_until(lock, next_rescue_);
+  }
+  if (stopping_) return std::nullopt;
+  if (waiting_.empty()) {
+    rescuing_ = true;
+    next_rescue_ = SteadyClock::now() + settings_.rescue_interval;
+    return std::string();
+  }
+  std::string id = std::move(waiting_.front());
+  waiting_.pop_front();
+  known_.erase(id);
+  being_leased_.insert(id);
+  return id;
+}
+
+void JobWorker::rescue() {
+  auto found = jobs_.waiting(clock_.now(), jobs_a_rescue);
+  if (!found) {
+    log::warn("jobs can't be read", {{"error", found.error().message}});
+    return;
+  }
+  std::set<std::string> woken;
+  for (const auto& id : *found) {
+    if (settings_.wake && !knows(id) && !woken_.contains(id)) {
+      settings_.wake(id);
+      woken.insert(id);
+    } else {
+      offer(id);  // nobody has come since it was woken
+    }
+  }
+  woken_ = std::move(woken);
+  {
+    const std::lock_guard lock(mutex_);
+    if (SteadyClock::now() < next_prune_) return;
+    next_prune_ = SteadyClock::now() + settings_.prune_interval;
+  }
+  const auto& ages = settings_.retention_clock == nullptr ? clock_ : *settings_.retention_clock;
+  const auto pruned = jobs_.prune(ages.now() - settings_.retention, pruned_at_once);
+  if (!pruned) log::warn("old jobs can't be removed", {{"error", pruned.error().message}});
+}
+
+bool JobWorker::knows(const std::string& job_id) {
+  const std::lock_guard lock(mutex_);
+  return known_.contains(job_id) || being_leased_.contains(job_id) ||
+         std::ranges::any_of(in_hand_, [&](const Hold* hold) { return hold->id() == job_id; });
+}
+
+void JobWorker::work(const std::string& job_id) {
+  auto job = jobs_.lease(job_id, clock_.now() + settings_.lease);
+  // Another worker has it, or it is over: what else there is, the rescuer finds again.
+  if (!job) {
+    const std::lock_guard lock(mutex_);
+    being_leased_.erase(job_id);
+    return;
+  }
+  model::fault_point("job.after_lease");
+  const std::int64_t token = job->fencing_token;
+  Hold hold(*this, *job);
+  while (!model::is_final(job->state)) {
+    Result<void> advanced = model::fail(Errc::unavailable, "the lease is lost");
+    if (hold.renew()) advanced = steps_.advance(*job, hold);
+    Result<Job> next = advanced ? jobs_.get(job_id) : model::fail(advanced.error());
+    if (!next) {
+      log::warn("job left to be taken up again",
+                {{"jobId", job_id}, {"reason", next.error().message}});
+      // Taken up by the rescuer, after a pause, or by the next run.
+      (void)jobs_.renew(job_id, token, clock_.now());
+      return;
+    }
+    job = std::move(next);
+    if (job->fencing_token != token) return;
+  }
+  log::info(
+      "job is over",
+      {{"jobId", job_id}, {"status", model::to_string(job->state)}, {"reason", job->fail_reason}});
+}
+
+}  // namespace conversed::daemon

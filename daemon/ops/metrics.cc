@@ -1,0 +1,210 @@
+#include "daemon/ops/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <atomic>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+namespace conversed::daemon {
+namespace {
+
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+// Seconds; a quick answer of this daemon takes 100 µs, a slow upstream 10 s.
+const Buckets& latency_buckets() {
+  static const Buckets buckets{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                               0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
+  return buckets;
+}
+const Buckets& age_buckets() {
+  static const Buckets buckets{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3600, 86400};
+  return buckets;
+}
+
+}  // namespace
+
+void Counter::add(std::uint64_t amount) {
+  counter_->Increment(static_cast<double>(amount));
+}
+
+void Counter::raise_to(std::uint64_t total) {
+  const double missing = static_cast<double>(total) - counter_->Value();
+  if (missing > 0) counter_->Increment(missing);
+}
+
+std::uint64_t Counter::value() const {
+  return static_cast<std::uint64_t>(counter_->Value());
+}
+
+void Gauge::set(double value) {
+  gauge_->Set(value);
+}
+
+void Gauge::add(double amount) {
+  gauge_->Increment(amount);
+}
+
+double Gauge::value() const {
+  return gauge_->Value();
+}
+
+void Histogram::observe(double value) {
+  histogram_->Observe(value);
+}
+
+std::uint64_t Histogram::count() const {
+  return histogram_->Collect().histogram.sample_count;
+}
+
+// Statuses are few, so their counters are found by index once each was used.
+class StatusCounters {
+ public:
+  explicit StatusCounters(prometheus::Family<prometheus::Counter>& family) : family_(family) {}
+
+  prometheus::Counter& of(int status) {
+    if (status < 100 || status > 599) status = 500;
+    auto& slot = counters_[static_cast<std::size_t>(status - 100)];
+    if (auto* known = slot.load(std::memory_order_acquire)) return *known;
+    // The family gives the same counter to all who ask for the same labels.
+    auto& counter = family_.Add({{"status", std::to_string(status)}});
+    slot.store(&counter, std::memory_order_release);
+    return counter;
+  }
+
+ private:
+  prometheus::Family<prometheus::Counter>& family_;
+  std::array<std::atomic<prometheus::Counter*>, 500> counters_{};
+};
+
+struct Metrics::Impl {
+  prometheus::Registry registry;
+  prometheus::TextSerializer serializer;
+  StatusCounters requests{
+      family("conversed_http_requests_total", "HTTP requests that were answered, by status.")};
+  StatusCounters injects_refused{
+      family("conversed_injects_refused_total", "Injects that were refused, by status.")};
+  std::vector<Counter> deliveries =
+      outcomes("conversed_deliveries_total",
+               "POSTs to webhooks that were decided, by what became of the output.",
+               {"delivered", "retried", "dead_letter", "dropped"});
+  std::vector<Counter> calls =
+      outcomes("conversed_calls_total", "Attempts of calls of Nodes, by what followed.",
+               {"answered", "failed", "retried"});
+  std::mutex expose_mutex;  // held while sources run: a source must not expose
+  std::vector<std::function<void()>> sources;
+
+  prometheus::Family<prometheus::Counter>& family(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  std::vector<Counter> outcomes(const char* name, const char* help,
+                                std::initializer_list<const char*> values) {
+    auto& counters = family(name, help);
+    std::vector<Counter> handles;
+    for (const char* value : values) handles.emplace_back(counters.Add({{"outcome", value}}));
+    return handles;
+  }
+  Counter counter(const char* name, const char* help) {
+    return Counter(family(name, help).Add({}));
+  }
+  Gauge gauge(const char* name, const char* help) {
+    return Gauge(prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({}));
+  }
+  Histogram histogram(const char* name, const char* help, const Buckets& buckets) {
+    return Histogram(
+        prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, buckets));
+  }
+};
+
+Metrics::Metrics()
+    : impl_(std::make_unique<Impl>()),
+      injects_accepted(impl_->counter("conversed_injects_accepted_total",
+                                      "Injects that were answered with 2xx.")),
+      events_appended(
+          impl_->counter("conversed_events_appended_total", "Events that became durable.")),
+      turns(impl_->counter("conversed_turns_total", "Turns whose effects were committed.")),
+      turn_conflicts(impl_->counter("conversed_turn_conflicts_total",
+                                    "Chains of Turns that were run again after a conflict.")),
+      dead_letters(
+          impl_->counter("conversed_dead_letters_total", "Events that could not be processed.")),
+      commits(impl_->counter("conversed_commits_total", "Transactions of the Committer.")),
+      committed_units(impl_->counter("conversed_committed_units_total",
+                                     "Sessions' chains that the Committer made durable.")),
+      timers_fired(impl_->counter("conversed_timers_fired_total", "Timers that were appended.")),
+      model_prompt_tokens(impl_->counter("conversed_model_prompt_tokens_total",
+                                         "Tokens of questions, as language models counted them.")),
+      model_completion_tokens(
+          impl_->counter("conversed_model_completion_tokens_total",
+                         "Tokens of answers, as language models counted them.")),
+      follow_ups_sent(
+          impl_->counter("conversed_follow_ups_sent_total", "Follow-ups of silent users.")),
+      follow_ups_dropped(impl_->counter("conversed_follow_ups_dropped_total",
+                                        "Follow-ups that came too late, or were too many.")),
+      accept_seconds(impl_->histogram("conversed_accept_seconds",
+                                      "From an inject's whole request to its durable accept.",
+                                      latency_buckets())),
+      turn_seconds(impl_->histogram("conversed_turn_seconds",
+                                    "One chain of Turns, with what it reads.", latency_buckets())),
+      delivery_seconds(impl_->histogram("conversed_delivery_seconds", "One POST to a webhook.",
+                                        latency_buckets())),
+      output_age_seconds(impl_->histogram("conversed_output_age_seconds",
+                                          "From an output's creation to its delivery.",
+                                          age_buckets())),
+      call_seconds(impl_->histogram("conversed_call_seconds", "One attempt of a call of a Node.",
+                                    latency_buckets())),
+      search_seconds(impl_->histogram("conversed_knowledge_search_seconds",
+                                      "One search in knowledge.", latency_buckets())),
+      deliveries_pending(
+          impl_->gauge("conversed_deliveries_pending", "Outputs that wait for their delivery.")),
+      calls_in_flight(impl_->gauge("conversed_calls_in_flight",
+                                   "Calls of Nodes that wait for their upstream.")),
+      dead_letters_waiting(impl_->gauge("conversed_dead_letters_waiting",
+                                        "Dead letters that nobody has replayed or discarded.")),
+      log_lag(impl_->gauge("conversed_log_lag", "Records appended and not yet finished.")),
+      log_healthy(impl_->gauge("conversed_log_healthy", "1 if the log takes appends.")),
+      store_healthy(impl_->gauge("conversed_store_healthy", "1 if the store commits.")),
+      ready(impl_->gauge("conversed_ready", "1 if /readyz answers 200.")) {}
+
+Metrics::~Metrics() = default;
+
+Counter Metrics::requests(int status) {
+  return Counter(impl_->requests.of(status));
+}
+
+Counter Metrics::injects_refused(int status) {
+  return Counter(impl_->injects_refused.of(status));
+}
+
+void Metrics::inject_answered(int status, std::chrono::steady_clock::duration took) {
+  if (status >= 300) return injects_refused(status).add();
+  injects_accepted.add();
+  accept_seconds.observe(std::chrono::duration<double>(took).count());
+}
+
+Counter& Metrics::deliveries(DeliveryOutcome outcome) {
+  return impl_->deliveries[static_cast<std::size_t>(outcome)];
+}
+
+Counter& Metrics::calls(CallOutcome outcome) {
+  return impl_->calls[static_cast<std::size_t>(outcome)];
+}
+
+void Metrics::add_source(std::function<void()> source) {
+  const std::lock_guard lock(impl_->expose_mutex);
+  impl_->sources.push_back(std::move(source));
+}
+
+std::string Metrics::expose() {
+  const std::lock_guard lock(impl_->expose_mutex);
+  for (const auto& source : impl_->sources) source();
+  std::ostringstream text;
+  impl_->serializer.Serialize(text, impl_->registry.Collect());
+  return std::move(text).str();
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,287 @@
+#include "daemon/outbound/http_transfer.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "store/model/url.h"
+
+namespace conversed::daemon {
+namespace {
+
+constexpr long connect_timeout_ms = 5000;  // or the request's own, if that is shorter
+constexpr long dns_cache_s = 60;
+// libcurl keeps all of them, however many there are.
+constexpr std::size_t max_header_bytes = 64 * 1024;
+
+// RFC 9110 §5.6.2.
+bool is_token(std::string_view text) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           marks.find(c) != std::string_view::npos;
+  });
+}
+
+bool is_field_value(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  });
+}
+
+// Names of header fields are compared without case (RFC 9110 §5.1).
+bool same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char left, char right) { return lower(left) == lower(right); });
+}
+
+// They say where a message ends and what becomes of its connection: the client's own business.
+bool frames_message(std::string_view name) {
+  for (const std::string_view own :
+       {"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
+        "Trailer", "Upgrade", "Expect"}) {
+    if (same_name(name, own)) return true;
+  }
+  return false;
+}
+
+void wipe(std::string& text) {
+  explicit_bzero(text.data(), text.size());
+  text.clear();
+}
+
+// The URL's host as libcurl reads it.
+std::string host_of(const std::string& url) {
+  const std::unique_ptr<CURLU, void (*)(CURLU*)> parsed(curl_url(), curl_url_cleanup);
+  char* host = nullptr;
+  if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK ||
+      curl_url_get(parsed.get(), CURLUPART_HOST, &host, 0) != CURLUE_OK) {
+    return {};
+  }
+  std::string text(host);
+  curl_free(host);
+  return text;
+}
+
+}  // namespace
+
+HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callback close_socket,
+                           void* close_data)
+    : easy_(curl_easy_init()) {
+  if (easy_ == nullptr) throw std::bad_alloc();
+  curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
+  curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(easy_, CURLOPT_PROXY, "");
+  curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+  // The path goes out as it was checked; libcurl would take `..` out of it.
+  curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy_, CURLOPT_USERAGENT, user_agent.c_str());
+  curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy_, CURLOPT_DNS_CACHE_TIMEOUT, dns_cache_s);
+  // A name server that does not answer must not hold the thread when its request has timed out.
+  curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
+  curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &HttpTransfer::on_header);
+  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &HttpTransfer::on_body);
+  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, &HttpTransfer::on_socket);
+  curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+  curl_easy_setopt(easy_, CURLOPT_CLOSESOCKETDATA, close_data);
+}
+
+HttpTransfer::~HttpTransfer() {
+  curl_easy_cleanup(easy_);
+  curl_slist_free_all(headers_);
+}
+
+bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) {
+  exchange_ = std::move(exchange);
+  egress_ = std::move(egress);
+  const auto& request = exchange_.request;
+  const bool method_known = is_token(request.method) && request.method != "CONNECT";
+  if (!method_known || request.url.find('\0') != std::string::npos ||
+      model::has_dot_segment(request.url) || !set_headers() ||
+      curl_easy_setopt(easy_, CURLOPT_URL, request.url.c_str()) != CURLE_OK) {
+    return false;
+  }
+  set_method();
+  set_connections();
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
+  const auto timeout = std::max<long>(1, static_cast<long>(request.timeout.count()));
+  curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, timeout);
+  curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, std::min(timeout, connect_timeout_ms));
+  return true;
+}
+
+// The policy is asked when a connection is made, so none may be used again that was made under an
+// earlier one. libcurl counts their age in whole seconds; a younger one may go with them.
+void HttpTransfer::set_connections() {
+  if (!egress_.since) return;
+  using std::chrono::seconds;
+  const auto age =
+      std::chrono::floor<seconds>(std::chrono::steady_clock::now() - *egress_.since).count();
+  curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, age < 2 ? 1L : 0L);
+  curl_easy_setopt(easy_, CURLOPT_MAXLIFETIME_CONN, std::max<long>(1, age - 1));
+}
+
+bool HttpTransfer::set_headers() {
+  bool has_type = false;
+  std::string line;
+  const auto add = [&](const char* text) {
+    curl_slist* longer = curl_slist_append(headers_, text);
+    if (longer == nullptr) throw std::bad_alloc();
+    headers_ = longer;
+  };
+  for (const auto& [name, value] : exchange_.request.headers) {
+    if (!is_token(name) || !is_field_value(value) || frames_message(name)) return false;
+    has_type = has_type || same_name(name, "Content-Type");
+    line = name;
+    // For libcurl "Name:" removes a header and "Name;" sends an empty one.
+    line += value.empty() ? ";" : ": ";
+    line += value;
+    add(line.c_str());
+  }
+  wipe(line);
+  // Names that libcurl adds of its own accord.
+  if (!has_type) add("Content-Type:");
+  add("Expect:");
+  return true;
+}
+
+void HttpTransfer::set_method() {
+  const auto& request = exchange_.request;
+  const bool sends_body = request.method == "POST" || request.method == "PUT" ||
+                          request.method == "PATCH" || !request.body.empty();
+  const char* custom = nullptr;
+  if (request.method == "HEAD") {
+    curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
+  } else if (sends_body) {
+    curl_easy_setopt(easy_, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request.body.data());
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+    if (request.method != "POST") custom = request.method.c_str();
+  } else {
+    curl_easy_setopt(easy_, CURLOPT_HTTPGET, 1L);
+    if (request.method != "GET") custom = request.method.c_str();
+  }
+  curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, custom);
+}
+
+HttpOutcome HttpTransfer::outcome(CURLcode code) {
+  HttpOutcome outcome;
+  outcome.error = error_of(code);
+  long status = 0;
+  curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+  curl_off_t took = 0;
+  curl_easy_getinfo(easy_, CURLINFO_TOTAL_TIME_T, &took);
+  outcome.took = std::chrono::microseconds(took);
+  if (outcome.error == HttpError::none || outcome.error == HttpError::too_large) {
+    outcome.status = static_cast<int>(status);
+  }
+  if (outcome.error != HttpError::none) return outcome;
+  outcome.body = std::move(response_);
+  curl_off_t retry_after = 0;
+  curl_easy_getinfo(easy_, CURLINFO_RETRY_AFTER, &retry_after);
+  if (retry_after > 0) outcome.retry_after = std::chrono::seconds(retry_after);
+  return outcome;
+}
+
+bool HttpTransfer::status_is_enough() const {
+  return headers_in_ && exchange_.request.wait_for_body;
+}
+
+std::optional<std::chrono::steady_clock::time_point> HttpTransfer::cut_off() const {
+  if (!status_is_enough()) return std::nullopt;
+  return *headers_in_ + *exchange_.request.wait_for_body;
+}
+
+HttpError HttpTransfer::error_of(CURLcode code) const {
+  if (status_is_enough()) return HttpError::none;
+  if (too_large_) return HttpError::too_large;
+  switch (code) {
+    case CURLE_OK:
+      return HttpError::none;
+    case CURLE_OPERATION_TIMEDOUT:
+      return HttpError::timeout;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_LOGIN_DENIED:
+      return HttpError::invalid;
+    default:
+      return egress_refused_ ? HttpError::egress_refused : HttpError::refused;
+  }
+}
+
+HttpClient::Callback HttpTransfer::release() {
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, nullptr);
+  curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, nullptr);
+  for (auto* header = headers_; header != nullptr; header = header->next) {
+    explicit_bzero(header->data, std::char_traits<char>::length(header->data));
+  }
+  curl_slist_free_all(headers_);
+  headers_ = nullptr;
+  for (auto& header : exchange_.request.headers) wipe(header.second);
+  auto callback = std::move(exchange_.callback);
+  exchange_ = {};
+  response_ = {};
+  header_bytes_ = 0;
+  headers_in_.reset();
+  too_large_ = false;
+  egress_refused_ = false;
+  return callback;
+}
+
+// Also for each line of a trailer, and of answers before the final one (1xx).
+std::size_t HttpTransfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
+  auto& transfer = *static_cast<HttpTransfer*>(self);
+  const std::size_t bytes = size * count;
+  transfer.header_bytes_ += bytes;
+  if (transfer.header_bytes_ > max_header_bytes) {
+    transfer.too_large_ = true;
+    return 0;
+  }
+  const std::string_view line(data, bytes);
+  if (transfer.headers_in_ || (line != "\r\n" && line != "\n")) return bytes;
+  long status = 0;
+  curl_easy_getinfo(transfer.easy_, CURLINFO_RESPONSE_CODE, &status);
+  if (status >= 200) transfer.headers_in_ = std::chrono::steady_clock::now();
+  return bytes;
+}
+
+std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {
+  auto& transfer = *static_cast<HttpTransfer*>(self);
+  const std::size_t bytes = size * count;
+  if (transfer.response_.size() + bytes > transfer.exchange_.request.max_response_bytes) {
+    transfer.too_large_ = true;
+    return CURL_WRITEFUNC_ERROR;
+  }
+  transfer.response_.append(data, bytes);
+  return bytes;
+}
+
+curl_socket_t HttpTransfer::on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) {
+  auto& transfer = *static_cast<HttpTransfer*>(self);
+  if (purpose != CURLSOCKTYPE_IPCXN ||
+      !transfer.egress_.policy->allows(host_of(transfer.exchange_.request.url), &address->addr)) {
+    transfer.egress_refused_ = true;
+    return CURL_SOCKET_BAD;
+  }
+  return socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                address->protocol);
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <curl/curl.h>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "daemon/outbound/egress.h"
+#include "daemon/outbound/http_client.h"
+
+namespace conversed::daemon {
+
+// The policy that holds, and since when if another one held before it.
+struct EgressInForce {
+  std::shared_ptr<const Egress> policy;
+  std::optional<std::chrono::steady_clock::time_point> since;
+};
+
+// One exchange on one of libcurl's easy handles, which is used again for the next exchange. Part of
+// http_client.cc: no other file includes this. One thread.
+class HttpTransfer {
+ public:
+  // `close_socket` and `close_data` are called when a connection ends.
+  HttpTransfer(const std::string& user_agent, curl_closesocket_callback close_socket,
+               void* close_data);
+  ~HttpTransfer();
+  HttpTransfer(const HttpTransfer&) = delete;
+  HttpTransfer& operator=(const HttpTransfer&) = delete;
+
+  // Takes the exchange and makes the handle ready for it. False if the request can't be sent as it
+  // is (`invalid`); `take` then hands the exchange back all the same.
+  [[nodiscard]] bool prepare(HttpClient::Exchange exchange, EgressInForce egress);
+
+  // What came of it; `code` is libcurl's.
+  [[nodiscard]] HttpOutcome outcome(CURLcode code);
+
+  // When the exchange ends although the answer's body goes on; none: not before the body does.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> cut_off() const;
+
+  // Ends the exchange, wipes what may be secret, and returns whom to tell.
+  [[nodiscard]] HttpClient::Callback release();
+
+  [[nodiscard]] CURL* easy() const { return easy_; }
+
+ private:
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
+  static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
+  [[nodiscard]] bool set_headers();
+  void set_method();
+  void set_connections();
+  [[nodiscard]] bool status_is_enough() const;
+  [[nodiscard]] HttpError error_of(CURLcode code) const;
+
+  EgressInForce egress_;
+  CURL* const easy_;
+  curl_slist* headers_ = nullptr;
+  HttpClient::Exchange exchange_;
+  std::string response_;
+  std::size_t header_bytes_ = 0;  // of all answers on the way to the final one, trailers included
+  std::optional<std::chrono::steady_clock::time_point> headers_in_;  // of the final answer
+  bool too_large_ = false;
+  bool egress_refused_ = false;
+};
+
+}  // namespace conversed::daemon

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "daemon/service/service.h"
+#include "daemon/service/service_manager.h"
+#include "store/runtime/heartbeat.h"
+
+namespace conversed::daemon {
+
+// How the daemon does at one instant. The counts are totals since the start.
+struct Progress {
+  std::uint64_t appended = 0;   // events that became durable
+  std::uint64_t turns = 0;      // whose effects were committed
+  std::uint64_t delivered = 0;  // outputs that webhooks took
+  std::uint64_t in_flight = 0;  // records that were taken from the log and are not finished
+  bool consuming = false;
+  // While it does not consume: what the start is at, for people.
+  std::string_view waits_for = "the log is not consumed yet";
+  bool store_healthy = true;
+  bool log_healthy = true;
+
+  [[nodiscard]] bool ready() const { return consuming && store_healthy && log_healthy; }
+};
+
+// One line for people, with rates over the time between the two.
+[[nodiscard]] std::string describe(const Progress& before, const Progress& now,
+                                   std::chrono::duration<double> between);
+
+// Looks at the daemon's loops and tells the service manager: that a start goes on, that it is
+// ready, how fast it works; and feeds the watchdog as long as every loop has beaten within half of
+// the watchdog's time. Loops that stand still are logged, too.
+//
+// `consuming`, `reloading` and `reloaded` are thread-safe. One thread of its own looks.
+class Supervisor final : public Service {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // `heartbeats` must outlive it. `progress` is called on the Supervisor's thread and those that
+  // call `consuming`; it must not block.
+  Supervisor(ServiceManager manager, model::Heartbeats& heartbeats,
+             std::function<Progress()> progress);
+  ~Supervisor() override;
+
+  [[nodiscard]] model::Result<void> start() override;
+  void stop() override;
+  [[nodiscard]] std::string_view name() const override { return "supervisor"; }
+
+  // The daemon listens and consumes: the start is over.
+  void consuming();
+  // A reload begins, and ends with what is to be said of it. Nothing is said before `ready`: the
+  // manager would take the end of the reload for that of the start.
+  void reloading();
+  void reloaded(const std::string& outcome);
+  // The daemon begins to drain, which takes `limit` at most. Nothing is said after it.
+  void stopping(std::chrono::milliseconds limit);
+
+  // How often the thread looks.
+  [[nodiscard]] std::chrono::milliseconds interval() const;
+  // One look. For the thread and for tests, which do without the thread.
+  void look(Time now);
+
+ private:
+  enum class Phase : std::uint8_t { starting, ready, stopping };
+
+  void say_progress(Time now);
+
+  const ServiceManager manager_;
+  model::Heartbeats& heartbeats_;
+  const std::function<Progress()> progress_;
+  const std::chrono::milliseconds stall_limit_;
+
+  std::mutex mutex_;  // guards what follows, but for the thread
+  Phase phase_ = Phase::starting;
+  Progress last_;
+  Time last_at_;
+  std::string said_;     // the last status
+  std::string stalled_;  // names of the loops that stood still at the last look
+  std::jthread thread_;
+};
+
+}  // namespace conversed::daemon

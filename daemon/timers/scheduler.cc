@@ -1,0 +1,443 @@
+#include "daemon/timers/scheduler.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "daemon/ops/logging.h"
+#include "daemon/ops/metrics.h"
+#include "daemon/service/service_thread.h"
+#include "daemon/timers/timer_clock.h"
+#include "flows/time/schedule_times.h"
+#include "store/model/ids.h"
+#include "store/runtime/fault_points.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::Claim;
+using model::Errc;
+using model::FollowUp;
+using model::Result;
+using model::Schedule;
+using model::Timestamp;
+using std::chrono::milliseconds;
+using Due = store::Timers::Due;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::size_t timers_a_page = 512;
+constexpr std::size_t others_a_page = 128;
+// Between two looks at the letters.
+constexpr int pages_at_once = 32;
+constexpr std::size_t schedules_a_page = 512;
+constexpr std::size_t fired_behind_a_backlog = 16;
+constexpr milliseconds unhealthy_sleep{100};
+constexpr Timestamp begin_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::min());
+
+model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
+  model::Event event;
+  event.id = claim.id + std::string(model::due_event_suffix);
+  event.type = type;
+  event.session = std::move(session);
+  event.claim = std::move(claim);
+  return event;
+}
+
+model::Event event_of(store::Calls::Found timer) {
+  auto& call = timer.call;
+  const auto type = call.is_time_out ? model::EventType::time_out : model::EventType::timer;
+  auto event = event_of(type, {Claim::Kind::timer, call.id}, std::move(call.session));
+  event.trace_id = std::move(call.trace_id);
+  return event;
+}
+model::Event event_of(FollowUp follow_up) {
+  auto event = event_of(model::EventType::follow_up, {Claim::Kind::follow_up, follow_up.id},
+                        std::move(follow_up.session));
+  event.trace_id = std::move(follow_up.trace_id);
+  event.text = std::move(follow_up.text);
+  event.data = std::move(follow_up.data);
+  event.follow_up = std::move(follow_up.plan);
+  return event;
+}
+model::Event event_of(Schedule schedule) {
+  auto event = event_of(model::EventType::inject, {Claim::Kind::schedule, schedule.claim()},
+                        std::move(schedule.session));
+  event.trace_id = model::new_trace_id();
+  event.text = std::move(schedule.text);
+  event.data = std::move(schedule.data);
+  return event;
+}
+
+// By the clock that its row goes by.
+Timestamp due_of(const store::Calls::Found& timer) {
+  return timer.call.due_at.value_or(Timestamp{});
+}
+Timestamp due_of(const FollowUp& follow_up) {
+  return follow_up.due_at;
+}
+// Put off it has another claim, so that what this one was due for has come.
+Timestamp due_of(const Schedule&) {
+  return begin_of_time;
+}
+
+// What is to be appended, and when at the earliest.
+struct Found {
+  model::Event event;
+  Timestamp due{};
+};
+// Nothing: it was cancelled, or its session erased. `internal`: its row can't be read.
+Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim) {
+  const auto made = [](auto read) -> Result<std::optional<Found>> {
+    if (!read) return model::fail(read.error());
+    if (!*read) return std::nullopt;
+    const auto due = due_of(**read);
+    return Found{event_of(std::move(**read)), due};
+  };
+  if (claim.kind == Claim::Kind::follow_up) return made(store.follow_ups().find(claim.id));
+  if (claim.kind == Claim::Kind::schedule) return made(store.schedules().by_claim(claim.id));
+  return made(store.calls().find(claim.id));
+}
+
+struct Letters {
+  std::optional<Timestamp> due;  // the first of those that were offered
+  std::vector<AppendEnd> appends;
+  std::vector<Due> marked;
+  bool wake = false;
+  bool look_again = false;
+  bool stop = false;
+  [[nodiscard]] bool empty() const {
+    return !due && appends.empty() && marked.empty() && !wake && !look_again && !stop;
+  }
+};
+
+}  // namespace
+
+class Scheduler::Engine {
+ public:
+  Engine(SchedulerSettings settings, store::Store& store, AppendEvent append,
+         const model::Clock& clock, Metrics& metrics)
+      : settings_(std::move(settings)),
+        store_(store),
+        append_(std::move(append)),
+        clock_(clock),
+        metrics_(metrics) {}
+  ~Engine() { stop(); }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  model::Result<void> start() {
+    if (auto set = set_clock(); !set) return set;
+    return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
+  }
+  void stop() { thread_.stop(); }
+
+  void offer(Timestamp due) {
+    thread_.mailbox()->put(
+        [&](Letters& letters) { letters.due = std::min(letters.due.value_or(due), due); });
+  }
+  void offer_schedule(Timestamp due) {
+    const bool has_offset = settings_.timer_clock != nullptr && !settings_.mine;
+    offer(has_offset ? due + settings_.timer_clock->offset() : due);
+  }
+  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
+
+ private:
+  [[nodiscard]] model::Result<void> set_clock();
+  void run();
+  void look_at_clocks();
+  void check_schedules();
+  void read_letters();
+  // By the clock of timers.
+  [[nodiscard]] Timestamp now() const { return clock_.now() + offset_; }
+  // How far that is ahead of the clock that schedules go by. Several daemons agree on one clock
+  // only: their server's, which that of timers follows.
+  [[nodiscard]] milliseconds ahead_of_schedules() const {
+    return settings_.mine ? milliseconds(0) : offset_;
+  }
+  [[nodiscard]] bool is_due() const { return due_ && *due_ <= looked_at_; }
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  void wait_for(Timestamp due);
+  void read_again();
+  [[nodiscard]] std::size_t may_fire();
+  void fire_due();
+  // False: the store fails.
+  [[nodiscard]] bool fire(const Due& timer);
+  void mark();
+  void appended(const AppendEnd& append);
+  void failed(std::string_view message, const model::Error& error);
+
+  const SchedulerSettings settings_;
+  store::Store& store_;
+  const AppendEvent append_;
+  const model::Clock& clock_;
+  Metrics& metrics_;
+
+  // The thread's own. All times are by the clock of timers.
+  std::optional<Timestamp> due_ = begin_of_time;  // of the first timer to be read; none: none is
+  std::optional<Due> read_up_to_;  // of those that are due; none: they are read from the beginning
+  std::unordered_map<std::string, Due> in_hand_;  // by the claim's id
+  std::size_t appending_ = 0;                     // of them
+  std::vector<Due> to_mark_;                      // likewise
+  milliseconds offset_{0};
+  milliseconds kept_offset_{0};
+  Timestamp looked_at_{};
+  SteadyClock::time_point next_look_{};
+  // Where the check of schedules has come to, by their numbers; nothing: it is over.
+  std::optional<std::int64_t> checked_;
+  SteadyClock::time_point next_check_{};
+  bool failing_ = false;  // one timer at a time is tried
+  SteadyClock::time_point not_before_{};
+  bool stop_ = false;
+  ServiceThread<Letters> thread_;  // last: it uses all others
+};
+
+model::Result<void> Scheduler::Engine::set_clock() {
+  if (settings_.timer_clock == nullptr) return {};
+  if (!settings_.mine) {
+    auto kept = store_.timers().offset();
+    if (!kept) return model::fail(kept.error());
+    kept_offset_ = *kept;
+  }
+  offset_ = settings_.timer_clock->offset();
+  return {};
+}
+
+void Scheduler::Engine::run() {
+  while (!stop_) {
+    model::fault_point("scheduler.loop");
+    look_at_clocks();
+    check_schedules();
+    fire_due();
+    mark();
+    thread_.mailbox()->set_quiet(in_hand_.empty() && !is_due() && !checked_);
+    read_letters();
+  }
+}
+
+void Scheduler::Engine::wait_for(Timestamp due) {
+  due_ = std::min(due_.value_or(due), due);
+  if (read_up_to_ && due <= read_up_to_->at) read_up_to_.reset();
+}
+
+void Scheduler::Engine::read_again() {
+  wait_for(begin_of_time);
+}
+
+// After a jump of the wall clock schedules are due at another time of the clock of timers.
+void Scheduler::Engine::look_at_clocks() {
+  looked_at_ = clock_.now();
+  if (settings_.timer_clock == nullptr) return;
+  const auto [wall, offset] = settings_.timer_clock->read();
+  looked_at_ = wall + offset;
+  if (offset != offset_) {
+    log::warn("the clock was set: what waits for a while goes on as if it had not been",
+              {{"byMs", (offset_ - offset).count()}});
+    offset_ = offset;
+    next_check_ = {};
+    read_again();
+  }
+  if (kept_offset_ == offset_ || settings_.mine) return;
+  // Else a restart would take the wall clock's word for what waits now; tried at each look.
+  if (store_.timers().keep_offset(offset_)) kept_offset_ = offset_;
+}
+
+// What recurs waits for the next time of its rule, and no longer: one that came while the wall
+// clock was ahead, and was to go on from there, would be silent until that time comes again.
+void Scheduler::Engine::check_schedules() {
+  const auto now = SteadyClock::now();
+  if (now >= next_check_) {
+    checked_ = 0;
+    next_check_ = now + settings_.check_interval;
+  }
+  if (!checked_) return;
+  auto page = store_.schedules().recurring(*checked_, schedules_a_page);
+  std::vector<store::Schedules::Sooner> sooner;
+  for (const auto& row : page ? *page : std::vector<store::Schedules::Row>()) {
+    const auto next = flows::time_after(row.schedule, looked_at_ - ahead_of_schedules());
+    if (next && *next < row.schedule.due_at) sooner.push_back({row.schedule, *next});
+  }
+  const auto moved = sooner.empty() ? Result<void>() : store_.schedules().bring_forward(sooner);
+  if (!page || !moved) {
+    log::warn("schedules can't be checked against the clock; trying again",
+              {{"error", (page ? moved.error() : page.error()).message}});
+    checked_.reset();
+    next_check_ = now + settings_.retry;
+    return;
+  }
+  for (const auto& [schedule, due_at] : sooner) wait_for(due_at + ahead_of_schedules());
+  checked_ = page->empty() ? std::nullopt : std::optional(page->back().n);
+}
+
+SteadyClock::time_point Scheduler::Engine::next_look() const {
+  const auto steady = SteadyClock::now();
+  if (checked_) return steady;
+  auto until = std::min(steady + settings_.max_sleep, std::max(steady, next_check_));
+  until = std::min(until, std::max(steady, next_look_));
+  if (!store_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
+  // The end of an append and of a mark are letters.
+  const bool has_slot = appending_ < (failing_ ? 1 : settings_.max_appending) &&
+                        in_hand_.size() < settings_.max_in_hand;
+  if (!due_ || !has_slot) return until;
+  const auto left = *due_ <= looked_at_ ? milliseconds(0)
+                                        : std::clamp<milliseconds>(*due_ - now(), milliseconds(0),
+                                                                   settings_.max_sleep);
+  return std::min(until, std::max(steady + left, not_before_));
+}
+
+void Scheduler::Engine::read_letters() {
+  auto letters = thread_.take(next_look());
+  stop_ = letters.stop;
+  if (stop_) return;
+  if (letters.wake) not_before_ = {};
+  if (letters.look_again) read_again();
+  for (const auto& timer : letters.marked) in_hand_.erase(timer.claim.id);
+  for (const auto& append : letters.appends) appended(append);
+  if (letters.due) wait_for(*letters.due);
+}
+
+// How many timers may be appended now.
+std::size_t Scheduler::Engine::may_fire() {
+  const auto now = SteadyClock::now();
+  if (now < not_before_ || !store_.committer().healthy()) return 0;
+  if (in_hand_.size() >= settings_.max_in_hand || appending_ >= settings_.max_appending) return 0;
+  if (failing_) return appending_ == 0 ? 1 : 0;
+  const auto free =
+      std::min(settings_.max_in_hand - in_hand_.size(), settings_.max_appending - appending_);
+  if (!settings_.backlog || settings_.backlog() < settings_.max_backlog) return free;
+  not_before_ = now + settings_.backlog_pause;
+  return std::min(free, fired_behind_a_backlog);
+}
+
+// Reads those that are due, page by page, as long as there are free slots.
+void Scheduler::Engine::fire_due() {
+  const auto steady = SteadyClock::now();
+  if (steady >= next_look_) {
+    next_look_ =
+        steady + (settings_.mine ? settings_.shared_look_interval : settings_.look_interval);
+    if (!read_up_to_) read_again();
+  }
+  if (!is_due()) return;
+  auto left = may_fire();
+  for (int pages = 0; left > 0 && pages < pages_at_once; ++pages) {
+    // Those in hand are in the page as well, and so are those of other daemons.
+    const auto limit =
+        std::min(timers_a_page, left + in_hand_.size() + (settings_.mine ? others_a_page : 0));
+    auto page = store_.timers().due(looked_at_, ahead_of_schedules(), limit,
+                                    read_up_to_ ? &*read_up_to_ : nullptr);
+    if (!page) return failed("timers can't be read", page.error());
+    for (auto& timer : page->timers) {
+      if (left == 0) return;
+      const bool is_mine = !settings_.mine || settings_.mine(timer.claim.id);
+      if (is_mine && !in_hand_.contains(timer.claim.id)) {
+        if (!fire(timer)) return;
+        --left;
+      }
+      read_up_to_ = std::move(timer);
+    }
+    if (page->timers.size() == limit) continue;
+    read_up_to_.reset();
+    due_ = page->next;
+    return;
+  }
+}
+
+bool Scheduler::Engine::fire(const Due& timer) {
+  auto found = read_event(store_, timer.claim);
+  if (!found && found.error().code != Errc::internal) {
+    failed("timers can't be read", found.error());
+    return false;
+  }
+  if (!found) {
+    log::error("a timer can't be read and does not fire",
+               {{"id", timer.claim.id}, {"error", found.error().message}});
+    in_hand_.emplace(timer.claim.id, timer);
+    to_mark_.push_back(timer);
+    return true;
+  }
+  // Spares the log an event without effect; the claim decides in any case.
+  if (!*found || (*found)->due > timer.at) return true;
+  model::fault_point("timer.before_append");
+  (*found)->event.accepted_at = clock_.now();
+  in_hand_.emplace(timer.claim.id, timer);
+  ++appending_;
+  append_(std::move((*found)->event), letter_at_end(thread_.mailbox(), timer.claim.id));
+  return true;
+}
+
+void Scheduler::Engine::appended(const AppendEnd& append) {
+  const auto timer = in_hand_.find(append.id);
+  --appending_;
+  if (append.error) {
+    // Its id, and so its claim, stay the same, should the append have taken effect after all.
+    wait_for(timer->second.at);
+    in_hand_.erase(timer);
+    return failed("timers can't be appended", *append.error);
+  }
+  model::fault_point("timer.after_append");
+  metrics_.timers_fired.add();
+  failing_ = false;
+  to_mark_.push_back(timer->second);
+}
+
+void Scheduler::Engine::mark() {
+  if (to_mark_.empty()) return;
+  auto timers = std::exchange(to_mark_, {});
+  store_.timers().appended(timers, [mailbox = thread_.mailbox(), timers] {
+    mailbox->put([&](Letters& letters) {
+      letters.marked.insert(letters.marked.end(), timers.begin(), timers.end());
+    });
+  });
+}
+
+void Scheduler::Engine::failed(std::string_view message, const model::Error& error) {
+  if (!std::exchange(failing_, true)) log::warn(message, {{"error", error.message}});
+  not_before_ = SteadyClock::now() + settings_.retry;
+}
+
+Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
+                     const model::Clock& clock, Metrics& metrics)
+    : engine_(std::make_unique<Engine>(std::move(settings), store, std::move(append), clock,
+                                       metrics)) {}
+
+Scheduler::~Scheduler() = default;
+
+model::Result<void> Scheduler::start() {
+  return engine_->start();
+}
+
+void Scheduler::stop() {
+  engine_->stop();
+}
+
+std::string_view Scheduler::name() const {
+  return "scheduler";
+}
+
+void Scheduler::offer(Timestamp due) {
+  engine_->offer(due);
+}
+
+void Scheduler::offer(const Schedule& schedule) {
+  engine_->offer_schedule(schedule.due_at);
+}
+
+void Scheduler::wake() {
+  engine_->mailbox().put([](Letters& letters) { letters.wake = true; });
+}
+
+void Scheduler::look_again() {
+  engine_->mailbox().put([](Letters& letters) { letters.look_again = true; });
+}
+
+bool Scheduler::idle() const {
+  return engine_->mailbox().quiet();
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/live/waiters.h"
+#include "daemon/turns/flight_recorder.h"
+#include "flows/turn/turn.h"
+#include "queue/log.h"
+#include "store/commit/committer.h"
+#include "store/model/clock.h"
+#include "store/runtime/heartbeat.h"
+
+namespace conversed::api {
+class AssetsCache;
+}
+namespace conversed::store {
+class Answers;
+class Calls;
+class DeadLetters;
+class FollowUps;
+class Outbox;
+class Schedules;
+class Sessions;
+class Usage;
+}  // namespace conversed::store
+
+namespace conversed::daemon {
+
+class AnswerExchange;
+class Recovery;
+class TimerClock;
+
+// What chains are built from. Everything must outlive the last `build_chain`.
+struct ChainContext {
+  store::Sessions& sessions;
+  store::Outbox& outbox;
+  store::Answers& answers;
+  store::DeadLetters& dead_letters;
+  store::Calls& calls;
+  store::FollowUps& follow_ups;
+  store::Schedules& schedules;
+  store::Usage& usage;
+  api::AssetsCache& assets;
+  api::AnswerWaiters& waiters;
+  const model::Clock& clock;
+  AnswerExchange* exchange = nullptr;  // of clients at other daemons; null: there are no others
+  TimerClock* timer_clock = nullptr;   // what waits for a while is due by it; null: by `clock`
+  flows::Limits limits;
+  std::size_t max_drained = 64;  // events that one chain runs of what was in the inbox before it
+  std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
+  // A chain whose Turns have taken longer starts no more of them: the rest waits in the inbox, and
+  // its lane for its turn.
+  std::chrono::steady_clock::duration slice = std::chrono::milliseconds(20);
+  std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
+  Recovery* recovery = nullptr;  // which events run alone since a crash; null: none
+  int max_crashes = 3;           // with one event in hand, before it is a dead letter
+  std::int32_t partitions = 1;   // of the log
+};
+
+struct ChainInput {
+  model::SessionKey key;
+  std::span<const queue::LogRecord> records;  // of this session, in order
+  bool spill = false;                         // move all of them to the inbox
+  bool alone = false;                         // nothing else is in hand; starts one event at most
+  // What the store does not take, not even into the inbox: event id → why it is to be a dead
+  // letter.
+  std::map<std::string, std::string> refused;
+  std::map<std::string, std::string> failed{};  // the same of Turns: what building has found out
+  FlightRecorder::Batch* noted = nullptr;       // of events that are started; null: not noted
+  bool one_start = false;                       // start one event at most; implied by `alone`
+  model::Heartbeat* heartbeat = nullptr;        // beats behind each Turn; null: nobody watches
+  std::chrono::steady_clock::duration spent{};  // by all Turns that building has run
+};
+
+// Consecutive Turns of one session, run in memory, and what has to follow their commit.
+struct Chain {
+  struct Answered {
+    std::string input_id;
+    model::Result<api::Answer> answer;
+    bool else_webhook = false;  // if nobody is there to be told, the outputs go there
+    bool sent_instead = false;  // and so they were, in the transaction of the unit
+  };
+
+  store::Unit unit;
+  bool changes = false;                    // false: there is nothing to commit
+  bool wants_alone = false;                // nothing is built: an event of it has to run alone
+  std::vector<Answered> answered;          // claimed from the waiters: owed after the commit
+  std::vector<model::Schedule> schedules;  // that wait for their next time from now on
+  // Inputs whose outputs are held until another daemon has taken their reply (Unit::replies): the
+  // lane stands still until then.
+  std::vector<std::string> undecided;
+  // When what the session holds for clients elsewhere is to take the other way at the latest.
+  std::optional<model::Timestamp> held_until;
+  bool outputs_released = false;  // outputs of earlier Turns are due: they are in the store
+  bool drain_more = false;        // the inbox holds events that can run now
+  bool inbox_changed = false;
+  std::string first_started;  // id of the first event that was started; empty: none
+  std::size_t turns = 0;
+  std::size_t follow_ups_sent = 0;
+  std::size_t follow_ups_dropped = 0;  // too late, or too many
+  std::vector<std::string> log_lines;  // what Flows have to say to the operator
+};
+
+// The session of a lane. A record whose key is no session's, or one that the store can't keep, can
+// only come from a foreign producer. Its dead letter needs a session to keep the position, so it
+// gets one that no Endpoint can have; of each such key its own, as positions of different
+// partitions do not compare.
+[[nodiscard]] model::SessionKey session_of(const std::string& lane_key);
+
+// Takes records in order and decides for each: it has had its effects (dropped), its claim is gone
+// (dropped), the session is busy (inbox), it can't be processed (dead letter), or it runs as a Turn
+// on the state that the one before it left. An inbox that can be drained goes before new records.
+//
+// Reads the store, writes nothing but counts of events that run alone. A Turn that fails has no
+// effects besides its dead letter and the Endpoint's errorText. Errors: `unavailable` (try again
+// later; nothing is lost), `conflict` (a position of a past epoch or another partition: consumption
+// has to stop). On an error nothing is claimed from the waiters. Thread-safe; one chain of a
+// session at a time.
+[[nodiscard]] model::Result<Chain> build_chain(const ChainContext& context, ChainInput input);
+
+}  // namespace conversed::daemon

@@ -1,0 +1,166 @@
+// How one chain is built (see chain.h): chain.cc has what goes well, chain_answers.cc who gets what
+// is said, chain_failures.cc what becomes of events that have no effects.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/live/assets_cache.h"
+#include "daemon/turns/chain.h"
+#include "store/conversation/sessions.h"
+
+namespace conversed::daemon {
+
+using EndpointPtr = std::shared_ptr<const model::Endpoint>;
+using FlowPtr = std::shared_ptr<const api::CompiledFlow>;
+
+using model::is_input;
+
+inline bool is_notify(model::EventType type) {
+  return type == model::EventType::notify;
+}
+
+// Whether the fault is the store's, and trying again later helps.
+inline bool is_store_failure(const model::Error& error) {
+  return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
+}
+
+// The execution that an input begins, as far as the input says.
+[[nodiscard]] model::Execution begun_by(const model::Event& event);
+
+// Builds one chain. A Turn that fails has no effects, but the session it was given is gone by then:
+// so the failure is noted in `failed` and the chain is built again from the store; Turns are pure,
+// so it comes to the same.
+class ChainBuilder {
+ public:
+  ChainBuilder(const ChainContext& context, ChainInput& input) : context_(context), input_(input) {}
+
+  // Nothing: a Turn has failed, build again; or the chain has to be built alone.
+  model::Result<std::optional<Chain>> build();
+  [[nodiscard]] bool wants_alone() const { return wants_alone_; }
+
+  // Gives up what was claimed for a chain that will not be committed.
+  void release_claims() {
+    for (const auto& answered : chain_.answered) context_.waiters.release(answered.input_id);
+    chain_.answered.clear();
+  }
+
+ private:
+  model::Result<void> load();
+  model::Result<bool> has_had_effects(const model::Position& at) const;
+  model::Result<void> take(const queue::LogRecord& record);
+  // Whether the chain has made, or found, anything of the session before a record.
+  enum class Traces : std::uint8_t { none, some };
+  model::Result<void> take_new(const queue::LogRecord& logged, Traces so_far);
+  model::Result<void> drain();
+  bool is_of_the_future(const model::Event& event) const;
+  void bring_to_now(model::Event& event) const;
+  model::Result<bool> holds_claim(const model::Event& event);
+  model::Result<void> start(const model::Event& event, const store::InboxEvent& parts,
+                            const std::optional<model::Position>& at);
+  model::Result<void> run(const model::Event& event);
+  model::Result<void> say(const model::Event& event, const EndpointPtr& endpoint);
+  model::Result<FlowPtr> flow_for(const model::Event& event, const model::Endpoint& endpoint,
+                                  const model::ProjectAssets& assets);
+  model::Result<void> apply(const model::Event& event, model::Effects effects,
+                            const EndpointPtr& endpoint, const FlowPtr& flow);
+  // Who gets what is said: chain_answers.cc.
+  model::Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
+                                     std::vector<model::Output> outputs,
+                                     const EndpointPtr& endpoint);
+  model::Result<void> settle_failure(const model::Execution& execution, bool resumed);
+  model::Result<api::Answer> answer_of(const model::Execution& execution, bool resumed,
+                                       const std::vector<model::Output>& outputs);
+  model::Result<void> answer_elsewhere(const model::Execution& execution,
+                                       std::vector<std::string> daemons, bool resumed,
+                                       std::vector<model::Output> outputs,
+                                       model::Delivery otherwise);
+  std::vector<std::string> waits_elsewhere(const model::Execution& execution) const;
+  bool is_awaited(const model::Execution& execution) const;
+  bool join_waiting(const model::Event& event);
+  void note_held();
+  void release_held(const model::Execution& holder);
+  void keep_held(const model::Execution& execution);
+  void follow_held(std::size_t first);
+  void release_left_behind();
+  void release_orphans();
+  model::Result<void> bury(const model::Event& event, const store::InboxEvent& parts,
+                           const std::string& reason);
+  model::Result<void> bury_waiting(const model::Event& event, const store::InboxEvent& parts,
+                                   const std::string& reason);
+  model::Result<void> bury_damaged(const model::Event& event, const store::InboxEvent& parts);
+  void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
+  // Whether what names the record and its event can be stored as it is.
+  static bool has_names(const queue::Record& record);
+  // Follow-ups: chain_follow_ups.cc.
+  enum class FollowUp : std::uint8_t { runs, settled };
+  model::Result<bool> follow_up_waits(const std::string& id) const;
+  model::Result<FollowUp> take_up(const model::Event& event, const EndpointPtr& endpoint,
+                                  const model::ProjectAssets& assets);
+  model::Result<bool> is_within_quota(const model::Endpoint& endpoint,
+                                      const model::ProjectAssets& assets) const;
+  void cancel_follow_ups();
+  void abandon_follow_up();
+  bool runs_follow_up_flow(const model::Event& event, const model::Endpoint& endpoint,
+                           const api::CompiledFlow& flow) const;
+  // How far the clock of what waits for a while is ahead of `now` of Turns.
+  std::chrono::milliseconds timer_offset() const;
+  model::Timestamp timer_now() const { return context_.clock.now() + timer_offset(); }
+  // Time-outs of questions: chain_time_outs.cc.
+  bool waits_for(const model::Event& event) const;
+  model::Result<bool> holds_timer(const model::Event& event) const;
+  bool begins_afresh(const model::Event& event, const model::Endpoint& endpoint) const;
+  std::string waiting_follow_up_flow(const model::Event& event,
+                                     const model::Endpoint& endpoint) const;
+  void settle_time_outs();
+  // Scheduled injects: chain_schedules.cc.
+  model::Result<bool> take_schedule(const model::Event& event);
+  bool is_too_late(const model::Event& event);
+  void to_inbox(const queue::LogRecord& logged);
+  void count_use(const model::Event& event);
+  void close();
+
+  [[nodiscard]] bool can_drain() const;
+  struct Waiting {
+    store::InboxEvent parts;
+    std::optional<model::Position> at;  // in the log, if it has come with this chain
+  };
+  Waiting oldest_in_inbox();
+  // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
+  // Nothing waits for what is damaged.
+  [[nodiscard]] bool must_wait() const {
+    return damage_.empty() &&
+           (input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start());
+  }
+  // Where a single event is looked for, a second one waits for the next chain; so it does behind an
+  // answer whose outputs may yet be the webhook's, and behind Turns that took long. The first one
+  // starts in any case, so that there is an end to it.
+  [[nodiscard]] bool may_start() const {
+    if (!chain_.undecided.empty()) return false;
+    if (std::ranges::any_of(chain_.answered, &Chain::Answered::else_webhook)) return false;
+    if (chain_.first_started.empty()) return true;
+    return !input_.one_start && !input_.alone && input_.spent < context_.slice;
+  }
+
+  const ChainContext& context_;
+  ChainInput& input_;
+  Chain chain_;
+  model::Session session_;
+  model::Profile profile_;
+  std::vector<store::InboxEvent> stored_inbox_;
+  std::vector<std::string> time_outs_;     // that the stored session waits for
+  std::size_t drained_ = 0;                // of them
+  std::vector<model::Position> added_at_;  // of what this chain puts behind them
+  std::size_t added_drained_ = 0;
+  model::Execution running_;     // the session's, as the Turn that runs found it
+  std::string damage_;           // of what is stored; nothing runs on it
+  bool execution_lost_ = false;  // it can't be read: only the store knows what it waits for
+  bool again_ = false;
+  bool wants_alone_ = false;
+};
+
+}  // namespace conversed::daemon

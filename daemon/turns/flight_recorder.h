@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/conversation/attempts.h"
+#include "store/model/result.h"
+
+namespace conversed::daemon {
+
+// Notes which events are in hand, in a small memory-mapped file, so that the next start knows them
+// however this process ends: the kernel keeps what was written to the mapping. A note costs no
+// system call. The file is allocated before it is mapped, so that a full disk can't end a write to
+// it. Notes of another boot say nothing: the machine went down, and events are not to blame.
+//
+// `left` and `begin` are for one thread, in this order; notes are thread-safe from then on.
+class FlightRecorder {
+ public:
+  // Of events that are in hand together; each has a slot of the file until `clear`. Without a
+  // recorder, and while all slots are taken, `note` does nothing. One thread at a time. The
+  // recorder must outlive it.
+  class Batch {
+   public:
+    Batch() = default;
+    explicit Batch(FlightRecorder* recorder) : recorder_(recorder) {}
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+    ~Batch() { clear(); }
+
+    void note(const store::InHand& event);
+    void clear();
+
+   private:
+    FlightRecorder* recorder_ = nullptr;
+    std::vector<std::uint32_t> slots_;
+  };
+
+  // Opens the file, or makes it. `boot`: see `boot_id`. Errors: `unavailable`, the file can't be
+  // written or allocated.
+  [[nodiscard]] static model::Result<std::unique_ptr<FlightRecorder>> open(
+      const std::filesystem::path& file, std::string boot);
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+  ~FlightRecorder();
+
+  // What the last run had in hand when it ended.
+  struct Left {
+    std::int64_t run = 0;  // 0: nothing is known of it
+    std::vector<store::InHand> events;
+  };
+  [[nodiscard]] Left left() const;
+
+  // Begins a run: the notes of the last one are gone.
+  void begin();
+
+  static constexpr std::size_t capacity = 8'192;  // events at once
+
+ private:
+  struct Header;
+  struct Slot;
+  FlightRecorder(void* mapping, std::string boot);
+
+  [[nodiscard]] Header& header() const;
+  [[nodiscard]] Slot& slot(std::uint32_t number) const;
+  [[nodiscard]] std::optional<std::uint32_t> take();
+  void give_back(const std::vector<std::uint32_t>& slots);
+
+  void* const mapping_;
+  const std::string boot_;
+  std::int64_t run_ = 0;
+  std::mutex mutex_;  // guards `free_`
+  std::vector<std::uint32_t> free_;
+};
+
+// Tells apart the times for which the machine has been up; empty: it can't be told, so that no
+// notes are believed. From the kernel, or, where the service manager hides that file from the
+// daemon, from the variable CONVERSED_BOOT_ID.
+[[nodiscard]] std::string boot_id();
+
+// In the data folder.
+[[nodiscard]] std::filesystem::path flight_recorder_file(const std::filesystem::path& data_dir);
+
+}  // namespace conversed::daemon

@@ -1,0 +1,152 @@
+#include "daemon/turns/partition_keeper.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/live/busy_sessions.h"
+#include "daemon/ops/logging.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::fail;
+using model::Result;
+using model::SessionKey;
+using store::Sessions;
+
+constexpr std::size_t page_size = 1'024;
+
+// Calls `each` with every inbox of the pages that `read` gives.
+template <typename Read, typename Each>
+Result<void> for_all(const Read& read, const Each& each) {
+  std::int64_t after = 0;
+  for (;;) {
+    const Result<std::vector<Sessions::Inbox>> page = read(after);
+    if (!page) return fail(page.error());
+    for (const auto& inbox : *page) each(inbox);
+    if (page->size() < page_size) return {};
+    after = page->back().row;
+  }
+}
+
+}  // namespace
+
+Result<void> for_each_to_drain(store::Store& store,
+                               const std::function<void(const SessionKey&)>& each) {
+  return for_all([&](std::int64_t after) { return store.sessions().to_drain(after, page_size); },
+                 [&](const Sessions::Inbox& inbox) { each(inbox.key); });
+}
+
+Result<std::vector<std::string>> waiting_sessions(
+    store::Store& store, api::BusySessions& busy,
+    const std::function<bool(const SessionKey&)>& wanted) {
+  auto sized =
+      for_all([&](std::int64_t after) { return store.sessions().inboxes(after, page_size); },
+              [&](const Sessions::Inbox& inbox) {
+                if (wanted(inbox.key)) busy.set(inbox.key, inbox.size);
+              });
+  if (!sized) return fail(sized.error());
+  std::vector<std::string> keys;
+  auto read = for_each_to_drain(store, [&](const SessionKey& key) {
+    if (wanted(key)) keys.push_back(key.encode());
+  });
+  if (!read) return fail(read.error());
+  return keys;
+}
+
+PartitionKeeper::PartitionKeeper(PartitionKeeperSettings settings, store::Store& store,
+                                 Ownership& ownership, Recovery& recovery, api::BusySessions& busy,
+                                 PartitionKeeperPorts ports)
+    : settings_(settings),
+      store_(store),
+      ownership_(ownership),
+      recovery_(recovery),
+      busy_(busy),
+      ports_(std::move(ports)) {}
+
+PartitionKeeper::~PartitionKeeper() {
+  stop();
+}
+
+Result<void> PartitionKeeper::start() {
+  return thread_.start("partitions", settings_.heartbeats, [this] { run(); });
+}
+
+void PartitionKeeper::stop() {
+  thread_.stop();
+}
+
+std::string_view PartitionKeeper::name() const {
+  return "partitions";
+}
+
+// What the sessions have left is read once this run is known to have taken them up: whoever had
+// them before can't begin anything more that may bring a daemon down.
+Result<std::vector<std::string>> PartitionKeeper::take_up(
+    std::span<const queue::PartitionRange> partitions) {
+  if (partitions.empty()) return std::vector<std::string>();
+  if (auto taken = recovery_.take_up(partitions, settings_.in_flight); !taken) {
+    return fail(taken.error());
+  }
+  std::vector<std::int32_t> numbers;
+  for (const auto& range : partitions) numbers.push_back(range.partition);
+  ownership_.take(numbers);
+  // Of an earlier time that they were here.
+  busy_.forget([this](const std::string& encoded) {
+    const auto key = SessionKey::decode(encoded);
+    return key && ownership_.owns(*key);
+  });
+  auto keys = waiting_sessions(store_, busy_,
+                               [this](const SessionKey& key) { return ownership_.owns(key); });
+  if (!keys) {
+    ownership_.give_up(numbers);
+    // Nothing of them was begun. If this fails, too, the next owner takes them for left behind.
+    (void)recovery_.give_up(numbers, Recovery::InHand::finished);
+    return fail(keys.error());
+  }
+  // Before the Lanes have them: what is offered from there on is known to follow what the store
+  // has.
+  ports_.ownership_changed();
+  log::info("partitions taken up", {{"owned", ownership_.partitions().size()}});
+  return keys;
+}
+
+void PartitionKeeper::given_up(std::span<const std::int32_t> partitions, bool complete) {
+  ownership_.give_up(partitions);
+  ports_.ownership_changed();
+  log::info("partitions given up",
+            {{"count", partitions.size()}, {"owned", ownership_.partitions().size()}});
+  if (!complete) {
+    log::warn("partitions were lost with Turns in hand: the next owner runs these alone");
+  }
+  const auto in_hand = complete ? Recovery::InHand::finished : Recovery::InHand::unfinished;
+  if (auto told = recovery_.give_up(partitions, in_hand); !told) {
+    log::warn(
+        "partitions can't be given up in the store: the next owner takes them for left behind",
+        {{"error", told.error().message}});
+  }
+}
+
+void PartitionKeeper::run() {
+  using Clock = std::chrono::steady_clock;
+  auto next = Clock::now() + settings_.look_interval;
+  for (;;) {
+    if (thread_.take(next).stop) return;
+    if (Clock::now() < next) continue;
+    look();
+    next = Clock::now() + settings_.look_interval;
+  }
+}
+
+// A store that fails is asked again with the next look.
+void PartitionKeeper::look() {
+  if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
+  (void)for_each_to_drain(store_, [this](const SessionKey& key) {
+    if (ownership_.owns(key)) ports_.touch(key);
+  });
+}
+
+}  // namespace conversed::daemon

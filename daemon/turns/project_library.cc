@@ -1,0 +1,22 @@
+#include "daemon/turns/project_library.h"
+
+namespace conversed::daemon {
+
+using model::Errc;
+using model::Result;
+
+Result<flows::Library::FoundFlow> ProjectLibrary::flow(const std::string& name,
+                                                       std::int64_t version) const {
+  const auto id = project_.flow_ids.find(name);
+  if (id == project_.flow_ids.end()) return model::fail(Errc::not_found, "there is no such Flow");
+  auto found = version == 0 ? cache_.newest_flow(id->second) : cache_.flow(id->second, version);
+  if (!found) return model::fail(found.error());
+  return FoundFlow{(*found)->flow, (*found)->version.version};
+}
+
+Result<std::shared_ptr<const flows::lexicon::Lexicon>> ProjectLibrary::find_lexicon(
+    const std::string& name) const {
+  return cache_.lexicon(project_.project_id, name);
+}
+
+}  // namespace conversed::daemon

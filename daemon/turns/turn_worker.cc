@@ -1,0 +1,334 @@
+#include "daemon/turns/turn_worker.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "api/live/busy_sessions.h"
+#include "api/live/waiters.h"
+#include "daemon/log/job_wake_up.h"
+#include "daemon/ops/logging.h"
+#include "daemon/turns/answer_exchange.h"
+#include "daemon/turns/recovery.h"
+#include "store/commit/usage.h"
+#include "store/conversation/outbox.h"
+#include "store/runtime/fault_points.h"
+#include "store/runtime/planted_faults.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::Errc;
+
+constexpr std::chrono::milliseconds store_retry_delay{50};
+// How long the planted fault of that name keeps a position ahead of its state: past its commit.
+constexpr std::chrono::milliseconds planted_delay{150};
+constexpr const char* store_refuses = "the store refuses its effects";
+
+}  // namespace
+
+// One run from the Lanes, through as many attempts as it takes.
+struct TurnWorker::Task {
+  Task(queue::Run taken, queue::Finish done, LoneRuns& all, FlightRecorder* recorder)
+      : run(std::move(taken)), finish(std::move(done)), in_hand(all), noted(recorder) {}
+  // Dropped without an outcome: the daemon stops while the store fails. What is unfinished stays in
+  // the log.
+  ~Task() {
+    leave();
+    if (finish) (*finish)(queue::Next::abandoned);
+  }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  void done(queue::Next next) {
+    auto last = std::exchange(finish, std::nullopt);
+    if (last) (*last)(next);
+  }
+
+  // Nothing of it is at work any more that could bring the daemon down.
+  void leave() {
+    noted.clear();
+    if (std::exchange(entered, false)) in_hand.leave();
+  }
+
+  queue::Run run;
+  std::optional<queue::Finish> finish;
+  LoneRuns& in_hand;
+  bool entered = true;  // it counts among those in hand
+  bool alone = false;   // nothing else is in hand
+  FlightRecorder::Batch noted;
+  std::map<std::string, std::string> refused;
+  std::atomic<std::size_t> unsettled{0};  // of the chain's undecided answers
+  std::size_t begin = 0;  // records before it are finished: only after the database refused a chain
+  bool one_by_one = false;
+  Chain chain;
+};
+
+TurnWorker::TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
+                       api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder,
+                       model::Heartbeats* heartbeats)
+    : context_(context),
+      committer_(committer),
+      watch_(watch),
+      busy_(busy),
+      ports_(std::move(ports)),
+      recorder_(recorder),
+      rerunner_(
+          [this, heartbeat = model::heartbeat_of(heartbeats, "rerunner")](
+              const std::stop_token& stop) mutable { run_again(stop, std::move(heartbeat)); }) {}
+
+TurnWorker::~TurnWorker() {
+  stop();
+}
+
+void TurnWorker::handle(queue::Run run, queue::Finish finish) {
+  if (!run.records.empty() && std::ranges::all_of(run.records, [](const queue::LogRecord& logged) {
+        return woken_job(logged.record).has_value();
+      })) {
+    ports_.job(*woken_job(run.records.front().record));  // one key, one job
+    return finish(queue::Next::idle);
+  }
+  model::Heartbeat* const heartbeat = std::exchange(run.heartbeat, nullptr);
+  in_hand_.enter(heartbeat);
+  attempt(std::make_shared<Task>(std::move(run), std::move(finish), in_hand_, recorder_),
+          heartbeat);
+}
+
+void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
+  const auto& records = task->run.records;
+  const std::size_t count = task->one_by_one
+                                ? std::min<std::size_t>(1, records.size() - task->begin)
+                                : records.size() - task->begin;
+  const auto begun = std::chrono::steady_clock::now();
+  auto chain = build_chain(context_, {.key = session_of(task->run.key),
+                                      .records = std::span(records).subspan(task->begin, count),
+                                      .spill = task->run.spill,
+                                      .alone = task->alone,
+                                      .refused = task->refused,
+                                      .noted = &task->noted,
+                                      .one_start = task->one_by_one,
+                                      .heartbeat = heartbeat});
+  if (!chain) {
+    if (chain.error().code == Errc::conflict) {
+      ports_.fatal(chain.error());
+      return;  // the task is abandoned
+    }
+    if (chain.error().code != Errc::unavailable && chain.error().code != Errc::timed_out) {
+      log::error("session can't be read", {{"error", chain.error().message}});
+    } else {
+      committer_.probe();  // Turns that can't be read write nothing that would show it
+    }
+    again_later(task, store_retry_delay);
+    return;
+  }
+  if (chain->wants_alone) return run_alone(task);
+  task->chain = std::move(*chain);
+  if (task->chain.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
+  if (!task->chain.changes) {
+    after_commit(task, store::Outcome::committed);
+    return;
+  }
+  if (model::planted("position_before_state")) {
+    task->done(queue::Next::idle);
+    // Some stay behind for longer than the position's commit takes to come: else the fault would
+    // show by luck only.
+    static std::atomic<unsigned> turns{0};
+    if (turns.fetch_add(1) % 16 == 0) std::this_thread::sleep_for(planted_delay);
+  }
+  model::fault_point("turn.before_submit");
+  store::Unit unit = std::move(task->chain.unit);
+  // What has to be let out after the commit is copied: the unit itself belongs to the Committer.
+  task->chain.unit = {};
+  task->chain.unit.key = unit.key;
+  task->chain.unit.outputs = unit.outputs;
+  task->chain.unit.calls_started = unit.calls_started;
+  task->chain.unit.follow_ups = unit.follow_ups;
+  task->chain.unit.dead_letters = unit.dead_letters;
+  task->chain.unit.attempts_settled = unit.attempts_settled;
+  task->chain.unit.quota = unit.quota;
+  task->chain.unit.after.inbox_size = unit.after.inbox_size;
+  task->chain.unit.after.last_output_seq = unit.after.last_output_seq;
+  for (const auto& input : task->chain.undecided) context_.exchange->expect(input);
+  for (auto& answered : task->chain.answered) {
+    if (!answered.else_webhook) continue;
+    unit.answered_instead.push_back({answered.input_id, [this, task, &answered] {
+                                       const bool awaited =
+                                           context_.waiters.keep_waiting(answered.input_id);
+                                       answered.sent_instead = !awaited;
+                                       return awaited;
+                                     }});
+  }
+  committer_.submit(std::move(unit),
+                    [this, task](store::Outcome outcome) { after_commit(task, outcome); });
+}
+
+// On the rerunner's thread, once all others have left: none of them waits for this one.
+void TurnWorker::run_alone(const TaskPtr& task) {
+  task->entered = false;
+  in_hand_.run_alone([this, task] {
+    task->entered = true;
+    task->alone = true;
+    again_later(task, {});
+  });
+}
+
+void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
+  if (outcome != store::Outcome::committed) {
+    for (const auto& answered : task->chain.answered) context_.waiters.release(answered.input_id);
+    for (const auto& input : task->chain.undecided) context_.exchange->forget(input);
+    if (outcome == store::Outcome::conflict) {
+      ++counts_.conflicts;
+    } else if (task->one_by_one) {
+      // Alone it was refused, so it is the one; if it is so without its effects, the record that
+      // waits behind it.
+      const bool fresh = !task->chain.first_started.empty() &&
+                         task->refused.emplace(task->chain.first_started, store_refuses).second;
+      if (!fresh && task->begin < task->run.records.size()) {
+        task->refused.emplace(task->run.records[task->begin].record.id, store_refuses);
+      }
+    } else {
+      task->one_by_one = true;
+    }
+    // At once after a conflict; a refusal that is not found out in two steps must not keep the disk
+    // busy.
+    again_later(task, outcome == store::Outcome::conflict ? std::chrono::milliseconds(0)
+                                                          : store_retry_delay);
+    return;
+  }
+  model::fault_point("turn.after_commit");
+  let_out(*task);
+  go_on_when_settled(task);
+}
+
+// Once all of them are, whichever is the last; the count is one too high while they are told.
+void TurnWorker::go_on_when_settled(const TaskPtr& task) {
+  task->unsettled = task->chain.undecided.size() + 1;
+  const auto settled = [this, task] {
+    if (--task->unsettled == 0) go_on(task);
+  };
+  for (const auto& input : task->chain.undecided) {
+    context_.exchange->when_settled(input, [this, task, settled](bool pending) {
+      if (pending) ports_.deliver_earlier(task->chain.unit.key);
+      settled();
+    });
+  }
+  settled();
+}
+
+// After what the chain has done is out.
+void TurnWorker::go_on(const TaskPtr& task) {
+  if (task->one_by_one && task->begin + 1 < task->run.records.size()) {
+    ++task->begin;
+    again_later(task, {});
+    return;
+  }
+  task->leave();
+  task->done(task->chain.drain_more ? queue::Next::again : queue::Next::idle);
+}
+
+void TurnWorker::let_out(Task& task) {
+  Chain& chain = task.chain;
+  const auto& key = chain.unit.key;
+  if (context_.recovery != nullptr) context_.recovery->settled(chain.unit.attempts_settled);
+  counts_.turns += chain.turns;
+  counts_.dead_letters += chain.unit.dead_letters.size();
+  counts_.follow_ups_sent += chain.follow_ups_sent;
+  counts_.follow_ups_dropped += chain.follow_ups_dropped;
+  for (const auto& line : chain.log_lines) {
+    log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
+  }
+  for (const auto& letter : chain.unit.dead_letters) {
+    log::warn("dead letter", {{"sessionId", key.session_id},
+                              {"traceId", letter.event.trace_id},
+                              {"deadLetterId", letter.id},
+                              {"reason", letter.reason}});
+  }
+  bool sent_after_all = false;
+  for (const auto& answered : chain.answered) {
+    if (answered.answer) {
+      const bool told = context_.waiters.finish(answered.input_id, *answered.answer);
+      if (answered.sent_instead) {
+        chain.outputs_released = true;
+      } else if (!told && answered.else_webhook) {
+        // The COMMIT took longer than the client's patience.
+        context_.outbox.send_after_all(key, answered.input_id, chain.unit.after.last_output_seq,
+                                       [this, key] { ports_.deliver_earlier(key); });
+        sent_after_all = true;
+      }
+    } else {
+      context_.waiters.fail(answered.input_id, answered.answer.error());
+    }
+  }
+  for (const auto& use : chain.unit.quota) {
+    if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
+  }
+  if (chain.held_until) context_.exchange->touch_at(key, *chain.held_until);
+  if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
+  if (!chain.unit.outputs.empty() || chain.outputs_released) watch_.notify(key);
+  for (const auto& call : chain.unit.calls_started) {
+    call.due_at ? ports_.timer(*call.due_at) : ports_.call(call);
+  }
+  for (const auto& follow_up : chain.unit.follow_ups) ports_.timer(follow_up.due_at);
+  for (const auto& schedule : chain.schedules) ports_.schedule(schedule);
+  if (sent_after_all) return;  // what came after those outputs leaves with them, behind them
+  if (chain.outputs_released) {
+    ports_.deliver_earlier(key);
+  } else if (std::ranges::find(chain.unit.outputs, model::Delivery::pending,
+                               &model::Output::delivery) != chain.unit.outputs.end()) {
+    ports_.deliver(key);
+  }
+}
+
+// Meanwhile nothing of it is at work, so that an end of the process is not its doing.
+void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds delay) {
+  task->noted.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    waiting_.push_back({std::chrono::steady_clock::now() + delay, task});
+  }
+  wake_.notify_one();
+}
+
+void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbeat) {
+  while (!stop.stop_requested()) {
+    heartbeat.beat();
+    model::fault_point("rerunner.loop");
+    TaskPtr task;
+    {
+      std::unique_lock lock(mutex_);
+      const auto earliest = [this] {
+        return std::min_element(waiting_.begin(), waiting_.end(),
+                                [](const Waiting& a, const Waiting& b) { return a.due < b.due; });
+      };
+      if (waiting_.empty()) {
+        wake_.wait_for(lock, stop, model::beat_interval, [this] { return !waiting_.empty(); });
+        continue;
+      }
+      const auto next = earliest();
+      if (const auto due = next->due; due > std::chrono::steady_clock::now()) {
+        wake_.wait_until(lock, stop, due, [&] { return earliest()->due < due; });
+        continue;
+      }
+      task = std::move(next->task);
+      waiting_.erase(next);
+    }
+    attempt(task, &heartbeat);
+  }
+}
+
+void TurnWorker::stop() {
+  std::deque<Waiting> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    dropped.swap(waiting_);
+  }
+  in_hand_.stop();
+  rerunner_.request_stop();
+  if (rerunner_.joinable()) rerunner_.join();
+}
+
+}  // namespace conversed::daemon

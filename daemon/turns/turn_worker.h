@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "daemon/turns/chain.h"
+#include "daemon/turns/flight_recorder.h"
+#include "daemon/turns/lone_runs.h"
+#include "queue/lanes.h"
+#include "store/model/effects.h"
+#include "store/runtime/heartbeat.h"
+
+namespace conversed::api {
+class BusySessions;
+class OutputWatch;
+}  // namespace conversed::api
+namespace conversed::store {
+class Committer;
+}
+
+namespace conversed::daemon {
+
+// Where the effects of a committed chain go. Called on the Committer's thread, so none may block.
+struct TurnPorts {
+  std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
+  std::function<void(const model::SessionKey&)>
+      deliver_earlier;                                   // outputs of earlier Turns are pending now
+  std::function<void(const model::PendingCall&)> call;   // a call to be made
+  std::function<void(model::Timestamp)> timer;           // a timer or follow-up falls due then
+  std::function<void(const model::Schedule&)> schedule;  // its next time has come to the store
+  std::function<void(const std::string& job_id)> job;    // to be looked at; on a worker's thread
+  std::function<void(const std::string& organisation_id, std::int64_t injects)>
+      counted;                                     // in the quota
+  std::function<void(const model::Error&)> fatal;  // consumption has to stop
+  // For metrics, on the worker's thread: how long it took to run a chain of Turns.
+  std::function<void(std::chrono::steady_clock::duration)> ran;
+};
+
+// Counts since the start, for metrics.
+struct TurnCounts {
+  std::atomic<std::uint64_t> turns{0};
+  std::atomic<std::uint64_t> dead_letters{0};
+  std::atomic<std::uint64_t> conflicts{0};
+  std::atomic<std::uint64_t> follow_ups_sent{0};
+  std::atomic<std::uint64_t> follow_ups_dropped{0};  // too late, or too many
+};
+
+// Handles the runs of the Lanes: builds a chain, has it committed, and only then lets its effects
+// out and the lane go on. What must be run again (a conflict, a store that can't be read, effects
+// that the database refuses) moves to one thread of its own, so that neither the workers nor the
+// Committer wait. So does a batch of an event that was in hand when the daemon went down: it runs
+// with nothing else in hand. Thread-safe.
+class TurnWorker {
+ public:
+  // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
+  // hand; null: nothing is noted. `heartbeats`: where its own thread has one; null: nobody watches.
+  TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
+             api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder = nullptr,
+             model::Heartbeats* heartbeats = nullptr);
+  ~TurnWorker();
+  TurnWorker(const TurnWorker&) = delete;
+  TurnWorker& operator=(const TurnWorker&) = delete;
+
+  // The Lanes' handler. Waits while another batch runs alone.
+  void handle(queue::Run run, queue::Finish finish);
+
+  // Gives up what waits to be run again: its records are not finished and will be delivered anew.
+  // Tolerates being called twice.
+  void stop();
+
+  [[nodiscard]] const TurnCounts& counts() const { return counts_; }
+
+ private:
+  struct Task;
+  using TaskPtr = std::shared_ptr<Task>;
+
+  // On the thread that the heartbeat is of.
+  void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
+  void run_alone(const TaskPtr& task);
+  void after_commit(const TaskPtr& task, store::Outcome outcome);
+  void let_out(Task& task);
+  void go_on_when_settled(const TaskPtr& task);
+  void go_on(const TaskPtr& task);
+  void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
+  void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);
+
+  const ChainContext context_;
+  store::Committer& committer_;
+  api::OutputWatch& watch_;
+  api::BusySessions& busy_;
+  const TurnPorts ports_;
+  FlightRecorder* const recorder_;
+  TurnCounts counts_;
+  LoneRuns in_hand_;
+
+  struct Waiting {
+    std::chrono::steady_clock::time_point due;
+    TaskPtr task;
+  };
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<Waiting> waiting_;
+  bool stopped_ = false;
+  std::jthread rerunner_;  // the last member: it uses all others
+};
+
+}  // namespace conversed::daemon

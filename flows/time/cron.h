@@ -1,0 +1,50 @@
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "flows/time/time_zone.h"
+#include "store/model/clock.h"
+#include "store/model/result.h"
+
+namespace conversed::flows {
+
+// When something recurs: minute, hour, day of the month, month and day of the week, as crontab(5)
+// has them, with lists, ranges, steps, English names and `@daily` and its like. If both kinds of
+// days are restricted, either will do. Immutable, thread-safe.
+//
+// By the clock of a time zone: where it is put forward, what would fall into the gap comes as much
+// later, and where it is put back, what falls into the repeated hour comes once; with `*` for the
+// hour it follows the time that passes instead: nothing in the gap, and both times of the repeated
+// hour.
+class Cron {
+ public:
+  static constexpr std::size_t max_length = 200;
+
+  // Errors: `invalid_argument`, naming the field.
+  [[nodiscard]] static model::Result<Cron> parse(std::string_view text);
+
+  // The first time after `after`; nothing if there is none within nine years, as of 30 February.
+  [[nodiscard]] std::optional<model::Timestamp> next(model::Timestamp after,
+                                                     const TimeZone& zone) const;
+
+ private:
+  Cron() = default;
+  [[nodiscard]] bool has_day(std::int64_t day) const;
+  [[nodiscard]] std::optional<model::Timestamp> next_in_hour(std::int64_t hour_begin,
+                                                             model::Timestamp after,
+                                                             const TimeZone& zone) const;
+
+  std::bitset<60> minutes_;
+  std::bitset<24> hours_;
+  std::bitset<32> days_;
+  std::bitset<13> months_;
+  std::bitset<7> weekdays_;  // from Sunday
+  bool any_day_ = true;      // of the month
+  bool any_weekday_ = true;
+};
+
+}  // namespace conversed::flows

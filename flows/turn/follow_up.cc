@@ -1,0 +1,121 @@
+#include "flows/turn/follow_up.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "flows/time/time_zone.h"
+#include "flows/turn/event_output.h"
+
+namespace conversed::flows {
+namespace {
+
+using model::QuietHours;
+using model::Timestamp;
+using nlohmann::json;
+
+bool is_quiet(const QuietHours& quiet, std::int64_t minute) {
+  if (quiet.from < quiet.to) return minute >= quiet.from && minute < quiet.to;
+  return minute >= quiet.from || minute < quiet.to;
+}
+
+}  // namespace
+
+Timestamp past_quiet_hours(const std::optional<QuietHours>& quiet, Timestamp time) {
+  const auto zone = quiet ? TimeZone::find(quiet->timezone) : std::nullopt;
+  if (!zone) return time;
+  const std::int64_t local = zone->local(time);
+  const std::int64_t day = day_of_local(local);
+  const std::int64_t minute = (local - day * day_ms) / minute_ms;
+  if (!is_quiet(*quiet, minute)) return time;
+  std::int64_t end = day * day_ms + quiet->to * minute_ms;
+  if (end <= local) end += day_ms;
+  // Where a clock is put back, it shows their end twice, and the first time may lie behind us.
+  for (const auto shown : zone->when(end)) {
+    if (shown >= time) return shown;
+  }
+  return std::max(time, zone->first(end));
+}
+
+std::int64_t day_of(const std::optional<QuietHours>& quiet, Timestamp time) {
+  const auto zone = quiet ? TimeZone::find(quiet->timezone) : std::nullopt;
+  return day_of_local(zone ? zone->local(time) : model::to_unix_ms(time));
+}
+
+bool FollowUpCounts::allow(const model::Journey& journey, Timestamp time) const {
+  if (session >= journey.max_per_session) return false;
+  return journey.max_per_day == 0 || day_of(journey.quiet_hours, time) != day ||
+         today < journey.max_per_day;
+}
+
+void FollowUpCounts::count(const model::Journey& journey, Timestamp time) {
+  ++session;
+  const std::int64_t now = day_of(journey.quiet_hours, time);
+  today = now == day ? today + 1 : 1;
+  day = now;
+}
+
+FollowUpFate fate_of(const model::Event& follow_up, const model::Session& session,
+                     const std::optional<model::Journey>& journey, Timestamp now) {
+  const model::FollowUpPlan plan = follow_up.follow_up.value_or(model::FollowUpPlan{});
+  if (plan.expires_at && now >= *plan.expires_at) return FollowUpFate::too_late;
+  if (plan.of_journey) {
+    if (!journey) return FollowUpFate::too_many;
+    const auto counts = counts_from(session.flow_state);
+    if (counts && !counts->allow(*journey, now)) return FollowUpFate::too_many;
+  }
+  if (journey && past_quiet_hours(journey->quiet_hours, now) > now) {
+    return FollowUpFate::quiet_time;
+  }
+  return FollowUpFate::runs;
+}
+
+model::FollowUp postponed(const model::Event& follow_up, const QuietHours& quiet, Timestamp now) {
+  model::FollowUp later;
+  // Another claim: an event that was appended twice does not take this one's.
+  later.id = (follow_up.claim ? follow_up.claim->id : follow_up.id) + "q";
+  later.session = follow_up.session;
+  later.trace_id = follow_up.trace_id;
+  later.due_at = past_quiet_hours(quiet, now);
+  later.text = follow_up.text.value_or("");
+  later.data = follow_up.data;
+  later.plan = follow_up.follow_up.value_or(model::FollowUpPlan{});
+  return later;
+}
+
+model::Effects follow_up_effects(model::Session session, const model::Event& event, Timestamp now) {
+  model::Effects effects;
+  session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
+  effects.outputs.push_back(output_of(session, event, now));
+  effects.execution_ended = true;
+  effects.session = std::move(session);
+  return effects;
+}
+
+std::string follow_up_flow_of(const model::Session& session) {
+  const json& state = session.flow_state;
+  // With neither, its execution has failed.
+  if (!state.is_object() || (!state.contains("waiting") && !session.execution)) return {};
+  const auto name = state.find("followUpFlow");
+  return name != state.end() && name->is_string() ? name->get<std::string>() : std::string();
+}
+
+std::optional<FollowUpCounts> counts_from(const json& flow_state) {
+  FollowUpCounts counts;
+  if (!flow_state.is_object() || !flow_state.contains("followUps")) return counts;
+  const json& stored = flow_state.at("followUps");
+  if (!stored.is_array() || stored.size() != 3) return std::nullopt;
+  for (const auto& number : stored) {
+    if (!number.is_number_integer()) return std::nullopt;
+  }
+  counts.session = stored[0].get<std::int64_t>();
+  counts.day = stored[1].get<std::int64_t>();
+  counts.today = stored[2].get<std::int64_t>();
+  return counts;
+}
+
+json to_json(const FollowUpCounts& counts) {
+  return json::array({counts.session, counts.day, counts.today});
+}
+
+}  // namespace conversed::flows

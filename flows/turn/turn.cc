@@ -1,0 +1,456 @@
+#include "flows/turn/turn.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "flows/lexicon/lexicon.h"
+#include "flows/node_types.h"
+#include "store/text/utf8.h"
+
+namespace conversed::flows {
+namespace {
+
+constexpr std::size_t max_log_bytes = 1000;
+constexpr std::size_t max_log_lines = 100;
+// A value of some bytes takes a few ns to be walked through, and ten times that to be copied.
+constexpr std::size_t json_bytes_a_step = 16;
+
+// Whether the value nests no deeper than `most`; a scalar has depth 0. Goes no deeper itself.
+bool nests_within(const nlohmann::json& value, std::size_t most) {
+  if (!value.is_structured()) return true;
+  return most > 0 && std::all_of(value.begin(), value.end(), [most](const nlohmann::json& part) {
+           return nests_within(part, most - 1);
+         });
+}
+
+// Roughly the bytes of the value as JSON text; counting stops at `enough`. The caller has seen to
+// it that the value nests within bounds.
+std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
+  constexpr std::size_t scalar_size = 8;
+  if (value.is_string()) return value.get_ref<const std::string&>().size() + 2;
+  if (!value.is_structured()) return scalar_size;
+  std::size_t size = 2;
+  if (value.is_array()) {
+    for (const auto& item : value) {
+      size += json_size(item, enough) + 1;
+      if (size > enough) break;
+    }
+    return size;
+  }
+  for (const auto& [name, member] : value.get_ref<const nlohmann::json::object_t&>()) {
+    size += name.size() + 4 + json_size(member, enough);
+    if (size > enough) break;
+  }
+  return size;
+}
+
+}  // namespace
+
+Turn::Turn(TurnInput input)
+    : input_(std::move(input)),
+      budget_(input_.limits.turn_steps, input_.limits.turn_bytes, std::move(input_.is_overdue)) {
+  frame_.flow = &input_.flow;
+  frame_.version = input_.flow_version;
+  effects_.session = std::move(input_.session);
+  context_.value = &effects_.session.context;
+  context_.limit = input_.limits.context_bytes;
+  profile_.limit = input_.limits.profile_bytes;
+  scope_.input = &input_object_;
+  scope_.context = &effects_.session.context;
+  scope_.profile = &input_.profile.data;
+  scope_.tokens = &input_.assets.tokens;
+  scope_.now = input_.now;
+  scope_.budget = &budget_;
+  // FNV-1a of the event's id: all that happens by chance in a Turn hangs on this, so that a rerun
+  // comes to the same.
+  std::uint64_t seed = 0xcbf29ce484222325;
+  for (const char c : input_.event.id) {
+    seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  scope_.random = expression::Random(seed);
+}
+
+const std::string& Turn::input_text() const {
+  static const std::string none;
+  const auto text = input_object_.find("text");
+  return text != input_object_.end() && text->is_string() ? text->get_ref<const std::string&>()
+                                                          : none;
+}
+
+std::size_t Turn::measure(const nlohmann::json& value, std::size_t enough) {
+  const std::size_t size = json_size(value, enough);
+  // Afterwards, since it is known only then: the limit on what is measured bounds it as well.
+  budget_.step(size / json_bytes_a_step);
+  return size;
+}
+
+Result<void> Turn::check_budget() const {
+  const auto& limits = input_.limits;
+  switch (budget_.lack()) {
+    case expression::TurnBudget::Lack::nothing:
+      return {};
+    case expression::TurnBudget::Lack::steps:
+      return failure(model::Errc::too_large, "the Turn takes more than " +
+                                                 std::to_string(limits.turn_steps) +
+                                                 " steps; let its expressions do less, or wait for "
+                                                 "the next input in between");
+    case expression::TurnBudget::Lack::bytes:
+      return failure(model::Errc::too_large, "the Turn makes more than " +
+                                                 std::to_string(limits.turn_bytes) +
+                                                 " bytes of values; let its expressions copy less");
+    case expression::TurnBudget::Lack::time:
+      break;
+  }
+  return failure(model::Errc::too_large, "the Turn takes too long");
+}
+
+Result<void> Turn::output(std::string text, nlohmann::json data) {
+  if (effects_.outputs.size() >= input_.limits.outputs_per_turn) {
+    return failure(
+        model::Errc::too_large,
+        "more than " + std::to_string(input_.limits.outputs_per_turn) + " outputs in one Turn");
+  }
+  constexpr std::size_t max_data_depth = 64;
+  if (!nests_within(data, max_data_depth)) {
+    return failure(model::Errc::too_large, "the data of an output is nested too deeply");
+  }
+  const std::size_t limit = input_.limits.output_bytes;
+  if (text.size() > limit || text.size() + measure(data, limit) > limit) {
+    return failure(model::Errc::too_large,
+                   "an output of more than " + std::to_string(limit) + " bytes");
+  }
+  model::Output output;
+  output.id = execution_.input_id + '-' + std::to_string(++outputs_made_);
+  output.seq = ++effects_.session.last_output_seq;
+  output.input_id = execution_.input_id;
+  output.text = std::move(text);
+  output.data = std::move(data);
+  output.trace_id = execution_.trace_id;
+  output.created_at = input_.now;
+  effects_.outputs.push_back(std::move(output));
+  return {};
+}
+
+Turn::Root& Turn::root(expression::Path::Root which) {
+  if (which == expression::Path::Root::context) return context_;
+  if (!effects_.profile) {
+    // The first write: until now the stored profile was read in place.
+    effects_.profile = input_.profile;
+    profile_.value = &effects_.profile->data;
+    scope_.profile = profile_.value;
+  }
+  return profile_;
+}
+
+Result<void> Turn::check_size(Root& root, std::string_view name, std::size_t added) {
+  root.grown += added;
+  // What was written may have replaced something: only when the sum says "too large" is it certain
+  // enough to walk through the whole again.
+  if (root.is_measured && root.measured + root.grown <= root.limit) return {};
+  root.measured = measure(*root.value, root.limit);
+  root.is_measured = true;
+  root.grown = 0;
+  if (root.measured <= root.limit) return {};
+  return failure(model::Errc::too_large, "the " + std::string(name) + " grows beyond " +
+                                             std::to_string(root.limit) + " bytes");
+}
+
+Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
+  // Each step of the path is a dot or a bracket; counting them errs on the safe side only.
+  const auto steps = static_cast<std::size_t>(std::count_if(
+      path.text().begin(), path.text().end(), [](char c) { return c == '.' || c == '['; }));
+  const std::size_t depth = input_.limits.value_depth;
+  if (steps > depth || !nests_within(value, depth - steps)) {
+    return failure(model::Errc::too_large,
+                   path.text() + " would be nested deeper than " + std::to_string(depth));
+  }
+  Root& target = root(path.root());
+  const std::size_t added = path.text().size() + measure(value, target.limit);
+  if (auto done = path.assign(*target.value, std::move(value)); !done) {
+    return failure(done.error().code, done.error().message);
+  }
+  const bool in_context = path.root() == expression::Path::Root::context;
+  return check_size(target, in_context ? "context" : "profile", added);
+}
+
+void Turn::erase(const expression::Path& path) {
+  path.erase(*root(path.root()).value);
+}
+
+void Turn::reset_context() {
+  effects_.session.context = nlohmann::json::object();
+  context_.is_measured = false;
+}
+
+void Turn::reset_profile() {
+  Root& profile = root(expression::Path::Root::profile);
+  *profile.value = nlohmann::json::object();
+  profile.is_measured = false;
+}
+
+void Turn::set_input_error(std::string_view code, std::string_view message, int status) {
+  input_object_["error"] = {{"code", code}, {"message", message}, {"status", status}};
+}
+
+Result<nlohmann::json*> Turn::memory() {
+  // Two Flows may have Nodes of one address. Names of Flows hold no line feed.
+  const bool own = !input_.is_follow_up_flow && flow().name() == input_.flow.name();
+  const std::string key = own ? here().address : flow().name() + '\n' + here().address;
+  const auto found = memory_.find(key);
+  if (found != memory_.end()) return &*found;
+  if (memory_.size() >= input_.limits.memory_keys) {
+    return failure(model::Errc::too_large, "the session remembers something of more than " +
+                                               std::to_string(input_.limits.memory_keys) +
+                                               " Nodes");
+  }
+  return &memory_[key];
+}
+
+void Turn::set_state(std::string name) {
+  state_ = std::move(name);
+  input_object_["state"] = state_.empty() ? default_state : state_;
+}
+
+Result<void> Turn::replace_input(std::string text, nlohmann::json data) {
+  input_object_["type"] = text.empty() ? "data" : "text";
+  input_object_["text"] = std::move(text);
+  input_object_["data"] = data.is_null() ? nlohmann::json::object() : std::move(data);
+  input_object_["slots"] = nlohmann::json::object();
+  slots_filled_.reset();
+  return find_slots({&input_.flow});
+}
+
+namespace {
+
+// What a session has added to a lexicon. Its shape was checked when it was stored; what does not
+// fit is left out.
+std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
+  std::vector<lexicon::Entry> entries;
+  const auto texts = [](const nlohmann::json& value, const char* name) {
+    std::vector<std::string> found;
+    if (!value.contains(name) || !value[name].is_array()) return found;
+    for (const auto& item : value[name]) {
+      if (item.is_string()) found.push_back(item.get<std::string>());
+    }
+    return found;
+  };
+  for (const auto& item : list) {
+    if (!item.is_object() || !item.contains("main") || !item["main"].is_string()) continue;
+    entries.push_back({.main_keyphrase = item["main"].get<std::string>(),
+                       .keyphrases = texts(item, "keyphrases"),
+                       .slots = texts(item, "slots"),
+                       .data = item.value("data", nlohmann::json())});
+  }
+  return entries;
+}
+
+// The ids of the lexicons of which there are hits in `input.slots`.
+std::set<std::string, std::less<>> lexicons_of_hits(const nlohmann::json& slots) {
+  std::set<std::string, std::less<>> ids;
+  for (const auto& hits : slots) {
+    for (const auto& hit : hits) {
+      if (!hit.is_object()) continue;
+      const auto id = hit.find("lexiconId");
+      if (id != hit.end() && id->is_string()) ids.insert(id->get<std::string>());
+    }
+  }
+  return ids;
+}
+
+// The names of the Flows' lexicons, each once, and whether the first Flow has it.
+std::vector<std::pair<std::string, bool>> lexicons_of(const std::vector<const Flow*>& flows) {
+  std::vector<std::pair<std::string, bool>> lexicons;
+  std::set<std::string_view> seen;
+  for (const Flow* flow : flows) {
+    for (const auto& name : flow->lexicons()) {
+      if (seen.insert(name).second) lexicons.emplace_back(name, flow == flows.front());
+    }
+  }
+  return lexicons;
+}
+
+std::size_t lexicon_hit_size(const lexicon::Hit& hit, std::size_t enough) {
+  constexpr std::size_t members = 150;  // their names and numbers
+  return members + 2 * hit.entry->main_keyphrase.size() + hit.phrase->size() +
+         json_size(hit.entry->data, enough);
+}
+
+void put_hit(nlohmann::json& slots, const std::string& slot, nlohmann::json hit) {
+  auto& hits = slots[slot];
+  if (!hits.is_array()) hits = nlohmann::json::array();
+  hits.push_back(std::move(hit));
+}
+
+}  // namespace
+
+std::vector<const Flow*> Turn::entered_flows() const {
+  std::vector<const Flow*> flows{frame_.flow};
+  std::transform(callers_.rbegin(), callers_.rend(), std::back_inserter(flows),
+                 [](const auto& caller) { return caller.flow; });
+  return flows;
+}
+
+Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> Turn::lexicon_of(
+    const std::string& name) {
+  std::vector<std::shared_ptr<const lexicon::Lexicon>> parts;
+  auto found = input_.library->find_lexicon(name);
+  if (!found && found.error().code == model::Errc::not_found) return parts;
+  if (!found) return model::fail(found.error());
+  const auto added = keyphrases_.find(name);
+  // It is made for one search, and making it takes a step for some bytes.
+  if (added != keyphrases_.end() && budget_.step(json_size(*added, input_.limits.turn_steps) / 4)) {
+    parts.push_back(
+        std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
+  }
+  parts.push_back(std::move(*found));
+  return parts;
+}
+
+Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
+  if (input_text().empty() || input_.library == nullptr) return {};
+  const auto known = lexicons_of_hits(input_object_["slots"]);
+  std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
+  std::vector<const lexicon::Lexicon*> lexicons;
+  std::set<const lexicon::Lexicon*> firsts;  // those of the first Flow
+  bool finds_more = false;
+  for (const auto& [name, of_first] : lexicons_of(flows)) {
+    auto parts = lexicon_of(name);
+    if (!parts) return model::fail(parts.error());
+    for (auto& part : *parts) {
+      lexicons.push_back(part.get());
+      if (of_first) firsts.insert(part.get());
+      finds_more = finds_more || !known.contains(part->id());
+      held.push_back(std::move(part));
+    }
+  }
+  if (!finds_more) return {};
+  // One search for all, since what they find may overlap.
+  auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits, &budget_);
+  std::stable_partition(hits.begin(), hits.end(),
+                        [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
+  for (const auto& hit : hits) {
+    if (known.contains(hit.lexicon->id())) continue;
+    // Counted before it is copied: the data of an entry may be large.
+    const std::size_t size = lexicon_hit_size(hit, input_.limits.slot_bytes);
+    if (!budget_.step(size / json_bytes_a_step)) break;
+    for (const auto& slot : hit.slots()) {
+      if (takes_hit(slot.size() + size)) put_hit(input_object_["slots"], slot, to_json(hit));
+    }
+  }
+  return {};
+}
+
+bool Turn::takes_hit(std::size_t bytes) {
+  const Limits& limits = input_.limits;
+  if (!slots_filled_) {
+    const auto& slots = input_object_["slots"];
+    slots_filled_ = Filled{};
+    for (const auto& hits : slots) slots_filled_->hits += hits.size();
+    slots_filled_->bytes = measure(slots, limits.slot_bytes);
+  }
+  Filled& filled = *slots_filled_;
+  const bool taken = filled.hits < limits.slot_hits && filled.bytes + bytes <= limits.slot_bytes;
+  if (taken) {
+    ++filled.hits;
+    filled.bytes += bytes;
+  }
+  if ((!taken || filled.hits == limits.slot_hits) && !std::exchange(slots_full_, true)) {
+    log("the Flow '" + flow().name() + "': input.slots is full; it holds at most " +
+        std::to_string(limits.slot_hits) + " hits and " + std::to_string(limits.slot_bytes) +
+        " bytes, and what else is found is left out");
+  }
+  return taken;
+}
+
+Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entry) {
+  constexpr std::size_t max_entry_bytes = 4096;
+  if (!nests_within(entry, input_.limits.value_depth) ||
+      measure(entry, max_entry_bytes) > max_entry_bytes) {
+    return failure(model::Errc::too_large,
+                   "a keyphrase with its synonyms and data is larger than " +
+                       std::to_string(max_entry_bytes) + " bytes");
+  }
+  std::size_t known = 0;
+  for (const auto& list : keyphrases_) known += list.size();
+  auto& list = keyphrases_[lexicon];
+  if (!list.is_array()) list = nlohmann::json::array();
+  const auto same = std::ranges::find_if(
+      list, [&](const nlohmann::json& item) { return item["main"] == entry["main"]; });
+  if (same != list.end()) {
+    *same = std::move(entry);
+    return {};
+  }
+  if (known >= input_.limits.keyphrases) {
+    return failure(model::Errc::too_large, "the session adds more than " +
+                                               std::to_string(input_.limits.keyphrases) +
+                                               " keyphrases to lexicons");
+  }
+  list.push_back(std::move(entry));
+  return {};
+}
+
+void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
+  if (takes_hit(slot.size() + json_size(hit, input_.limits.slot_bytes))) {
+    put_hit(input_object_["slots"], slot, std::move(hit));
+  }
+}
+
+Result<void> Turn::follow_up(FollowUpWish wish) {
+  constexpr std::int64_t most = 20;
+  if (++follow_ups_made_ > most) {
+    return failure(model::Errc::too_large,
+                   "more than " + std::to_string(most) + " follow-ups in one execution");
+  }
+  if (wish.text.size() + measure(wish.data, input_.limits.output_bytes) >
+      input_.limits.output_bytes) {
+    return failure(
+        model::Errc::too_large,
+        "a follow-up of more than " + std::to_string(input_.limits.output_bytes) + " bytes");
+  }
+  if (!nests_within(wish.data, input_.limits.value_depth)) {
+    return failure(model::Errc::too_large, "the data of a follow-up is nested too deeply");
+  }
+  follow_ups_settled_ = true;
+  const auto& journey = input_.assets.journey;
+  model::FollowUp made;
+  made.id = execution_.input_id + "-f" + std::to_string(follow_ups_made_);
+  made.session = effects_.session.key;
+  made.trace_id = execution_.trace_id;
+  made.due_at = input_.now + wish.after;
+  if (journey) made.due_at = past_quiet_hours(journey->quiet_hours, made.due_at);
+  if (wish.expires_after) made.plan.expires_at = input_.now + *wish.expires_after;
+  made.plan.flow_id = std::move(wish.flow_id);
+  made.text = std::move(wish.text);
+  made.data = std::move(wish.data);
+  effects_.follow_ups.push_back(std::move(made));
+  return {};
+}
+
+void Turn::cancel_follow_ups() {
+  follow_ups_settled_ = true;
+  effects_.follow_ups_cancelled = true;
+  effects_.follow_ups.clear();
+}
+
+std::size_t Turn::random_below(std::size_t bound) {
+  const auto drawn = static_cast<std::size_t>(scope_.random.next() * static_cast<double>(bound));
+  return std::min(drawn, bound - 1);
+}
+
+void Turn::log(std::string line) {
+  if (effects_.log.size() >= max_log_lines) return;
+  line.resize(text::cut(line, max_log_bytes).size());
+  effects_.log.push_back(std::move(line));
+}
+
+tl::unexpected<model::Error> Turn::failure(model::Errc code, std::string_view message) const {
+  std::string text = "Flow '" + flow().name() + "'";
+  if (frame_.at != end_of_flow) {
+    text += ", Node " + here().address + " (" + std::string(here().type->name) + ")";
+  }
+  return model::fail(code, text + ": " + std::string(message));
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,259 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flows/expression/path.h"
+#include "flows/expression/scope.h"
+#include "flows/expression/turn_budget.h"
+#include "flows/flow.h"
+#include "flows/turn/follow_up.h"
+#include "flows/turn/library.h"
+#include "store/model/assets.h"
+#include "store/model/effects.h"
+
+namespace conversed::flows {
+
+// What `input.state` says until a Node sets it.
+inline constexpr const char* default_state = "default";
+
+// Bounds of what Flows may do; over one, the Turn fails and has no effects. Those of `input.slots`
+// alone fail nothing, since it is users that fill them: what is beyond is left out, and the log
+// says so.
+struct Limits {
+  // Of a whole Turn (expression::TurnBudget): about a second, whatever its Nodes do. A message
+  // takes some hundreds of steps.
+  std::size_t turn_steps = 8'000'000;
+  std::size_t turn_bytes = std::size_t{64} << 20;
+  std::size_t nodes_per_turn = 1000;
+  std::size_t visits_per_node = 100;  // of one Node in one Turn
+  std::size_t outputs_per_turn = 100;
+  std::size_t output_bytes = std::size_t{64} << 10;    // text and data of one output
+  std::size_t context_bytes = std::size_t{256} << 10;  // as JSON text, roughly
+  std::size_t profile_bytes = std::size_t{64} << 10;   // likewise
+  std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
+  std::chrono::milliseconds call_timeout{10'000};      // of a call whose Node names none
+  std::size_t value_depth = 48;  // of what is written to a context or profile, its path included
+  std::size_t turns_per_execution = 1000;
+  std::size_t flow_depth = 20;   // Flows that were entered and have not come back, the first too
+  std::size_t keyphrases = 100;  // that a session's Nodes add to lexicons
+  std::size_t slot_hits = 200;   // in all of `input.slots`
+  std::size_t slot_bytes = std::size_t{256} << 10;  // of `input.slots`, as JSON text, roughly
+  std::size_t memory_keys = 2000;  // Nodes of which a session remembers something, as of `once`
+};
+
+// All that a Turn depends on. What is referred to must outlive the call of `run_turn`.
+struct TurnInput {
+  const Flow&
+      flow;  // the newest version for an input, the pinned one for an execution that goes on
+  const model::ProjectAssets& assets;
+  const model::Endpoint& endpoint;
+  model::Session session;  // as the predecessor left it; a new one is empty. Move it in.
+  const model::Profile& profile;
+  const model::Event& event;
+  model::Timestamp now{};
+  const Limits& limits;
+  std::int64_t flow_version = 0;     // of `flow`: an execution that begins is pinned to it
+  const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
+  // `flow` is not the Endpoint's own: a follow-up has begun it, or `follow_up_flow_of` names it.
+  bool is_follow_up_flow = false;
+  // Whether the Turn takes far longer than its budget lets it, which a defect alone can bring
+  // about. It then ends, as with any other limit. Null: never.
+  std::function<bool()> is_overdue{};
+};
+
+// Runs a Flow until it waits, ends or needs something from outside.
+//
+// - `user_message`, `inject` and `follow_up` begin an execution. A session that is new, or whose
+//   last activity is longer ago than the Endpoint's `session_expiry` (by accept times), starts
+//   afresh: context and Flow state are empty, outputs are numbered on. If the Flow waits at a Node,
+//   that Node gets the input, else the Flow starts at its beginning.
+// - `follow_up` comes to a session as it is, expired or not. Its Flow has no part in where the
+//   Endpoint's Flow waits.
+// - `call_result` and `timer` go on with the session's execution.
+// - The last Turn of a user's message arms the project's journey, unless a Node had a say.
+//
+// A pure function: the same TurnInput gives equal Effects, whenever and wherever it runs, unless it
+// is overdue.
+// Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
+// `invalid_argument` and `too_large` (the Flow's own failure or a limit; the message names the
+// Node), `bad_upstream` (a failed call without `onError`), `internal` (stored state that can't be
+// read). Any of them means: no effects. `unavailable` and `timed_out` are the Library's: nothing is
+// wrong with the Turn, it can run again later. Thread-safe.
+[[nodiscard]] Result<model::Effects> run_turn(TurnInput input);
+
+// True if an input accepted at `accepted_at` finds a session that has had no input yet (its last
+// activity is the epoch), or one that has expired. An expiry of 0 or less means never.
+[[nodiscard]] bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
+                                 model::Timestamp accepted_at);
+
+// What a session comes to when a Turn of it has failed for good: no execution is left, an input
+// counts as activity, and the Endpoint's `error_text` is said if it has one. A Flow that waited for
+// the input waits on. Pure; thread-safe.
+[[nodiscard]] model::Effects failure_effects(model::Session session,
+                                             const model::Endpoint& endpoint,
+                                             const model::Event& event, model::Timestamp now);
+
+// What a session comes to when somebody has something said to its user (EventType::notify): one
+// output more. No Flow runs, so an execution that waits goes on waiting, and it is no input:
+// neither activity nor the beginning of a conversation. Pure; thread-safe.
+[[nodiscard]] model::Effects notify_effects(model::Session session, const model::Event& event,
+                                            model::Timestamp now);
+
+// What a Node asks for: a message to the user, should he say nothing for a while.
+struct FollowUpWish {
+  std::chrono::milliseconds after{};
+  std::optional<std::chrono::milliseconds> expires_after;  // both from the event's accept time
+  std::string text{};
+  std::string flow_id{};  // empty: the text is said as it stands
+  nlohmann::json data{};
+};
+
+// The running Turn as its Nodes see it: what they may read, and what they may ask for. One thread.
+class Turn {
+ public:
+  explicit Turn(TurnInput input);
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  // What expressions see. Valid until the Turn ends; it follows every change at once.
+  [[nodiscard]] const expression::Scope& scope() const { return scope_; }
+  // `input.text`; empty if the input had data only.
+  [[nodiscard]] const std::string& input_text() const;
+  // The Flow of the Node that runs; not the Endpoint's while another one is entered.
+  [[nodiscard]] const Flow& flow() const { return *frame_.flow; }
+  [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
+  [[nodiscard]] const Limits& limits() const { return input_.limits; }
+  // What all of the Turn spends from. Whatever works for longer than a step or two pays first; once
+  // it is spent, the Turn ends behind the Node that runs.
+  [[nodiscard]] expression::TurnBudget& budget() { return budget_; }
+  // The Node that runs.
+  [[nodiscard]] const Flow::Slot& here() const { return frame_.flow->slot(frame_.at); }
+  // The Node of the same Flow that led to the one that runs, if it was run in this Turn;
+  // `end_of_flow`: the Flow begins here, or another one led here.
+  [[nodiscard]] NodeIndex came_from() const { return came_from_; }
+  // `input`, for Nodes that change what the Flow takes the input for.
+  [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
+
+  // Says something to the user. `data` is null when there is none.
+  [[nodiscard]] Result<void> output(std::string text, nlohmann::json data);
+  // Writes to `context` or `profile`, as the path says.
+  [[nodiscard]] Result<void> assign(const expression::Path& path, nlohmann::json value);
+  void erase(const expression::Path& path);
+  void reset_context();
+  void reset_profile();
+  // Sets `input.error`, for the branch that deals with it.
+  void set_input_error(std::string_view code, std::string_view message, int status);
+  // Takes another text and other data for the input's; its slots are found anew, by the lexicons of
+  // the Endpoint's Flow.
+  [[nodiscard]] Result<void> replace_input(std::string text, nlohmann::json data);
+  // What the Node that runs remembers for as long as the session lives. Null at first.
+  [[nodiscard]] Result<nlohmann::json*> memory();
+  // `input.state`: a word by which a Flow knows how far a conversation has come.
+  void set_state(std::string name);
+  // Puts a keyphrase beside those of a lexicon, for this session alone; what has the same main
+  // keyphrase in it is replaced. It shows from the next input on.
+  [[nodiscard]] Result<void> add_keyphrase(const std::string& lexicon, nlohmann::json entry);
+  // Puts a hit into `input.slots`, unless that is full.
+  void add_slot(const std::string& slot, nlohmann::json hit);
+  // An evenly distributed number below `bound` (at least 1); the same in every rerun.
+  [[nodiscard]] std::size_t random_below(std::size_t bound);
+  // Has the user followed up, in place of the journey of the project. `too_large` if one execution
+  // asks too often.
+  [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
+  // Nobody is followed up: neither by what waits, nor after the silence that begins now.
+  void cancel_follow_ups();
+  // A line for the daemon's log.
+  void log(std::string line);
+
+  // What the Node that waits remembers between its Waits; gone once the Flow goes on. Null at
+  // first.
+  [[nodiscard]] nlohmann::json& node_state() { return node_state_; }
+
+  // Failures of the Node that runs; the message gets its address.
+  [[nodiscard]] tl::unexpected<model::Error> failure(model::Errc code,
+                                                     std::string_view message) const;
+  // An error once the budget is spent.
+  [[nodiscard]] Result<void> check_budget() const;
+
+ private:
+  friend class TurnRunner;
+
+  // One of the two roots that a Flow writes to, and how large it is.
+  struct Root {
+    nlohmann::json* value = nullptr;
+    std::size_t limit = 0;
+    std::size_t measured = 0;  // bytes when it was last walked through
+    std::size_t grown = 0;     // bytes written since; it may have grown by less
+    bool is_measured = false;
+  };
+  [[nodiscard]] Root& root(expression::Path::Root which);
+  [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
+  // The Flow that runs first, then those that it was entered from.
+  [[nodiscard]] std::vector<const Flow*> entered_flows() const;
+  // Searches the text by the lexicons of the Flows, each once, and puts what they find into
+  // `input.slots`, behind what is there: the hits of the first Flow, then those of the others. Of
+  // lexicons whose hits are there already nothing is added.
+  [[nodiscard]] Result<void> find_slots(const std::vector<const Flow*>& flows);
+  // The lexicon, and what this session has added to it; nothing if there is none.
+  [[nodiscard]] Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> lexicon_of(
+      const std::string& name);
+  // True if `input.slots` takes one hit more, of that many bytes, which it then counts.
+  [[nodiscard]] bool takes_hit(std::size_t bytes);
+  // As `json_size`, and pays for the way through the value.
+  [[nodiscard]] std::size_t measure(const nlohmann::json& value, std::size_t enough);
+
+  // Where a Flow stands.
+  struct Frame {
+    const Flow* flow = nullptr;  // the input holds the Endpoint's, the runner all others
+    std::int64_t version = 0;
+    NodeIndex at = end_of_flow;
+  };
+
+  TurnInput input_;
+  expression::TurnBudget budget_;
+  model::Effects effects_;
+  expression::Scope scope_;
+  Root context_;
+  Root profile_;
+
+  // The execution's; they go into its state when the Turn ends before it does.
+  model::Execution execution_;
+  nlohmann::json input_object_ = nlohmann::json::object();
+  struct Filled {
+    std::size_t hits = 0;
+    std::size_t bytes = 0;
+  };
+  std::optional<Filled> slots_filled_;  // nothing: `input.slots` has not been counted yet
+  bool slots_full_ = false;             // and the log says so
+  std::int64_t outputs_made_ = 0;
+  std::int64_t calls_made_ = 0;
+  std::int64_t turns_ = 1;
+  std::int64_t follow_ups_made_ = 0;
+  bool follow_ups_settled_ = false;  // by a Node: the journey has no say any more
+
+  // The session's; they go into its Flow state.
+  std::int64_t executions_ = 0;
+  nlohmann::json memory_ = nlohmann::json::object();      // by Node
+  nlohmann::json keyphrases_ = nlohmann::json::object();  // added ones, by lexicon
+  std::string state_;                                     // empty: the default one
+  bool waits_ = false;  // at the frames below; else the Flow starts at its beginning
+  nlohmann::json node_state_;
+  FollowUpCounts follow_up_counts_;
+  // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.
+  nlohmann::json behind_;
+
+  Frame frame_;  // of the Node that runs
+  NodeIndex came_from_ = end_of_flow;
+  std::vector<Frame> callers_;  // those to come back to, the Endpoint's Flow first
+};
+
+}  // namespace conversed::flows

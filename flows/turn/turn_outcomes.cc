@@ -1,0 +1,72 @@
+// What becomes of a session without a Turn of its Flow: when it expires, when a Turn failed, when
+// somebody has something said.
+#include <algorithm>
+#include <utility>
+
+#include "flows/turn/event_output.h"
+#include "flows/turn/time_outs.h"
+#include "flows/turn/turn_runner.h"
+
+namespace conversed::flows {
+
+using model::EventType;
+
+void reset_session(model::Session& session, model::Timestamp now) {
+  session.started_at = now;
+  session.context = nlohmann::json::object();
+  session.flow_state = state_after_reset(session.flow_state);
+  session.execution.reset();
+}
+
+bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
+                   model::Timestamp accepted_at) {
+  if (session.last_activity_at == model::Timestamp{}) return true;
+  return endpoint.session_expiry.count() > 0 &&
+         accepted_at - session.last_activity_at > endpoint.session_expiry;
+}
+
+model::Effects failure_effects(model::Session session, const model::Endpoint& endpoint,
+                               const model::Event& event, model::Timestamp now) {
+  model::Effects effects;
+  effects.execution_ended = true;
+  std::string input_id = event.id;
+  std::string trace_id = event.trace_id;
+  if (is_input(event.type)) {
+    if (!model::comes_of_silence(event.type) &&
+        starts_afresh(session, endpoint, event.accepted_at)) {
+      reset_session(session, event.accepted_at);
+    }
+    if (event.type == EventType::time_out && event.claim) {
+      forget_time_out(session.flow_state, event.claim->id);
+    }
+    session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
+    session.key = event.session;
+  } else if (session.execution) {
+    input_id = session.execution->input_id;
+    trace_id = session.execution->trace_id;
+  }
+  session.execution.reset();
+  if (!endpoint.error_text.empty()) {
+    model::Output output;
+    output.id = input_id + "-error";
+    output.seq = ++session.last_output_seq;
+    output.input_id = std::move(input_id);
+    output.text = endpoint.error_text;
+    output.trace_id = std::move(trace_id);
+    output.created_at = now;
+    effects.outputs.push_back(std::move(output));
+  }
+  effects.session = std::move(session);
+  return effects;
+}
+
+model::Effects notify_effects(model::Session session, const model::Event& event,
+                              model::Timestamp now) {
+  model::Effects effects;
+  if (session.started_at == model::Timestamp{}) session.started_at = event.accepted_at;
+  effects.outputs.push_back(output_of(session, event, now));
+  effects.session = std::move(session);
+  return effects;
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,319 @@
+// How a Turn begins, finds its way through the Nodes, and ends.
+#include "flows/turn/turn_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace conversed::flows {
+
+using model::Errc;
+using model::EventType;
+
+namespace {
+
+constexpr std::size_t steps_a_node = 20;  // that a Node takes which does nothing
+
+}  // namespace
+
+Result<model::Effects> TurnRunner::run() {
+  auto step = is_input(event().type) ? begin() : resume();
+  const Result<void> done =
+      step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
+  // First: what a Node fails for, or says, once nothing works any more, means nothing.
+  if (auto left = turn_.check_budget(); !left) return model::fail(left.error());
+  if (!done) return model::fail(done.error());
+  arm_journey();
+  save_flow_state();
+  return std::move(turn_.effects_);
+}
+
+Result<Step> TurnRunner::begin() {
+  const bool goes_on = model::comes_of_silence(event().type) && !session().busy();
+  if (!goes_on && starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
+    reset_session(session(), event().accepted_at);
+  } else if (session().busy()) {
+    return model::fail(Errc::conflict, "the session has an execution that is not over");
+  }
+  if (auto good = restore_flow_state(); !good) return model::fail(good.error());
+  begin_execution();
+  if (event().type == EventType::time_out) return enter_time_out();
+  if (!waiting_.is_null()) return enter_waiting_node();
+  if (auto found = turn_.find_slots({&turn_.flow()}); !found) return model::fail(found.error());
+  return Jump{turn_.flow().start()};
+}
+
+void TurnRunner::begin_execution() {
+  session().key = event().session;
+  session().last_activity_at = std::max(session().last_activity_at, event().accepted_at);
+  ++turn_.executions_;
+  model::Execution& execution = turn_.execution_;
+  execution.input_id = event().id;
+  execution.source = event().type;
+  execution.began_at = event().accepted_at;
+  execution.trace_id = event().trace_id;
+  execution.flow_id = turn_.input_.endpoint.flow_id;
+  execution.flow_version = turn_.input_.flow_version;
+  execution.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
+  make_input_object();
+  count_follow_up();
+}
+
+// Back to the beginning of the Endpoint's Flow.
+void TurnRunner::start_over() {
+  turn_.callers_.clear();
+  turn_.frame_ = {};
+  turn_.frame_.flow = &turn_.input_.flow;
+  turn_.frame_.version = turn_.input_.flow_version;
+}
+
+Result<Step> TurnRunner::enter_waiting_node() {
+  const nlohmann::json waiting = std::exchange(waiting_, nullptr);
+  auto restored = restore_frames(waiting, false);
+  if (!restored) return model::fail(restored.error());
+  if (!*restored || turn_.here().node->awaits() != Node::Awaits::input) {
+    start_over();
+    const auto& flow = waiting["flow"].get_ref<const std::string&>();
+    const auto& at = waiting["at"].get_ref<const std::string&>();
+    const std::string of = flow == turn_.flow().name() ? "" : " of the Flow '" + flow + "'";
+    turn_.log("the Flow '" + turn_.flow().name() + "' starts again: the Node " + at + of +
+              " at which it waited is gone");
+  }
+  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+    return model::fail(found.error());
+  }
+  if (turn_.frame_.at == end_of_flow) return Jump{turn_.flow().start()};
+  recall(waiting);
+  // The user's own words give the question new time, whatever comes of them.
+  const auto timer = waiting.find("timer");
+  if (event().type != EventType::user_message && timer != waiting.end() && timer->is_string()) {
+    kept_time_out_ = timer->get<std::string>();
+  }
+  if (auto counted = count_visit(); !counted) return model::fail(counted.error());
+  return turn_.here().node->on_input(turn_);
+}
+
+// What the Node that waited knew.
+void TurnRunner::recall(const nlohmann::json& waiting) {
+  if (const auto state = waiting.find("state"); state != waiting.end()) turn_.node_state_ = *state;
+  if (const auto tool = waiting.find("tool"); tool != waiting.end()) {
+    turn_.input_object_["tool"] = *tool;
+  }
+}
+
+Result<Step> TurnRunner::resume() {
+  if (!session().busy()) {
+    return model::fail(Errc::conflict, "the session has no execution that could go on");
+  }
+  const std::string& pending = session().execution->pending_call_id;
+  const bool is_call = event().type == EventType::call_result;
+  if (is_call && !event().result) {
+    return model::fail(Errc::invalid_argument, "the event holds no result of a call");
+  }
+  const auto& claim = event().claim;
+  const bool other_claim =
+      claim && claim->id != pending &&
+      (claim->kind == model::Claim::Kind::pending_call || claim->kind == model::Claim::Kind::timer);
+  if ((is_call && event().result->call_id != pending) || other_claim) {
+    return model::fail(Errc::conflict, "the execution waits for something else");
+  }
+  if (auto good = restore_flow_state(); !good) return model::fail(good.error());
+  if (auto good = restore_execution(); !good) return model::fail(good.error());
+  const auto awaited = is_call ? Node::Awaits::call_result : Node::Awaits::timer;
+  if (turn_.here().node->awaits() != awaited) {
+    return turn_.failure(Errc::internal,
+                         "the execution stands at a Node that awaits no such event");
+  }
+  if (++turn_.turns_ > static_cast<std::int64_t>(turn_.limits().turns_per_execution)) {
+    return turn_.failure(Errc::too_large, "the execution takes more than " +
+                                              std::to_string(turn_.limits().turns_per_execution) +
+                                              " Turns");
+  }
+  if (auto counted = count_visit(); !counted) return model::fail(counted.error());
+  const Node& node = *turn_.here().node;
+  return is_call ? node.on_call_result(turn_, *event().result) : node.on_timer(turn_);
+}
+
+Result<void> TurnRunner::count_visit() {
+  const Limits& limits = turn_.limits();
+  turn_.budget().step(steps_a_node);
+  turn_.budget().look_at_clock();
+  if (auto left = turn_.check_budget(); !left) return left;
+  if (++nodes_run_ > limits.nodes_per_turn) {
+    return turn_.failure(Errc::too_large, "more than " + std::to_string(limits.nodes_per_turn) +
+                                              " Nodes in one Turn");
+  }
+  auto& visits = visits_[turn_.frame_.flow];
+  if (visits.empty()) visits.resize(turn_.flow().slots().size(), 0);
+  if (++visits[static_cast<std::size_t>(turn_.frame_.at)] > limits.visits_per_node) {
+    return turn_.failure(
+        Errc::too_large,
+        "runs more than " + std::to_string(limits.visits_per_node) + " times in one Turn");
+  }
+  return {};
+}
+
+// Follows the Steps, `step` first, which the Node that runs gave, until one ends the Turn.
+Result<void> TurnRunner::advance(Step step) {
+  while (true) {
+    NodeIndex next = end_of_flow;
+    if (std::holds_alternative<Continue>(step)) {
+      next = turn_.here().next;
+    } else if (const auto* jump = std::get_if<Jump>(&step)) {
+      next = jump->to;
+    } else if (const auto* entered = std::get_if<Enter>(&step)) {
+      auto first = enter(*entered);
+      if (!first) return model::fail(first.error());
+      next = *first;
+    } else if (std::holds_alternative<Restart>(step)) {
+      start_over();
+      next = turn_.flow().start();
+    } else if (auto* call = std::get_if<CallUpstream>(&step)) {
+      model::PendingCall pending;
+      pending.http = std::move(call->http);
+      return suspend(std::move(pending));
+    } else if (auto* ask = std::get_if<AskKnowledge>(&step)) {
+      model::PendingCall pending;
+      pending.search = std::move(ask->query);
+      return suspend(std::move(pending));
+    } else if (const auto* sleep = std::get_if<Sleep>(&step)) {
+      model::PendingCall pending;
+      pending.due_at = turn_.input_.now + sleep->duration;
+      return suspend(std::move(pending));
+    } else {  // Wait or Stop
+      if (const auto* wait = std::get_if<Wait>(&step)) wait_for_input(*wait);
+      turn_.effects_.execution_ended = true;
+      return {};
+    }
+    turn_.node_state_ = nullptr;
+    kept_time_out_.clear();
+    auto goes_on = go_on(next);
+    if (!goes_on) return model::fail(goes_on.error());
+    if (!*goes_on) {
+      turn_.effects_.execution_ended = true;
+      return {};
+    }
+    auto result = turn_.here().node->run(turn_);
+    if (!result) return model::fail(result.error());
+    step = std::move(*result);
+  }
+}
+
+Result<bool> TurnRunner::go_on(NodeIndex next) {
+  while (next == end_of_flow) {
+    if (turn_.callers_.empty()) return false;
+    turn_.frame_ = turn_.callers_.back();
+    turn_.callers_.pop_back();
+    next = turn_.here().next;
+  }
+  turn_.came_from_ = turn_.frame_.at;
+  turn_.frame_.at = next;
+  if (auto counted = count_visit(); !counted) return model::fail(counted.error());
+  return true;
+}
+
+Result<Turn::Frame> TurnRunner::look_up(const std::string& name, std::int64_t version) {
+  Turn::Frame frame;
+  if (name == turn_.input_.flow.name()) {
+    frame.flow = &turn_.input_.flow;
+    frame.version = turn_.input_.flow_version;
+    return frame;
+  }
+  const auto key = std::pair(name, version);
+  auto held = held_.find(key);
+  if (held == held_.end()) {
+    if (turn_.input_.library == nullptr) return model::fail(Errc::not_found, "no such Flow");
+    auto found = turn_.input_.library->flow(name, version);
+    if (!found) return model::fail(found.error());
+    held = held_.emplace(key, std::move(*found)).first;
+  }
+  frame.flow = held->second.flow.get();
+  frame.version = held->second.version;
+  return frame;
+}
+
+Result<NodeIndex> TurnRunner::enter(const Enter& step) {
+  auto frame = look_up(step.flow, 0);
+  if (!frame && frame.error().code == Errc::not_found) {
+    return turn_.failure(Errc::invalid_argument, "there is no Flow '" + step.flow + "'");
+  }
+  if (!frame) return model::fail(frame.error());
+  if (step.comes_back) {
+    if (turn_.callers_.size() + 2 > turn_.limits().flow_depth) {
+      return turn_.failure(Errc::too_large, "enters more than " +
+                                                std::to_string(turn_.limits().flow_depth) +
+                                                " Flows one inside the other");
+    }
+    turn_.callers_.push_back(turn_.frame_);
+  } else {
+    turn_.callers_.clear();
+  }
+  turn_.frame_ = *frame;
+  if (turn_.flow().lexicons().empty()) return turn_.flow().start();
+  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+    return model::fail(found.error());
+  }
+  return turn_.flow().start();
+}
+
+Result<void> TurnRunner::check_call(const model::HttpCall& call) const {
+  std::size_t size = call.url.size() + call.body.size();
+  for (const auto& [name, value] : call.headers) size += name.size() + value.size();
+  if (size <= turn_.limits().call_bytes) return {};
+  return turn_.failure(Errc::too_large, "a call of more than " +
+                                            std::to_string(turn_.limits().call_bytes) + " bytes");
+}
+
+Result<void> TurnRunner::suspend(model::PendingCall call) {
+  model::Execution& execution = turn_.execution_;
+  // From the input's id and a counter: a rerun asks for the same call, under the same key.
+  execution.pending_call_id = execution.input_id + "-c" + std::to_string(++turn_.calls_made_);
+  if (call.http) {
+    if (auto good = check_call(*call.http); !good) return good;
+    call.http->idempotency_key = execution.pending_call_id;
+  }
+  execution.state = execution_state();
+  execution.entered = entered_flows();
+  call.id = execution.pending_call_id;
+  call.session = session().key;
+  call.trace_id = execution.trace_id;
+  turn_.effects_.call = std::move(call);
+  session().execution = std::move(execution);
+  return {};
+}
+
+// One of the journey's that begins: it counts, whatever comes of it.
+void TurnRunner::count_follow_up() {
+  const auto& journey = turn_.input_.assets.journey;
+  if (!event().follow_up || !event().follow_up->of_journey || !journey) return;
+  turn_.follow_up_counts_.count(*journey, turn_.input_.now);
+}
+
+// The user has had his answer: from now on his silence counts. Not from the time at which his
+// message was accepted: after a call that took long, or a downtime, he may have just got it.
+void TurnRunner::arm_journey() {
+  const auto& input = turn_.input_;
+  const auto& journey = input.assets.journey;
+  if (!turn_.effects_.execution_ended || turn_.execution_.source != EventType::user_message ||
+      turn_.follow_ups_settled_ || !journey || input.endpoint.follow_up_flow_id.empty()) {
+    return;
+  }
+  model::FollowUp made;
+  made.due_at = past_quiet_hours(journey->quiet_hours, input.now + journey->after);
+  if (!turn_.follow_up_counts_.allow(*journey, made.due_at)) return;
+  made.id = turn_.execution_.input_id + "-f0";
+  made.session = session().key;
+  made.trace_id = turn_.execution_.trace_id;
+  if (journey->expires_after) {
+    made.plan.expires_at = input.now + *journey->expires_after;
+    if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
+  }
+  made.plan.flow_id = input.endpoint.follow_up_flow_id;
+  made.plan.of_journey = true;
+  turn_.effects_.follow_ups.push_back(std::move(made));
+}
+
+Result<model::Effects> run_turn(TurnInput input) {
+  return TurnRunner(std::move(input)).run();
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,323 @@
+// What a Turn reads from the stored session, and what it writes back. Bad shapes are values, never
+// exceptions.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "flows/turn/turn_runner.h"
+
+namespace conversed::flows {
+namespace {
+
+using model::Errc;
+using model::EventType;
+using nlohmann::json;
+
+// Of both states below. They are read by later versions of the daemon, too.
+constexpr int state_format = 1;
+
+std::string_view source_name(EventType type) {
+  if (type == EventType::user_message) return "user";
+  if (type == EventType::time_out) return "timeOut";
+  return type == EventType::follow_up ? "followUp" : "inject";
+}
+
+void append_digits(std::string& text, unsigned value, int width) {
+  std::array<char, 10> digits{};
+  for (int i = width - 1; i >= 0; --i) {
+    digits[static_cast<std::size_t>(i)] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  }
+  text.append(digits.data(), static_cast<std::size_t>(width));
+}
+
+// `2026-11-21T04:12:46.123Z`, what JavaScript's toISOString gives. Years are 0 to 9999.
+std::string iso_time(model::Timestamp time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  std::string text;
+  text.reserve(24);
+  append_digits(text, static_cast<unsigned>(std::max(0, static_cast<int>(date.year()))), 4);
+  text += '-';
+  append_digits(text, static_cast<unsigned>(date.month()), 2);
+  text += '-';
+  append_digits(text, static_cast<unsigned>(date.day()), 2);
+  text += 'T';
+  append_digits(text, static_cast<unsigned>(clock.hours().count()), 2);
+  text += ':';
+  append_digits(text, static_cast<unsigned>(clock.minutes().count()), 2);
+  text += ':';
+  append_digits(text, static_cast<unsigned>(clock.seconds().count()), 2);
+  text += '.';
+  append_digits(text, static_cast<unsigned>(clock.subseconds().count()), 3);
+  return text + 'Z';
+}
+
+// Members of stored states.
+const json* member(const json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+std::optional<std::int64_t> count_of(const json& object, const char* name) {
+  const json* found = member(object, name);
+  if (found == nullptr || !found->is_number_integer()) return std::nullopt;
+  const auto count = found->get<std::int64_t>();
+  if (count < 0 || count > std::int64_t{1} << 53) return std::nullopt;
+  return count;
+}
+const std::string* text_of(const json& object, const char* name) {
+  const json* found = member(object, name);
+  return found != nullptr && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;
+}
+
+tl::unexpected<model::Error> unreadable(const char* what) {
+  return model::fail(Errc::internal, std::string("the ") + what + "'s stored state can't be read");
+}
+
+// Entries that a session added to a lexicon, as `Turn::add_keyphrase` took them.
+bool are_entries(const json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
+           return text_of(item, "main") != nullptr;
+         });
+}
+
+}  // namespace
+
+json state_after_reset(const json& flow_state) {
+  auto counts = counts_from(flow_state);
+  if (!counts || counts->today == 0) return nullptr;
+  counts->session = 0;
+  return {{"v", state_format}, {"executions", 0}, {"followUps", to_json(*counts)}};
+}
+
+Result<void> TurnRunner::restore_flow_state() {
+  if (!session().context.is_object() || !turn_.input_.profile.data.is_object()) {
+    return unreadable("session");
+  }
+  json& state = session().flow_state;
+  if (state.is_null()) return {};
+  const auto executions = count_of(state, "executions");
+  if (count_of(state, "v") != state_format || !executions) return unreadable("session");
+  turn_.executions_ = *executions;
+  if (auto done = restore_memories(state); !done) return done;
+  return restore_waiting(state);
+}
+
+// Where the next input goes on. A follow-up Flow leaves alone where the Endpoint's Flow waits: that
+// is `behind` it, and comes back when it ends.
+Result<void> TurnRunner::restore_waiting(json& state) {
+  for (const char* place : {"waiting", "behind"}) {
+    const json* stored = member(state, place);
+    if (stored == nullptr) continue;
+    if (text_of(*stored, "at") == nullptr || text_of(*stored, "flow") == nullptr) {
+      return unreadable("session");
+    }
+    (place == std::string_view("waiting") ? waiting_ : turn_.behind_) = *stored;
+  }
+  const std::string* follow_up_flow = text_of(state, "followUpFlow");
+  if (!turn_.input_.is_follow_up_flow) {
+    // The follow-up Flow that waited is gone, or its execution has failed.
+    if (follow_up_flow != nullptr) waiting_ = std::exchange(turn_.behind_, nullptr);
+    return {};
+  }
+  if (follow_up_flow == nullptr) {
+    turn_.behind_ = std::exchange(waiting_, nullptr);
+  } else if (*follow_up_flow != turn_.input_.flow.name()) {
+    waiting_ = nullptr;  // of two follow-up Flows the later one has the user's ear
+  }
+  return {};
+}
+
+Result<void> TurnRunner::restore_memories(json& state) {
+  if (const json* once = member(state, "once")) {
+    if (!once->is_object()) return unreadable("session");
+    turn_.memory_ = std::move(state["once"]);
+  }
+  if (const json* added = member(state, "keyphrases")) {
+    if (!added->is_object() || !std::all_of(added->begin(), added->end(), are_entries)) {
+      return unreadable("session");
+    }
+    turn_.keyphrases_ = std::move(state["keyphrases"]);
+  }
+  if (const std::string* name = text_of(state, "state")) turn_.state_ = *name;
+  const auto counts = counts_from(state);
+  if (!counts) return unreadable("session");
+  turn_.follow_up_counts_ = *counts;
+  return {};
+}
+
+Result<std::optional<Turn::Frame>> TurnRunner::restore_frame(const json& stored, bool pinned) {
+  const std::string* name = text_of(stored, "flow");
+  const std::string* at = text_of(stored, "at");
+  const auto version = count_of(stored, "version");
+  if (name == nullptr || at == nullptr) return unreadable("session");
+  Turn::Frame frame;
+  if (*name == turn_.input_.flow.name()) {
+    frame.flow = &turn_.input_.flow;
+    frame.version = turn_.input_.flow_version;
+  } else {
+    auto found = look_up(*name, pinned ? version.value_or(0) : 0);
+    if (!found && found.error().code == Errc::not_found) return std::nullopt;
+    if (!found) return model::fail(found.error());
+    frame = *found;
+  }
+  frame.at = frame.flow->find(*at);
+  if (frame.at == end_of_flow) return std::nullopt;
+  return frame;
+}
+
+Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
+  turn_.callers_.clear();
+  if (const json* callers = member(state, "callers")) {
+    if (!callers->is_array()) return unreadable("session");
+    for (const auto& stored : *callers) {
+      auto frame = restore_frame(stored, pinned);
+      if (!frame) return model::fail(frame.error());
+      if (!*frame) return false;
+      turn_.callers_.push_back(**frame);
+    }
+  }
+  auto frame = restore_frame(state, pinned);
+  if (!frame) return model::fail(frame.error());
+  if (!*frame) return false;
+  // A session that began in another Flow than its Endpoint has now starts in that one.
+  const Turn::Frame& outermost = turn_.callers_.empty() ? **frame : turn_.callers_.front();
+  const bool left = member(state, "left") != nullptr;  // the Endpoint's Flow was left for another
+  if (outermost.flow != &turn_.input_.flow && !left) return false;
+  turn_.frame_ = **frame;
+  return true;
+}
+
+Result<void> TurnRunner::restore_execution() {
+  turn_.execution_ = std::move(*session().execution);
+  session().execution.reset();
+  waiting_ = nullptr;
+  json state = std::move(turn_.execution_.state);
+  const auto outputs = count_of(state, "outputs");
+  const auto calls = count_of(state, "calls");
+  const auto turns = count_of(state, "turns");
+  const std::string* flow = text_of(state, "flow");
+  const std::string* at = text_of(state, "at");
+  const json* input = member(state, "input");
+  if (count_of(state, "v") != state_format || !outputs || !calls || !turns || flow == nullptr ||
+      at == nullptr || input == nullptr || !input->is_object()) {
+    return unreadable("execution");
+  }
+  auto restored = restore_frames(state, true);
+  if (!restored) return model::fail(restored.error());
+  if (!*restored) {
+    return model::fail(Errc::internal, "the execution stands at the Node " + *at +
+                                           " of the Flow '" + *flow +
+                                           "', which is not in the version that it runs");
+  }
+  turn_.outputs_made_ = *outputs;
+  turn_.calls_made_ = *calls;
+  turn_.turns_ = *turns;
+  turn_.follow_ups_made_ = count_of(state, "followUps").value_or(0);
+  turn_.follow_ups_settled_ = member(state, "followUpsSettled") != nullptr;
+  if (const json* node_state = member(state, "nodeState")) turn_.node_state_ = *node_state;
+  turn_.input_object_ = std::move(state["input"]);
+  if (!turn_.input_object_["slots"].is_object()) turn_.input_object_["slots"] = json::object();
+  return {};
+}
+
+void TurnRunner::make_input_object() {
+  const auto& endpoint = turn_.input_.endpoint;
+  const bool has_text = !event().text.value_or("").empty();
+  // One by one: an initializer list would make an array of each pair first, for every Turn.
+  json& input = turn_.input_object_;
+  input = json::object();
+  input["text"] = event().text.value_or("");
+  // Always an object: `!input.data.orderId` is then true for an input without data.
+  input["data"] = event().data.is_null() ? json::object() : event().data;
+  input["type"] = has_text ? "text" : "data";
+  input["state"] = turn_.state_.empty() ? default_state : turn_.state_;
+  input["slots"] = json::object();
+  input["sessionId"] = event().session.session_id;
+  input["userId"] = event().session.user_id;
+  input["URLToken"] = endpoint.url_token;
+  input["channel"] = endpoint.name;
+  input["currentTime"] = iso_time(turn_.input_.now);
+  input["execution"] = turn_.executions_;
+  input["traceId"] = event().trace_id;
+  input["inputId"] = event().id;
+  input["source"] = source_name(event().type);
+}
+
+// The frame of the Node that runs, with those to come back to beneath it.
+json TurnRunner::frames(bool pinned) const {
+  const auto stored = [&](const Turn::Frame& frame) {
+    json one = {{"flow", frame.flow->name()}, {"at", frame.flow->slot(frame.at).address}};
+    // The Endpoint's Flow has its version in the execution.
+    if (pinned && frame.flow != &turn_.input_.flow) one["version"] = frame.version;
+    return one;
+  };
+  json state = stored(turn_.frame_);
+  if (!turn_.callers_.empty()) {
+    json& callers = state["callers"];
+    for (const auto& frame : turn_.callers_) callers.push_back(stored(frame));
+  }
+  const Turn::Frame& outermost = turn_.callers_.empty() ? turn_.frame_ : turn_.callers_.front();
+  if (outermost.flow != &turn_.input_.flow) state["left"] = true;
+  return state;
+}
+
+std::vector<model::PinnedFlow> TurnRunner::entered_flows() const {
+  std::vector<model::PinnedFlow> entered;
+  const auto add = [&](const Turn::Frame& frame) {
+    if (frame.flow == &turn_.input_.flow) return;
+    model::PinnedFlow pinned{frame.flow->name(), frame.version};
+    if (std::ranges::find(entered, pinned) == entered.end()) entered.push_back(std::move(pinned));
+  };
+  for (const auto& caller : turn_.callers_) add(caller);
+  add(turn_.frame_);
+  return entered;
+}
+
+json TurnRunner::execution_state() {
+  json state = frames(true);
+  state["v"] = state_format;
+  state["input"] = std::move(turn_.input_object_);
+  state["outputs"] = turn_.outputs_made_;
+  state["calls"] = turn_.calls_made_;
+  state["turns"] = turn_.turns_;
+  if (turn_.follow_ups_made_ > 0) state["followUps"] = turn_.follow_ups_made_;
+  if (turn_.follow_ups_settled_) state["followUpsSettled"] = true;
+  if (!turn_.node_state_.is_null()) state["nodeState"] = std::move(turn_.node_state_);
+  return state;
+}
+
+void TurnRunner::save_flow_state() {
+  json state = {{"v", state_format}, {"executions", turn_.executions_}};
+  if (!turn_.memory_.empty()) state["once"] = std::move(turn_.memory_);
+  if (!turn_.keyphrases_.empty()) state["keyphrases"] = std::move(turn_.keyphrases_);
+  if (!turn_.state_.empty()) state["state"] = std::move(turn_.state_);
+  if (turn_.follow_up_counts_.today > 0) {
+    state["followUps"] = to_json(turn_.follow_up_counts_);
+  }
+  const bool waits = turn_.waits_ || !waiting_.is_null();
+  if (turn_.input_.is_follow_up_flow && (waits || session().busy())) {
+    state["followUpFlow"] = turn_.input_.flow.name();
+    if (!turn_.behind_.is_null()) state["behind"] = std::move(turn_.behind_);
+  } else if (!turn_.behind_.is_null()) {
+    state["waiting"] = std::move(turn_.behind_);
+  }
+  if (turn_.waits_) {
+    json& waiting = state["waiting"];
+    waiting = frames(false);
+    if (!time_out_.empty()) waiting["timer"] = std::move(time_out_);
+    if (!turn_.node_state_.is_null()) waiting["state"] = std::move(turn_.node_state_);
+    // The tool of an agent that waits for the user: its Nodes behind the question read what it was
+    // asked to do.
+    const auto tool = turn_.input_object_.find("tool");
+    if (tool != turn_.input_object_.end()) waiting["tool"] = std::move(*tool);
+  } else if (!waiting_.is_null()) {
+    state["waiting"] = std::move(waiting_);
+  }
+  session().flow_state = std::move(state);
+}
+
+}  // namespace conversed::flows

@@ -1,0 +1,492 @@
+#include "queue/kafka/kafka_consumer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "queue/wait_for.h"
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+
+// A poll of none serves the group this often; its time-outs are ten times that and more.
+constexpr std::chrono::milliseconds serve_interval = 300ms;
+// Of a key that makes a dead letter too large.
+constexpr std::size_t cut_key_bytes = 256;
+
+Error gone_back(const std::string& how) {
+  return {Errc::conflict, "The log has gone back: " + how +
+                              ". Were records deleted, or the topic " +
+                              "made again? See `conversed new-epoch`."};
+}
+
+std::string place(const rd_kafka_message_t& message) {
+  return "partition " + std::to_string(message.partition) + ", offset " +
+         std::to_string(message.offset);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KafkaConsumer>> KafkaConsumer::open(KafkaConsumerContext context,
+                                                           Listener& listener) {
+  std::unique_ptr<KafkaConsumer> consumer(new KafkaConsumer(std::move(context), listener));
+  if (auto joined = consumer->join(); !joined) return model::fail(joined.error());
+  return consumer;
+}
+
+Result<void> KafkaConsumer::join() {
+  auto settings = context_.settings;
+  // A member that is known gets what it had, by whatever number of partitions that was shared out.
+  settings.instance_id += '.' + std::to_string(context_.epochs->partitions());
+  auto client = make_kafka_client(settings, KafkaRole::consumer, *this);
+  if (!client) return model::fail(client.error());
+  client_ = std::move(*client);
+  prune_answers_.reset(rd_kafka_queue_new(client_.get()));
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.reset(rd_kafka_queue_get_consumer(client_.get()));
+  }
+  const KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(topics.get(), context_.names.records.c_str(),
+                                    RD_KAFKA_PARTITION_UA);
+  const auto error = rd_kafka_subscribe(client_.get(), topics.get());
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+  return model::fail(kafka_error(error, "The log can't be subscribed to"));
+}
+
+// The client's end waits for all that it has given out, lists of partitions included.
+void KafkaConsumer::leave() {
+  unburied_.reset();
+  assigned_by_group_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.reset();
+  }
+  prune_answers_.reset();
+  client_.reset();
+}
+
+KafkaConsumer::KafkaConsumer(KafkaConsumerContext context, Listener& listener)
+    : context_(std::move(context)), listener_(listener), pruned_at_(SteadyClock::now()) {}
+
+KafkaConsumer::~KafkaConsumer() {
+  leave();
+  context_.closed();
+}
+
+Result<std::vector<LogRecord>> KafkaConsumer::poll(std::size_t max,
+                                                   std::chrono::milliseconds wait) {
+  std::vector<LogRecord> records;
+  if (max == 0) {
+    if (auto served = poll_none(); !served) return model::fail(served.error());
+    commit_passed();
+    return records;
+  }
+  if (all_paused_) pause_all(false);
+  take_held_back(records, max);
+  const auto now = SteadyClock::now();
+  auto assignment = assignment_;
+  while (records.size() < max) {
+    auto record = next(records.empty() ? now + wait : now);
+    // What was taken under an assignment that is over is read again by whoever has the next.
+    if (std::exchange(assignment, assignment_) != assignment_) records.clear();
+    if (!record) {
+      // What was taken before is handed out first; the error comes again.
+      if (!records.empty()) break;
+      return model::fail(record.error());
+    }
+    if (!*record) break;
+    records.push_back(std::move(**record));
+  }
+  commit_passed();
+  prune();
+  return records;
+}
+
+Result<void> KafkaConsumer::poll_none() {
+  const auto now = SteadyClock::now();
+  if (now - served_at_ < serve_interval) return {};
+  if (!held_back_.empty() && !all_paused_) pause_all(true);
+  auto record = next(now);
+  if (!record) return model::fail(record.error());
+  if (*record) held_back_.push_back(std::move(**record));
+  return {};
+}
+
+void KafkaConsumer::take_held_back(std::vector<LogRecord>& records, std::size_t max) {
+  while (!held_back_.empty() && records.size() < max) {
+    records.push_back(std::move(held_back_.front()));
+    held_back_.pop_front();
+  }
+}
+
+Result<void> KafkaConsumer::prepare() {
+  if (broken_) return model::fail(*broken_);
+  if (fenced_ || !client_) {
+    if (std::exchange(fenced_, false)) give_up();
+    leave();
+    if (auto joined = join(); !joined) return joined;
+  }
+  if (assigned_by_group_) {
+    if (auto begun = begin_assignment(); !begun) {
+      serve_group();
+      return begun;
+    }
+  }
+  if (!unburied_) return {};
+  auto again = take(std::move(unburied_));
+  if (!again) return model::fail(again.error());
+  return {};
+}
+
+Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
+  for (;;) {
+    if (auto prepared = prepare(); !prepared) return model::fail(prepared.error());
+    const auto left =
+        std::max(std::chrono::ceil<std::chrono::milliseconds>(until - SteadyClock::now()), 0ms);
+    if (left > 0ms && woken_.exchange(false)) return std::nullopt;
+    served_at_ = SteadyClock::now();
+    KafkaMessage message(rd_kafka_consumer_poll(client_.get(), static_cast<int>(left.count())));
+    if (message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      reached_end(*message);
+      continue;
+    }
+    if (message) {
+      auto record = take(std::move(message));
+      if (!record || *record) return record;
+      // Each that can't be read takes a while: a run of them must not keep the caller.
+      if (woken_.exchange(false) || SteadyClock::now() >= until) return std::nullopt;
+      continue;
+    }
+    if (assigned_by_group_) continue;
+    if (left == 0ms || SteadyClock::now() >= until) return std::nullopt;
+  }
+}
+
+// The others of the group don't wait for what keeps this one from beginning.
+void KafkaConsumer::serve_group() {
+  KafkaMessage message(rd_kafka_consumer_poll(client_.get(), 0));
+  if (message && message->err != RD_KAFKA_RESP_ERR_NO_ERROR) (void)take(std::move(message));
+}
+
+// None for what is no record to hand out.
+Result<std::optional<LogRecord>> KafkaConsumer::take(KafkaMessage message) {
+  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    std::array<char, 512> reason{};
+    const auto fatal = rd_kafka_fatal_error(client_.get(), reason.data(), reason.size());
+    // A broker that crashes while the group changes may not know this member again. A second daemon
+    // of its name is told of, too, should there be one.
+    fenced_ = fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID;
+    if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR && !fenced_) {
+      broken_ = {Errc::conflict, "The log can't be read any more: " + std::string(reason.data())};
+      return model::fail(*broken_);
+    }
+    if (fenced_) {
+      return model::fail(Errc::unavailable,
+                         "Kafka takes another member for this one, which joins again. Is there a "
+                         "daemon with the same queue.kafka.instance_id?");
+    }
+    return model::fail(kafka_error(message->err, "The log can't be read"));
+  }
+  const auto partition = partitions_.find(message->partition);
+  if (partition == partitions_.end()) return std::nullopt;
+  if (message->offset < partition->second.next) {
+    broken_ = gone_back(place(*message) + " came after offset " +
+                        std::to_string(partition->second.next - 1));
+    return model::fail(*broken_);
+  }
+  auto record = read(*message);
+  if (record) {
+    partition->second.next = message->offset + 1;
+    partition->second.last_handed_out = message->offset;
+    return std::move(*record);
+  }
+  if (auto buried = bury(*message, record.error().message); !buried) {
+    unburied_ = std::move(message);
+    return model::fail(buried.error());
+  }
+  pass(partition->second, message->offset + 1);
+  return std::nullopt;
+}
+
+Result<LogRecord> KafkaConsumer::read(const rd_kafka_message_t& message) const {
+  auto record = read_kafka_record(message);
+  if (!record) return model::fail(record.error());
+  const auto& epoch = context_.epochs->at(message.partition, message.offset);
+  const auto right = partition_of(record->key, static_cast<std::int32_t>(epoch.first.size()));
+  if (right != message.partition) {
+    return model::fail(
+        Errc::invalid_argument,
+        "It belongs into partition " + std::to_string(right) + ", by murmur2 of its key.");
+  }
+  return LogRecord{std::move(*record), {epoch.epoch, message.partition, message.offset}};
+}
+
+// Better without a part of it than a partition that stands still: the record itself stays in the
+// log until its position is committed and deleted.
+Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::string& reason) {
+  const KafkaHeaderList own{{"dead-letter-reason", reason},
+                            {"dead-letter-topic", context_.names.records},
+                            {"dead-letter-partition", std::to_string(message.partition)},
+                            {"dead-letter-offset", std::to_string(message.offset)}};
+  KafkaOutgoing letter;
+  letter.topic = context_.names.dead_letters.c_str();
+  if (message.key != nullptr) letter.key.assign(static_cast<char*>(message.key), message.key_len);
+  if (message.payload != nullptr) {
+    letter.value.assign(static_cast<char*>(message.payload), message.len);
+  }
+  letter.headers = kafka_headers_of(message);
+  letter.headers.insert(letter.headers.end(), own.begin(), own.end());
+  const auto is_too_large = [](const Result<KafkaPlace>& stored) {
+    return !stored && stored.error().code == Errc::too_large;
+  };
+  auto stored = wait_for(context_.producer.send_own(letter), listener_);
+  if (is_too_large(stored)) {
+    letter.value.clear();
+    letter.headers.emplace_back("dead-letter-without-value", "too large");
+    stored = wait_for(context_.producer.send_own(letter), listener_);
+  }
+  if (is_too_large(stored)) {
+    letter.headers = own;
+    letter.headers.emplace_back("dead-letter-without-value", "too large");
+    letter.headers.emplace_back("dead-letter-without-headers", "too large");
+    if (letter.key.size() > cut_key_bytes) {
+      letter.key.resize(cut_key_bytes);
+      letter.headers.emplace_back("dead-letter-with-cut-key", "too large");
+    }
+    stored = wait_for(context_.producer.send_own(std::move(letter)), listener_);
+  }
+  const bool passes_by = is_too_large(stored);
+  if (!stored && !passes_by) return model::fail(stored.error());
+  report("The record at " + place(message) + " can't be read, " +
+         (passes_by ? "it is too large for " + context_.names.dead_letters + " and passed over. "
+                    : "it is in " + context_.names.dead_letters + " now. ") +
+         reason);
+  return {};
+}
+
+// What stands before the end and was not handed out ends a transaction, or was given up by one.
+void KafkaConsumer::reached_end(const rd_kafka_message_t& end) {
+  const auto partition = partitions_.find(end.partition);
+  if (partition != partitions_.end() && end.offset > partition->second.next) {
+    pass(partition->second, end.offset);
+  }
+}
+
+// What is below `next` counts as finished once everything that was handed out before it is.
+void KafkaConsumer::pass(Partition& partition, std::int64_t next) {
+  partition.next = next;
+  if (partition.last_handed_out >= partition.committed) {
+    partition.finished_behind[partition.last_handed_out] = next;
+  }
+}
+
+// Commits what was passed with nothing unfinished before it. If it fails, dead letters among it are
+// written once more after a restart.
+void KafkaConsumer::commit_passed() {
+  const auto now = SteadyClock::now();
+  if (now < commit_passed_at_) return;
+  std::map<std::int32_t, std::int64_t> offsets;
+  for (const auto& [number, partition] : partitions_) {
+    if (partition.last_handed_out < partition.committed && partition.next > partition.committed) {
+      offsets[number] = partition.next;
+    }
+  }
+  if (auto done = commit_offsets(offsets); !done) {
+    report(done.error().message);
+    commit_passed_at_ = SteadyClock::now() + context_.settings.request_timeout;
+  }
+}
+
+// Always of all partitions, as the protocol of `range` is.
+void KafkaConsumer::on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) {
+  if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    // `next` goes on with it: it takes questions to the brokers that may fail.
+    assigned_by_group_.reset(rd_kafka_topic_partition_list_copy(&list));
+  } else {
+    give_up();
+  }
+  rd_kafka_yield(client_.get());
+}
+
+void KafkaConsumer::give_up() {
+  assigned_by_group_.reset();
+  std::vector<std::int32_t> lost;
+  for (const auto& [number, partition] : partitions_) lost.push_back(number);
+  ++assignment_;
+  held_back_.clear();
+  unburied_.reset();
+  ends_below_since_.reset();
+  all_paused_ = false;
+  if (!lost.empty()) listener_.on_revoked(lost);
+  commit_passed();
+  partitions_.clear();
+  rd_kafka_assign(client_.get(), nullptr);
+}
+
+// On the thread that polls; gives up when somebody wakes it.
+KafkaAsker KafkaConsumer::asker() {
+  return {.client = client_.get(), .wait = context_.settings.request_timeout, .pause = [this] {
+            std::unique_lock lock(mutex_);
+            return !changed_.wait_for(lock, kafka_look_interval, [this] { return woken_.load(); });
+          }};
+}
+
+// A partition that goes on ending below what is committed has lost records: the next ones would get
+// offsets that sessions have seen, and be taken for repeated ones.
+Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
+  if (!read.lost.empty() && context_.settings.ordered) {
+    broken_ = kafka_records_lost(read.lost);
+    return model::fail(*broken_);
+  }
+  if (read.ends_below.empty()) {
+    ends_below_since_.reset();
+    return {};
+  }
+  const auto now = SteadyClock::now();
+  if (!ends_below_since_) ends_below_since_ = now;
+  if (now - *ends_below_since_ < context_.settings.request_timeout) {
+    return model::fail(Errc::unavailable, read.ends_below + ". It is looked at again.");
+  }
+  broken_ = gone_back(read.ends_below);
+  return model::fail(*broken_);
+}
+
+Result<void> KafkaConsumer::begin_assignment() {
+  std::vector<std::int32_t> numbers;
+  numbers.reserve(static_cast<std::size_t>(assigned_by_group_->cnt));
+  for (int at = 0; at < assigned_by_group_->cnt; ++at) {
+    numbers.push_back(assigned_by_group_->elems[at].partition);
+  }
+  KafkaRanges found;
+  if (!numbers.empty()) {
+    auto read = read_kafka_ranges(asker(), context_.names.records, numbers, *context_.epochs);
+    if (!read) return model::fail(read.error());
+    found = std::move(*read);
+  }
+  if (auto fine = check_ends(found); !fine) return fine;
+  const auto& ranges = found.ranges;
+  const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(ranges.size())));
+  partitions_.clear();
+  for (const auto& range : ranges) {
+    partitions_[range.partition] = {.committed = range.committed,
+                                    .next = range.committed,
+                                    .pruned = range.first,
+                                    .finished_behind = {},
+                                    .last_handed_out = range.committed - 1};
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), range.partition)
+        ->offset = range.committed;
+  }
+  if (auto told = listener_.on_assigned(ranges); !told) {
+    partitions_.clear();
+    return told;
+  }
+  assigned_by_group_.reset();
+  if (const auto error = rd_kafka_assign(client_.get(), list.get());
+      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return model::fail(kafka_error(error, "The partitions can't be read"));
+  }
+  // A partition that was given up while it was paused has stayed so in the library.
+  pause_all(false);
+  return {};
+}
+
+Result<void> KafkaConsumer::check_finished(const Position& position) const {
+  const auto found = partitions_.find(position.partition);
+  if (found != partitions_.end() && position.offset >= 0 && position.offset < found->second.next &&
+      context_.epochs->at(position.partition, position.offset).epoch == position.epoch) {
+    return {};
+  }
+  return model::fail(Errc::conflict, "No record was handed out at epoch " +
+                                         std::to_string(position.epoch) + ", partition " +
+                                         std::to_string(position.partition) + ", offset " +
+                                         std::to_string(position.offset) + ".");
+}
+
+Result<void> KafkaConsumer::commit(std::span<const Position> finished) {
+  for (const auto& position : finished) {
+    if (auto checked = check_finished(position); !checked) return checked;
+  }
+  std::map<std::int32_t, std::int64_t> offsets;
+  for (const auto& position : finished) {
+    const Partition& partition = partitions_.at(position.partition);
+    if (position.offset < partition.committed) continue;
+    const auto behind = partition.finished_behind.find(position.offset);
+    offsets[position.partition] =
+        behind == partition.finished_behind.end() ? position.offset + 1 : behind->second;
+  }
+  return commit_offsets(offsets);
+}
+
+Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int64_t>& offsets) {
+  if (offsets.empty()) return {};
+  constexpr const char* doing = "The finished positions can't be committed";
+  // Whoever has them now commits for them; without a generation, an empty group would take it.
+  if (rd_kafka_assignment_lost(client_.get()) != 0) {
+    return model::fail(Errc::unavailable,
+                       std::string(doing) + ": the partitions have gone to another member.");
+  }
+  const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
+  for (const auto& [number, offset] : offsets) {
+    auto* each =
+        rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), number);
+    const std::string note = kafka_commit_note(context_.epochs->at(number, offset - 1).epoch);
+    each->offset = offset;
+    each->metadata = rd_kafka_mem_malloc(client_.get(), note.size());  // the list frees it
+    std::ranges::copy(note, static_cast<char*>(each->metadata));
+    each->metadata_size = note.size();
+  }
+  const KafkaQueue answers(rd_kafka_queue_new(client_.get()));
+  auto error = rd_kafka_commit_queue(client_.get(), list.get(), answers.get(), nullptr, nullptr);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return model::fail(kafka_error(error, doing));
+  const auto wait = context_.settings.request_timeout;
+  const KafkaEvent event(rd_kafka_queue_poll(answers.get(), static_cast<int>(wait.count())));
+  if (!event) return model::fail(Errc::timed_out, std::string(doing) + ": no answer in time.");
+  error = rd_kafka_event_error(event.get());
+  const auto* done = rd_kafka_event_topic_partition_list(event.get());
+  for (int at = 0; error == RD_KAFKA_RESP_ERR_NO_ERROR && done != nullptr && at < done->cnt; ++at) {
+    error = done->elems[at].err;
+  }
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return model::fail(kafka_error(error, doing));
+  for (const auto& [number, offset] : offsets) {
+    Partition& partition = partitions_.at(number);
+    partition.committed = offset;
+    partition.finished_behind.erase(partition.finished_behind.begin(),
+                                    partition.finished_behind.lower_bound(offset));
+  }
+  return {};
+}
+
+// Those that are so already are left as they are.
+void KafkaConsumer::pause_all(bool paused) {
+  all_paused_ = paused;
+  const KafkaPartitions list(
+      rd_kafka_topic_partition_list_new(static_cast<int>(partitions_.size())));
+  for (const auto& [number, partition] : partitions_) {
+    rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), number);
+  }
+  (paused ? rd_kafka_pause_partitions : rd_kafka_resume_partitions)(client_.get(), list.get());
+}
+
+void KafkaConsumer::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    if (queue_) rd_kafka_queue_yield(queue_.get());
+  }
+  changed_.notify_all();
+}
+
+void KafkaConsumer::on_log(int level, const char* facility, const char* message) {
+  const std::string line = kafka_log_line(level, facility, message);
+  if (!line.empty()) report(line);
+}
+
+void KafkaConsumer::report(const std::string& what) const {
+  if (context_.settings.report) context_.settings.report(what);
+}
+
+}  // namespace conversed::queue

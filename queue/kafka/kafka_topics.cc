@@ -1,0 +1,368 @@
+#include "queue/kafka/kafka_topics.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace conversed::queue {
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+using AdminOptions = KafkaOwned<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
+using Report = std::function<void(const std::string&)>;
+
+constexpr std::string_view note_prefix = "epoch=";
+
+int in_ms(milliseconds wait) {
+  return static_cast<int>(wait.count());
+}
+
+AdminOptions options(rd_kafka_t* client, rd_kafka_admin_op_t operation, milliseconds wait) {
+  AdminOptions made(rd_kafka_AdminOptions_new(client, operation));
+  rd_kafka_AdminOptions_set_request_timeout(made.get(), in_ms(wait), nullptr, 0);
+  if (operation == RD_KAFKA_ADMIN_OP_CREATETOPICS) {
+    rd_kafka_AdminOptions_set_operation_timeout(made.get(), in_ms(wait), nullptr, 0);
+  }
+  return made;
+}
+
+// The one answer to an admin request.
+Result<KafkaEvent> answer_of(rd_kafka_queue_t* queue, milliseconds wait, std::string_view doing) {
+  // The request has a time-out of its own, which comes first.
+  KafkaEvent event(rd_kafka_queue_poll(queue, 2 * in_ms(wait)));
+  if (!event) return model::fail(Errc::unavailable, std::string(doing) + ": no answer in time.");
+  if (const auto error = rd_kafka_event_error(event.get()); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return model::fail(kafka_error(error, doing));
+  }
+  return event;
+}
+
+struct Wanted {
+  std::string name;
+  std::int32_t partitions;
+  std::map<std::string, std::string> config;  // it has to have these
+  std::map<std::string, std::string> wishes;  // it gets these where it is made here
+};
+
+// Accepted records stay until they are finished, however long that takes; the driver deletes them
+// then. Dead letters stay until an operator deletes them.
+std::vector<Wanted> wanted_topics(const KafkaNames& names, std::int32_t partitions) {
+  const std::map<std::string, std::string> kept{
+      {"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"}};
+  return {{names.records, partitions, kept, {}},
+          {names.dead_letters,
+           1,
+           kept,
+           {{"max.message.bytes", std::to_string(max_kafka_record_bytes)}}},
+          {names.epochs, 1, {{"cleanup.policy", "compact"}}, {}}};
+}
+
+Result<void> create(rd_kafka_t* client, const Wanted& wanted, milliseconds wait) {
+  const std::string doing = "The topic " + wanted.name + " is missing and can't be made";
+  std::array<char, 512> reason{};
+  KafkaNewTopic topic(rd_kafka_NewTopic_new(wanted.name.c_str(), wanted.partitions, -1,
+                                            reason.data(), reason.size()));
+  if (!topic) return model::fail(Errc::invalid_argument, doing + ": " + reason.data());
+  for (const auto* settings : {&wanted.config, &wanted.wishes}) {
+    for (const auto& [name, value] : *settings) {
+      rd_kafka_NewTopic_set_config(topic.get(), name.c_str(), value.c_str());
+    }
+  }
+  const KafkaQueue queue(rd_kafka_queue_new(client));
+  rd_kafka_NewTopic_t* topics[] = {topic.get()};
+  rd_kafka_CreateTopics(client, topics, 1,
+                        options(client, RD_KAFKA_ADMIN_OP_CREATETOPICS, wait).get(), queue.get());
+  auto event = answer_of(queue.get(), wait, doing);
+  if (!event) return model::fail(event.error());
+  std::size_t count = 0;
+  const auto* const* results =
+      rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event->get()), &count);
+  const auto error = rd_kafka_topic_result_error(results[0]);
+  // Another daemon may have been quicker.
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR || error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
+    return {};
+  }
+  return model::fail(kafka_error(error, doing));
+}
+
+using Settings = std::map<std::string, std::string>;
+
+Result<Settings> settings_of(const rd_kafka_ConfigResource_t* resource, std::string_view doing) {
+  const auto error = rd_kafka_ConfigResource_error(resource);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return model::fail(kafka_error(error, doing));
+  Settings values;
+  std::size_t count = 0;
+  const auto* const* entries = rd_kafka_ConfigResource_configs(resource, &count);
+  for (std::size_t at = 0; at < count; ++at) {
+    const char* value = rd_kafka_ConfigEntry_value(entries[at]);
+    if (value != nullptr) values[rd_kafka_ConfigEntry_name(entries[at])] = value;
+  }
+  return values;
+}
+
+constexpr std::string_view describing = "The settings of the log's topics can't be read";
+
+// The right to describe topics is not one that records depend on.
+bool is_not_allowed(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+         error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+}
+
+// The settings of each topic, by its name; none for those that may not be looked at.
+Result<std::map<std::string, Settings>> describe(const KafkaAsker& asker,
+                                                 const std::vector<Wanted>& topics,
+                                                 const Report& report) {
+  std::vector<KafkaConfigResource> owned;
+  std::vector<rd_kafka_ConfigResource_t*> resources;
+  for (const auto& topic : topics) {
+    owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic.name.c_str()));
+    resources.push_back(owned.back().get());
+  }
+  const KafkaQueue queue(rd_kafka_queue_new(asker.client));
+  rd_kafka_DescribeConfigs(
+      asker.client, resources.data(), resources.size(),
+      options(asker.client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, asker.wait).get(), queue.get());
+  auto event = answer_of(queue.get(), asker.wait, describing);
+  if (!event) return model::fail(event.error());
+  std::map<std::string, Settings> all;
+  std::size_t count = 0;
+  const auto* const* found = rd_kafka_DescribeConfigs_result_resources(
+      rd_kafka_event_DescribeConfigs_result(event->get()), &count);
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::string name = rd_kafka_ConfigResource_name(found[at]);
+    auto values = settings_of(found[at], describing);
+    if (values) {
+      all[name] = std::move(*values);
+    } else if (is_not_allowed(rd_kafka_ConfigResource_error(found[at]))) {
+      report(name + ": " + values.error().message + " They have to be as queue/README.md says.");
+    } else {
+      return model::fail(values.error());
+    }
+  }
+  return all;
+}
+
+Result<void> check(const Wanted& wanted, const Settings& found, std::int32_t replicas,
+                   const Report& report) {
+  for (const auto& [name, value] : wanted.config) {
+    const auto actual = found.find(name);
+    if (actual == found.end() || actual->second == value) continue;
+    return model::fail(Errc::conflict, "The topic " + wanted.name + " has " + name + "=" +
+                                           actual->second +
+                                           " and would lose records; it has to be " + value + ".");
+  }
+  const auto in_sync = found.find("min.insync.replicas");
+  if ((replicas < 2 || (in_sync != found.end() && in_sync->second == "1"))) {
+    report("The topic " + wanted.name +
+           " has one replica that must be in sync: what it holds does not survive the loss of a "
+           "broker, or of its power.");
+  }
+  return {};
+}
+
+Result<KafkaTopicState> wait_for_leaders(const KafkaAsker& asker, const Wanted& wanted) {
+  const auto deadline = SteadyClock::now() + asker.wait;
+  for (bool asked = false;;) {
+    auto state = kafka_topic_state(asker.client, wanted.name, asker.wait);
+    if (!state) return state;
+    if (state->partitions == 0 && !std::exchange(asked, true)) {
+      auto made = create(asker.client, wanted, asker.wait);
+      if (!made) return model::fail(made.error());
+    } else if (state->has_leaders) {
+      return state;
+    }
+    if (SteadyClock::now() > deadline || !asker.pause()) {
+      return model::fail(Errc::unavailable, "The topic " + wanted.name + " has no leader.");
+    }
+  }
+}
+
+// What the partition begins and ends with. The client may still believe that a topic which was made
+// a moment ago, or has a new leader, is not there: it is asked to look again.
+rd_kafka_resp_err_t query_watermarks(const KafkaAsker& asker, const std::string& topic,
+                                     std::int32_t partition, std::int64_t& first,
+                                     std::int64_t& end) {
+  const auto deadline = SteadyClock::now() + asker.wait;
+  for (;;) {
+    const auto error = rd_kafka_query_watermark_offsets(asker.client, topic.c_str(), partition,
+                                                        &first, &end, in_ms(asker.wait));
+    const bool stale = error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+                       error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+                       error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
+                       error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    if (!stale || SteadyClock::now() > deadline || !asker.pause()) return error;
+    if (!kafka_topic_state(asker.client, topic, asker.wait)) return error;
+  }
+}
+
+std::optional<std::int64_t> epoch_of_note(const rd_kafka_topic_partition_t& partition) {
+  std::string_view note(static_cast<const char*>(partition.metadata), partition.metadata_size);
+  if (!note.starts_with(note_prefix)) return std::nullopt;
+  note.remove_prefix(note_prefix.size());
+  std::int64_t epoch = 0;
+  const auto [end, error] = std::from_chars(note.data(), note.data() + note.size(), epoch);
+  if (error != std::errc() || end != note.data() + note.size()) return std::nullopt;
+  return epoch;
+}
+
+// A daemon that reads the partition may have finished more, and deleted it, since it was asked.
+Result<std::int64_t> committed_again(const KafkaAsker& asker, const std::string& topic,
+                                     std::int32_t partition) {
+  const KafkaPartitions asked(rd_kafka_topic_partition_list_new(1));
+  const auto* each = rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
+  auto error = rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait));
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = each->err;
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return each->offset;
+  return model::fail(kafka_error(error, "The committed positions can't be read"));
+}
+
+}  // namespace
+
+Result<KafkaTopicState> kafka_topic_state(rd_kafka_t* client, const std::string& topic,
+                                          milliseconds wait) {
+  const std::string doing = "The topic " + topic + " can't be looked at";
+  const KafkaTopic handle(rd_kafka_topic_new(client, topic.c_str(), nullptr));
+  const rd_kafka_metadata_t* raw = nullptr;
+  const auto error = rd_kafka_metadata(client, 0, handle.get(), &raw, in_ms(wait));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return model::fail(kafka_error(error, doing));
+  const KafkaMetadata metadata(raw);
+  KafkaTopicState state;
+  if (metadata->topic_cnt != 1) return state;
+  const auto& found = metadata->topics[0];
+  if (found.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) return state;
+  if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR &&
+      found.err != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
+    return model::fail(kafka_error(found.err, doing));
+  state.partitions = found.partition_cnt;
+  state.has_leaders = found.partition_cnt > 0;
+  for (int at = 0; at < found.partition_cnt; ++at) {
+    const auto& partition = found.partitions[at];
+    state.has_leaders = state.has_leaders && partition.leader >= 0;
+    state.replicas =
+        at == 0 ? partition.replica_cnt : std::min(state.replicas, partition.replica_cnt);
+  }
+  return state;
+}
+
+Result<std::int32_t> prepare_kafka_topics(const KafkaAsker& asker, const KafkaNames& names,
+                                          const KafkaLogSettings& settings, const Report& report) {
+  const auto all = wanted_topics(names, settings.partitions);
+  std::vector<KafkaTopicState> states;
+  for (const auto& wanted : all) {
+    auto state = wait_for_leaders(asker, wanted);
+    if (!state) return model::fail(state.error());
+    states.push_back(*state);
+  }
+  if (settings.topic_check == KafkaTopicCheck::without_settings) return states.front().partitions;
+  auto found = describe(asker, all, report);
+  if (!found) return model::fail(found.error());
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    auto fine = check(all[at], (*found)[all[at].name], states[at].replicas, report);
+    if (!fine) return model::fail(fine.error());
+  }
+  return states.front().partitions;  // of the log
+}
+
+Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
+                                                     const KafkaNames& names) {
+  const std::string doing = "The log's epochs can't be read";
+  const std::string& topic = names.epochs;
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+  if (const auto error = query_watermarks(asker, topic, 0, first, end);
+      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return model::fail(kafka_error(error, doing));
+  }
+  if (first >= end) return std::nullopt;
+  const KafkaPartitions assigned(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(assigned.get(), topic.c_str(), 0)->offset = first;
+  rd_kafka_assign(asker.client, assigned.get());
+  Result<std::optional<KafkaEpochs>> newest = std::nullopt;
+  const auto deadline = SteadyClock::now() + asker.wait;
+  for (std::int64_t next = first; next < end;) {
+    const KafkaMessage message(rd_kafka_consumer_poll(asker.client, in_ms(asker.wait)));
+    if (message && message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      next = message->offset + 1;
+      const std::string_view key(static_cast<const char*>(message->key), message->key_len);
+      if (key != names.epochs_key) continue;
+      auto read = KafkaEpochs::parse({static_cast<const char*>(message->payload), message->len});
+      newest = read ? Result<std::optional<KafkaEpochs>>(std::move(*read))
+                    : Result<std::optional<KafkaEpochs>>(model::fail(read.error()));
+    } else if (SteadyClock::now() > deadline) {
+      newest = model::fail(Errc::unavailable, doing + ": no answer in time.");
+      break;
+    }
+  }
+  rd_kafka_assign(asker.client, nullptr);
+  return newest;
+}
+
+Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker, const std::string& topic,
+                                      const std::vector<std::int32_t>& partitions,
+                                      const KafkaEpochs& epochs) {
+  const KafkaPartitions asked(
+      rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
+  for (const auto partition : partitions) {
+    rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
+  }
+  auto error = rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return model::fail(kafka_error(error, "The committed positions can't be read"));
+  }
+  KafkaRanges read;
+  for (int at = 0; at < asked->cnt; ++at) {
+    const auto& each = asked->elems[at];
+    PartitionRange range{.partition = each.partition};
+    error = each.err;
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      error = query_watermarks(asker, topic, each.partition, range.first, range.end);
+    }
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return model::fail(kafka_error(error, "The offsets of the log can't be read"));
+    }
+    range.epoch = epochs.at(each.partition, range.end).epoch;
+    std::int64_t committed = std::max(each.offset, range.first);
+    const auto made_in = epoch_of_note(each);
+    if (made_in) {
+      committed = std::max(epochs.resume_at(each.partition, committed, *made_in), range.first);
+      read.newest_committed = std::max(read.newest_committed, *made_in);
+    }
+    const bool is_of_now = made_in.value_or(epochs.newest()) >= epochs.newest();
+    if (each.offset >= 0 && each.offset < range.first && is_of_now) {
+      const auto again = committed_again(asker, topic, each.partition);
+      if (!again) return model::fail(again.error());
+      if (*again < range.first) {
+        read.lost = "Partition " + std::to_string(range.partition) + " of " + topic +
+                    " begins at offset " + std::to_string(range.first) + ", and what is below " +
+                    std::to_string(*again) +
+                    " is finished: " + std::to_string(range.first - *again) +
+                    " records in between are gone";
+      }
+    }
+    if (committed > range.end) {
+      read.ends_below = "Partition " + std::to_string(range.partition) + " of " + topic +
+                        " ends at offset " + std::to_string(range.end) + ", and " +
+                        std::to_string(committed) + " is committed";
+    }
+    range.committed = std::min(committed, range.end);
+    read.ranges.push_back(range);
+  }
+  std::ranges::sort(read.ranges, {}, &PartitionRange::partition);
+  return read;
+}
+
+Error kafka_records_lost(const std::string& lost) {
+  return {Errc::conflict, lost +
+                              ". Restore them, or, to go on without them, stop all daemons and run "
+                              "`conversed new-epoch`."};
+}
+
+std::string kafka_commit_note(std::int64_t epoch) {
+  return std::string(note_prefix) + std::to_string(epoch);
+}
+
+}  // namespace conversed::queue

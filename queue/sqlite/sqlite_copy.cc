@@ -1,0 +1,122 @@
+#include "queue/sqlite/sqlite_copy.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "queue/sqlite/sqlite_handles.h"
+
+namespace conversed::queue {
+namespace {
+
+using model::Errc;
+using model::Result;
+
+constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
+constexpr int pages_a_slice = 1'024;              // of 4 KiB, as both of our files have them
+
+Result<void> failed(const std::filesystem::path& file, std::string_view doing, int code) {
+  return model::fail(Errc::unavailable, file.filename().string() + " could not be " +
+                                            std::string(doing) + ": " + sqlite3_errstr(code));
+}
+
+// With the mode that it keeps: SQLite takes a file as it finds it.
+Result<void> make_file(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    const std::error_code why(errno, std::system_category());
+    return model::fail(errno == EEXIST ? Errc::conflict : Errc::unavailable,
+                       file.filename().string() + " can't be made: " + why.message());
+  }
+  ::close(descriptor);
+  return {};
+}
+
+Result<void> copy(const std::filesystem::path& from, const std::filesystem::path& to,
+                  const std::function<bool()>& go_on) {
+  auto source = SqliteConnection::open(from.string(), SqliteAccess::read);
+  if (!source) return failed(from, "opened", SQLITE_CANTOPEN);
+  auto target = SqliteConnection::open(to.string(), SqliteAccess::write);
+  if (!target) return failed(to, "opened", SQLITE_CANTOPEN);
+  // A transaction that has read holds its snapshot: without it, each write by others would begin
+  // the copy anew.
+  int code = source->run("BEGIN; SELECT count(*) FROM sqlite_schema;");
+  if (code != SQLITE_OK) return failed(from, "read", code);
+  const std::unique_ptr<sqlite3_backup, int (*)(sqlite3_backup*)> backup(
+      sqlite3_backup_init(target->raw(), "main", source->raw(), "main"), sqlite3_backup_finish);
+  if (!backup) return failed(to, "written", sqlite3_errcode(target->raw()));
+  do {
+    if (!go_on()) {
+      return model::fail(Errc::unavailable,
+                         "the copy of " + from.filename().string() + " was ended");
+    }
+    code = sqlite3_backup_step(backup.get(), pages_a_slice);
+  } while (code == SQLITE_OK);
+  if (code != SQLITE_DONE) return failed(from, "copied", code);
+  return {};
+}
+
+// The file's name as a URI, in which these characters mean something else.
+std::string uri_of(const std::filesystem::path& file) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(file).string()) {
+    switch (c) {
+      case '%':
+        uri += "%25";
+        break;
+      case '?':
+        uri += "%3f";
+        break;
+      case '#':
+        uri += "%23";
+        break;
+      default:
+        uri += c;
+    }
+  }
+  return uri;
+}
+
+}  // namespace
+
+Result<void> copy_sqlite_file(const std::filesystem::path& from, const std::filesystem::path& to,
+                              const std::function<bool()>& go_on) {
+  if (auto made = make_file(to); !made) return made;
+  auto copied = copy(from, to, go_on);
+  if (!copied) {
+    std::error_code ignored;
+    std::filesystem::remove(to, ignored);
+  }
+  return copied;
+}
+
+Result<void> check_sqlite_file(const std::filesystem::path& file,
+                               const std::function<bool()>& go_on, const std::stop_token& stop) {
+  // Immutable: it is read as it lies there, without a lock and without files beside it.
+  auto connection = SqliteConnection::open(uri_of(file) + "?immutable=1", SqliteAccess::read);
+  if (!connection) return failed(file, "opened", SQLITE_CANTOPEN);
+  SqliteStatement check(*connection, "PRAGMA quick_check(1)");
+  // The one reaches a check that is inside of the pages; the other, one that has not begun.
+  const std::stop_callback interrupt(stop, [&] { sqlite3_interrupt(connection->raw()); });
+  std::function<bool()> goes_on = [&] { return !stop.stop_requested() && (!go_on || go_on()); };
+  const auto ask = [](void* asked) {
+    return (*static_cast<std::function<bool()>*>(asked))() ? 0 : 1;
+  };
+  sqlite3_progress_handler(connection->raw(), steps_between_questions, ask, &goes_on);
+  const int code = check.step();
+  if (stop.stop_requested()) {
+    return model::fail(Errc::unavailable,
+                       "the check of " + file.filename().string() + " was ended");
+  }
+  if (code == SQLITE_ROW && check.bytes(0) == "ok") return {};
+  if (code == SQLITE_INTERRUPT) return failed(file, "checked", code);
+  return model::fail(Errc::internal, file.filename().string() + " is damaged");
+}
+
+}  // namespace conversed::queue

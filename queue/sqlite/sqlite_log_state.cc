@@ -1,0 +1,199 @@
+#include "queue/sqlite/sqlite_log_state.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace conversed::queue {
+
+SqliteLogState::SqliteLogState(LogContents contents, TailBounds bounds)
+    : bounds_{std::max<std::size_t>(bounds.records / contents.partitions.size(), 1),
+              std::max<std::size_t>(bounds.bytes / contents.partitions.size(), 1)},
+      epochs_(std::move(contents.epochs)) {
+  for (const auto& range : contents.partitions) {
+    partitions_.emplace_back().range = range;
+  }
+}
+
+void SqliteLogState::publish(std::vector<LogRecord> records) {
+  bool notify = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& record : records) {
+      Partition& partition = partitions_[static_cast<std::size_t>(record.position.partition)];
+      partition.range.end = record.position.offset + 1;
+      if (!attached_) continue;
+      partition.tail_bytes += record.record.bytes();
+      partition.tail.push_back(std::move(record));
+      // The oldest go first: whoever is behind reads the file from there on, in order, and meets
+      // the tail where it begins.
+      while (partition.tail.size() > bounds_.records || partition.tail_bytes > bounds_.bytes) {
+        partition.tail_bytes -= partition.tail.front().record.bytes();
+        partition.tail.pop_front();
+      }
+    }
+    notify = std::exchange(waiting_, false);
+  }
+  if (notify) changed_.notify_one();
+}
+
+void SqliteLogState::set_committed(std::span<const Position> finished) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& position : finished) {
+    auto& range = partitions_[static_cast<std::size_t>(position.partition)].range;
+    range.committed = std::max(range.committed, position.offset + 1);
+  }
+}
+
+void SqliteLogState::set_first(std::span<const std::int64_t> first) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t at = 0; at < first.size(); ++at) partitions_[at].range.first = first[at];
+}
+
+void SqliteLogState::add_epoch(EpochStart start) {
+  const std::lock_guard lock(mutex_);
+  for (auto& partition : partitions_) partition.range.epoch = start.epoch;
+  epochs_.push_back(std::move(start));
+}
+
+void SqliteLogState::set_committed_back(std::span<const std::int64_t> committed) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t at = 0; at < committed.size(); ++at) {
+    partitions_[at].range.committed = committed[at];
+  }
+}
+
+std::vector<PartitionRange> SqliteLogState::ranges() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<PartitionRange> ranges;
+  for (const auto& partition : partitions_) ranges.push_back(partition.range);
+  return ranges;
+}
+
+std::int64_t SqliteLogState::epoch() const {
+  const std::lock_guard lock(mutex_);
+  return epochs_.back().epoch;
+}
+
+bool SqliteLogState::attach() {
+  const std::lock_guard lock(mutex_);
+  if (attached_) return false;
+  attached_ = true;
+  woken_ = false;
+  for (auto& partition : partitions_) {
+    partition.next = partition.range.committed;
+  }
+  return true;
+}
+
+void SqliteLogState::detach() {
+  const std::lock_guard lock(mutex_);
+  attached_ = false;
+  for (auto& partition : partitions_) {
+    partition.tail.clear();
+    partition.tail_bytes = 0;
+  }
+}
+
+bool SqliteLogState::attached() const {
+  const std::lock_guard lock(mutex_);
+  return attached_;
+}
+
+SqliteLogState::Take SqliteLogState::take(std::size_t max, std::chrono::milliseconds wait) {
+  Take out;
+  std::unique_lock lock(mutex_);
+  if (max == 0) return out;
+  if (!readable() && !woken_ && wait.count() > 0) {
+    const auto deadline = std::chrono::steady_clock::now() + wait;
+    do {
+      waiting_ = true;
+    } while (changed_.wait_until(lock, deadline) != std::cv_status::timeout && !readable() &&
+             !woken_);
+    waiting_ = false;
+  }
+  woken_ = false;
+  for (std::size_t seen = 0; seen < partitions_.size() && out.records.size() < max; ++seen) {
+    Partition& partition = partitions_[turn_];
+    if (partition.next < partition.range.end) {
+      const bool in_memory =
+          !partition.tail.empty() && partition.tail.front().position.offset == partition.next;
+      if (!in_memory && !out.records.empty()) return out;  // its turn comes first next time
+      if (in_memory) {
+        take_from(partition, max, out);
+      } else {
+        const std::int64_t to =
+            partition.tail.empty() ? partition.range.end : partition.tail.front().position.offset;
+        out.file = {partition.range.partition, partition.next, to};
+      }
+    }
+    turn_ = (turn_ + 1) % partitions_.size();
+    if (out.file) return out;
+  }
+  return out;
+}
+
+void SqliteLogState::take_from(Partition& partition, std::size_t max, Take& out) {
+  while (!partition.tail.empty() && out.records.size() < max) {
+    partition.tail_bytes -= partition.tail.front().record.bytes();
+    out.records.push_back(std::move(partition.tail.front()));
+    partition.tail.pop_front();
+  }
+  partition.next = out.records.back().position.offset + 1;
+}
+
+void SqliteLogState::took(std::vector<LogRecord>& records) {
+  const std::lock_guard lock(mutex_);
+  for (auto& record : records) {
+    record.position.epoch = epoch_of(record.position.partition, record.position.offset);
+  }
+  if (records.empty()) return;
+  const Position& last = records.back().position;
+  partitions_[static_cast<std::size_t>(last.partition)].next = last.offset + 1;
+}
+
+Result<void> SqliteLogState::check_finished(std::vector<Position>& finished) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& position : finished) {
+    const bool handed_out =
+        known(position.partition) && position.offset >= 0 &&
+        position.offset < partitions_[static_cast<std::size_t>(position.partition)].next;
+    if (!handed_out || epoch_of(position.partition, position.offset) != position.epoch) {
+      return model::fail(Errc::conflict, "No record was handed out at epoch " +
+                                             std::to_string(position.epoch) + ", partition " +
+                                             std::to_string(position.partition) + ", offset " +
+                                             std::to_string(position.offset) + ".");
+    }
+  }
+  std::erase_if(finished, [&](const Position& position) {
+    const auto& range = partitions_[static_cast<std::size_t>(position.partition)].range;
+    return position.offset < range.committed;
+  });
+  return {};
+}
+
+void SqliteLogState::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_one();
+}
+
+std::int64_t SqliteLogState::epoch_of(std::int32_t partition, std::int64_t offset) const {
+  const auto epoch = std::find_if(epochs_.rbegin(), epochs_.rend(), [&](const EpochStart& start) {
+    return offset >= start.first[static_cast<std::size_t>(partition)];
+  });
+  return epoch == epochs_.rend() ? epochs_.front().epoch : epoch->epoch;
+}
+
+bool SqliteLogState::readable() const {
+  return std::ranges::any_of(
+      partitions_, [](const Partition& partition) { return partition.next < partition.range.end; });
+}
+
+bool SqliteLogState::known(std::int32_t partition) const {
+  return partition >= 0 && static_cast<std::size_t>(partition) < partitions_.size();
+}
+
+}  // namespace conversed::queue

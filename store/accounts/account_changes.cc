@@ -1,0 +1,106 @@
+// The part of Accounts that changes and removes users. An installation never loses its last
+// platform administrator: nobody could give it another one.
+#include <algorithm>
+
+#include "store/accounts/accounts.h"
+#include "store/accounts/passwords.h"
+#include "store/accounts/people.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+constexpr std::string_view platform_admin = "platformAdmin";
+
+bool has_platform_admin(const std::vector<std::string>& roles) {
+  return std::ranges::find(roles, platform_admin) != roles.end();
+}
+
+// `conflict` if this user is the only one who can administer the platform, which takes a password.
+Result<void> check_is_dispensable(Connection& connection, const std::string& user_id) {
+  bool is_one = false;
+  bool is_another = false;
+  connection.rows<std::string, std::string>(
+      [&](const std::string& id, const std::string& roles) {
+        if (has_platform_admin(list_from_text(roles))) (id == user_id ? is_one : is_another) = true;
+      },
+      "SELECT id, roles FROM users WHERE password_hash IS NOT NULL"
+      " AND roles LIKE '%platformAdmin%'");
+  if (!is_one || is_another) return {};
+  return fail(Errc::conflict,
+              "this is the only user who can administer the platform; give the role platformAdmin "
+              "to another one with a password first");
+}
+
+}  // namespace
+
+Result<void> Accounts::set_password(const std::string& organisation_id, const std::string& user_id,
+                                    const std::string& password) {
+  auto hash = hash_password(password);
+  if (!hash) return fail(hash.error());
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    const auto changed = writer.connection().run_counted(
+        "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o", *hash,
+        user_id, organisation_id);
+    if (changed != 1) return fail(Errc::not_found, "there is no such user");
+    end_oauth_grants_of_user(writer.connection(), user_id);
+    grow(writer);
+    return {};
+  });
+}
+
+Result<void> Accounts::deprecate_password(const std::string& organisation_id,
+                                          const std::string& user_id) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    if (auto may = check_is_dispensable(writer.connection(), user_id); !may) return may;
+    const auto changed = writer.connection().run_counted(
+        "UPDATE users SET password_hash = NULL WHERE id = :i AND organisation_id = :o", user_id,
+        organisation_id);
+    if (changed != 1) return fail(Errc::not_found, "there is no such user");
+    end_oauth_grants_of_user(writer.connection(), user_id);
+    grow(writer);
+    return {};
+  });
+}
+
+Result<void> Accounts::set_roles(const std::string& organisation_id, const std::string& user_id,
+                                 const std::vector<std::string>& roles) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    if (!has_platform_admin(roles)) {
+      if (auto may = check_is_dispensable(connection, user_id); !may) return may;
+    }
+    const auto changed =
+        connection.run_counted("UPDATE users SET roles = :r WHERE id = :i AND organisation_id = :o",
+                               list_to_text(roles), user_id, organisation_id);
+    if (changed != 1) return fail(Errc::not_found, "there is no such user");
+    grow(writer);
+    return {};
+  });
+}
+
+Result<void> Accounts::remove_user(const std::string& organisation_id, const std::string& user_id) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    if (!connection.value<std::string>(
+            "SELECT id FROM users WHERE id = :i AND organisation_id = :o", user_id,
+            organisation_id)) {
+      return fail(Errc::not_found, "there is no such user");
+    }
+    if (auto may = check_is_dispensable(connection, user_id); !may) return may;
+    end_oauth_grants_of_user(connection, user_id);
+    connection.run("DELETE FROM api_keys WHERE user_id = :u", user_id);
+    connection.run("DELETE FROM members WHERE user_id = :u", user_id);
+    connection.run("DELETE FROM sign_ins WHERE user_id = :u", user_id);
+    connection.run("DELETE FROM users WHERE id = :u", user_id);
+    grow(writer);
+    return {};
+  });
+}
+
+}  // namespace conversed::store

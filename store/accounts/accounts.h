@@ -1,0 +1,184 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/commit/committer.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// An e-mail address has no blanks and no control characters of ASCII, and an @ within.
+inline constexpr std::size_t max_email_bytes = 320;
+
+struct Organisation {
+  std::string id;
+  std::string name;
+  // Of e-mail, in lower case: other organisations can't add users with addresses there.
+  std::vector<std::string> domains{};
+};
+
+struct DomainsSet {
+  Organisation organisation;
+  std::vector<std::string> strangers{};  // addresses there that users of others had before
+};
+
+struct User {
+  std::string id;
+  std::string organisation_id;
+  std::string email;  // as it was given; unique without regard to ASCII case
+  std::string name;
+  std::vector<std::string> roles;  // of the organisation: they hold in each of its projects
+  bool has_password = false;
+  model::Timestamp created_at{};
+};
+
+struct Member {
+  User user;
+  std::string project_id;
+  std::vector<std::string> roles;            // in this project
+  std::vector<std::string> allowed_locales;  // ids
+};
+
+// Who acts.
+struct Principal {
+  std::string user_id;
+  std::string organisation_id;
+  std::string key_id;  // empty: by password
+  std::vector<std::string> organisation_roles;
+  std::map<std::string, std::vector<std::string>, std::less<>> project_roles;  // by project id
+};
+
+// A sign-in by password: whose, and by which of the user's passwords. Between it and what it leads
+// to the password may change, so whoever writes asks once more whether it is the same.
+struct SignIn {
+  std::string user_id;
+  std::string password_mark;  // a hash of the stored hash: each set password has its own
+};
+struct SignedIn {
+  Principal principal;
+  SignIn sign_in;
+};
+
+struct ApiKey {
+  std::string id;
+  std::string name;
+  std::string user_id;
+  model::Timestamp created_at{};
+};
+struct NewApiKey {
+  ApiKey key;
+  std::string secret;  // `cvk_<id>_<64 hex digits>`; shown once, stored as a hash only
+};
+
+// Organisations, users, roles and API keys. Thread-safe; blocks on the disk, and `authenticate` and
+// the setting of passwords take some 20 ms of CPU. Errors beside those named: `not_found` (also for
+// what is another organisation's), `unavailable`, `internal`.
+class Accounts {
+ public:
+  // Both must outlive it.
+  Accounts(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+
+  // Grows with each committed change of users, roles or keys made here. Imports change members,
+  // too: a cache of principals is stale if this or `Assets::generation()` has grown.
+  [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
+  // For what another daemon has changed.
+  void bump_generation() { generation_.fetch_add(1); }
+
+  struct NewMembership {
+    std::string project_id;
+    std::vector<std::string> roles;
+  };
+  struct NewUser {
+    std::string email;
+    std::string name{};
+    std::vector<std::string> roles{};       // of the organisation
+    std::optional<std::string> password{};  // none: the user can't sign in by password
+    std::optional<NewMembership> membership{};
+  };
+
+  // The first organisation and its administrator. `conflict` if there is any organisation.
+  [[nodiscard]] model::Result<Organisation> create_first_organisation(const std::string& name,
+                                                                      const NewUser& admin);
+  // `conflict` if the name or the address is taken, or its domain another's.
+  [[nodiscard]] model::Result<Organisation> create_organisation(const std::string& name,
+                                                                const NewUser& admin);
+  [[nodiscard]] model::Result<std::vector<Organisation>> organisations() const;
+  // Instead of those that it had. `conflict` if one is another organisation's, `invalid_argument`
+  // if one is no domain.
+  [[nodiscard]] model::Result<DomainsSet> set_domains(const std::string& organisation_id,
+                                                      const std::vector<std::string>& domains);
+
+  // `conflict` if the address is taken or its domain another organisation's, `invalid_argument` if
+  // it is none, `not_found` if there is no such project.
+  [[nodiscard]] model::Result<User> create_user(const std::string& organisation_id,
+                                                const NewUser& user);
+  [[nodiscard]] model::Result<std::vector<User>> users(const std::string& organisation_id) const;
+  [[nodiscard]] model::Result<User> user_by_email(const std::string& organisation_id,
+                                                  std::string_view email) const;
+  [[nodiscard]] model::Result<User> user(const std::string& organisation_id,
+                                         const std::string& user_id) const;
+
+  // Sets a new password, or none: the old one opens nothing any more, and what OAuth clients were
+  // given by the user ends. These and the next two are a `conflict` where they would leave the
+  // installation without a platformAdmin who has a password.
+  [[nodiscard]] model::Result<void> set_password(const std::string& organisation_id,
+                                                 const std::string& user_id,
+                                                 const std::string& password);
+  [[nodiscard]] model::Result<void> deprecate_password(const std::string& organisation_id,
+                                                       const std::string& user_id);
+  // Those of the organisation.
+  [[nodiscard]] model::Result<void> set_roles(const std::string& organisation_id,
+                                              const std::string& user_id,
+                                              const std::vector<std::string>& roles);
+  // With the user's API keys and memberships, and all that OAuth clients were given.
+  [[nodiscard]] model::Result<void> remove_user(const std::string& organisation_id,
+                                                const std::string& user_id);
+
+  // `unauthenticated` for an unknown address, a wrong password and none set, in the same time.
+  [[nodiscard]] model::Result<SignedIn> authenticate(std::string_view email,
+                                                     std::string_view password) const;
+  // What the user may now, for tokens that others sign. `user` is an id or an address;
+  // `organisation` an id or a name, or empty for the only one of the installation. `not_found` if
+  // the user is another organisation's, and if the only one is meant and there are several.
+  [[nodiscard]] model::Result<Principal> principal_in(std::string_view organisation,
+                                                      std::string_view user) const;
+
+  [[nodiscard]] model::Result<Member> member(const std::string& project_id,
+                                             const std::string& user_id) const;
+  [[nodiscard]] model::Result<std::vector<Member>> members(const std::string& project_id) const;
+  // Adds the user to the project or replaces the roles there.
+  [[nodiscard]] model::Result<void> set_member(const std::string& project_id,
+                                               const std::string& user_id,
+                                               const std::vector<std::string>& roles);
+  // `invalid_argument` if one is no locale of the project.
+  [[nodiscard]] model::Result<Member> set_allowed_locales(const std::string& project_id,
+                                                          const std::string& user_id,
+                                                          const std::vector<std::string>& locales);
+
+  [[nodiscard]] model::Result<NewApiKey> create_api_key(const std::string& organisation_id,
+                                                        const std::string& user_id,
+                                                        const std::string& name);
+  [[nodiscard]] model::Result<std::vector<ApiKey>> api_keys(
+      const std::string& organisation_id) const;
+  [[nodiscard]] model::Result<void> revoke_api_key(const std::string& organisation_id,
+                                                   const std::string& key_id);
+  // `unauthenticated` if the key is unknown, revoked or wrong.
+  [[nodiscard]] model::Result<Principal> verify_api_key(std::string_view secret) const;
+
+ private:
+  // The generation grows once what is written here is durable.
+  void grow(Writer& writer);
+
+  Database& database_;
+  Committer& committer_;
+  std::atomic<std::uint64_t> generation_{1};
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,150 @@
+#include "store/accounts/members.h"
+
+#include <charconv>
+#include <utility>
+
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+// Rows of crashed daemons are kept for a while, for whoever looks into the database.
+constexpr std::int64_t forgotten_after_ms = 3'600'000;
+
+// Of this moment, not of the transaction's beginning.
+std::string now_ms(const Connection& connection) {
+  return connection.dialect() == Dialect::postgres
+             ? "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
+             : "CAST((julianday('now') - 2440587.5) * 86400000 AS BIGINT)";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::string joined(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (const auto number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
+  return text;
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const auto end = text.find(' ');
+    if (end != 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return words;
+}
+
+std::vector<std::int32_t> numbers_of(std::string_view text) {
+  std::vector<std::int32_t> numbers;
+  for (const auto& word : words_of(text)) {
+    std::int32_t number = 0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (read.ec != std::errc() || read.ptr != word.data() + word.size()) {
+      throw DamagedData("a daemon's partitions can't be read");
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+void write(Connection& connection, const ClusterMember& member) {
+  const auto now = now_ms(connection);
+  connection.run(
+      "INSERT INTO daemons (id, run, roles, version, partitions, started_at, seen_at)"
+      " VALUES (:i, :r, :o, :v, :p, " +
+          now + ", " + now +
+          ") ON CONFLICT (id) DO UPDATE SET run = excluded.run, roles = excluded.roles,"
+          " version = excluded.version, partitions = excluded.partitions,"
+          " started_at = excluded.started_at, seen_at = excluded.seen_at",
+      member.id, member.run, joined(member.roles), member.version, joined(member.partitions));
+}
+
+}  // namespace
+
+Result<Members::Holder> Members::join(const ClusterMember& member,
+                                      const std::string& previous_run) {
+  Holder holder;
+  const auto work = [&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    holder = {};
+    auto row = connection.row<std::string, std::int64_t>(
+        "SELECT run, seen_at FROM daemons WHERE id = :i AND seen_at > " + now_ms(connection) +
+            " - :l",
+        member.id, member_lifetime.count());
+    if (row && std::get<0>(*row) != previous_run && std::get<0>(*row) != member.run) {
+      holder = {std::move(std::get<0>(*row)), model::from_unix_ms(std::get<1>(*row))};
+      return {};
+    }
+    write(connection, member);
+    return {};
+  };
+  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
+  if (!written) return fail(written.error());
+  return holder;
+}
+
+Result<void> Members::beat(const ClusterMember& member) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto now = now_ms(connection);
+    const auto found = connection.run_counted(
+        "UPDATE daemons SET roles = :o, partitions = :p, seen_at = " + now +
+            " WHERE id = :i AND run = :r",
+        joined(member.roles), joined(member.partitions), member.id, member.run);
+    if (found == 0) {
+      if (connection.value<std::string>("SELECT run FROM daemons WHERE id = :i", member.id)) {
+        return fail(Errc::conflict,
+                    "another daemon runs as " + member.id + " now; give each its own cluster.name");
+      }
+      write(connection, member);
+    }
+    connection.run("DELETE FROM daemons WHERE seen_at < " + now + " - :f", forgotten_after_ms);
+    return {};
+  });
+}
+
+Result<void> Members::leave(const ClusterMember& member) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run("DELETE FROM daemons WHERE id = :i AND run = :r", member.id,
+                            member.run);
+    return {};
+  });
+}
+
+Result<Members::Present> Members::present() const {
+  return read(database_, [](Connection& connection) -> Result<Present> {
+    Present present;
+    const auto now = now_ms(connection);
+    present.now = model::from_unix_ms(connection.value<std::int64_t>("SELECT " + now).value_or(0));
+    connection.rows<std::string, std::string, std::string, std::string, std::string, std::int64_t,
+                    std::int64_t>(
+        [&](std::string id, std::string run, const std::string& roles, std::string version,
+            const std::string& partitions, std::int64_t started, std::int64_t seen) {
+          present.members.push_back({.id = std::move(id),
+                                     .run = std::move(run),
+                                     .roles = words_of(roles),
+                                     .version = std::move(version),
+                                     .partitions = numbers_of(partitions),
+                                     .started_at = model::from_unix_ms(started),
+                                     .seen_at = model::from_unix_ms(seen)});
+        },
+        "SELECT id, run, roles, version, partitions, started_at, seen_at FROM daemons"
+        " WHERE seen_at > " +
+            now + " - :l ORDER BY id",
+        member_lifetime.count());
+    return present;
+  });
+}
+
+}  // namespace conversed::store

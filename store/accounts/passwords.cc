@@ -1,0 +1,81 @@
+#include "store/accounts/passwords.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "store/accounts/common_passwords.h"
+#include "store/accounts/people.h"
+
+namespace conversed::store {
+namespace {
+
+constexpr unsigned long long passes = 2;
+constexpr std::size_t memory_bytes = 19 * 1024 * 1024;
+
+void ready() {
+  if (sodium_init() < 0) std::abort();  // fails only without a random generator
+}
+
+std::optional<std::string> hash(std::string_view password) {
+  ready();
+  std::array<char, crypto_pwhash_STRBYTES> text{};
+  if (crypto_pwhash_str_alg(text.data(), password.data(), password.size(), passes, memory_bytes,
+                            crypto_pwhash_ALG_ARGON2ID13) != 0) {
+    return std::nullopt;
+  }
+  return std::string(text.data());
+}
+
+// What users that do not exist are checked against. Nobody knows its password, and a match with it
+// is no match.
+const std::string& dummy() {
+  static const std::string made = hash("no user has this password").value_or("");
+  return made;
+}
+
+// Of UTF-8: a character's first byte is none of those that continue one.
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xC0U) != 0x80U; }));
+}
+
+}  // namespace
+
+model::Result<void> check_new_password(std::string_view password) {
+  if (count_characters(password) < min_password_characters ||
+      password.size() > max_password_bytes) {
+    return model::fail(model::Errc::invalid_argument,
+                       "a password has at least " + std::to_string(min_password_characters) +
+                           " characters and at most " + std::to_string(max_password_bytes) +
+                           " bytes");
+  }
+  // Some 10 µs, beside the 20 ms of the hash.
+  if (common_passwords.find('\n' + fold_ascii(password) + '\n') != std::string_view::npos) {
+    return model::fail(model::Errc::invalid_argument,
+                       "this password is one of the most common; choose another, such as four "
+                       "words that have nothing to do with each other");
+  }
+  return {};
+}
+
+model::Result<std::string> hash_password(std::string_view password) {
+  if (auto good = check_new_password(password); !good) return model::fail(good.error());
+  auto text = hash(password);
+  if (!text) return model::fail(model::Errc::unavailable, "no memory to hash a password");
+  return *std::move(text);
+}
+
+bool verify_password(const std::optional<std::string>& stored, std::string_view password) {
+  ready();
+  if (password.size() > max_password_bytes) return false;
+  const std::string& nobody = dummy();  // made at the first call, whomever that is about
+  const std::string& against = stored ? *stored : nobody;
+  const bool matches =
+      crypto_pwhash_str_verify(against.c_str(), password.data(), password.size()) == 0;
+  return matches && stored.has_value();
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,61 @@
+#include "store/accounts/sign_ins.h"
+
+#include <chrono>
+
+#include "store/accounts/people.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Result;
+
+namespace {
+
+constexpr std::chrono::hours renewed_after{24};
+
+std::string hash_of(const Sealer& sealer, std::string_view address) {
+  return sealer.keyed_hash("sign_ins/address", address);
+}
+
+}  // namespace
+
+bool SignIns::knows(std::string_view email, std::string_view address) const {
+  const auto found = read(database_, [&](Connection& connection) -> Result<bool> {
+    return connection
+        .value<std::string>(
+            "SELECT s.address FROM users u JOIN sign_ins s ON s.user_id = u.id"
+            " WHERE u.email_folded = :e AND s.address = :a",
+            fold_ascii(email), hash_of(sealer_, address))
+        .has_value();
+  });
+  return found && *found;
+}
+
+void SignIns::note(const std::string& user_id, std::string_view address, model::Timestamp now) {
+  const std::string hash = hash_of(sealer_, address);
+  const auto seen = read(database_, [&](Connection& connection) -> Result<std::int64_t> {
+    return connection
+        .value<std::int64_t>("SELECT seen_at FROM sign_ins WHERE user_id = :u AND address = :a",
+                             user_id, hash)
+        .value_or(0);
+  });
+  if (!seen || now - model::from_unix_ms(*seen) < renewed_after) return;
+  const auto work = [user_id, hash](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    connection.run("DELETE FROM sign_ins WHERE user_id = :u AND address = :a", user_id, hash);
+    // The user may be gone by now.
+    connection.run(
+        "INSERT INTO sign_ins (user_id, address, seen_at) SELECT id, :a, :n FROM users"
+        " WHERE id = :u",
+        hash, model::to_unix_ms(writer.now()), user_id);
+    connection.run(
+        "DELETE FROM sign_ins WHERE user_id = :u AND address NOT IN (SELECT address FROM sign_ins"
+        " WHERE user_id = :v ORDER BY seen_at DESC, address LIMIT :l)",
+        user_id, user_id, static_cast<std::int64_t>(max_addresses));
+    return {};
+  };
+  committer_.write(
+      work, [](const Result<void>&) {}, Committer::Patience::none);
+}
+
+}  // namespace conversed::store

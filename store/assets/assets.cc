@@ -1,0 +1,211 @@
+// What conversations read of a project. Imports are in import.cc, the rest in management.cc.
+#include "store/assets/assets.h"
+
+#include <algorithm>
+
+#include "store/assets/connection_hosts.h"
+#include "store/secrets/sealer.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+template <typename... In>
+std::optional<model::Endpoint> load_endpoint(Connection& connection, std::string_view sql,
+                                             const In&... in) {
+  auto row =
+      connection.row<std::string, std::string, std::string, std::string, std::string, std::string,
+                     std::int64_t, bool, std::string, std::string, std::string>(sql, in...);
+  if (!row) return std::nullopt;
+  auto& [id, project, organisation, name, flow, token, expiry, active_only, error_text, url,
+         follow_up] = *row;
+  return model::Endpoint{.id = std::move(id),
+                         .project_id = std::move(project),
+                         .organisation_id = std::move(organisation),
+                         .name = std::move(name),
+                         .flow_id = std::move(flow),
+                         .url_token = std::move(token),
+                         .session_expiry = std::chrono::milliseconds(expiry),
+                         .active_only = active_only,
+                         .error_text = std::move(error_text),
+                         .webhook_url = std::move(url),
+                         .follow_up_flow_id = std::move(follow_up)};
+}
+
+std::map<std::string, std::string, std::less<>> load_map(Connection& connection,
+                                                         std::string_view sql,
+                                                         const std::string& project_id) {
+  std::map<std::string, std::string, std::less<>> map;
+  connection.rows<std::string, std::string>(
+      [&](std::string name, std::string value) { map.emplace(std::move(name), std::move(value)); },
+      sql, project_id);
+  return map;
+}
+
+std::optional<model::Journey> load_journey(Connection& connection, const std::string& project_id) {
+  const auto row = connection.row<std::string, std::int64_t>(
+      "SELECT j.definition, t.follow_ups_per_month FROM journeys j JOIN proactive_tenants t"
+      " ON t.project_id = j.project_id WHERE j.project_id = :p AND j.active = 1",
+      project_id);
+  if (!row) return std::nullopt;
+  auto journey = stored_or_throw(model::journey_from(stored_json(std::get<0>(*row))));
+  journey.follow_ups_per_month = std::get<1>(*row);
+  return journey;
+}
+
+}  // namespace
+
+Result<std::optional<model::Endpoint>> Assets::endpoint_by_token(
+    const std::string& url_token) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<model::Endpoint>> {
+    return load_endpoint(connection,
+                         "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id,"
+                         " e.url_token, e.session_expiry_ms, e.active_only, e.error_text,"
+                         " e.webhook_url, COALESCE(e.follow_up_flow_id, '') FROM endpoints e"
+                         " JOIN projects p ON p.id = e.project_id"
+                         " WHERE e.url_token = :t",
+                         url_token);
+  });
+}
+
+Result<std::optional<model::Endpoint>> Assets::endpoint(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<model::Endpoint>> {
+    return load_endpoint(connection,
+                         "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id,"
+                         " e.url_token, e.session_expiry_ms, e.active_only, e.error_text,"
+                         " e.webhook_url, COALESCE(e.follow_up_flow_id, '') FROM endpoints e"
+                         " JOIN projects p ON p.id = e.project_id"
+                         " WHERE e.id = :i",
+                         id);
+  });
+}
+
+Result<std::optional<model::FlowVersion>> Assets::flow(const std::string& flow_id,
+                                                       std::int64_t version) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<model::FlowVersion>> {
+    auto row = connection.row<std::string, std::string, std::int64_t, std::string>(
+        "SELECT f.project_id, f.name, v.version, v.definition FROM flows f"
+        " JOIN flow_versions v ON v.flow_id = f.id"
+        " AND v.version = CASE WHEN :z = 0 THEN f.version ELSE :v END WHERE f.id = :i",
+        version, version, flow_id);
+    if (!row) return std::nullopt;
+    auto& [project, name, found, definition] = *row;
+    return model::FlowVersion{.flow_id = flow_id,
+                              .project_id = std::move(project),
+                              .name = std::move(name),
+                              .version = found,
+                              .definition = std::move(definition)};
+  });
+}
+
+Result<model::ProjectAssets> Assets::project_assets(const std::string& project_id) const {
+  return read(database_, [&](Connection& connection) -> Result<model::ProjectAssets> {
+    model::ProjectAssets assets;
+    assets.project_id = project_id;
+    assets.connection_ids =
+        load_map(connection, "SELECT name, id FROM connections WHERE project_id = :p", project_id);
+    assets.tokens =
+        load_map(connection, "SELECT label, script FROM tokens WHERE project_id = :p", project_id);
+    assets.flow_ids =
+        load_map(connection, "SELECT name, id FROM flows WHERE project_id = :p", project_id);
+    assets.journey = load_journey(connection, project_id);
+    return assets;
+  });
+}
+
+Result<std::optional<Lexicon>> Assets::lexicon(const std::string& project_id,
+                                               const std::string& name) const {
+  auto id = read(database_, [&](Connection& connection) -> Result<std::optional<std::string>> {
+    return connection.value<std::string>(
+        "SELECT id FROM lexicons WHERE project_id = :p AND name = :n", project_id, name);
+  });
+  if (!id) return fail(id.error());
+  if (!*id) return std::nullopt;
+  auto entries = lexicon_entries(**id);
+  if (!entries) return fail(entries.error());
+  return Lexicon{
+      .id = **id, .project_id = project_id, .name = name, .entries = *std::move(entries)};
+}
+
+Result<ConnectionSecrets> Assets::connection_secrets(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<ConnectionSecrets> {
+    auto row = connection.row<std::string, std::string, std::string, std::string, std::string>(
+        "SELECT project_id, name, type, hosts, fields FROM connections WHERE id = :i", id);
+    if (!row) return fail(Errc::not_found, "there is no such Connection");
+    auto fields = sealer_.open_sealed("connections/fields/" + id, std::get<4>(*row));
+    if (!fields) return fail(fields.error());
+    return ConnectionSecrets{.id = id,
+                             .project_id = std::get<0>(*row),
+                             .name = std::get<1>(*row),
+                             .type = std::get<2>(*row),
+                             .hosts = hosts_of(std::get<3>(*row)),
+                             .fields = *std::move(fields)};
+  });
+}
+
+Result<WebhookSecrets> Assets::webhook_secrets(const std::string& endpoint_id) const {
+  return read(database_, [&](Connection& connection) -> Result<WebhookSecrets> {
+    auto row = connection.row<std::string, std::string, std::int64_t>(
+        "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
+        " WHERE id = :i",
+        endpoint_id);
+    if (!row) return fail(Errc::not_found, "there is no such Endpoint");
+    WebhookSecrets secrets;
+    const auto open = [&](const char* column, const std::string& sealed,
+                          std::optional<std::string>& secret) -> Result<void> {
+      if (sealed.empty()) return {};
+      auto opened = sealer_.open_sealed(std::string(column) + endpoint_id, sealed);
+      if (!opened) return fail(opened.error());
+      secret = *std::move(opened);
+      return {};
+    };
+    auto opened = open("endpoints/webhook_secret/", std::get<0>(*row), secrets.current);
+    if (opened) {
+      opened = open("endpoints/previous_webhook_secret/", std::get<1>(*row), secrets.previous);
+    }
+    if (!opened) return fail(opened.error());
+    secrets.changed_at = model::from_unix_ms(std::get<2>(*row));
+    return secrets;
+  });
+}
+
+Result<std::int64_t> Assets::forget_previous_secrets(model::Timestamp before) {
+  std::int64_t forgotten = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    forgotten = writer.connection().run_counted(
+        "UPDATE endpoints SET previous_webhook_secret = '' WHERE previous_webhook_secret <> ''"
+        " AND webhook_secret_changed_at < :b",
+        model::to_unix_ms(before));
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return forgotten;
+}
+
+Result<std::vector<KnowledgeChunk>> Assets::knowledge(const std::string& project_id,
+                                                      const std::string& store_name) const {
+  std::vector<std::string> sources;
+  auto found = read(database_, [&](Connection& connection) -> Result<void> {
+    connection.rows<std::string>([&](std::string id) { sources.push_back(std::move(id)); },
+                                 "SELECT c.id FROM knowledge_sources c JOIN knowledge_stores s"
+                                 " ON s.id = c.store_id WHERE s.project_id = :p AND s.name = :n"
+                                 " ORDER BY c.n",
+                                 project_id, store_name);
+    return {};
+  });
+  if (!found) return fail(found.error());
+  std::vector<KnowledgeChunk> all;
+  for (const auto& source : sources) {
+    auto chunks_of_source = chunks(source);
+    if (!chunks_of_source) return chunks_of_source;
+    std::move(chunks_of_source->begin(), chunks_of_source->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,172 @@
+// The part of Assets that keeps versions of Flows.
+#include "store/assets/flow_versions.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "store/assets/assets.h"
+#include "store/model/ids.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+// What busy sessions go on with: the Endpoint's Flow by its id, those entered from it by name.
+struct Pins {
+  std::set<std::pair<std::string, std::int64_t>> by_id;
+  std::set<std::pair<std::string, std::int64_t>> by_name;
+};
+
+Pins pins_of(Connection& connection, const std::string& project_id) {
+  Pins pins;
+  connection.rows<std::string>(
+      [&](const std::string& text) {
+        // What can't be read pins nothing: it can't go on, whatever is kept.
+        auto execution = model::execution_from(nlohmann::json::parse(text, nullptr, false));
+        if (!execution) return;
+        pins.by_id.emplace(std::move(execution->flow_id), execution->flow_version);
+        for (auto& flow : execution->entered) {
+          pins.by_name.emplace(std::move(flow.name), flow.version);
+        }
+      },
+      "SELECT execution FROM sessions WHERE project_id = :p AND execution IS NOT NULL", project_id);
+  return pins;
+}
+
+constexpr std::string_view no_flow = "there is no such Flow";
+
+}  // namespace
+
+model::FlowVersion write_flow_version(Writer& writer, const WantedVersion& wanted) {
+  Connection& connection = writer.connection();
+  model::FlowVersion flow{.flow_id = {},
+                          .project_id = wanted.project_id,
+                          .name = wanted.name,
+                          .version = 1,
+                          .definition = wanted.definition};
+  auto row = connection.row<std::string, std::int64_t, std::string>(
+      "SELECT f.id, f.version, v.definition FROM flows f JOIN flow_versions v"
+      " ON v.flow_id = f.id AND v.version = f.version WHERE f.project_id = :p AND f.name = :n",
+      wanted.project_id, wanted.name);
+  if (row) {
+    flow.flow_id = std::get<0>(*row);
+    flow.version = std::get<1>(*row);
+    if (std::get<2>(*row) == wanted.definition) return flow;
+    ++flow.version;
+    connection.run("UPDATE flows SET version = :v WHERE id = :i", flow.version, flow.flow_id);
+  } else {
+    flow.flow_id = model::new_id();
+    connection.run("INSERT INTO flows (id, project_id, name, version) VALUES (:i, :p, :n, 1)",
+                   flow.flow_id, wanted.project_id, wanted.name);
+  }
+  connection.run(
+      "INSERT INTO flow_versions (flow_id, version, definition, created_at, created_by,"
+      " restored_from) VALUES (:f, :v, :d, :c, :b, :r)",
+      flow.flow_id, flow.version, wanted.definition, model::to_unix_ms(writer.now()), wanted.by,
+      wanted.restored_from);
+  return flow;
+}
+
+void prune_flow_versions(Connection& connection, const std::string& project_id) {
+  struct Old {
+    std::string flow_id;
+    std::string name;
+    std::int64_t version = 0;
+  };
+  std::vector<Old> old;
+  connection.rows<std::string, std::string, std::int64_t>(
+      [&](std::string flow, std::string name, std::int64_t version) {
+        old.push_back({std::move(flow), std::move(name), version});
+      },
+      "SELECT f.id, f.name, v.version FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
+      " WHERE f.project_id = :p AND v.version <= f.version - :k",
+      project_id, kept_flow_versions);
+  if (old.empty()) return;
+  const Pins pins = pins_of(connection, project_id);
+  for (const Old& each : old) {
+    if (pins.by_id.contains({each.flow_id, each.version})) continue;
+    if (pins.by_name.contains({each.name, each.version})) continue;
+    connection.run("DELETE FROM flow_versions WHERE flow_id = :f AND version = :v", each.flow_id,
+                   each.version);
+  }
+}
+
+Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& project_id,
+                                            const std::string& name,
+                                            const std::string& definition) {
+  auto flow = write_flow_version(
+      writer, {.project_id = project_id, .name = name, .definition = definition});
+  prune_flow_versions(writer.connection(), project_id);
+  return flow;
+}
+
+Result<std::vector<FlowInfo>> Assets::flows(const std::string& project_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<FlowInfo>> {
+    std::vector<FlowInfo> list;
+    connection.rows<std::string, std::string, std::int64_t>(
+        [&](std::string id, std::string name, std::int64_t version) {
+          list.push_back({std::move(id), std::move(name), version});
+        },
+        "SELECT id, name, version FROM flows WHERE project_id = :p ORDER BY name", project_id);
+    return list;
+  });
+}
+
+Result<std::string> Assets::project_of_flow(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::string> {
+    auto project = connection.value<std::string>("SELECT project_id FROM flows WHERE id = :i", id);
+    if (!project) return fail(Errc::not_found, std::string(no_flow));
+    return *std::move(project);
+  });
+}
+
+Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& flow_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<FlowVersionInfo>> {
+    std::vector<FlowVersionInfo> list;
+    connection.rows<std::int64_t, std::int64_t, std::string, std::optional<std::int64_t>>(
+        [&](std::int64_t version, std::int64_t created, std::string by,
+            std::optional<std::int64_t> restored_from) {
+          list.push_back({.version = version,
+                          .created_at = model::from_unix_ms(created),
+                          .created_by = std::move(by),
+                          .restored_from = restored_from});
+        },
+        "SELECT v.version, v.created_at, COALESCE(u.email, ''), v.restored_from"
+        " FROM flow_versions v LEFT JOIN users u ON u.id = v.created_by"
+        " WHERE v.flow_id = :f ORDER BY v.version DESC",
+        flow_id);
+    if (list.empty()) return fail(Errc::not_found, std::string(no_flow));
+    return list;
+  });
+}
+
+Result<model::FlowVersion> Assets::roll_back(const std::string& flow_id, std::int64_t version,
+                                             const std::string& by) {
+  model::FlowVersion made;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    auto old = writer.connection().row<std::string, std::string, std::string>(
+        "SELECT f.project_id, f.name, v.definition FROM flows f JOIN flow_versions v"
+        " ON v.flow_id = f.id WHERE f.id = :f AND v.version = :v",
+        flow_id, version);
+    if (!old) return fail(Errc::not_found, "there is no such version of the Flow");
+    auto& [project, name, definition] = *old;
+    made = write_flow_version(writer, {.project_id = project,
+                                       .name = std::move(name),
+                                       .definition = std::move(definition),
+                                       .by = by,
+                                       .restored_from = version});
+    prune_flow_versions(writer.connection(), project);
+    grow(writer, Lexicons::stay);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return made;
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,44 @@
+#include "store/commit/call_target.h"
+
+#include <cstddef>
+
+#include "store/model/url.h"
+
+namespace conversed::store {
+
+using model::PendingCall;
+
+namespace {
+
+constexpr std::size_t max_target_bytes = 255;  // a key of an index is bounded
+// No host holds a blank.
+constexpr std::string_view model_target = "model ";
+
+}  // namespace
+
+std::string target_of(const PendingCall& call) {
+  if (call.search) return knowledge_target;
+  if (call.http->to_model) return std::string(model_target) + call.http->connection_id;
+  return target_of_host(model::authority_of(call.http->url));
+}
+
+std::string target_of_host(std::string_view host) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string target = "host ";
+  for (const char c : host) {
+    if (c > ' ' && c < '\x7f') {
+      target += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    target += {'%', hex[byte >> 4U], hex[byte & 15U]};
+  }
+  if (target.size() > max_target_bytes) target.resize(max_target_bytes);
+  return target;
+}
+
+std::string connection_of_target(const std::string& target) {
+  return target.starts_with(model_target) ? target.substr(model_target.size()) : std::string();
+}
+
+}  // namespace conversed::store

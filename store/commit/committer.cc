@@ -1,0 +1,499 @@
+#include "store/commit/committer.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "store/cluster/news.h"
+#include "store/commit/row_writes.h"
+#include "store/commit/unit_writes.h"
+#include "store/model/ids.h"
+#include "store/runtime/fault_points.h"
+#include "store/runtime/guarded.h"
+#include "store/sql/database.h"
+#include "store/sql/sql.h"
+
+namespace conversed::store {
+namespace {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+struct UnitItem {
+  EncodedUnit unit;
+  Committer::Done done;
+  Outcome outcome = Outcome::conflict;
+};
+// Once its caller has been told, `work` and `done` are gone.
+struct WriteItem {
+  Committer::Work work;
+  Committer::WriteDone done;
+  Committer::Patience patience = Committer::Patience::until_it_works;
+  Result<void> result;                           // of the last try
+  std::vector<std::function<void()>> on_commit;  // of the last try
+  bool alone = false;                            // outside of any transaction
+};
+// Of outputs of earlier transactions.
+struct MarkItem {
+  std::function<void(Connection&)> write;
+  std::function<void()> marked;
+};
+using Item = std::variant<UnitItem, WriteItem, MarkItem>;
+
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+WriteItem* to_run_alone(Item& item) {
+  auto* write = std::get_if<WriteItem>(&item);
+  return write != nullptr && write->alone ? write : nullptr;
+}
+
+WriteItem* impatient(Item& item) {
+  auto* write = std::get_if<WriteItem>(&item);
+  if (write == nullptr || write->patience != Committer::Patience::none) return nullptr;
+  return write->done ? write : nullptr;
+}
+
+void end(WriteItem& write, Result<void> result) {
+  write.work = nullptr;
+  if (auto done = std::exchange(write.done, nullptr)) done(std::move(result));
+}
+
+model::Error failing_error() {
+  return {Errc::unavailable, "the store can't be written to now; nothing was changed"};
+}
+
+model::Error unknown_error() {
+  return {Errc::timed_out,
+          "the store failed while this was written; whether it was done is not known"};
+}
+
+// A savepoint confines what the work does wrong. Only failures of the database itself leave here:
+// they concern the whole transaction.
+void run_work(Connection& connection, WriteItem& write, Now now) {
+  // Without work nothing is done in this try, whatever an earlier one did.
+  write.on_commit.clear();
+  if (!write.work) return;
+  // What went before and is refused only now is not this work's fault.
+  connection.settle();
+  connection.savepoint();
+  Result<void>& result = write.result;
+  Writer writer(connection, now);
+  try {
+    result = write.work(writer);
+    if (result) connection.release_savepoint();
+  } catch (const SqlError& error) {
+    if (error.kind() != SqlError::Kind::refused) throw;
+    result = fail(to_error(error));
+  } catch (const std::exception&) {
+    result = fail(Errc::internal, "a write could not be made");
+  }
+  if (!result) return connection.rollback_to_savepoint();
+  write.on_commit = writer.take_on_commit();
+}
+
+Result<void> run_outside(Connection& connection, const Committer::Work& work, Now now) {
+  try {
+    Writer writer(connection, now);
+    return work(writer);
+  } catch (const SqlError& error) {
+    return fail(to_error(error));
+  } catch (const std::exception&) {
+    return fail(Errc::internal, "the store could not do this");
+  }
+}
+
+}  // namespace
+
+void Writer::announce(std::string_view news) {
+  store::announce(connection_, news);
+}
+
+struct Committer::Impl {
+  Impl(Committer& owner_, Database& database, const model::Clock& clock_,
+       CommitterSettings settings_)
+      : owner(owner_), connection(database.writer()), clock(clock_), settings(settings_) {}
+
+  enum class Attempt : std::uint8_t {
+    committed,
+    refused,   // a value in the batch; rolled back
+    too_long,  // for the server's time limit; rolled back
+    failed,    // the store; rolled back, unless the COMMIT itself failed
+  };
+
+  void push(Item item);
+  void loop();
+  bool wait_for_batch(std::vector<Item>& batch);
+  void commit(std::span<Item> batch);
+  Attempt attempt(std::span<Item> batch);
+  void apply_all(std::span<Item> batch);
+  [[nodiscard]] Attempt look_up();
+  void dismiss_impatient(std::span<Item> tried);
+  bool back_off(std::chrono::milliseconds delay);
+  void finish(std::span<Item> batch);
+  static void refuse(Item& item, Attempt tried);
+  static void give_up(std::span<Item> batch);
+  void report(bool healthy);
+
+  Committer& owner;
+  Connection& connection;
+  const model::Clock& clock;
+  const CommitterSettings settings;
+  model::Guarded<std::function<void(bool)>> health_listener;
+
+  std::mutex mutex;
+  std::condition_variable filled;   // the Committer's thread waits for work or the stop
+  std::condition_variable drained;  // submitters wait for room
+  std::deque<Item> waiting;
+  bool running = false;
+  bool stopping = false;
+  bool retrying = true;
+
+  std::thread thread;
+  std::thread::id thread_id;  // under `mutex`
+
+  // Of the Committer's thread. The marker of the transaction in hand, and whether its COMMIT
+  // reported an error, so that its outcome has to be looked up.
+  const std::string writer_id = model::new_id();
+  std::int64_t batch_number = 0;
+  bool outcome_unknown = false;
+  bool outcome_uncertain = false;  // the last try's COMMIT failed, and may have worked all the same
+  std::span<Item> in_hand;         // what was taken from `waiting`; tried as a whole or in parts
+};
+
+Committer::Committer(Database& database, const model::Clock& clock, CommitterSettings settings)
+    : impl_(std::make_unique<Impl>(*this, database, clock, settings)) {}
+
+Committer::~Committer() {
+  stop();
+}
+
+void Committer::start() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->running || impl_->stopping) return;
+  impl_->running = true;
+  impl_->thread = std::thread([this] { impl_->loop(); });
+  impl_->thread_id = impl_->thread.get_id();
+}
+
+void Committer::stop() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+    impl_->running = false;
+  }
+  impl_->filled.notify_all();
+  impl_->drained.notify_all();
+  if (impl_->thread.joinable()) impl_->thread.join();
+  // Left only if it never started: the thread drains what waits.
+  std::deque<Item> left;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    left.swap(impl_->waiting);
+  }
+  for (Item& item : left) Impl::give_up(std::span(&item, 1));
+}
+
+void Committer::stop_retrying() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->retrying = false;
+  }
+  impl_->filled.notify_all();
+}
+
+void Committer::submit(Unit unit, Done done) {
+  impl_->push(UnitItem{encode(std::move(unit)), std::move(done)});
+}
+
+void Committer::write(Work work, WriteDone done, Patience patience) {
+  impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}, false});
+}
+
+Result<void> Committer::write_and_wait(Work work, Patience patience) {
+  std::promise<Result<void>> promise;
+  auto result = promise.get_future();
+  WriteDone done = [&](Result<void> written) { promise.set_value(std::move(written)); };
+  write(std::move(work), std::move(done), patience);
+  return result.get();
+}
+
+void Committer::probe() {
+  if (probing_.exchange(true)) return;
+  write([](Writer&) { return Result<void>(); }, [this](const Result<void>&) { probing_ = false; });
+}
+
+Result<void> Committer::run_alone(Work work) {
+  std::promise<Result<void>> promise;
+  auto result = promise.get_future();
+  WriteDone done = [&](Result<void> ran) { promise.set_value(std::move(ran)); };
+  impl_->push(WriteItem{std::move(work), std::move(done), Patience::none, {}, {}, true});
+  return result.get();
+}
+
+void Committer::delivered(const model::SessionKey& key, const model::Output& output,
+                          std::function<void()> marked) {
+  auto write = [key = key.encode(), seq = output.seq, id = output.id](Connection& connection) {
+    mark_delivered(connection, key, seq, id);
+  };
+  impl_->push(MarkItem{std::move(write), std::move(marked)});
+}
+
+void Committer::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
+                           std::function<void()> marked) {
+  auto write = [key = key.encode(), due_at, attempts](Connection& connection) {
+    mark_rescheduled(connection, key, due_at, attempts);
+  };
+  impl_->push(MarkItem{std::move(write), std::move(marked)});
+}
+
+void Committer::on_health(std::function<void(bool)> listener) {
+  impl_->health_listener.with([&](auto& current) { current = std::move(listener); });
+}
+
+void Committer::Impl::push(Item item) {
+  std::unique_lock lock(mutex);
+  // `healthy` turns false before what waits is dismissed, so that nothing slips in between.
+  const auto dismissed = [&] { return impatient(item) != nullptr && !owner.healthy(); };
+  // A callback runs on the thread that makes room: it must not wait for itself.
+  if (std::this_thread::get_id() != thread_id) {
+    drained.wait(lock,
+                 [&] { return waiting.size() < settings.max_waiting || stopping || dismissed(); });
+  }
+  if (stopping) {
+    lock.unlock();
+    give_up(std::span(&item, 1));
+    return;
+  }
+  if (dismissed()) {
+    lock.unlock();
+    end(std::get<WriteItem>(item), fail(failing_error()));
+    return;
+  }
+  waiting.push_back(std::move(item));
+  const bool first = waiting.size() == 1;
+  lock.unlock();
+  if (first) filled.notify_one();
+}
+
+bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
+  batch.clear();
+  std::unique_lock lock(mutex);
+  filled.wait(lock, [this] { return !waiting.empty() || stopping; });
+  if (waiting.empty()) return false;
+  const std::size_t count = std::min(waiting.size(), settings.max_batch);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool alone = to_run_alone(waiting.front()) != nullptr;
+    if (alone && !batch.empty()) break;
+    batch.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+    if (alone) break;
+  }
+  lock.unlock();
+  drained.notify_all();
+  return true;
+}
+
+void Committer::Impl::loop() {
+  std::vector<Item> batch;
+  while (wait_for_batch(batch)) {
+    in_hand = batch;
+    if (WriteItem* alone = to_run_alone(batch.front()); alone != nullptr) {
+      end(*alone, run_outside(connection, alone->work, settings.now(clock)));
+    } else {
+      commit(batch);
+    }
+  }
+}
+
+// Commits the batch in as few transactions as its values allow, in order.
+void Committer::Impl::commit(std::span<Item> batch) {
+  auto delay = settings.min_backoff;
+  for (;;) {
+    const Attempt tried = attempt(batch);
+    switch (tried) {
+      case Attempt::committed:
+        report(true);
+        return finish(batch);
+      case Attempt::refused:
+      case Attempt::too_long:
+        // A database that judges values works. Where each half takes its time, whoever does not
+        // wait is told before.
+        tried == Attempt::refused ? report(true) : dismiss_impatient(batch);
+        if (batch.size() == 1) {
+          refuse(batch.front(), tried);
+          return finish(batch);
+        }
+        commit(batch.first(batch.size() / 2));
+        return commit(batch.subspan(batch.size() / 2));
+      case Attempt::failed:
+        report(false);
+        dismiss_impatient(batch);
+        if (!back_off(delay)) {
+          outcome_unknown = false;  // the next batch is another one
+          return give_up(batch);
+        }
+        delay = std::min(delay * 2, settings.max_backoff);
+    }
+  }
+}
+
+// One transaction. When an earlier try's COMMIT reported an error, it is first looked up whether
+// that try took effect after all.
+Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
+  if (outcome_unknown && look_up() == Attempt::committed) return Attempt::committed;
+  if (outcome_unknown) return Attempt::failed;
+  outcome_uncertain = false;
+  try {
+    ++batch_number;
+    connection.begin();
+    apply_all(batch);
+    model::fault_point("store.before_commit");
+    outcome_unknown = true;
+    connection.commit();
+    outcome_unknown = false;
+    model::fault_point("store.after_commit");
+    return Attempt::committed;
+  } catch (const SqlError& error) {
+    connection.rollback();
+    owner.last_failure_ = error.what();
+    if (error.kind() == SqlError::Kind::refused) {
+      outcome_unknown = false;  // a refused COMMIT is a sure no
+      return Attempt::refused;
+    }
+    // A Unit that is alone is tried again, whatever it takes: it is owed.
+    const bool too_long = error.kind() == SqlError::Kind::too_long &&
+                          (batch.size() > 1 || std::holds_alternative<WriteItem>(batch.front()));
+    if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
+    // To ask a silent server would take as long again, and somebody waits: the next try does it.
+    const Attempt found = error.silent() ? Attempt::failed : look_up();
+    outcome_uncertain = outcome_unknown || error.uncertain();
+    return found;
+  }
+}
+
+// Whether a COMMIT that reported an error took effect after all. `failed`: it did not, or, if the
+// outcome stays unknown, that can't be read now.
+Committer::Impl::Attempt Committer::Impl::look_up() {
+  try {
+    // Alone: where the COMMIT's connection was lost, its server may be at it still.
+    connection.begin();
+    const bool durable = connection.value<std::int64_t>("SELECT batch FROM writers WHERE id = :i",
+                                                        writer_id) == batch_number;
+    connection.rollback();
+    outcome_unknown = false;
+    return durable ? Attempt::committed : Attempt::failed;
+  } catch (const SqlError&) {
+    connection.rollback();
+    return Attempt::failed;
+  }
+}
+
+// Tells those who do not wait for a store that fails. The batch goes on without them, if only to
+// find out when the store works again.
+void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
+  // What was tried is a part of what is in hand.
+  const auto first = static_cast<std::size_t>(tried.data() - in_hand.data());
+  for (std::size_t i = 0; i < in_hand.size(); ++i) {
+    WriteItem* write = impatient(in_hand[i]);
+    if (write == nullptr) continue;
+    const bool in_try = i >= first && i < first + tried.size();
+    end(*write, fail(in_try && outcome_uncertain ? unknown_error() : failing_error()));
+  }
+  std::vector<Item> dismissed;
+  {
+    const std::lock_guard lock(mutex);
+    std::deque<Item> patient;
+    for (Item& item : waiting) {
+      const bool waits = impatient(item) == nullptr;
+      waits ? patient.push_back(std::move(item)) : dismissed.push_back(std::move(item));
+    }
+    waiting.swap(patient);
+  }
+  drained.notify_all();
+  for (Item& item : dismissed) end(std::get<WriteItem>(item), fail(failing_error()));
+}
+
+void Committer::Impl::apply_all(std::span<Item> batch) {
+  const Now now = settings.now(clock);
+  BatchTotals totals;
+  UnitGroup units(connection, now, totals);
+  for (Item& item : batch) {
+    std::visit(Overloaded{
+                   [&](UnitItem& unit) { units.add(unit.unit, unit.outcome); },
+                   [&](WriteItem& write) {
+                     if (write.work) units.flush();  // the work may look at what they have left
+                     run_work(connection, write, now);
+                   },
+                   // No Unit of this transaction minds.
+                   [&](MarkItem& mark) { mark.write(connection); },
+               },
+               item);
+  }
+  units.flush();
+  totals.flush(connection, now);
+  connection.run(
+      "INSERT INTO writers (id, batch, written_at) VALUES (:i, :b, :w)"
+      " ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at",
+      writer_id, batch_number, model::to_unix_ms(now.wall));
+}
+
+// False if there is to be no further try.
+bool Committer::Impl::back_off(std::chrono::milliseconds delay) {
+  std::unique_lock lock(mutex);
+  return !filled.wait_for(lock, delay, [this] { return stopping || !retrying; });
+}
+
+void Committer::Impl::finish(std::span<Item> batch) {
+  std::uint64_t committed = 0;
+  for (Item& item : batch) {
+    if (auto* unit = std::get_if<UnitItem>(&item)) {
+      committed += unit->outcome == Outcome::committed ? 1 : 0;
+      if (unit->done) unit->done(unit->outcome);
+    } else if (auto* write = std::get_if<WriteItem>(&item)) {
+      for (const auto& told : write->on_commit) told();
+      end(*write, std::move(write->result));
+    } else if (const auto& mark = std::get<MarkItem>(item); mark.marked) {
+      mark.marked();
+    }
+  }
+  owner.units_.fetch_add(committed, std::memory_order_relaxed);
+  owner.transactions_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Committer::Impl::refuse(Item& item, Attempt tried) {
+  if (auto* unit = std::get_if<UnitItem>(&item)) {
+    unit->outcome = Outcome::poison;
+  } else if (auto* write = std::get_if<WriteItem>(&item)) {
+    write->result = tried == Attempt::refused
+                        ? fail(Errc::conflict, "the store refuses these values")
+                        : fail(Errc::timed_out, "the store takes too long for this");
+    write->on_commit.clear();
+  }
+}
+
+void Committer::Impl::give_up(std::span<Item> batch) {
+  for (Item& item : batch) {
+    auto* write = std::get_if<WriteItem>(&item);
+    if (write != nullptr) end(*write, fail(Errc::unavailable, "the store is stopping"));
+  }
+}
+
+void Committer::Impl::report(bool healthy) {
+  if (owner.healthy_.exchange(healthy) == healthy) return;
+  const auto listener = health_listener.with([](const auto& current) { return current; });
+  if (listener) listener(healthy);
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,289 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/model/clock.h"
+#include "store/model/effects.h"
+#include "store/model/event.h"
+#include "store/model/result.h"
+#include "store/model/schedule.h"
+#include "store/model/session.h"
+
+namespace conversed::store {
+
+class Connection;
+class Database;
+
+// An event that waits in its session's inbox; the parts of its log record.
+struct InboxEvent {
+  std::string event_id;
+  std::string type;
+  std::string trace_id;
+  std::string value;  // model::encode_value
+
+  bool operator==(const InboxEvent&) const = default;
+};
+
+// An event that could not be processed, with its reason.
+struct NewDeadLetter {
+  std::string id;  // model::new_id()
+  InboxEvent event;
+  std::string reason;  // for people; holds no secret
+};
+
+// How long answers to keyed requests are kept.
+inline constexpr std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
+
+// What the first 2xx answer to a keyed `POST /{URLToken}` said, to be replayed. A status of 400 or
+// more is not replayed: it says that the input came to nothing, so that its key is free again.
+struct NewAnswer {
+  std::string input_id;
+  int status = 200;
+  std::string body;
+  model::Timestamp expires_at{};
+};
+
+// Outputs of an input that are the answer of a client who waits for it: they are `none`, and do not
+// go to the webhook.
+struct AnswerInstead {
+  std::string input_id;
+  // Asked in each try of the transaction, on the Committer's thread; must not block. False: nobody
+  // is there any more, and in the same transaction these outputs become `pending`.
+  std::function<bool()> awaited;
+};
+
+// The answer to an input whose clients wait at other daemons, on its way to those: see
+// store/commit/replies.h.
+struct NewReply {
+  std::string input_id;
+  std::vector<std::string> daemons;  // at least one, each once
+  int status = 200;                  // 400 and above: it failed
+  std::string body;
+  // The input's outputs are `held` until one of the daemons has said whether its client got them:
+  // then they are `none`, or else `pending`.
+  bool else_webhook = false;
+  model::Timestamp expires_at{};  // from then on anybody may take it back
+};
+
+struct QuotaUse {
+  std::string organisation_id;
+  std::string counter;  // "injects", "jobs", ...
+  std::int64_t amount = 1;
+};
+
+struct ProfileWrite {
+  nlohmann::json data;
+};
+
+// One session's chain of Turns, which becomes durable as a whole or not at all.
+struct Unit {
+  model::SessionKey key;
+  // The version that the Turns began from; 0: the session must not exist. A later Unit of the same
+  // session may be submitted before this one is committed, with `expected_version` one higher: if
+  // this one loses, so does that one.
+  std::int64_t expected_version = 0;
+  // As it is afterwards. `version` (one more than expected) and `inbox_size` are set by the commit.
+  model::Session after;
+
+  // The version of the user's profile that the Turns saw (0: none stored); checked if set. A
+  // write needs it.
+  std::optional<std::int64_t> profile_read_version;
+  std::optional<ProfileWrite> profile;
+
+  std::vector<model::Output> outputs;  // `seq` set; `pending` ones are due at once
+  // How far the clock of timers was ahead of the wall clock when they were made: their age is by
+  // that one.
+  std::chrono::milliseconds timers_ahead{0};
+  std::vector<model::PendingCall> calls_started;
+  std::vector<std::string> calls_cancelled;  // ids of calls and timers; a missing one is no error
+  std::vector<model::Claim> claims;          // all are there, or the Unit is a conflict
+  // What the session waited for is over, whatever that was: before anything else is written, all
+  // its calls and timers lose their claim, and all its `held` outputs become `pending`.
+  bool execution_abandoned = false;
+
+  // All follow-ups of the session that waited are gone, and so is what such a one said as long as
+  // its delivery has not begun; before `follow_ups` are added.
+  bool follow_ups_cancelled = false;
+  std::vector<model::FollowUp> follow_ups;
+
+  // One for each claim of a schedule.
+  std::vector<model::ScheduleFired> schedules_fired;
+
+  std::vector<InboxEvent> inbox_added;  // behind what is there, in this order
+  std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added
+
+  std::vector<NewDeadLetter> dead_letters;
+  // Events that ran alone since a crash (store/conversation/attempts.h): their counts are
+  // forgotten.
+  std::vector<std::string> attempts_settled;
+  std::vector<NewAnswer> answers;
+  // Of what earlier Units left `held`: these inputs' outputs become `none`, and then, if they are
+  // released, all others become `pending`, and replies that hang on them are taken back.
+  std::vector<std::string> outputs_kept;
+  bool held_released = false;
+  std::vector<AnswerInstead> answered_instead;
+  std::vector<NewReply> replies;
+  std::vector<QuotaUse> quota;
+  // Log records that this Unit finishes, besides `after.position`. The highest one of each epoch
+  // and partition is kept.
+  std::vector<model::Position> positions;
+};
+
+enum class Outcome : std::uint8_t {
+  committed,  // durable, with all effects
+  conflict,   // nothing was done: version, profile or claim was not as expected; load and run again
+  poison,     // nothing was done: the database refuses these values; a dead letter
+};
+
+// One moment, by both clocks (daemon/timers/timer_clock.h).
+struct Now {
+  model::Timestamp wall{};    // what people are shown
+  model::Timestamp timers{};  // what everything goes by that waits for a while
+};
+
+// Gives statements of one transaction access to the database; valid only inside the closure.
+class Writer {
+ public:
+  Writer(Connection& connection, Now now) : connection_(connection), now_(now) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  [[nodiscard]] Connection& connection() const { return connection_; }
+  // Both are constant within a batch.
+  [[nodiscard]] model::Timestamp now() const { return now_.wall; }
+  [[nodiscard]] model::Timestamp timer_now() const { return now_.timers; }
+
+  // Other daemons on the same store hear this once the transaction is durable
+  // (store/cluster/news.h): a topic, and after a space whatever belongs to it; at most 7,000 bytes,
+  // no NUL. The daemon itself hears it as well. Does nothing where there is one daemon at most.
+  void announce(std::string_view news);
+
+  // `told` is called once the transaction is known to be durable, unless this work fails: on the
+  // Committer's thread, before its caller hears of it and before anybody is told of later
+  // transactions. That may be long after the caller was told that the outcome is not known, so that
+  // whatever `told` refers to has to live as long as the Committer runs. It must not block.
+  void on_commit(std::function<void()> told) { on_commit_.push_back(std::move(told)); }
+  [[nodiscard]] std::vector<std::function<void()>> take_on_commit() {
+    return std::exchange(on_commit_, {});
+  }
+
+ private:
+  Connection& connection_;
+  Now now_;
+  std::vector<std::function<void()>> on_commit_;
+};
+
+struct CommitterSettings {
+  std::size_t max_batch = 512;                // units and writes in one transaction
+  std::size_t max_waiting = 65536;            // beyond it `submit` and `write` block
+  std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
+  std::chrono::milliseconds max_backoff{1000};
+  // Must outlive the Committer. Null: the clock that it is given.
+  const model::Clock* timer_clock = nullptr;
+
+  [[nodiscard]] Now now(const model::Clock& clock) const {
+    return {clock.now(), (timer_clock == nullptr ? clock : *timer_clock).now()};
+  }
+};
+
+// Makes what happened durable: one thread takes all that has gathered into one transaction,
+// commits it, and only then calls back, in the order of submission.
+//
+// Failures of the store (disk full, locked, I/O error) are nobody's fault: the batch is rolled
+// back, `healthy()` turns false, and the same batch is tried again until it works or the Committer
+// stops. A value that the database refuses is found by bisection, and only its Unit is `poison`.
+// So is a write by `work` that takes longer than the server allows: it gets `timed_out`. Whether a
+// COMMIT that reported an error took effect is read from a marker that every transaction writes, so
+// nothing runs twice.
+//
+// Thread-safe but for `start` and `stop`. Callbacks run on the Committer's thread: they must
+// neither block nor call `write_and_wait`.
+class Committer {
+ public:
+  using Done = std::function<void(Outcome)>;
+  using Work = std::function<model::Result<void>(Writer&)>;
+  using WriteDone = std::function<void(model::Result<void>)>;
+  // How long a caller waits while the store fails: not at all, or until it works or the Committer
+  // stops or ends its retries.
+  enum class Patience : std::uint8_t { none, until_it_works };
+
+  // Both must outlive the Committer.
+  Committer(Database& database, const model::Clock& clock, CommitterSettings settings = {});
+  ~Committer();
+
+  void start();
+
+  // Commits what was submitted, then stops. While the store fails it gives up after the try in
+  // hand: what is left is not durable and its callbacks are not called (writes get `unavailable`).
+  // Tolerates double stop and stop without start.
+  void stop();
+
+  // From now on a transaction that fails is not tried again: what was in it is given up as `stop`
+  // gives it up, so that nobody waits for a store that fails. What works is committed as before.
+  void stop_retrying();
+
+  // Blocks while `max_waiting` are waiting. After `stop` the Unit is dropped without a callback.
+  void submit(Unit unit, Done done);
+
+  // Runs `work` inside the next transaction, under a savepoint: if it returns an error, its own
+  // changes alone are undone and the error goes to `done`. `work` may run more than once (a batch
+  // is tried again) and must have no effects but through the Writer and by assignment.
+  // Without patience, when the store begins to fail and as long as it does: `unavailable`, nothing
+  // was done and nothing will be; `timed_out`, its COMMIT failed in a way that does not tell
+  // whether it was done.
+  void write(Work work, WriteDone done, Patience patience = Patience::until_it_works);
+
+  // The same for callers that may block; never from a callback.
+  [[nodiscard]] model::Result<void> write_and_wait(Work work, Patience patience = Patience::none);
+
+  // Runs `work` between two transactions, with none open, and waits: for what SQLite does outside
+  // of them, such as a checkpoint. All commits wait for it. Otherwise as `write_and_wait`.
+  [[nodiscard]] model::Result<void> run_alone(Work work);
+
+  // Has the store tried by a transaction of its own, unless one is about to be: for those whose
+  // reads fail, so that `healthy()` is true to it while nothing is written. As `write`.
+  void probe();
+
+  // The output reached its webhook. Missing is no error: it came twice, or was erased, and another
+  // one may have its number since. `marked` is called once that is durable, on the Committer's
+  // thread, and never if the Committer stops before.
+  void delivered(const model::SessionKey& key, const model::Output& output,
+                 std::function<void()> marked = {});
+
+  // The oldest pending output of the session failed: it, and with it all of the session's, waits
+  // until `due_at`, by the clock of timers. `attempts`: tries so far, above 0.
+  void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
+                  std::function<void()> marked = {});
+
+  // False from the first failed try of a transaction to the next one that works.
+  [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }
+
+  // Called on the Committer's thread when `healthy()` changes.
+  void on_health(std::function<void(bool)> listener);
+  // Why the last try failed that did. For the listener of `on_health`, while it is called.
+  [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
+
+  // Transactions and units committed since the start; for metrics.
+  [[nodiscard]] std::uint64_t transactions() const { return transactions_.load(); }
+  [[nodiscard]] std::uint64_t units() const { return units_.load(); }
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  std::atomic<bool> healthy_{true};
+  std::string last_failure_;  // the Committer's thread's
+  std::atomic<bool> probing_{false};
+  std::atomic<std::uint64_t> transactions_{0};
+  std::atomic<std::uint64_t> units_{0};
+};
+
+}  // namespace conversed::store

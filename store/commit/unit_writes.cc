@@ -1,0 +1,459 @@
+#include "store/commit/unit_writes.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "store/cluster/news.h"
+#include "store/commit/call_target.h"
+#include "store/commit/row_writes.h"
+#include "store/commit/usage.h"
+
+namespace conversed::store {
+namespace {
+
+using model::Claim;
+using model::to_unix_ms;
+
+struct StoredSession {
+  std::int64_t id = 0;  // 0: there is none
+  std::int64_t version = 0;
+  std::int64_t inbox_size = 0;
+};
+
+// Invalid UTF-8 can only come from a defect upstream; it must not stop the batch.
+std::string text_of(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// What has to be there for a claim to be good; one row if it is, but for keyed events, where a row
+// says that the effects have been had.
+Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::string& session_key) {
+  switch (claim.kind) {
+    case Claim::Kind::pending_call:
+    case Claim::Kind::timer:
+      return connection.ask<int>(
+          "SELECT 1 FROM pending_calls WHERE id = :i"
+          " AND session = (SELECT id FROM sessions WHERE key = :k)",
+          claim.id, session_key);
+    case Claim::Kind::dead_letter:
+      return connection.ask<int>("SELECT 1 FROM dead_letters WHERE id = :i AND state = 'new'",
+                                 claim.id);
+    case Claim::Kind::follow_up:
+      return connection.ask<int>(
+          "SELECT 1 FROM follow_ups WHERE id = :i"
+          " AND session = (SELECT id FROM sessions WHERE key = :k)",
+          claim.id, session_key);
+    case Claim::Kind::schedule:
+      return connection.ask<int>("SELECT 1 FROM schedules WHERE claim = :c", claim.id);
+    case Claim::Kind::keyed_event:
+      break;
+  }
+  return connection.ask<int>("SELECT 1 FROM claims WHERE id = :i", claim.id);
+}
+
+void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
+  switch (claim.kind) {
+    case Claim::Kind::keyed_event:
+      connection.run("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id,
+                     to_unix_ms(now));
+      break;
+    case Claim::Kind::pending_call:
+    case Claim::Kind::timer:
+      connection.run("DELETE FROM pending_calls WHERE id = :i", claim.id);
+      break;
+    case Claim::Kind::dead_letter:
+      connection.run("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
+      break;
+    case Claim::Kind::follow_up:
+      connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
+      break;
+    case Claim::Kind::schedule:
+      break;  // move_schedule knows where it goes on
+  }
+}
+
+void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
+  if (!fired.next) {
+    connection.run("DELETE FROM schedules WHERE claim = :c", fired.claim);
+    return;
+  }
+  connection.run(
+      "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
+      " fired = fired + 1, appended = 0 WHERE claim = :c",
+      to_unix_ms(*fired.next), fired.claim);
+}
+
+std::int64_t inbox_size_after(const Unit& unit, std::int64_t before) {
+  return before - unit.inbox_removed + static_cast<std::int64_t>(unit.inbox_added.size());
+}
+
+Asked<std::int64_t> insert_session(Connection& connection, const EncodedUnit& encoded) {
+  const auto& after = encoded.unit.after;
+  return connection.ask<std::int64_t>(
+      "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
+      " position_offset, started_at, last_activity_at, context, flow_state, execution,"
+      " last_output_seq, inbox_size) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
+      " :l, :i) RETURNING id",
+      encoded.key, encoded.unit.key.project_id, after.position.epoch, after.position.partition,
+      after.position.offset, to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at),
+      encoded.context, encoded.flow_state, encoded.execution, after.last_output_seq,
+      inbox_size_after(encoded.unit, 0));
+}
+
+void update_session(Connection& connection, const EncodedUnit& encoded, const StoredSession& was) {
+  const auto& after = encoded.unit.after;
+  connection.run(
+      "UPDATE sessions SET version = :v, position_epoch = :pe, position_partition = :pp,"
+      " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
+      " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i WHERE id = :id",
+      was.version + 1, after.position.epoch, after.position.partition, after.position.offset,
+      to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at), encoded.context,
+      encoded.flow_state, encoded.execution, after.last_output_seq,
+      inbox_size_after(encoded.unit, was.inbox_size), was.id);
+}
+
+void write_profile(Connection& connection, const EncodedUnit& encoded) {
+  const auto& key = encoded.unit.key;
+  const std::int64_t version = encoded.unit.profile_read_version.value_or(0) + 1;
+  connection.run(
+      "INSERT INTO profiles (project_id, user_id, version, data) VALUES (:p, :u, :v, :d)"
+      " ON CONFLICT (project_id, user_id) DO UPDATE SET version = excluded.version,"
+      " data = excluded.data",
+      key.project_id, key.user_id, version, *encoded.profile);
+}
+
+void write_inbox(Connection& connection, const Unit& unit, std::int64_t session) {
+  if (unit.inbox_removed > 0) {
+    connection.run(
+        "DELETE FROM inbox WHERE session = :s AND n IN"
+        " (SELECT n FROM inbox WHERE session = :t ORDER BY n LIMIT :c)",
+        session, session, unit.inbox_removed);
+  }
+  for (const auto& event : unit.inbox_added) {
+    connection.run(
+        "INSERT INTO inbox (session, n, event_id, type, trace_id, value) VALUES (:s,"
+        " (SELECT COALESCE(MAX(n), 0) + 1 FROM inbox WHERE session = :m), :e, :t, :r, :v)",
+        session, session, event.event_id, event.type, event.trace_id, event.value);
+  }
+}
+
+// Input ids whose outputs were to be an answer, but nobody waits for it any more.
+std::vector<std::string_view> left_alone(const Unit& unit) {
+  std::vector<std::string_view> inputs;
+  for (const auto& answer : unit.answered_instead) {
+    if (!answer.awaited()) inputs.emplace_back(answer.input_id);
+  }
+  return inputs;
+}
+
+// Whether any of what was held may be pending now.
+bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
+                 const std::vector<std::string_view>& alone) {
+  bool pending = unit.held_released;
+  for (const auto& input : unit.outputs_kept) {
+    if (std::ranges::find(alone, input) != alone.end()) {
+      make_pending(connection, session, input, model::Delivery::held);
+      pending = true;
+      continue;
+    }
+    keep_held(connection, session, input);
+  }
+  if (unit.held_released) release_all_held(connection, session);
+  return pending;
+}
+
+// An output that nobody waits for any more goes to the webhook, behind what is held.
+void put_behind_held(Connection& connection, std::int64_t session, std::int64_t seq) {
+  connection.run(
+      "UPDATE outputs SET delivery = CASE WHEN EXISTS (SELECT 1 FROM outputs h"
+      " WHERE h.session = :h AND h.delivery = 1) THEN 1 ELSE 2 END WHERE session = :s AND seq = :q",
+      session, session, seq);
+  connection.run(
+      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
+      " WHERE session = :s AND seq = :q AND delivery = 2",
+      session, seq);
+}
+
+void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+  const auto alone = left_alone(encoded.unit);
+  bool pending = settle_held(connection, encoded.unit, session, alone);
+  for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
+    const auto& output = encoded.unit.outputs[i];
+    connection.run(
+        "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
+        " created_at, timers_ahead, delivery)"
+        " VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :a, :e)",
+        session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
+        output.trace_id, output.source, to_unix_ms(output.created_at),
+        encoded.unit.timers_ahead.count(), static_cast<int>(output.delivery));
+    if (output.delivery == model::Delivery::none &&
+        std::ranges::find(alone, output.input_id) != alone.end()) {
+      put_behind_held(connection, session, output.seq);
+      pending = true;
+    }
+    if (output.delivery != model::Delivery::pending) continue;
+    pending = true;
+    connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
+                   session, output.seq, output.withdrawable);
+  }
+  if (pending) wake_outbox(connection, session, encoded.unit.key.endpoint_id);
+}
+
+void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
+                 model::Timestamp now) {
+  for (std::size_t i = 0; i < encoded.unit.calls_started.size(); ++i) {
+    const auto& call = encoded.unit.calls_started[i];
+    std::optional<std::int64_t> due_at;
+    if (call.due_at) due_at = to_unix_ms(*call.due_at);
+    std::optional<std::string> project;
+    std::optional<std::int64_t> try_at;
+    if (encoded.call_targets[i]) {
+      project = encoded.unit.key.project_id;
+      try_at = to_unix_ms(now);
+    }
+    connection.run(
+        "INSERT INTO pending_calls (id, session, trace_id, request, due_at, time_out, project_id,"
+        " target, try_at) VALUES (:i, :s, :t, :r, :d, :o, :p, :g, :y)",
+        call.id, session, call.trace_id, encoded.call_requests[i], due_at, call.is_time_out,
+        project, encoded.call_targets[i], try_at);
+  }
+  for (const auto& id : encoded.unit.calls_cancelled) {
+    connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
+  }
+}
+
+// `withdraws`: whether the session has deliveries that can be taken back.
+void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdraws) {
+  connection.run("DELETE FROM follow_ups WHERE session = :s", session);
+  if (!withdraws) return;
+  connection.run(
+      "DELETE FROM outputs WHERE session = :s AND seq IN"
+      " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
+      session, session);
+  connection.run("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
+  connection.run(
+      "DELETE FROM outbox WHERE session = :s"
+      " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE session = :t)",
+      session, session);
+}
+
+void write_follow_ups(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+  for (std::size_t i = 0; i < encoded.unit.follow_ups.size(); ++i) {
+    const auto& follow_up = encoded.unit.follow_ups[i];
+    connection.run(
+        "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
+        " VALUES (:i, :s, :t, :d, :v, :j)",
+        follow_up.id, session, follow_up.trace_id, to_unix_ms(follow_up.due_at),
+        encoded.follow_ups[i], follow_up.plan.of_journey);
+  }
+}
+
+void add_totals(const Unit& unit, BatchTotals& totals) {
+  const auto reach = [&totals](const model::Position& position) {
+    if (position.epoch == 0) return;
+    auto [place, fresh] =
+        totals.positions.try_emplace({position.epoch, position.partition}, position.offset);
+    if (!fresh) place->second = std::max(place->second, position.offset);
+  };
+  reach(unit.after.position);
+  for (const auto& position : unit.positions) reach(position);
+  for (const auto& use : unit.quota) {
+    totals.quota[{use.organisation_id, use.counter}] += use.amount;
+  }
+}
+
+bool reads_profile(const Unit& unit) {
+  return unit.profile_read_version.has_value() || unit.profile.has_value();
+}
+
+bool claims_twice(const Unit& unit) {
+  for (auto claim = unit.claims.begin(); claim != unit.claims.end(); ++claim) {
+    if (std::find(unit.claims.begin(), claim, *claim) != claim) return true;
+  }
+  return false;
+}
+
+// All that a Unit leaves behind beside the row of its session.
+void write_effects(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
+                   bool withdraws, Now now) {
+  const Unit& unit = encoded.unit;
+  if (encoded.profile) write_profile(connection, encoded);
+  for (const auto& claim : unit.claims) consume(connection, claim, now.timers);
+  for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
+  if (unit.execution_abandoned) abandon_execution(connection, session, unit.key.endpoint_id);
+  // Before this Unit's own outputs and follow-ups: they are younger.
+  if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
+  write_inbox(connection, unit, session);
+  write_outputs(connection, encoded, session);
+  write_calls(connection, encoded, session, now.timers);
+  write_follow_ups(connection, encoded, session);
+  for (const auto& letter : unit.dead_letters) {
+    insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt,
+                       now.wall);
+  }
+  for (const auto& event_id : unit.attempts_settled) {
+    connection.run("DELETE FROM attempts WHERE event_id = :e", event_id);
+  }
+  for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
+  write_replies(connection, encoded.key, unit);
+}
+
+}  // namespace
+
+EncodedUnit encode(Unit unit) {
+  EncodedUnit encoded;
+  encoded.key = unit.key.encode();
+  encoded.context = text_of(unit.after.context);
+  encoded.flow_state = text_of(unit.after.flow_state);
+  if (unit.after.execution) encoded.execution = text_of(model::to_json(*unit.after.execution));
+  if (unit.profile) encoded.profile = text_of(unit.profile->data);
+  encoded.output_data.reserve(unit.outputs.size());
+  for (auto& output : unit.outputs) {
+    auto& data = encoded.output_data.emplace_back();
+    if (!output.data.is_null()) data = text_of(output.data);
+    output.data = nullptr;
+  }
+  encoded.call_requests.reserve(unit.calls_started.size());
+  for (auto& call : unit.calls_started) {
+    auto& request = encoded.call_requests.emplace_back();
+    auto& target = encoded.call_targets.emplace_back();
+    if (call.http || call.search) target = target_of(call);
+    if (call.http) request = text_of(model::to_json(*call.http));
+    if (call.search) request = text_of(model::to_json(*call.search));
+    call.http.reset();
+    call.search.reset();
+  }
+  encoded.follow_ups.reserve(unit.follow_ups.size());
+  for (auto& follow_up : unit.follow_ups) {
+    encoded.follow_ups.push_back(text_of({{"text", std::move(follow_up.text)},
+                                          {"data", std::move(follow_up.data)},
+                                          {"plan", model::to_json(follow_up.plan)}}));
+  }
+  unit.after.context = nullptr;
+  unit.after.flow_state = nullptr;
+  unit.after.execution.reset();
+  encoded.unit = std::move(unit);
+  return encoded;
+}
+
+// A Unit on its way: what was asked about it, and what it found.
+struct UnitGroup::Candidate {
+  const EncodedUnit* encoded;
+  Outcome* outcome;
+  Asked<std::int64_t, std::int64_t, std::int64_t> session;
+  std::optional<Asked<std::int64_t>> profile{};
+  std::vector<Asked<int>> claims{};
+  StoredSession stored{};
+  std::optional<Asked<std::int64_t>> inserted{};
+  std::optional<Asked<int>> withdrawable{};
+  bool withdraws = false;
+
+  bool is_as_expected();
+};
+
+// Takes every answer, so that none is left over.
+bool UnitGroup::Candidate::is_as_expected() {
+  const Unit& unit = encoded->unit;
+  if (auto row = session.take()) std::tie(stored.id, stored.version, stored.inbox_size) = *row;
+  bool expected =
+      stored.version == unit.expected_version && stored.inbox_size >= unit.inbox_removed;
+  if (profile) {
+    const auto row = profile->take();
+    const std::int64_t version = row ? std::get<0>(*row) : 0;
+    expected = expected && version == unit.profile_read_version.value_or(0);
+  }
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const bool found = claims[i].take().has_value();
+    expected = expected && found != (unit.claims[i].kind == Claim::Kind::keyed_event);
+  }
+  withdraws = withdrawable && withdrawable->take().has_value();
+  return expected;
+}
+
+UnitGroup::UnitGroup(Connection& connection, Now now, BatchTotals& totals)
+    : connection_(connection), now_(now), totals_(totals) {}
+
+UnitGroup::~UnitGroup() = default;
+
+// Whether the answers about the Unit hang on a Unit that has not been written yet.
+bool UnitGroup::is_entangled(const EncodedUnit& encoded) const {
+  const Unit& unit = encoded.unit;
+  return sessions_.contains(encoded.key) ||
+         (reads_profile(unit) && profiles_.contains({unit.key.project_id, unit.key.user_id})) ||
+         std::ranges::any_of(unit.claims,
+                             [this](const Claim& claim) { return claims_.contains(claim.id); });
+}
+
+void UnitGroup::add(const EncodedUnit& encoded, Outcome& outcome) {
+  if (is_entangled(encoded)) flush();
+  const Unit& unit = encoded.unit;
+  Candidate candidate{
+      .encoded = &encoded,
+      .outcome = &outcome,
+      .session = connection_.ask<std::int64_t, std::int64_t, std::int64_t>(
+          "SELECT id, version, inbox_size FROM sessions WHERE key = :k", encoded.key)};
+  sessions_.insert(encoded.key);
+  if (reads_profile(unit)) {
+    candidate.profile = connection_.ask<std::int64_t>(
+        "SELECT version FROM profiles WHERE project_id = :p AND user_id = :u", unit.key.project_id,
+        unit.key.user_id);
+    profiles_.insert({unit.key.project_id, unit.key.user_id});
+  }
+  for (const auto& claim : unit.claims) {
+    candidate.claims.push_back(ask_claim(connection_, claim, encoded.key));
+    claims_.insert(claim.id);
+  }
+  if (unit.follow_ups_cancelled) {
+    candidate.withdrawable = connection_.ask<int>(
+        "SELECT 1 FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+        " AND withdrawable = 1 LIMIT 1",
+        encoded.key);
+  }
+  candidates_.push_back(std::move(candidate));
+}
+
+void UnitGroup::flush() {
+  for (auto& candidate : candidates_) {
+    // The same event twice in one chain: the second has no claim.
+    const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->unit);
+    *candidate.outcome = wins ? Outcome::committed : Outcome::conflict;
+  }
+  std::erase_if(candidates_,
+                [](const Candidate& each) { return *each.outcome == Outcome::conflict; });
+  // From here on everything is written, or the database refuses it and the batch is rolled back.
+  for (auto& candidate : candidates_) {
+    if (candidate.stored.id == 0) {
+      candidate.inserted = insert_session(connection_, *candidate.encoded);
+    } else {
+      update_session(connection_, *candidate.encoded, candidate.stored);
+    }
+  }
+  for (auto& candidate : candidates_) {
+    if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
+    write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
+    add_totals(candidate.encoded->unit, totals_);
+    if (connection_.dialect() == Dialect::postgres && !candidate.encoded->unit.outputs.empty()) {
+      totals_.spoken.insert(short_name(candidate.encoded->key));
+    }
+  }
+  candidates_.clear();
+  sessions_.clear();
+  profiles_.clear();
+  claims_.clear();
+}
+
+void BatchTotals::flush(Connection& connection, Now now) const {
+  for (const auto& [place, offset] : positions) {
+    connection.run(
+        "INSERT INTO log_positions (epoch, log_partition, log_offset) VALUES (:e, :p, :o)"
+        " ON CONFLICT (epoch, log_partition) DO UPDATE SET log_offset = excluded.log_offset"
+        " WHERE excluded.log_offset > log_positions.log_offset",
+        place.first, place.second, offset);
+  }
+  for (const auto& [what, amount] : quota) {
+    add_usage(connection, what.first, what.second, amount, now.wall);
+  }
+  announce_spoken(connection, spoken);
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "store/commit/committer.h"
+#include "store/model/clock.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// The calendar month in UTC that a quota counts in: "2026-07".
+[[nodiscard]] std::string month_of(model::Timestamp time);
+
+// What is counted. Jobs have "jobs".
+inline constexpr const char* injects_counter = "injects";
+// Where several daemons accept them: counted at the accept, not at the commit.
+inline constexpr const char* accepted_injects_counter = "acceptedInjects";
+inline constexpr const char* model_tokens_counter = "modelTokens";  // as language models count
+
+// What an organisation has used of its plan, by month. Counted by the Committer, in the transaction
+// of what is counted. Thread-safe; blocks on the disk. Errors: `unavailable`.
+class Usage {
+ public:
+  // Must outlive it.
+  explicit Usage(Database& database) : database_(database) {}
+
+  [[nodiscard]] model::Result<std::int64_t> used(const std::string& organisation_id,
+                                                 const std::string& counter,
+                                                 const std::string& month) const;
+
+  // Counts within a transaction, in the Writer's month.
+  [[nodiscard]] static model::Result<void> add(Writer& writer, const QuotaUse& use);
+
+ private:
+  Database& database_;
+};
+
+}  // namespace conversed::store

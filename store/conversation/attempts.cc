@@ -1,0 +1,152 @@
+#include "store/conversation/attempts.h"
+
+#include <algorithm>
+
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::fail;
+using model::Result;
+
+namespace {
+
+std::vector<Attempts::Counted> read_counted(Connection& connection) {
+  std::vector<Attempts::Counted> counted;
+  connection.rows<std::string, std::int32_t, int>(
+      [&](const std::string& event_id, std::int32_t partition, int count) {
+        counted.push_back({event_id, partition, count});
+      },
+      "SELECT event_id, log_partition, count FROM attempts ORDER BY event_id");
+  return counted;
+}
+
+// Of events that were committed, although the daemon went down before it could say so.
+void forget_finished(Connection& connection, std::int32_t partition, std::int64_t committed) {
+  connection.run(
+      "DELETE FROM attempts WHERE log_partition = :p AND log_offset < :o"
+      " AND event_id NOT IN (SELECT event_id FROM inbox)",
+      partition, committed);
+}
+
+// A partition whose run is another one was left behind. Its window outlives runs that give it up
+// before all below is finished.
+void take_partition(Writer& writer, const std::string& run, const Attempts::Taking& taking,
+                    Attempts::TakenUp& taken) {
+  Connection& connection = writer.connection();
+  Attempts::Window window;
+  const auto known = connection.row<std::string, std::int64_t, std::int64_t>(
+      "SELECT run, left_below, left_since FROM partition_runs WHERE log_partition = :p",
+      taking.partition);
+  if (known) {
+    const auto& [owner, below, since] = *known;
+    const bool crashed = !owner.empty() && owner != run;
+    if (crashed) {
+      taken.crashed = true;
+      window = {.below = taking.taken_below, .since = writer.now()};
+    } else if (below > taking.committed || owner == run) {
+      window = {.below = below, .since = model::from_unix_ms(since)};
+    }
+  }
+  if (window != Attempts::Window{}) taken.windows.emplace(taking.partition, window);
+  connection.run(
+      "INSERT INTO partition_runs (log_partition, run, left_below, left_since)"
+      " VALUES (:p, :r, :b, :s) ON CONFLICT (log_partition) DO UPDATE SET run = excluded.run,"
+      " left_below = excluded.left_below, left_since = excluded.left_since",
+      taking.partition, run, window.below, model::to_unix_ms(window.since));
+}
+
+void count_one_more(Connection& connection, const InHand& event) {
+  connection.run(
+      "INSERT INTO attempts (event_id, count, log_partition, log_offset) VALUES (:e, 1, :p, :o)"
+      " ON CONFLICT (event_id) DO UPDATE SET count = attempts.count + 1,"
+      " log_partition = excluded.log_partition, log_offset = excluded.log_offset",
+      event.event_id, event.partition, event.offset);
+}
+
+}  // namespace
+
+Result<std::vector<Attempts::Counted>> Attempts::counted() const {
+  return read(database_, [](Connection& connection) -> Result<std::vector<Counted>> {
+    return read_counted(connection);
+  });
+}
+
+Result<std::vector<Attempts::Counted>> Attempts::attribute(
+    std::int64_t run, std::span<const InHand> events, std::span<const model::Position> committed) {
+  std::vector<Counted> counted;
+  const auto work = [&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto known =
+        connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'attributed_run'");
+    if (!events.empty() && known != run) {
+      for (const auto& event : events) count_one_more(connection, event);
+      connection.run(
+          "INSERT INTO meta (name, value) VALUES ('attributed_run', :v)"
+          " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+          run);
+    }
+    for (const auto& first : committed) {
+      forget_finished(connection, first.partition, first.offset);
+    }
+    counted = read_counted(connection);
+    return {};
+  };
+  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
+  if (!written) return fail(written.error());
+  return counted;
+}
+
+Result<Attempts::TakenUp> Attempts::take_up(const std::string& run,
+                                            std::span<const Taking> partitions) {
+  TakenUp taken;
+  const auto work = [&](Writer& writer) -> Result<void> {
+    taken = {};
+    Connection& connection = writer.connection();
+    for (const auto& each : partitions) {
+      forget_finished(connection, each.partition, each.committed);
+      take_partition(writer, run, each, taken);
+    }
+    for (auto& counted : read_counted(connection)) {
+      const auto is_taken =
+          std::ranges::find(partitions, counted.partition, &Taking::partition) != partitions.end();
+      if (is_taken) taken.counted.push_back(std::move(counted));
+    }
+    return {};
+  };
+  if (auto written = committer_.write_and_wait(work); !written) return fail(written.error());
+  return taken;
+}
+
+Result<void> Attempts::begin(const InHand& event, int count) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "INSERT INTO attempts (event_id, count, log_partition, log_offset)"
+        " VALUES (:e, :c, :p, :o)"
+        // Another daemon may have begun it meanwhile.
+        " ON CONFLICT (event_id) DO UPDATE SET count = CASE WHEN excluded.count > attempts.count"
+        " THEN excluded.count ELSE attempts.count END",
+        event.event_id, count, event.partition, event.offset);
+    return {};
+  });
+}
+
+Result<void> Attempts::give_up(const std::string& run, std::span<const std::int32_t> partitions) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    for (const auto partition : partitions) {
+      writer.connection().run(
+          "UPDATE partition_runs SET run = '' WHERE log_partition = :p AND run = :r", partition,
+          run);
+    }
+    return {};
+  });
+}
+
+Result<void> Attempts::give_up_all(const std::string& run) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run("UPDATE partition_runs SET run = '' WHERE run = :r", run);
+    return {};
+  });
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/commit/committer.h"
+#include "store/model/effects.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// Calls and searches that Nodes wait for, and timers. A row is the claim of its result: the Turn
+// that takes the result deletes the row. Thread-safe; blocks on the disk. Errors: `unavailable`,
+// `internal`.
+//
+// A call is due until its result is in the log. Those of one project to one target form a lane. All
+// due times are by the clock of timers.
+class Calls {
+ public:
+  // Both must outlive it.
+  Calls(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+
+  struct Found {
+    model::PendingCall call;
+    int attempts = 0;  // tries that have failed
+  };
+  // A call or a timer. `internal`: its row can't be read.
+  [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
+
+  // Whether its result is still waited for; cheap.
+  [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
+
+  struct Lane {
+    std::string project_id;
+    std::string target;
+    model::Timestamp due_at{};  // of its first call
+  };
+  // The next lane with calls, in the order of projects and targets: behind this target of the
+  // project; without a target, behind all of the project's.
+  [[nodiscard]] model::Result<std::optional<Lane>> lane_behind(
+      const std::string& project_id, const std::optional<std::string>& target) const;
+
+  struct Due {
+    std::string id;
+    model::SessionKey session;  // empty: its key can't be read
+    model::Timestamp due_at{};
+  };
+  struct Page {
+    std::vector<Due> calls;
+    std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
+  };
+  // The lane's calls that are due at `now`, the longest due first, at most `limit`. Goes on behind
+  // `after`, the last entry of a page. The caller knows which of them are under way.
+  [[nodiscard]] model::Result<Page> due(const std::string& project_id, const std::string& target,
+                                        model::Timestamp now, std::size_t limit,
+                                        const Due* after = nullptr) const;
+
+  // Marks. They do not block; `marked` is called on the Committer's thread once the mark is
+  // durable, and never if the Committer stops before. A row that is gone is no error.
+  //
+  // The result is in the log, or the row can't be read: the call is not due any more.
+  void appended(const std::string& id, std::function<void()> marked);
+  // So many tries have failed; the next one is due then.
+  void put_off(const std::string& id, model::Timestamp due_at, int attempts,
+               std::function<void()> marked);
+
+  // Calls that are due later than `latest` are due at `now`: no retry waits for so long, so the
+  // clock was set back while no daemon ran.
+  [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
+
+  // Calls and timers that executions wait for; for operators.
+  [[nodiscard]] model::Result<std::int64_t> pending() const;
+
+ private:
+  Database& database_;
+  Committer& committer_;
+};
+
+}  // namespace conversed::store

@@ -1,0 +1,158 @@
+#include "store/conversation/dead_letters.h"
+
+#include <limits>
+
+#include "store/commit/row_writes.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+std::string_view to_string(DeadLetterState state) {
+  switch (state) {
+    case DeadLetterState::fresh:
+      return "new";
+    case DeadLetterState::replayed:
+      return "replayed";
+    case DeadLetterState::discarded:
+      return "discarded";
+  }
+  return "unknown";
+}
+
+namespace {
+
+DeadLetterState state_from(std::string_view text) {
+  for (const auto state :
+       {DeadLetterState::fresh, DeadLetterState::replayed, DeadLetterState::discarded}) {
+    if (to_string(state) == text) return state;
+  }
+  throw DamagedData("a dead letter has an unknown state");
+}
+
+template <typename... In>
+std::vector<DeadLetter> load_letters(Connection& connection, std::string_view sql,
+                                     const In&... in) {
+  std::vector<DeadLetter> letters;
+  connection.rows<std::string, std::int64_t, std::string, std::string, std::string, std::string,
+                  std::string, std::optional<std::int64_t>, std::string, std::string, std::int64_t>(
+      [&](std::string id, std::int64_t row, const std::string& key, std::string event,
+          std::string type, std::string trace, std::string value, std::optional<std::int64_t> seq,
+          std::string reason, const std::string& state, std::int64_t created) {
+        letters.push_back(
+            {.id = std::move(id),
+             .row = row,
+             .key = stored_or_throw(model::SessionKey::decode(key)),
+             .event = {std::move(event), std::move(type), std::move(trace), std::move(value)},
+             .output_seq = seq,
+             .reason = std::move(reason),
+             .state = state_from(state),
+             .created_at = model::from_unix_ms(created)});
+      },
+      sql, in...);
+  return letters;
+}
+
+Result<DeadLetter> find(Connection& connection, const std::string& project_id,
+                        const std::string& id) {
+  auto letters = load_letters(connection,
+                              "SELECT id, n, key, event_id, type, trace_id, value, output_seq,"
+                              " reason, state, created_at FROM dead_letters"
+                              " WHERE id = :i AND project_id = :p",
+                              id, project_id);
+  if (letters.empty()) return fail(Errc::not_found, "there is no such dead letter");
+  return std::move(letters.front());
+}
+
+// Of a new letter alone: the state changes once.
+Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
+                          const std::string& id, DeadLetterState state) {
+  auto letter = find(connection, project_id, id);
+  if (!letter) return letter;
+  if (letter->state != DeadLetterState::fresh) {
+    return fail(Errc::conflict,
+                "the dead letter is " + std::string(to_string(letter->state)) + " already");
+  }
+  connection.run("UPDATE dead_letters SET state = :s WHERE id = :i", to_string(state), id);
+  return letter;
+}
+
+}  // namespace
+
+Result<std::vector<DeadLetter>> DeadLetters::list(const std::string& project_id,
+                                                  std::optional<DeadLetterState> state,
+                                                  std::int64_t after_row, std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<DeadLetter>> {
+    const std::string wanted(state ? to_string(*state) : "");
+    return load_letters(connection,
+                        "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason,"
+                        " state, created_at FROM dead_letters WHERE project_id = :p AND n > :a"
+                        " AND (:w = '' OR state = :x) ORDER BY n LIMIT :l",
+                        project_id, after_row, wanted, wanted, limit);
+  });
+}
+
+Result<DeadLetter> DeadLetters::get(const std::string& project_id, const std::string& id) const {
+  return read(database_, [&](Connection& connection) { return find(connection, project_id, id); });
+}
+
+Result<void> DeadLetters::discard(const std::string& project_id, const std::string& id) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    auto letter = settle(writer.connection(), project_id, id, DeadLetterState::discarded);
+    if (!letter) return fail(letter.error());
+    return {};
+  });
+}
+
+Result<void> DeadLetters::replay_output(const std::string& project_id, const std::string& id,
+                                        const std::function<void()>& committed) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    auto letter = settle(connection, project_id, id, DeadLetterState::replayed);
+    if (!letter) return fail(letter.error());
+    if (!letter->output_seq) {
+      return fail(Errc::invalid_argument, "an event is replayed through the log");
+    }
+    const auto session = session_row(connection, letter->key.encode());
+    const auto output = session ? connection.value<std::int64_t>(
+                                      "SELECT id FROM outputs WHERE session = :s AND seq = :q",
+                                      *session, *letter->output_seq)
+                                : std::nullopt;
+    if (!output) return fail(Errc::not_found, "the output is not kept any more");
+    connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", *session,
+                   *letter->output_seq);
+    wake_outbox(connection, *session, letter->key.endpoint_id);
+    if (committed) writer.on_commit(committed);
+    return {};
+  });
+}
+
+Result<std::int64_t> DeadLetters::count_new() const {
+  return read(database_, [](Connection& connection) {
+    return number(
+        connection.value<std::int64_t>("SELECT COUNT(*) FROM dead_letters WHERE state = 'new'"));
+  });
+}
+
+// They are numbered as they came: the first one that is young enough ends those that are not.
+Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto first_kept = connection.value<std::int64_t>(
+        "SELECT n FROM dead_letters WHERE created_at >= :b ORDER BY n LIMIT 1",
+        model::to_unix_ms(before));
+    deleted = connection.run_counted(
+        "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE n < :k ORDER BY n"
+        " LIMIT :l)",
+        first_kept.value_or(std::numeric_limits<std::int64_t>::max()), limit);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return deleted;
+}
+
+}  // namespace conversed::store

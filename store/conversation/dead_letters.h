@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/commit/committer.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+enum class DeadLetterState : std::uint8_t { fresh, replayed, discarded };
+[[nodiscard]] std::string_view to_string(DeadLetterState state);  // "new", "replayed", "discarded"
+
+struct DeadLetter {
+  std::string id;
+  std::int64_t row = 0;  // ascends with time; for paging
+  model::SessionKey key;
+  InboxEvent event;                        // of an event; empty for an output
+  std::optional<std::int64_t> output_seq;  // set if an output could not be delivered
+  std::string reason;
+  DeadLetterState state = DeadLetterState::fresh;
+  model::Timestamp created_at{};
+};
+
+// What could not be processed or delivered. An event is replayed by appending it anew with the
+// claim {dead_letter, id}: the Turn that takes it sets the state. Thread-safe; blocks on the disk.
+// Errors: `not_found` (also for what is another project's), `unavailable`, `internal`.
+class DeadLetters {
+ public:
+  // Both must outlive it.
+  DeadLetters(Database& database, Committer& committer)
+      : database_(database), committer_(committer) {}
+
+  // The oldest first, past `after_row`.
+  [[nodiscard]] model::Result<std::vector<DeadLetter>> list(const std::string& project_id,
+                                                            std::optional<DeadLetterState> state,
+                                                            std::int64_t after_row,
+                                                            std::size_t limit) const;
+  [[nodiscard]] model::Result<DeadLetter> get(const std::string& project_id,
+                                              const std::string& id) const;
+
+  // `conflict` unless it is new.
+  [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
+
+  // Puts an undelivered output back among the pending ones. `conflict` unless it is new,
+  // `invalid_argument` if it is an event. `committed` is called as by Writer::on_commit.
+  [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
+                                                  const std::string& id,
+                                                  const std::function<void()>& committed = {});
+
+  // How many are new; for metrics.
+  [[nodiscard]] model::Result<std::int64_t> count_new() const;
+
+  // Deletes up to `limit` of those from before then, the oldest first, whatever their state. How
+  // many.
+  [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+
+ private:
+  Database& database_;
+  Committer& committer_;
+};
+
+}  // namespace conversed::store

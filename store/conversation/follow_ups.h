@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/commit/committer.h"
+#include "store/model/effects.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// Follow-ups that wait for their time. A row is the claim of the follow-up's event: the Turn that
+// runs it deletes it, and so does the Turn of a user's message that comes before. Thread-safe;
+// blocks on the disk. Errors: `unavailable`, `internal`.
+class FollowUps {
+ public:
+  // Both must outlive it.
+  FollowUps(Database& database, Committer& committer)
+      : database_(database), committer_(committer) {}
+
+  [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
+
+  [[nodiscard]] model::Result<std::optional<model::FollowUp>> find(const std::string& id) const;
+
+  [[nodiscard]] model::Result<std::vector<model::FollowUp>> of_session(
+      const model::SessionKey& key) const;
+
+  // From here on the output is being delivered and can't be withdrawn. Does not block; `done` is
+  // called on the Committer's thread: `not_found` if it was withdrawn before.
+  void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
+
+ private:
+  Database& database_;
+  Committer& committer_;
+};
+
+}  // namespace conversed::store

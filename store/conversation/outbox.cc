@@ -1,0 +1,222 @@
+#include "store/conversation/outbox.h"
+
+#include "store/commit/row_writes.h"
+#include "store/model/ids.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Output;
+using model::Result;
+
+namespace {
+
+constexpr std::string_view output_columns_of_session =
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery, 0"
+    " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND seq > :a"
+    " ORDER BY seq LIMIT :l";
+constexpr std::string_view output_columns_of_input =
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery, 0"
+    " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND input_id = :i"
+    " ORDER BY seq";
+constexpr std::string_view output_columns_of_deliveries =
+    "SELECT o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source,"
+    " o.created_at + o.timers_ahead, o.delivery, d.withdrawable FROM deliveries d"
+    " JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
+    " WHERE d.session = :s ORDER BY d.seq LIMIT :l";
+
+template <typename... In>
+std::vector<Output> load_outputs(Connection& connection, std::string_view sql, const In&... in) {
+  std::vector<Output> outputs;
+  connection.rows<std::string, std::int64_t, std::string, std::string, std::optional<std::string>,
+                  std::string, std::string, std::int64_t, int, bool>(
+      [&](std::string id, std::int64_t seq, std::string input, std::string text,
+          const std::optional<std::string>& data, std::string trace, std::string source,
+          std::int64_t created, int delivery, bool withdrawable) {
+        outputs.push_back({.id = std::move(id),
+                           .seq = seq,
+                           .input_id = std::move(input),
+                           .text = std::move(text),
+                           .data = data ? stored_json(*data) : nlohmann::json(nullptr),
+                           .trace_id = std::move(trace),
+                           .source = std::move(source),
+                           .created_at = model::from_unix_ms(created),
+                           .delivery = static_cast<model::Delivery>(delivery),
+                           .withdrawable = withdrawable});
+      },
+      sql, in...);
+  return outputs;
+}
+
+}  // namespace
+
+Result<std::vector<Output>> Outbox::outputs(const model::SessionKey& key, std::int64_t after_seq,
+                                            std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
+    return load_outputs(connection, output_columns_of_session, key.encode(), after_seq, limit);
+  });
+}
+
+Result<std::int64_t> Outbox::last_seq(const model::SessionKey& key) const {
+  return read(database_, [&](Connection& connection) {
+    return number(connection.value<std::int64_t>(
+        "SELECT last_output_seq FROM sessions WHERE key = :k", key.encode()));
+  });
+}
+
+Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& key,
+                                                     const std::string& input_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
+    return load_outputs(connection, output_columns_of_input, key.encode(), input_id);
+  });
+}
+
+Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestamp now,
+                                 std::size_t sessions, std::size_t outputs_each,
+                                 const DueDelivery* after, const Wanted& wanted) const {
+  return read(database_, [&](Connection& connection) -> Result<Page> {
+    Page page;
+    connection.rows<std::int64_t, std::string, std::int64_t, int>(
+        [&](std::int64_t row, const std::string& key, std::int64_t due_at, int attempts) {
+          if (page.next) return;
+          const auto due = model::from_unix_ms(due_at);
+          if (due > now) {
+            page.next = due;
+            return;
+          }
+          page.sessions.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
+                                   .due_at = due,
+                                   .attempts = attempts,
+                                   .outputs = {},
+                                   .session = row});
+        },
+        "SELECT b.session, s.key, b.due_at, b.attempts FROM outbox b"
+        " JOIN sessions s ON s.id = b.session"
+        " WHERE b.endpoint_id = :e AND (b.due_at, b.session) > (:d, :r)"
+        " ORDER BY b.due_at, b.session LIMIT :l",
+        endpoint_id, after == nullptr ? -1 : model::to_unix_ms(after->due_at),
+        after == nullptr ? 0 : after->session, sessions);
+    for (auto& each : page.sessions) {
+      if (wanted && !wanted(each.key)) continue;
+      try {
+        each.outputs =
+            load_outputs(connection, output_columns_of_deliveries, each.session, outputs_each);
+      } catch (const DamagedData&) {
+        each.damaged = true;
+      }
+    }
+    return page;
+  });
+}
+
+// One step in the index an Endpoint, however many sessions it has.
+Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
+                                                   std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<DueEndpoint>> {
+    std::vector<DueEndpoint> found;
+    while (found.size() < limit) {
+      auto row = connection.row<std::string, std::int64_t, std::string>(
+          "SELECT b.endpoint_id, b.due_at, s.key FROM outbox b JOIN sessions s ON s.id = b.session"
+          " WHERE b.endpoint_id > :e ORDER BY b.endpoint_id, b.due_at, b.session LIMIT 1",
+          found.empty() ? after : found.back().endpoint_id);
+      if (!row) break;
+      auto& [endpoint, due_at, key] = *row;
+      found.push_back({.endpoint_id = std::move(endpoint),
+                       .project_id = stored_or_throw(model::SessionKey::decode(key)).project_id,
+                       .due_at = model::from_unix_ms(due_at)});
+    }
+    return found;
+  });
+}
+
+Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run("UPDATE outbox SET due_at = :n WHERE due_at > :l",
+                            model::to_unix_ms(now), model::to_unix_ms(latest));
+    return {};
+  });
+}
+
+Result<std::int64_t> Outbox::pending() const {
+  return read(database_, [](Connection& connection) {
+    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM deliveries"));
+  });
+}
+
+void Outbox::give_up(const model::SessionKey& key, const Output& output, const std::string& reason,
+                     Committer::WriteDone done) {
+  auto work = [id = model::new_id(), key, seq = output.seq, output_id = output.id,
+               reason](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto encoded = key.encode();
+    auto row = connection.row<std::string, std::string>(
+        "SELECT o.input_id, o.trace_id FROM outputs o JOIN deliveries d"
+        " ON d.session = o.session AND d.seq = o.seq"
+        " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q"
+        " AND o.output_id = :o",
+        encoded, seq, output_id);
+    if (!row) return fail(Errc::not_found, "this output is not pending");
+    const NewDeadLetter letter{.id = id,
+                               .event = {.event_id = std::get<0>(*row),
+                                         .type = "output",
+                                         .trace_id = std::get<1>(*row),
+                                         .value = ""},
+                               .reason = reason};
+    insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
+    mark_delivered(connection, encoded, seq, output_id);
+    return {};
+  };
+  committer_.write(std::move(work), std::move(done), Committer::Patience::none);
+}
+
+void Outbox::send_after_all(const model::SessionKey& key, const std::string& input_id,
+                            std::int64_t up_to, std::function<void()> done) {
+  committer_.write(
+      [key = key.encode(), input_id, up_to](Writer& writer) -> Result<void> {
+        release_outputs(writer.connection(), key, input_id, up_to);
+        return {};
+      },
+      [done = std::move(done)](const Result<void>& written) {
+        if (written) done();
+      });
+}
+
+// Rows are in the order of time, but for clocks that were set back: a page without an old one is
+// the end.
+Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after_row,
+                                     std::size_t limit) {
+  struct Looked {
+    std::int64_t last = 0;
+    bool found = false;
+  };
+  const auto before_ms = model::to_unix_ms(before);
+  // What waits for a webhook that is gone may be much: passing it costs the writer nothing.
+  auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
+    Looked page;
+    connection.rows<std::int64_t, std::int64_t>(
+        [&](std::int64_t id, std::int64_t created) {
+          page.last = id;
+          page.found = page.found || created < before_ms;
+        },
+        "SELECT id, created_at FROM outputs WHERE id > :a ORDER BY id LIMIT :l", after_row, limit);
+    return page;
+  });
+  if (!looked) return fail(looked.error());
+  Pruned pruned;
+  if (!looked->found) return pruned;
+  pruned.last_row = looked->last;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    pruned.removed = writer.connection().run_counted(
+        "DELETE FROM outputs WHERE id > :a AND id <= :z AND created_at < :b AND delivery <> 1"
+        " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outputs.session"
+        " AND d.seq = outputs.seq)",
+        after_row, looked->last, before_ms);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return pruned;
+}
+
+}  // namespace conversed::store

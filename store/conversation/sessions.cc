@@ -1,0 +1,305 @@
+#include "store/conversation/sessions.h"
+
+#include <limits>
+
+#include "store/commit/row_writes.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+// Reads a part that may be damaged: with somewhere to note the damage, the part stays as it was.
+template <typename F>
+void read_part(std::string* damage, const F& part) {
+  if (damage == nullptr) return part();
+  try {
+    part();
+  } catch (const DamagedData& error) {
+    *damage = error.what();
+  }
+}
+
+std::string session_by_key(std::string_view holds_outputs) {
+  return "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+         " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, " +
+         std::string(holds_outputs) + " FROM sessions WHERE key = :k";
+}
+
+// With whether it holds outputs, if that is asked.
+const std::string& session_query(bool with_outputs) {
+  constexpr std::string_view holds_outputs =
+      "CASE WHEN EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id"
+      " AND o.delivery = 1) THEN 1 ELSE 0 END";
+  static const std::string alone = session_by_key("0");
+  static const std::string with = session_by_key(holds_outputs);
+  return with_outputs ? with : alone;
+}
+
+std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
+                                           std::string* damage = nullptr,
+                                           Sessions::Loaded* loaded = nullptr) {
+  auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::string, std::string, std::optional<std::string>,
+                            std::int64_t, std::int64_t, int>(session_query(loaded != nullptr),
+                                                             key.encode());
+  if (!row) return std::nullopt;
+  auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
+         inbox_size, holds_outputs] = *row;
+  model::Session session;
+  session.key = key;
+  session.version = version;
+  session.position = {.epoch = epoch, .partition = partition, .offset = offset};
+  session.started_at = model::from_unix_ms(started);
+  session.last_activity_at = model::from_unix_ms(active);
+  read_part(damage, [&, &text = context] { session.context = stored_json(text); });
+  read_part(damage, [&, &text = flow_state] { session.flow_state = stored_json(text); });
+  if (execution) {
+    read_part(damage, [&, &text = *execution] {
+      session.execution = stored_or_throw(model::execution_from(stored_json(text)));
+    });
+    if (loaded != nullptr) loaded->execution_lost = !session.execution;
+  }
+  if (loaded != nullptr) loaded->holds_outputs = holds_outputs != 0;
+  session.last_output_seq = seq;
+  session.inbox_size = inbox_size;
+  return session;
+}
+
+model::Profile load_profile(Connection& connection, const std::string& project_id,
+                            const std::string& user_id, std::string* damage = nullptr) {
+  model::Profile profile;
+  profile.project_id = project_id;
+  profile.user_id = user_id;
+  if (auto row = connection.row<std::int64_t, std::string>(
+          "SELECT version, data FROM profiles WHERE project_id = :p AND user_id = :u", project_id,
+          user_id)) {
+    profile.version = std::get<0>(*row);
+    read_part(damage, [&] { profile.data = stored_json(std::get<1>(*row)); });
+  }
+  return profile;
+}
+
+}  // namespace
+
+Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& key) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<model::Session>> {
+    return load_session(connection, key);
+  });
+}
+
+Result<model::Profile> Sessions::profile(const std::string& project_id,
+                                         const std::string& user_id) const {
+  return read(database_, [&](Connection& connection) -> Result<model::Profile> {
+    return load_profile(connection, project_id, user_id);
+  });
+}
+
+// Two statements, two snapshots: the commit checks both versions, so a mixed pair loses.
+Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
+  return read(database_, [&](Connection& connection) -> Result<Loaded> {
+    Loaded loaded;
+    loaded.session = load_session(connection, key, &loaded.damage, &loaded);
+    loaded.profile = load_profile(connection, key.project_id, key.user_id, &loaded.damage);
+    return loaded;
+  });
+}
+
+Result<std::vector<InboxEvent>> Sessions::inbox(const model::SessionKey& key,
+                                                std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<InboxEvent>> {
+    std::vector<InboxEvent> events;
+    connection.rows<std::string, std::string, std::string, std::string>(
+        [&](std::string id, std::string type, std::string trace, std::string value) {
+          events.push_back({std::move(id), std::move(type), std::move(trace), std::move(value)});
+        },
+        "SELECT event_id, type, trace_id, value FROM inbox"
+        " WHERE session = (SELECT id FROM sessions WHERE key = :k) ORDER BY n LIMIT :l",
+        key.encode(), limit);
+    return events;
+  });
+}
+
+Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id,
+                                                   std::int64_t before_row,
+                                                   std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<SessionSummary>> {
+    std::vector<SessionSummary> list;
+    connection.rows<std::int64_t, std::string, std::int64_t, std::int64_t, std::int64_t, bool,
+                    std::int64_t, std::int64_t>(
+        [&](std::int64_t row, const std::string& key, std::int64_t version, std::int64_t started,
+            std::int64_t active, bool busy, std::int64_t inbox_size, std::int64_t seq) {
+          list.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
+                          .version = version,
+                          .started_at = model::from_unix_ms(started),
+                          .last_activity_at = model::from_unix_ms(active),
+                          .busy = busy,
+                          .inbox_size = inbox_size,
+                          .last_output_seq = seq,
+                          .row = row});
+        },
+        "SELECT id, key, version, started_at, last_activity_at,"
+        " CASE WHEN execution IS NULL THEN 0 ELSE 1 END, inbox_size, last_output_seq"
+        " FROM sessions WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
+        project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row, limit);
+    return list;
+  });
+}
+
+Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project_id,
+                                                      std::int64_t before_row,
+                                                      std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Place>> {
+    std::vector<Place> list;
+    connection
+        .rows<std::int64_t, std::string, std::int64_t, std::string, std::optional<std::string>>(
+            [&](std::int64_t row, const std::string& key, std::int64_t active,
+                const std::string& flow_state, const std::optional<std::string>& execution) {
+              Place place{.key = stored_or_throw(model::SessionKey::decode(key)),
+                          .last_activity_at = model::from_unix_ms(active),
+                          .flow_state = {},
+                          .execution = {},
+                          .row = row};
+              std::string damage;  // shown elsewhere
+              read_part(&damage, [&] { place.flow_state = stored_json(flow_state); });
+              if (execution) {
+                read_part(&damage, [&] {
+                  place.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+                });
+              }
+              list.push_back(std::move(place));
+            },
+            "SELECT id, key, last_activity_at, flow_state, execution FROM sessions"
+            " WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
+            project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row,
+            limit);
+    return list;
+  });
+}
+
+namespace {
+
+// `sql` asks for key, inbox size and row.
+Result<std::vector<Sessions::Inbox>> read_inboxes(Database& database, std::string_view sql,
+                                                  std::int64_t after_row, std::size_t limit) {
+  return read(database, [&](Connection& connection) -> Result<std::vector<Sessions::Inbox>> {
+    std::vector<Sessions::Inbox> inboxes;
+    connection.rows<std::string, std::int64_t, std::int64_t>(
+        [&](const std::string& key, std::int64_t size, std::int64_t row) {
+          inboxes.push_back({stored_or_throw(model::SessionKey::decode(key)), size, row});
+        },
+        sql, after_row, limit);
+    return inboxes;
+  });
+}
+
+}  // namespace
+
+Result<std::vector<Sessions::Inbox>> Sessions::inboxes(std::int64_t after_row,
+                                                       std::size_t limit) const {
+  return read_inboxes(database_,
+                      "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0 AND id > :a"
+                      " ORDER BY id LIMIT :l",
+                      after_row, limit);
+}
+
+Result<std::vector<Sessions::Inbox>> Sessions::to_drain(std::int64_t after_row,
+                                                        std::size_t limit) const {
+  return read_inboxes(
+      database_,
+      "SELECT key, 0, id FROM sessions WHERE id IN"
+      " (SELECT id FROM sessions WHERE inbox_size > 0 AND execution IS NULL"
+      " UNION SELECT session FROM outputs WHERE delivery = 1) AND id > :a ORDER BY id LIMIT :l",
+      after_row, limit);
+}
+
+Result<void> Sessions::reset(const model::SessionKey& key,
+                             const std::function<void(const WasReset&)>& committed) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    std::string damage;
+    const auto before = load_session(connection, key, &damage);
+    if (!before) return fail(Errc::not_found, "there is no such session");
+    const auto session = *connection.value<std::int64_t>(
+        "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"
+        " execution = NULL WHERE key = :k RETURNING id",
+        key.encode());
+    connection.run("DELETE FROM follow_ups WHERE session = :s", session);
+    WasReset was;
+    was.outputs_released =
+        connection
+            .value<int>("SELECT 1 FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1",
+                        session)
+            .has_value();
+    abandon_execution(connection, session, key.endpoint_id);
+    if (before->execution) {
+      was.ended_input = before->execution->input_id;
+      if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
+        insert_answer(connection, key.encode(),
+                      {was.ended_input, 500, "", writer.timer_now() + answer_lifetime});
+      }
+    }
+    if (committed) writer.on_commit([committed, was = std::move(was)] { committed(was); });
+    return {};
+  });
+}
+
+Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t after_row,
+                                         std::size_t limit) {
+  struct Looked {
+    std::optional<std::int64_t> last;
+    bool found = false;
+  };
+  // Most pages have none: they cost the writer nothing.
+  auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
+    Looked page;
+    connection.rows<std::int64_t, std::int64_t>(
+        [&](std::int64_t id, std::int64_t active) {
+          page.last = id;
+          page.found = page.found || active < model::to_unix_ms(before);
+        },
+        "SELECT id, last_activity_at FROM sessions WHERE id > :a ORDER BY id LIMIT :l", after_row,
+        limit);
+    return page;
+  });
+  if (!looked) return fail(looked.error());
+  Pruned pruned{0, looked->last};
+  if (!looked->found) return pruned;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    pruned.removed = writer.connection().run_counted(
+        "DELETE FROM sessions WHERE id > :a AND id <= :z AND last_activity_at < :b"
+        " AND execution IS NULL AND inbox_size = 0"
+        " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
+        after_row, *pruned.last_row, model::to_unix_ms(before));
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return pruned;
+}
+
+Result<std::int64_t> Sessions::in_inboxes() const {
+  return read(database_, [](Connection& connection) {
+    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM inbox"));
+  });
+}
+
+Result<std::vector<model::Position>> Sessions::highest_positions() const {
+  return read(database_, [](Connection& connection) -> Result<std::vector<model::Position>> {
+    std::vector<model::Position> positions;
+    connection.rows<std::int64_t, std::int32_t, std::int64_t>(
+        [&](std::int64_t epoch, std::int32_t partition, std::int64_t offset) {
+          positions.push_back({.epoch = epoch, .partition = partition, .offset = offset});
+        },
+        "SELECT epoch, log_partition, log_offset FROM log_positions"
+        " ORDER BY epoch, log_partition");
+    return positions;
+  });
+}
+
+}  // namespace conversed::store

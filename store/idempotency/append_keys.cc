@@ -1,0 +1,116 @@
+#include "store/idempotency/append_keys.h"
+
+#include <memory>
+#include <utility>
+
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+std::optional<AppendKeyRow> find_row(Connection& connection, const std::string& scope,
+                                     const std::string& key, std::int64_t made_after_ms) {
+  auto row = connection.row<std::string, std::string, std::optional<std::int64_t>,
+                            std::optional<std::int64_t>, std::optional<std::int64_t>>(
+      "SELECT body_hash, event_id, epoch, log_partition, log_offset FROM append_keys"
+      " WHERE scope = :s AND idempotency_key = :k AND created_at > :c",
+      scope, key, made_after_ms);
+  if (!row) return std::nullopt;
+  auto& [hash, id, epoch, partition, offset] = *row;
+  AppendKeyRow found{std::move(hash), std::move(id), std::nullopt};
+  if (epoch && partition && offset) {
+    found.position = model::Position{*epoch, static_cast<std::int32_t>(*partition), *offset};
+  }
+  return found;
+}
+
+std::int64_t oldest_ms(model::Timestamp now) {
+  return model::to_unix_ms(now - append_key_lifetime);
+}
+
+}  // namespace
+
+void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)> done) {
+  auto reserved = std::make_shared<Reserved>();
+  auto work = [use = std::move(use), reserved](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const std::int64_t oldest = oldest_ms(writer.timer_now());
+    connection.run("DELETE FROM append_keys WHERE created_at <= :c", oldest);
+    if (auto row = find_row(connection, use.scope, use.key, oldest);
+        row && (use.supersedes.empty() || use.supersedes != row->event_id)) {
+      // This use appends, too: whoever was first does not know any more what became of the event.
+      if (!row->position && row->body_hash == use.body_hash) {
+        connection.run(
+            "UPDATE append_keys SET uses = uses + 1 WHERE scope = :s AND idempotency_key = :k",
+            use.scope, use.key);
+      }
+      *reserved = {std::move(*row), false};
+      return {};
+    }
+    connection.run(
+        "INSERT INTO append_keys (scope, idempotency_key, body_hash, event_id, created_at,"
+        " session_key) VALUES (:s, :k, :h, :e, :c, :w) ON CONFLICT (scope, idempotency_key)"
+        " DO UPDATE SET body_hash = excluded.body_hash, event_id = excluded.event_id, epoch = NULL,"
+        " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at, uses = 1,"
+        " session_key = excluded.session_key",
+        use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.timer_now()),
+        use.session_key);
+    *reserved = {{use.body_hash, use.event_id, std::nullopt}, true};
+    return {};
+  };
+  if (!committer_.healthy()) return done(fail(Errc::unavailable, "the store fails"));
+  committer_.write(
+      std::move(work),
+      [reserved, done = std::move(done)](const Result<void>& written) {
+        if (!written) return done(fail(written.error()));
+        done(std::move(*reserved));
+      },
+      Committer::Patience::none);
+}
+
+void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position,
+                        std::function<void()> told) {
+  auto work = [use, position](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "UPDATE append_keys SET epoch = :p, log_partition = :q, log_offset = :o, created_at = :c"
+        " WHERE scope = :s AND idempotency_key = :k AND event_id = :e",
+        position.epoch, position.partition, position.offset, model::to_unix_ms(writer.timer_now()),
+        use.scope, use.key, use.event_id);
+    return {};
+  };
+  write_at_once(std::move(work), std::move(told));
+}
+
+void AppendKeys::release(const AppendKeyUse& use, std::function<void()> told) {
+  auto work = [use](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "DELETE FROM append_keys WHERE scope = :s AND idempotency_key = :k AND event_id = :e"
+        " AND log_offset IS NULL AND uses = 1",
+        use.scope, use.key, use.event_id);
+    return {};
+  };
+  write_at_once(std::move(work), std::move(told));
+}
+
+Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
+                                                     const std::string& key,
+                                                     model::Timestamp now) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<AppendKeyRow>> {
+    return find_row(connection, scope, key, oldest_ms(now));
+  });
+}
+
+// A store that fails must not gather them: the row as it is says enough for the key's next use.
+void AppendKeys::write_at_once(Committer::Work work, std::function<void()> told) {
+  if (!committer_.healthy()) return told();
+  committer_.write(
+      std::move(work), [told = std::move(told)](const Result<void>&) { told(); },
+      Committer::Patience::none);
+}
+
+}  // namespace conversed::store

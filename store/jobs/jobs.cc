@@ -1,0 +1,332 @@
+#include "store/jobs/jobs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "store/cluster/news.h"
+#include "store/commit/usage.h"
+#include "store/paging/paging.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Job;
+using model::JobState;
+using model::Result;
+
+namespace {
+
+template <typename... In>
+std::vector<Job> load_jobs(Connection& connection, std::string_view sql, const In&... in) {
+  std::vector<Job> jobs;
+  connection.rows<std::string, std::string, std::string, std::string, std::string, int, int, int,
+                  std::string, std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t>(
+      [&](std::string id, std::string project, std::string type, std::string name,
+          const std::string& state, int progress, int step, int total, std::string reason,
+          const std::string& data, std::int64_t created, std::int64_t changed, std::int64_t token,
+          std::int64_t lease) {
+        const auto known = model::job_state_from(state);
+        if (!known) throw DamagedData("a job has an unknown state");
+        jobs.push_back({.id = std::move(id),
+                        .project_id = std::move(project),
+                        .type = std::move(type),
+                        .name = std::move(name),
+                        .state = *known,
+                        .progress = progress,
+                        .current_step = step,
+                        .total_steps = total,
+                        .fail_reason = std::move(reason),
+                        .data = stored_json(data),
+                        .created_at = model::from_unix_ms(created),
+                        .changed_at = model::from_unix_ms(changed),
+                        .fencing_token = token,
+                        .lease_until = model::from_unix_ms(lease)});
+      },
+      sql, in...);
+  return jobs;
+}
+
+Result<Job> find(Connection& connection, const std::string& id) {
+  auto jobs = load_jobs(connection,
+                        "SELECT id, project_id, type, name, state, progress, current_step,"
+                        " total_steps, fail_reason, data, created_at, changed_at, fencing_token,"
+                        " lease_until FROM jobs WHERE id = :i",
+                        id);
+  if (jobs.empty()) return fail(Errc::not_found, "there is no such job");
+  return std::move(jobs.front());
+}
+
+// The one place where a state changes: along the table, from the state that was read.
+Result<void> change_state(Connection& connection, const Job& job, JobState to,
+                          model::Timestamp now) {
+  if (!model::can_become(job.state, to)) {
+    return fail(Errc::conflict, "the job is " + std::string(model::to_string(job.state)));
+  }
+  const auto changed = connection.run_counted(
+      "UPDATE jobs SET state = :n, changed_at = :t WHERE id = :i AND state = :o",
+      model::to_string(to), model::to_unix_ms(now), job.id, model::to_string(job.state));
+  if (changed != 1) return fail(Errc::conflict, "the job changed meanwhile");
+  return {};
+}
+
+// The job as its worker sees it: with the lease that the token names, and not over.
+Result<Job> held(Connection& connection, const std::string& id, std::int64_t token) {
+  auto job = find(connection, id);
+  if (!job) return job;
+  if (job->fencing_token != token || model::is_final(job->state)) {
+    return fail(Errc::conflict, "the job was given to another worker or is over");
+  }
+  return job;
+}
+
+// Counts the job in the month's usage of its plan.
+Result<void> count(Writer& writer, const Jobs::Creation& creation) {
+  if (creation.organisation_id.empty()) return {};
+  const auto used = writer.connection()
+                        .value<std::int64_t>(
+                            "SELECT amount FROM usage WHERE organisation_id = :o"
+                            " AND counter = 'jobs' AND month = :m",
+                            creation.organisation_id, month_of(writer.now()))
+                        .value_or(0);
+  if (creation.max_per_month > 0 && used >= creation.max_per_month) {
+    return fail(Errc::quota_exhausted, "the plan's quota of jobs is used up for this month");
+  }
+  return Usage::add(writer, {creation.organisation_id, "jobs", 1});
+}
+
+// Times in seconds, as they are shown.
+constexpr std::array job_fields{
+    PagedField{"_id", "id", SqlType::text, Unique::yes},
+    PagedField{"status", "state", SqlType::text, Unique::no},
+    PagedField{"type", "type", SqlType::text, Unique::no},
+    PagedField{"progress", "progress", SqlType::integer, Unique::no},
+    PagedField{"name", "name", SqlType::text, Unique::no},
+    PagedField{"currentStep", "current_step", SqlType::integer, Unique::no},
+    PagedField{"totalStep", "total_steps", SqlType::integer, Unique::no},
+    PagedField{"failReason", "fail_reason", SqlType::text, Unique::no},
+    PagedField{"createdAt", "(created_at / 1000)", SqlType::integer, Unique::no},
+    PagedField{"lastChangedAt", "(changed_at / 1000)", SqlType::integer, Unique::no},
+};
+constexpr PagedField newest{"", "n", SqlType::integer, Unique::yes};
+
+}  // namespace
+
+void Jobs::tell(Writer& writer, const std::string& id, Change change) const {
+  if (listener_) writer.on_commit([this, id, change] { listener_(id, change); });
+  writer.announce(std::string(jobs_topic) + ' ' + id);
+}
+
+void Jobs::wake_workers(Writer& writer, const std::string& id) {
+  writer.announce(std::string(wake_topic) + ' ' + id);
+}
+
+Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
+  std::optional<KeptAnswer> kept;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    kept.reset();
+    Connection& connection = writer.connection();
+    if (creation.keyed) {
+      auto found = find_keyed_answer(writer, creation.keyed->key);
+      if (!found) return fail(found.error());
+      kept = *std::move(found);
+      if (kept) return {};
+    }
+    // The partial unique index is the rule; asking first gives the answer its name.
+    const auto other = connection.value<std::string>(
+        "SELECT id FROM jobs WHERE project_id = :p AND type = :t"
+        " AND state IN ('queued', 'active', 'cancelling', 'done')",
+        job.project_id, job.type);
+    if (other) return fail(Errc::conflict, *other);
+    if (auto counted = count(writer, creation); !counted) return counted;
+    connection.run(
+        "INSERT INTO jobs (id, n, project_id, type, name, state, progress, current_step,"
+        " total_steps, fail_reason, data, created_at, changed_at, fencing_token, lease_until)"
+        " VALUES (:i, (SELECT COALESCE(MAX(n), 0) + 1 FROM jobs), :p, :t, :n, 'queued', 0, 0, :o,"
+        " '', :d, :c, :h, 0, 0)",
+        job.id, job.project_id, job.type, job.name, job.total_steps, job.data.dump(),
+        model::to_unix_ms(job.created_at), model::to_unix_ms(job.created_at));
+    if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
+    tell(writer, job.id, Change::created);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return kept;
+}
+
+Result<Job> Jobs::get(const std::string& id) const {
+  return read(database_, [&](Connection& connection) { return find(connection, id); });
+}
+
+std::vector<std::string_view> Jobs::sort_fields() {
+  return names_of(job_fields);
+}
+
+Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) const {
+  PagedList list{.scope = {},
+                 .from = "jobs WHERE project_id IN (SELECT value FROM json_each(:p0))",
+                 .values = {nlohmann::json(filter.project_ids).dump()},
+                 .fields = job_fields,
+                 .own_order = newest,
+                 .own_direction = Order::descending,
+                 .total_sql = {},
+                 .filter_text = {},
+                 .numbering = {}};
+  if (filter.state) {
+    list.from += " AND state = :p1";
+    list.values.emplace_back(std::string(model::to_string(*filter.state)));
+  }
+  list.scope = "jobs";
+  for (const auto& value : list.values) list.scope += ' ' + std::get<std::string>(value);
+  auto ids = read_page(database_, committer_, list, request);
+  if (!ids) return fail(ids.error());
+  return read(database_, [&](Connection& connection) -> Result<Page<Job>> {
+    Page<Job> page{.items = {},
+                   .total = ids->total,
+                   .next = std::move(ids->next),
+                   .previous = std::move(ids->previous)};
+    for (const auto& id : ids->items) {
+      if (auto job = find(connection, id)) page.items.push_back(*std::move(job));
+    }
+    return page;
+  });
+}
+
+Result<std::vector<std::string>> Jobs::waiting(model::Timestamp now, std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<std::string>> {
+    std::vector<std::string> ids;
+    connection.rows<std::string>(
+        [&](std::string id) { ids.push_back(std::move(id)); },
+        "SELECT id FROM jobs WHERE state IN ('queued', 'active', 'cancelling')"
+        " AND lease_until <= :n ORDER BY lease_until, n LIMIT :l",
+        model::to_unix_ms(now), limit);
+    return ids;
+  });
+}
+
+Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
+  Result<Job> leased = fail(Errc::internal, "");
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    leased = find(connection, id);
+    if (!leased) return fail(leased.error());
+    if (model::is_final(leased->state)) return fail(Errc::conflict, "the job is over");
+    if (leased->lease_until > writer.timer_now()) {
+      return fail(Errc::conflict, "another worker has the job");
+    }
+    if (leased->state == JobState::queued) {
+      auto moved = change_state(connection, *leased, JobState::active, writer.now());
+      if (!moved) return moved;
+    }
+    connection.run(
+        "UPDATE jobs SET fencing_token = fencing_token + 1, lease_until = :u WHERE id = :i",
+        model::to_unix_ms(until), id);
+    leased = find(connection, id);
+    tell(writer, id);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return leased;
+}
+
+Result<void> Jobs::renew(const std::string& id, std::int64_t token, model::Timestamp until) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    auto job = held(writer.connection(), id, token);
+    if (!job) return fail(job.error());
+    writer.connection().run("UPDATE jobs SET lease_until = :u WHERE id = :i",
+                            model::to_unix_ms(until), id);
+    return {};
+  });
+}
+
+Result<void> Jobs::end_leases() {
+  const auto work = [](Writer& writer) -> Result<void> {
+    writer.connection().run(
+        "UPDATE jobs SET lease_until = 0 WHERE state IN ('queued', 'active', 'cancelling')");
+    return {};
+  };
+  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
+}
+
+Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
+  std::int64_t deleted = 0;
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    deleted = writer.connection().run_counted(
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
+        " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
+        model::to_unix_ms(before), limit);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return deleted;
+}
+
+Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t token,
+                        const Progress& progress) const {
+  auto job = held(writer.connection(), id, token);
+  if (!job) return fail(job.error());
+  writer.connection().run(
+      "UPDATE jobs SET progress = :p, current_step = :s, data = :d, changed_at = :t WHERE id = :i",
+      std::clamp(progress.progress, job->progress, 100),
+      std::clamp(progress.current_step, job->current_step,
+                 std::max(job->current_step, job->total_steps)),
+      progress.data ? progress.data->dump() : job->data.dump(), model::to_unix_ms(writer.now()),
+      id);
+  tell(writer, id);
+  return {};
+}
+
+Result<void> Jobs::step(const std::string& id, std::int64_t token, const Progress& progress) {
+  return committer_.write_and_wait(
+      [&](Writer& writer) { return step(writer, id, token, progress); });
+}
+
+Result<void> Jobs::finish(Writer& writer, const std::string& id, std::int64_t token, JobState state,
+                          const std::string& fail_reason) const {
+  if (!model::is_final(state)) {
+    return fail(Errc::invalid_argument, "a job ends as done, cancelled or error");
+  }
+  auto job = held(writer.connection(), id, token);
+  if (!job) return fail(job.error());
+  auto moved = change_state(writer.connection(), *job, state, writer.now());
+  if (!moved) return moved;
+  const bool done = state == JobState::done;
+  writer.connection().run(
+      "UPDATE jobs SET fail_reason = :r, progress = :p, current_step = :c, lease_until = 0"
+      " WHERE id = :i",
+      fail_reason, done ? 100 : job->progress, done ? job->total_steps : job->current_step, id);
+  tell(writer, id);
+  return {};
+}
+
+Result<void> Jobs::finish(const std::string& id, std::int64_t token, JobState state,
+                          const std::string& fail_reason) {
+  return committer_.write_and_wait(
+      [&](Writer& writer) { return finish(writer, id, token, state, fail_reason); });
+}
+
+bool Jobs::is_cancelling(Writer& writer, const std::string& id) {
+  const auto job = find(writer.connection(), id);
+  return job && job->state == JobState::cancelling;
+}
+
+Result<Job> Jobs::cancel(const std::string& id) {
+  Result<Job> job = fail(Errc::internal, "");
+  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    job = find(writer.connection(), id);
+    if (!job) return fail(job.error());
+    if (job->state == JobState::cancelling || job->state == JobState::cancelled) return {};
+    const auto to = job->state == JobState::queued ? JobState::cancelled : JobState::cancelling;
+    auto moved = change_state(writer.connection(), *job, to, writer.now());
+    if (!moved) return moved;
+    job = find(writer.connection(), id);
+    tell(writer, id);
+    wake_workers(writer, id);
+    return {};
+  });
+  if (!written) return fail(written.error());
+  return job;
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "store/commit/committer.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+class Sealer;
+
+// A project's place in proactive follow-up. Its secret is asked for apart.
+struct Tenant {
+  std::string id;
+  std::string project_id;
+  std::int64_t follow_ups_per_month = 0;  // 0: unlimited
+  std::string external_id{};              // at the provisioning service; empty: none
+};
+
+// Whether a project's silent users are followed up.
+enum class FollowUpSwitch : std::uint8_t {
+  not_set_up,  // nothing to switch: it was never set up, a set-up runs, or was undone
+  off,
+  on,
+};
+
+// What the set-up of proactive follow-up makes and undoes, one function a step; and the switch of
+// what it has made. Each runs inside a
+// transaction of its caller, who commits the job's progress with it; what it did shows to
+// conversations once the caller lets Assets::grow. Undoing what is not there is no error.
+// Thread-safe. Errors: `unavailable`, `internal`, and those named.
+class Proactive {
+ public:
+  // Both must outlive it.
+  Proactive(Database& database, const Sealer& sealer) : database_(database), sealer_(sealer) {}
+
+  [[nodiscard]] model::Result<std::optional<Tenant>> tenant(const std::string& project_id) const;
+  // In clear: for the request that announces the tenant alone. `not_found`.
+  [[nodiscard]] model::Result<std::string> tenant_secret(const std::string& tenant_id) const;
+  // The journey's definition, active or not; null: there is none.
+  [[nodiscard]] model::Result<nlohmann::json> journey(const std::string& project_id) const;
+
+  // With a new secret. `conflict` if the project has a tenant.
+  [[nodiscard]] model::Result<void> add_tenant(Writer& writer, const Tenant& tenant) const;
+  static void set_external_id(Writer& writer, const std::string& tenant_id,
+                              const std::string& external_id);
+  static void remove_tenant(Writer& writer, const std::string& tenant_id);
+
+  // Not active yet. `conflict` if the project has a journey.
+  [[nodiscard]] static model::Result<void> add_journey(Writer& writer,
+                                                       const std::string& project_id,
+                                                       const std::string& journey_id,
+                                                       const nlohmann::json& definition);
+  static void remove_journey(Writer& writer, const std::string& journey_id);
+  static void activate(Writer& writer, const std::string& journey_id);
+
+  [[nodiscard]] model::Result<FollowUpSwitch> follow_up_switch(const std::string& project_id) const;
+  // Follows nobody up any more, and takes back what waits of the journey; what Nodes have asked for
+  // stays, as it does in a project that was never set up. Tenant, journey and Flow stay, too.
+  // Returns how many were taken back; in a project that is not set up nothing is to be done.
+  // `conflict` while a set-up runs, which would switch it on.
+  [[nodiscard]] static model::Result<std::int64_t> switch_off(Writer& writer,
+                                                              const std::string& project_id);
+  // By the journey as it is now, from each user's next message on. `conflict` unless the project is
+  // set up.
+  [[nodiscard]] static model::Result<void> switch_on(Writer& writer, const std::string& project_id);
+
+  // Attaches the Flow to the project's Endpoints: to all, or to the one of this name. `not_found`
+  // if the project has no such Endpoint, or no Flow of this id.
+  [[nodiscard]] static model::Result<void> attach(Writer& writer, const std::string& project_id,
+                                                  const std::string& flow_id,
+                                                  const std::string& endpoint_name);
+  static void detach(Writer& writer, const std::string& project_id);
+
+  // A name for a new Flow that no Flow of the project has: `wanted`, else `wanted 2` and so on.
+  [[nodiscard]] static std::string free_flow_name(Writer& writer, const std::string& project_id,
+                                                  const std::string& wanted);
+  // The id of the project's Flow of this name. `not_found`.
+  [[nodiscard]] static model::Result<std::string> flow_named(Writer& writer,
+                                                             const std::string& project_id,
+                                                             const std::string& name);
+  // Removes a generated Flow, unless somebody has made it his own meanwhile: by a new version, or
+  // as an Endpoint's Flow.
+  static void remove_generated_flow(Writer& writer, const std::string& flow_id);
+
+ private:
+  Database& database_;
+  const Sealer& sealer_;
+};
+
+}  // namespace conversed::store

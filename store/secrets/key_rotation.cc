@@ -1,0 +1,186 @@
+#include "store/secrets/key_rotation.h"
+
+#include <sodium.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/runtime/fault_points.h"
+#include "store/secrets/sealer.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+
+namespace {
+
+constexpr std::int64_t values_a_batch = 64;
+
+// Every column that holds sealed values; an empty text is none.
+struct SealedColumn {
+  std::string_view place;  // what a value is bound to, before the row's id
+  std::string_view page;   // id and value of the rows behind an id, in the order of ids
+  std::string_view update;
+};
+constexpr SealedColumn columns[] = {
+    {"connections/fields/",
+     "SELECT id, fields FROM connections WHERE id > :a AND fields <> '' ORDER BY id LIMIT :l",
+     "UPDATE connections SET fields = :v WHERE id = :i"},
+    {"connections/source/",
+     "SELECT id, source FROM connections WHERE id > :a AND source <> '' ORDER BY id LIMIT :l",
+     "UPDATE connections SET source = :v WHERE id = :i"},
+    {"endpoints/webhook_secret/",
+     "SELECT id, webhook_secret FROM endpoints WHERE id > :a AND webhook_secret <> '' ORDER BY id"
+     " LIMIT :l",
+     "UPDATE endpoints SET webhook_secret = :v WHERE id = :i"},
+    {"endpoints/previous_webhook_secret/",
+     "SELECT id, previous_webhook_secret FROM endpoints WHERE id > :a"
+     " AND previous_webhook_secret <> '' ORDER BY id LIMIT :l",
+     "UPDATE endpoints SET previous_webhook_secret = :v WHERE id = :i"},
+    {"endpoints/webhook_secret_source/",
+     "SELECT id, webhook_secret_source FROM endpoints WHERE id > :a"
+     " AND webhook_secret_source <> '' ORDER BY id LIMIT :l",
+     "UPDATE endpoints SET webhook_secret_source = :v WHERE id = :i"},
+    {"proactive_tenants/secret/",
+     "SELECT id, secret FROM proactive_tenants WHERE id > :a ORDER BY id LIMIT :l",
+     "UPDATE proactive_tenants SET secret = :v WHERE id = :i"},
+};
+
+struct SealedValue {
+  std::string id;
+  std::string sealed;
+};
+
+std::vector<SealedValue> page_of(Connection& connection, const SealedColumn& column,
+                                 const std::string& after) {
+  std::vector<SealedValue> values;
+  connection.rows<std::string, std::string>(
+      [&](std::string id, std::string sealed) {
+        values.push_back({std::move(id), std::move(sealed)});
+      },
+      column.page, after, values_a_batch);
+  return values;
+}
+
+std::string place_of(const SealedColumn& column, const std::string& id) {
+  return std::string(column.place) + id;
+}
+
+struct Batch {
+  std::string last_id;  // empty: there was nothing left
+  std::int64_t resealed = 0;
+  std::int64_t unreadable = 0;
+};
+
+Batch reseal(Connection& connection, const SealedColumn& column, const std::string& after,
+             const Sealer& sealer) {
+  Batch batch;
+  for (auto& [id, sealed] : page_of(connection, column, after)) {
+    batch.last_id = id;
+    if (sealer.is_current(sealed)) continue;
+    const auto place = place_of(column, id);
+    auto value = sealer.open_sealed(place, sealed);
+    if (!value) {
+      ++batch.unreadable;
+      continue;
+    }
+    connection.run(column.update, sealer.seal(place, *value), id);
+    sodium_memzero(value->data(), value->size());
+    ++batch.resealed;
+  }
+  return batch;
+}
+
+}  // namespace
+
+Result<KeyRotation::Report> KeyRotation::rotate() {
+  const std::unique_lock running(running_, std::try_to_lock);
+  if (!running) {
+    return fail(Errc::conflict,
+                "the master key is being rotated already, or a backup is being made; try again "
+                "when that is done");
+  }
+  if (auto added = sealer_.add_key(); !added) return fail(added.error());
+  settled_ = false;
+  model::fault_point("keys.after_add");
+  return reseal_all();
+}
+
+Result<KeyRotation::Report> KeyRotation::resume() {
+  const std::unique_lock running(running_);
+  if (!is_unfinished()) return Report{sealer_.newest(), 0};
+  return reseal_all();
+}
+
+bool KeyRotation::is_unfinished() const {
+  return sealer_.keys_in_file() > 1;
+}
+
+Result<std::unique_lock<std::mutex>> KeyRotation::hold() {
+  std::unique_lock held(running_, std::try_to_lock);
+  if (!held || (is_unfinished() && !settled_)) {
+    return fail(Errc::conflict,
+                "the master key is being rotated; try again when all secrets are sealed anew");
+  }
+  return held;
+}
+
+// Values are sealed on the Committer's thread alone, and by the newest key since before the first
+// batch: none can come to stand behind the place where a batch has been already.
+Result<KeyRotation::Report> KeyRotation::reseal_all() {
+  Report report{sealer_.newest(), 0};
+  std::int64_t unreadable = 0;
+  for (const auto& column : columns) {
+    Batch batch;
+    do {
+      const auto work = [&, after = batch.last_id](Writer& writer) -> Result<void> {
+        batch = reseal(writer.connection(), column, after, sealer_);
+        return {};
+      };
+      if (auto written = committer_.write_and_wait(work); !written) return fail(written.error());
+      model::fault_point("keys.after_batch");
+      report.resealed += batch.resealed;
+      unreadable += batch.unreadable;
+    } while (!batch.last_id.empty());
+  }
+  settled_ = true;
+  if (unreadable > 0) {
+    return fail(Errc::internal, std::to_string(unreadable) +
+                                    " sealed values can't be opened, so the old keys are kept; "
+                                    "import the Connections and webhooks again");
+  }
+  // Where several daemons share the store, it says by which key.
+  auto noted = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'", sealer_.fingerprint());
+    return {};
+  });
+  if (!noted) return fail(noted.error());
+  if (auto dropped = sealer_.drop_old_keys(); !dropped) return fail(dropped.error());
+  return report;
+}
+
+Result<KeyRotation::Check> KeyRotation::check() const {
+  return read(database_, [&](Connection& connection) -> Result<Check> {
+    Check check;
+    for (const auto& column : columns) {
+      std::string after;
+      for (auto page = page_of(connection, column, after); !page.empty();
+           page = page_of(connection, column, after)) {
+        for (const auto& [id, sealed] : page) {
+          auto value = sealer_.open_sealed(place_of(column, id), sealed);
+          ++(value ? check.opened : check.unreadable);
+          if (value) sodium_memzero(value->data(), value->size());
+        }
+        after = page.back().id;
+      }
+    }
+    return check;
+  });
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "store/model/result.h"
+#include "store/sql/postgres_pulse.h"
+#include "store/sql/postgres_settings.h"
+
+namespace conversed::store {
+
+class Connection;
+enum class Dialect : std::uint8_t;
+
+struct DatabaseSettings {
+  std::filesystem::path file{};                // of SQLite's
+  std::optional<PostgresSettings> postgres{};  // instead of the file
+  // What all who ask that server share; null: the connections of this Database alone.
+  std::shared_ptr<PostgresPulse> pulse{};
+  std::size_t readers = 4;                      // 1 to 64 connections for reading
+  std::chrono::milliseconds busy_timeout{250};  // how long one statement waits for a foreign lock
+  std::function<bool()> go_on{};                // as in StoreSettings
+};
+
+// The version of the schema that this program makes: the last step of store/migrations.
+inline constexpr std::int64_t schema_version = 1;
+
+// One connection that writes, and a few that read, to one SQLite file or to PostgreSQL.
+// The file is in WAL mode with `synchronous=FULL`; the writer alone checkpoints. SQLite 3.40 can
+// corrupt a WAL file if two connections write or checkpoint at once, hence the split. In
+// PostgreSQL the writers of all daemons take turns.
+class Database {
+ public:
+  // Opens or creates the file, sets its mode to 0600 when it creates it, and migrates it; or
+  // migrates the schema that PostgreSQL's session finds first.
+  // `conflict` if the store needs a newer program, `invalid_argument` if the URL is none or the
+  // database was made otherwise than we need it, `unavailable` if it can't be opened or written.
+  [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
+      const DatabaseSettings& settings);
+
+  // The version of the schema that a file has. None if there is no file or it has no schema. No
+  // process may have the file open. `unavailable` if it can't be read.
+  [[nodiscard]] static model::Result<std::optional<std::int64_t>> stored_version(
+      const std::filesystem::path& file);
+
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  ~Database();
+
+  [[nodiscard]] Dialect dialect() const;
+
+  // The connection that writes. For one thread at a time: the Committer's while it runs.
+  [[nodiscard]] Connection& writer();
+
+  // A connection to read from, held until the lease is destroyed. A thread gets the same one again
+  // as long as there are no more threads than readers; beyond that it waits. Never hold two leases
+  // in one thread. Thread-safe.
+  class Lease {
+   public:
+    Lease(Lease&& other) noexcept;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease();
+    [[nodiscard]] Connection& operator*() const { return *connection_; }
+    [[nodiscard]] Connection* operator->() const { return connection_; }
+
+   private:
+    friend class Database;
+    Lease(Connection& connection, void* slot) : connection_(&connection), slot_(slot) {}
+    Connection* connection_;
+    void* slot_;
+  };
+  [[nodiscard]] Lease reader();
+
+ private:
+  struct Impl;
+  explicit Database(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace conversed::store

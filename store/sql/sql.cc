@@ -1,0 +1,84 @@
+#include "store/sql/sql.h"
+
+namespace conversed::store {
+
+namespace {
+
+std::vector<SqlSlot> slots_of(std::span<const SqlType> types) {
+  std::vector<SqlSlot> slots(types.size());
+  for (std::size_t i = 0; i < types.size(); ++i) slots[i].type = types[i];
+  return slots;
+}
+
+}  // namespace
+
+Statement::Statement(std::span<const SqlType> parameters, std::span<const SqlType> columns)
+    : parameters_(slots_of(parameters)), columns_(slots_of(columns)) {}
+
+Connection::Connection(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
+Connection::~Connection() = default;
+
+Statement& Connection::prepared(std::string_view sql, std::span<const SqlType> parameters,
+                                std::span<const SqlType> columns) {
+  if (auto known = statements_.find(sql); known != statements_.end()) return *known->second;
+  auto statement = driver_->prepare(sql, parameters, columns, Driver::Use::many);
+  return *statements_.emplace(std::string(sql), std::move(statement)).first->second;
+}
+
+void Connection::rows_once(const std::function<void(std::vector<SqlValue>&&)>& each,
+                           std::string_view sql, const std::vector<SqlValue>& in,
+                           const std::vector<SqlType>& out) {
+  std::vector<SqlType> types;
+  types.reserve(in.size());
+  for (const auto& value : in) {
+    types.push_back(std::holds_alternative<std::int64_t>(value) ? SqlType::integer : SqlType::text);
+  }
+  const auto statement = driver_->prepare(sql, types, out, Driver::Use::once);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    std::visit([&](const auto& value) { detail::put(statement->parameter(i), value); }, in[i]);
+  }
+  for (bool more = statement->execute(); more; more = statement->fetch()) {
+    std::vector<SqlValue> row;
+    row.reserve(out.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      Statement::Slot& slot = statement->column(i);
+      if (out[i] == SqlType::integer) {
+        row.emplace_back(detail::take<std::int64_t>(slot));
+      } else {
+        row.emplace_back(detail::take<std::string>(slot));
+      }
+    }
+    each(std::move(row));
+  }
+}
+
+Connection::Asking::Asking(Connection& connection, const std::function<bool()>& go_on)
+    : connection_(connection) {
+  if (go_on) connection_.driver_->ask_meanwhile(&go_on);
+}
+Connection::Asking::~Asking() {
+  connection_.driver_->ask_meanwhile(nullptr);
+}
+
+void Connection::savepoint() {
+  run("SAVEPOINT work");
+}
+void Connection::release_savepoint() {
+  run("RELEASE work");
+  settle();
+}
+void Connection::rollback_to_savepoint() {
+  run("ROLLBACK TO work");
+  run("RELEASE work");
+  settle();
+}
+
+model::Error to_error(const SqlError& error) {
+  if (error.kind() == SqlError::Kind::refused) {
+    return {model::Errc::conflict, "the store refuses these values"};
+  }
+  return {model::Errc::unavailable,
+          std::string("the store can't be used at the moment: ") + error.what()};
+}
+
+}  // namespace conversed::store
