@@ -276,9 +276,10 @@ TEST(HttpLimits, OneAddressCanNotTakeAllConnections) {
   for (int status = 429; status == 429;) {
     RawClient next(server.port());
     next.send(simple);
+    // A refusal can be lost: the server does not read what was sent, so that TCP may reset the
+    // connection behind the answer.
     const auto answer = next.read_answer();
-    ASSERT_TRUE(answer);
-    status = answer->status;
+    status = answer ? answer->status : 429;
     EXPECT_TRUE(status == 429 || status == 200) << status;
   }
 }
