@@ -39,7 +39,6 @@ void send_error(Reply& reply, const Operation& operation, const Error& error) {
 
 void end_wait(Services& services, const std::string& input_id, const std::string& reason) {
   services.waiters.fail(input_id, {Errc::internal, reason});
-  if (services.ended_elsewhere) services.ended_elsewhere(input_id, reason);
 }
 
 Error store_error(const Error& error) {

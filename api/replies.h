@@ -27,7 +27,8 @@ void send_error(Reply& reply, const Operation& operation, const model::Error& er
 // not for strangers; that its bounded buffer is full (`too_many`) is nothing the client did.
 [[nodiscard]] model::Error append_error(const model::Error& error);
 
-// Nothing will answer this input any more: ends the wait of its clients, whichever daemon's.
+// Nothing will answer this input any more: ends the wait of its clients here. Other daemons hear
+// that the store says so.
 void end_wait(Services& services, const std::string& input_id, const std::string& reason);
 
 // A failure of the store, without its words, which may name files. Others pass as they are.

@@ -105,7 +105,7 @@ Response preflight(const std::string& methods) {
   response.headers = {
       {"Access-Control-Allow-Methods", methods},
       {"Access-Control-Allow-Headers",
-       "Accept, Authorization, Content-Type, Idempotency-Key, X-API-Key, "
+       "Accept, Authorization, Content-Type, Idempotency-Key, Prefer, X-API-Key, "
        "X-ContactCenter-Authorization, traceparent, tracestate"},
       {"Access-Control-Max-Age", "86400"},
   };

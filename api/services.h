@@ -73,7 +73,7 @@ struct MemberView {
 // request, and each is thread-safe.
 //
 // The store needs a reading connection for each thread that calls in here: those of the HTTP
-// server, those of `pool`, `sign_ins` and `imports`, and one each for `watch` and
+// server, those of `pool`, `sign_ins` and `imports`, and one each for `waiters`, `watch` and
 // `job_watch`.
 //
 // To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `imports`,
@@ -103,24 +103,12 @@ struct Services {
   // what they take together.
   BlockingPool& imports;
 
-  // Has the session's lane run once more (queue::Lanes::touch), at whichever daemon it is, from any
-  // thread: a reset may have freed its inbox.
+  // Has the session's lane run once more (queue::Lanes::touch), if it is this daemon's, from any
+  // thread: a reset may have freed its inbox. Others hear of it (store/cluster/session_news.h).
   std::function<void(const model::SessionKey&)> touch = {};
 
-  // How other daemons on the same store know that a client of this one waits for so long: by the
-  // clock that they share. Empty: there are no others.
-  std::function<model::Awaited(std::chrono::milliseconds)> awaited_for = {};
-
-  // For waiters: nobody here waits any longer for the answer to this input of the session, so that
-  // what is held for it goes the other way. `until`: what `awaited_for` said of the last wait.
-  std::function<void(const std::string& input_id, const model::SessionKey&, model::Timestamp until)>
-      left = {};
-
-  // Ends the waits of other daemons' clients for an input, whose own are told already.
-  std::function<void(const std::string& input_id, const std::string& reason)> ended_elsewhere = {};
-
-  // Has outputs delivered that have become pending in the store (Deliverer::offer_earlier).
-  // Called on the Committer's thread.
+  // Has outputs delivered that have become pending in the store (Deliverer::offer_earlier), as
+  // above. Called on the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};
 
   // Has the scheduler know of a schedule whose next time has just been stored.

@@ -103,9 +103,9 @@ constexpr Key table[] = {
             "How long a request's body may take to arrive; then 408."),
     setting("api.idle_timeout", CONVERSED_FIELD(api.idle_timeout), Range{second, hour},
             "How long a connection stays open without a request."),
-    setting("api.turn_timeout", CONVERSED_FIELD(api.turn_timeout), Range{100, 10 * minute},
-            "How long POST /{URLToken} waits for its execution; then 504, and the outputs go the "
-            "other ways."),
+    setting(
+        "api.turn_timeout", CONVERSED_FIELD(api.turn_timeout), Range{100, 10 * minute},
+        "How long POST /{URLToken} waits for its execution; then 202 with what was said so far."),
     setting("api.max_body", CONVERSED_FIELD(api.max_body_bytes), Bytes{kib, 16 * mib},
             "The largest body that is read; a larger one is answered with 413."),
     setting("api.max_header", CONVERSED_FIELD(api.max_header_bytes), Bytes{kib, mib},

@@ -62,9 +62,6 @@ Result<void> App::Parts::start() {
   if (!ranges) events.hold();
   // Before anything is done under the name: it may be another one's, and so are its answers.
   if (auto joined = join_peers(); !joined) return fail(joined.error());
-  if (exchange) {
-    if (auto exchanging = exchange->start(); !exchanging) return fail(exchanging.error());
-  }
   if (auto listening = start_listening(); !listening) return fail(listening.error());
   if (auto started = start_services(); !started) return fail(started.error());
   if (ranges) return begin(*ranges);
@@ -146,7 +143,7 @@ Result<void> App::Parts::share_log(std::span<const queue::PartitionRange> ranges
 }
 
 // Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
-// answered. What was held for clients that are gone now takes the other way.
+// answered.
 Result<void> App::Parts::drain_inboxes() {
   auto keys = waiting_sessions(*store, busy, [](const model::SessionKey&) { return true; });
   if (!keys) return fail(keys.error());
@@ -209,6 +206,8 @@ void App::Parts::stop(milliseconds limit) {
   caller.stop();
   partitions.stop();
   const bool finished = pump ? pump->stop(left(limit / 5)) : !lanes || lanes->stop(left(limit / 5));
+  // Not before: a Turn in hand may have the answer. All other clients get what was said so far.
+  waiters.cut_off();
   // While the store fails, whoever waits for a write would wait for ever: runs in hand, operators'
   // requests, marks of deliveries.
   store->committer().stop_retrying();
@@ -216,9 +215,10 @@ void App::Parts::stop(milliseconds limit) {
   if (job_queue) job_queue->stop();
   job_worker.stop();
   housekeeper.stop();
-  // Not before: a Turn in hand may hold an answer that goes to nobody else.
+  if (!answered) answered = door.drain(milliseconds(500));
   waiters.stop();
-  if (exchange) exchange->stop();
+  heard_answers = {};
+  heard_sessions = {};
   if (!answered) (void)door.drain(milliseconds(200));  // those that have just been answered 503
   door.stop_api();
   sign_ins.stop();

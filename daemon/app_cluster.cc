@@ -6,6 +6,7 @@
 #include "daemon/app_parts.h"
 #include "daemon/ops/logging.h"
 #include "daemon/part_settings.h"
+#include "store/cluster/session_news.h"
 
 namespace conversed::daemon {
 
@@ -15,6 +16,40 @@ using model::Result;
 
 bool App::Parts::has(Role role) const {
   return std::ranges::find(settings.roles, role) != settings.roles.end();
+}
+
+// All daemons hear of it; the session is one's.
+void App::Parts::touch_lane(const model::SessionKey& key) {
+  if (!ownership.owns(key)) return;
+  // Without lanes: all that waits is drained when there are some.
+  if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
+}
+
+// What was missed of sessions is found by the looks of PartitionKeeper and Deliverer.
+void App::Parts::hear_session(std::string_view payload) {
+  const auto news = store::session_news_from(payload);
+  if (!news) return;
+  const auto key = model::SessionKey::decode(news->session);
+  if (!key) return;
+  if (news->kind == store::SessionNews::Kind::touch) return touch_lane(*key);
+  deliverer.offer_earlier(*key);
+}
+
+void App::Parts::hear_others() {
+  if (!in_cluster(settings)) return;
+  auto& news = store->news();
+  const auto subscribe = [&](std::string_view topic, store::News::Heard heard) {
+    return news.subscribe(std::string(topic), std::move(heard));
+  };
+  heard_answers =
+      subscribe(store::answers_topic, [this](std::string_view inputs) { waiters.heard(inputs); });
+  heard_sessions =
+      subscribe(store::sessions_topic, [this](std::string_view payload) { hear_session(payload); });
+  heard_outputs =
+      subscribe(store::outputs_topic, [this](std::string_view sessions) { watch.heard(sessions); });
+  heard_jobs = subscribe(store::jobs_topic, [this](std::string_view id) {
+    id.empty() ? job_watch.notify_all() : job_watch.notify(std::string(id));
+  });
 }
 
 std::unique_ptr<SharedLimits> App::Parts::make_shared_limits() {

@@ -38,7 +38,6 @@
 #include "daemon/service/supervisor.h"
 #include "daemon/timers/scheduler.h"
 #include "daemon/timers/timer_clock.h"
-#include "daemon/turns/answer_exchange.h"
 #include "daemon/turns/flight_recorder.h"
 #include "daemon/turns/partition_keeper.h"
 #include "daemon/turns/recovery.h"
@@ -82,8 +81,8 @@ struct App::Parts {
   AppendEvent append_event();
   void wake_job(const std::string& id);
   void touch_lane(const model::SessionKey& key);
-  void exchange_answers();
-  void tell_of_answers(api::Services& with);
+  void hear_others();
+  void hear_session(std::string_view payload);
   void on_store_health(bool healthy);
   void die(const model::Error& error);
   void update_metrics();
@@ -134,7 +133,8 @@ struct App::Parts {
   const RetentionClock retention_clock;
   const ScheduleClock schedule_clock;
   Deliverer deliverer;
-  std::optional<AnswerExchange> exchange;  // where other daemons share the store
+  store::News::Subscription heard_answers;  // where other daemons share the store
+  store::News::Subscription heard_sessions;
   store::News::Subscription heard_outputs;
   store::News::Subscription heard_jobs;
   Caller caller;

@@ -79,7 +79,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
                         caller.ownership_changed();
                       },
                   .touch = [this](const model::SessionKey& key) { touch_lane(key); }}) {
-  exchange_answers();
+  hear_others();
   if (opened_log.jobs) {
     job_queue.emplace(
         std::move(opened_log.jobs), !has(config::Role::worker)
@@ -134,7 +134,6 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
           .assets = assets,
           .waiters = waiters,
           .clock = clock,
-          .exchange = exchange ? &*exchange : nullptr,
           .timer_clock = &timer_clock,
           .limits = flow_limits(settings.flows, settings.calls),
           .recovery = &recovery,
@@ -143,7 +142,6 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
 
 TurnPorts App::Parts::ports() {
   return {.deliver = [this](const model::SessionKey& key) { deliverer.offer(key); },
-          .deliver_earlier = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); },
           .call = [this](const model::PendingCall& call) { caller.offer(call); },
           .timer = [this](model::Timestamp due) { scheduler.offer(due); },
           .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
@@ -178,6 +176,8 @@ Result<void> App::Parts::start_listening() {
       .pool = pool,
       .sign_ins = sign_ins,
       .imports = imports,
+      .touch = [this](const model::SessionKey& key) { touch_lane(key); },
+      .deliver = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); },
       .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
       .timer = [this](model::Timestamp due) { scheduler.offer(due); },
       .back_up =
@@ -187,7 +187,6 @@ Result<void> App::Parts::start_listening() {
           [this](int status, std::chrono::steady_clock::duration took) {
             metrics.inject_answered(status, took);
           }});
-  tell_of_answers(*services);
   if (auto listening = door.listen(); !listening) return listening;
   metrics.add_source([this] { update_metrics(); });
   door.open(*services, [this] { return not_ready(); });

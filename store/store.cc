@@ -117,7 +117,6 @@ struct Store::Impl {
         append_keys(*database, committer),
         attempts(*database, committer),
         answers(*database, committer),
-        replies(*database, committer),
         jobs(*database, committer),
         proactive(*database, sealer),
         assets(*database, committer, sealer),
@@ -167,7 +166,6 @@ struct Store::Impl {
   AppendKeys append_keys;
   Attempts attempts;
   Answers answers;
-  Replies replies;
   Jobs jobs;
   Proactive proactive;
   Assets assets;
@@ -295,9 +293,6 @@ Attempts& Store::attempts() {
 }
 Answers& Store::answers() {
   return impl_->answers;
-}
-Replies& Store::replies() {
-  return impl_->replies;
 }
 Jobs& Store::jobs() {
   return impl_->jobs;

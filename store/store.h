@@ -13,7 +13,6 @@
 #include "store/assets/assets.h"
 #include "store/cluster/news.h"
 #include "store/commit/committer.h"
-#include "store/commit/replies.h"
 #include "store/commit/usage.h"
 #include "store/conversation/answers.h"
 #include "store/conversation/attempts.h"
@@ -92,7 +91,6 @@ class Store {
   [[nodiscard]] AppendKeys& append_keys();
   [[nodiscard]] Attempts& attempts();
   [[nodiscard]] Answers& answers();
-  [[nodiscard]] Replies& replies();
   [[nodiscard]] Jobs& jobs();
   [[nodiscard]] Proactive& proactive();
   [[nodiscard]] Assets& assets();

@@ -26,6 +26,7 @@ enum class Method : std::uint8_t { get, head, post, put, patch, delete_, options
 namespace status {
 inline constexpr int ok = 200;
 inline constexpr int created = 201;
+inline constexpr int accepted = 202;
 inline constexpr int no_content = 204;
 inline constexpr int found = 302;
 inline constexpr int unauthorized = 401;

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view cors_headers =
     "Access-Control-Allow-Origin: *\r\n"
     "Access-Control-Expose-Headers: traceparent, X-Trace-Id, X-Inject-Id, X-Next-Cursor, "
-    "X-Previous-Cursor, X-Total-Count, Link, Location, Allow, Retry-After, WWW-Authenticate\r\n";
+    "X-Previous-Cursor, X-Total-Count, Link, Location, Allow, Preference-Applied, Retry-After, "
+    "WWW-Authenticate\r\n";
 
 // What is answered is somebody's, and of now. The few answers that may be kept say so themselves.
 constexpr std::string_view no_store = "Cache-Control: no-store\r\n";

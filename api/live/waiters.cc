@@ -1,7 +1,6 @@
 #include "api/live/waiters.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace conversed::api {
@@ -15,10 +14,6 @@ Error stopped_error() {
   return {Errc::unavailable, "the server is stopping"};
 }
 
-Error timed_out_error() {
-  return {Errc::timed_out, "the conversation did not answer in time; its answer will be an output"};
-}
-
 void forget(std::vector<std::uint64_t>& tickets, std::uint64_t ticket) {
   tickets.erase(std::remove(tickets.begin(), tickets.end(), ticket), tickets.end());
 }
@@ -30,23 +25,20 @@ AnswerWaiters::~AnswerWaiters() {
 }
 
 AnswerWaiters::Ticket AnswerWaiters::wait(std::string input_id, TimePoint deadline,
-                                          Callback callback, Left left) {
-  Callback refused;
+                                          AnswerWait wait) {
+  const auto shared = std::make_shared<const AnswerWait>(std::move(wait));
+  bool refused = false;
   const Ticket ticket = state_.with([&](State& state) -> Ticket {
     const Ticket next = ++state.last_ticket;
-    if (state.stopped) {
-      refused = std::move(callback);
-      return next;
-    }
+    refused = state.stopped;
+    if (refused) return next;
     // The deadline may fire at once, on its thread: there it waits for this lock.
-    const auto token =
-        deadlines_.add(deadline, [this, next] { expire(next, Patience::claim_holds); });
-    state.inputs[input_id].tickets.push_back(next);
-    state.waiters.emplace(
-        next, Waiter{std::move(input_id), std::move(callback), std::move(left), deadline, token});
+    const auto token = deadlines_.add(deadline, [this, next] { expire(next); });
+    state.inputs[input_id].push_back(next);
+    state.waiters.emplace(next, Waiter{std::move(input_id), shared, deadline, token});
     return next;
   });
-  if (refused) refused(model::fail(stopped_error()));
+  if (refused) shared->answered(model::fail(stopped_error()));
   return ticket;
 }
 
@@ -54,26 +46,36 @@ bool AnswerWaiters::move(Ticket ticket, std::string input_id) {
   return state_.with([&](State& state) {
     const auto waiter = state.waiters.find(ticket);
     if (waiter == state.waiters.end()) return false;
-    const auto from = state.inputs.find(waiter->second.input_id);
-    forget(from->second.tickets, ticket);
-    if (from->second.tickets.empty()) state.inputs.erase(from);
-    state.inputs[input_id].tickets.push_back(ticket);
+    leave(state, waiter->second.input_id, ticket);
+    state.inputs[input_id].push_back(ticket);
     waiter->second.input_id = std::move(input_id);
     return true;
   });
 }
 
+void AnswerWaiters::hasten(Ticket ticket, TimePoint deadline) {
+  Deadlines::Token earlier;
+  state_.with([&](State& state) {
+    const auto waiter = state.waiters.find(ticket);
+    if (waiter == state.waiters.end() || waiter->second.deadline <= deadline) return;
+    earlier = std::exchange(waiter->second.token,
+                            deadlines_.add(deadline, [this, ticket] { expire(ticket); }));
+    waiter->second.deadline = deadline;
+  });
+  deadlines_.cancel(earlier);
+}
+
 bool AnswerWaiters::end(Ticket ticket, Result<Answer> outcome) {
   Deadlines::Token token;
-  Callback callback = state_.with([&](State& state) {
+  const WaitPtr wait = state_.with([&](State& state) {
     if (const auto waiter = state.waiters.find(ticket); waiter != state.waiters.end()) {
       token = waiter->second.token;
     }
     return take(state, ticket);
   });
-  if (!callback) return false;
+  if (!wait) return false;
   deadlines_.cancel(token);
-  callback(std::move(outcome));
+  wait->answered(std::move(outcome));
   return true;
 }
 
@@ -81,44 +83,49 @@ bool AnswerWaiters::awaited(std::string_view input_id) const {
   return state_.with([&](const State& state) { return state.inputs.contains(input_id); });
 }
 
-bool AnswerWaiters::claim(std::string_view input_id) {
-  return state_.with([&](State& state) {
-    const auto input = state.inputs.find(input_id);
-    if (input == state.inputs.end()) return false;
-    input->second.claimed = true;
-    return true;
-  });
-}
-
-bool AnswerWaiters::finish(std::string_view input_id, const Answer& answer) {
-  return end_all(input_id, answer);
+void AnswerWaiters::finish(std::string_view input_id, const Answer& answer) {
+  end_all(input_id, answer);
 }
 
 void AnswerWaiters::fail(std::string_view input_id, const Error& error) {
   end_all(input_id, model::fail(error));
 }
 
-void AnswerWaiters::release(std::string_view input_id) {
-  const auto expired = state_.with([&](State& state) -> std::vector<Callback> {
+void AnswerWaiters::hear(std::string_view input_id) {
+  state_.with([&](const State& state) {
     const auto input = state.inputs.find(input_id);
-    if (input == state.inputs.end()) return {};
-    input->second.claimed = false;
-    return take_overdue(state, input->second);
+    if (input == state.inputs.end()) return;
+    for (const Ticket ticket : input->second) look(ticket);
   });
-  for (const Callback& callback : expired) callback(model::fail(timed_out_error()));
 }
 
-bool AnswerWaiters::keep_waiting(std::string_view input_id) {
-  bool goes_on = false;
-  const auto expired = state_.with([&](State& state) -> std::vector<Callback> {
-    const auto input = state.inputs.find(input_id);
-    if (input == state.inputs.end()) return {};
-    auto overdue = take_overdue(state, input->second);
-    goes_on = state.inputs.contains(input_id);
-    return overdue;
+void AnswerWaiters::heard(std::string_view input_ids) {
+  if (input_ids.empty()) {
+    state_.with([&](const State& state) {
+      for (const auto& [ticket, waiter] : state.waiters) look(ticket);
+    });
+    return;
+  }
+  for (auto left = input_ids; !left.empty();) {
+    const auto space = left.find(' ');
+    hear(left.substr(0, space));
+    left.remove_prefix(space == std::string_view::npos ? left.size() : space + 1);
+  }
+}
+
+void AnswerWaiters::look(Ticket ticket) {
+  deadlines_.add(std::chrono::steady_clock::now(), [this, ticket] { tell(ticket); });
+}
+
+void AnswerWaiters::cut_off() {
+  std::vector<std::pair<Ticket, WaitPtr>> waits;
+  state_.with([&](State& state) {
+    state.stopped = true;
+    for (auto& [ticket, waiter] : state.waiters) {
+      if (!std::exchange(waiter.overdue, true)) waits.emplace_back(ticket, waiter.wait);
+    }
   });
-  for (const Callback& callback : expired) callback(model::fail(timed_out_error()));
-  return goes_on;
+  for (const auto& [ticket, wait] : waits) wait->overdue(ticket);
 }
 
 void AnswerWaiters::stop() {
@@ -129,84 +136,64 @@ void AnswerWaiters::stop() {
     state.inputs.clear();
   });
   deadlines_.stop();
-  for (const auto& [ticket, waiter] : waiters) waiter.callback(model::fail(stopped_error()));
+  for (const auto& [ticket, waiter] : waiters) {
+    waiter.wait->answered(model::fail(stopped_error()));
+  }
 }
 
 std::size_t AnswerWaiters::size() const {
   return state_.with([](const State& state) { return state.waiters.size(); });
 }
 
-std::vector<std::string> AnswerWaiters::inputs() const {
-  return state_.with([](const State& state) {
-    std::vector<std::string> ids;
-    ids.reserve(state.inputs.size());
-    for (const auto& [id, input] : state.inputs) ids.push_back(id);
-    return ids;
-  });
-}
-
-AnswerWaiters::Callback AnswerWaiters::take(State& state, Ticket ticket) {
+AnswerWaiters::WaitPtr AnswerWaiters::take(State& state, Ticket ticket) {
   const auto waiter = state.waiters.find(ticket);
   if (waiter == state.waiters.end()) return nullptr;
-  Callback callback = std::move(waiter->second.callback);
-  const auto input = state.inputs.find(waiter->second.input_id);
-  forget(input->second.tickets, ticket);
-  if (input->second.tickets.empty()) state.inputs.erase(input);
+  WaitPtr wait = std::move(waiter->second.wait);
+  leave(state, waiter->second.input_id, ticket);
   state.waiters.erase(waiter);
-  return callback;
+  return wait;
 }
 
-// Those whose time-outs fired during the claim and were held back by it. Taking the last one erases
-// the input, so its tickets are copied first.
-std::vector<AnswerWaiters::Callback> AnswerWaiters::take_overdue(State& state, const Input& input) {
-  std::vector<Callback> overdue;
-  const auto now = std::chrono::steady_clock::now();
-  const auto tickets = input.tickets;
-  for (const Ticket ticket : tickets) {
-    if (state.waiters.at(ticket).deadline <= now) overdue.push_back(take(state, ticket));
-  }
-  return overdue;
+void AnswerWaiters::leave(State& state, const std::string& input_id, Ticket ticket) {
+  const auto input = state.inputs.find(input_id);
+  forget(input->second, ticket);
+  if (input->second.empty()) state.inputs.erase(input);
 }
 
-void AnswerWaiters::expire(Ticket ticket, Patience patience) {
-  Left left;
-  std::string input_id;
-  const Callback callback = state_.with([&](State& state) -> Callback {
+void AnswerWaiters::expire(Ticket ticket) {
+  const WaitPtr wait = state_.with([&](State& state) -> WaitPtr {
     const auto waiter = state.waiters.find(ticket);
-    if (waiter == state.waiters.end()) return nullptr;
-    // A claimed answer is on its way: it is given, if late, or `release` comes back to this.
-    if (patience == Patience::claim_holds && state.inputs.at(waiter->second.input_id).claimed) {
-      waiter->second.token = deadlines_.add(std::chrono::steady_clock::now() + claim_grace_,
-                                            [this, ticket] { expire(ticket, Patience::none); });
+    if (waiter == state.waiters.end() || std::exchange(waiter->second.overdue, true))
       return nullptr;
-    }
-    if (state.inputs.at(waiter->second.input_id).tickets.size() == 1) {
-      left = std::move(waiter->second.left);
-      input_id = waiter->second.input_id;
-    }
-    return take(state, ticket);
+    return waiter->second.wait;
   });
-  if (callback) callback(model::fail(timed_out_error()));
-  if (left) left(input_id);
+  if (wait) wait->overdue(ticket);
 }
 
-bool AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& outcome) {
+void AnswerWaiters::tell(Ticket ticket) {
+  const WaitPtr wait = state_.with([&](const State& state) -> WaitPtr {
+    const auto waiter = state.waiters.find(ticket);
+    return waiter == state.waiters.end() ? nullptr : waiter->second.wait;
+  });
+  if (wait) wait->heard(ticket);
+}
+
+void AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& outcome) {
   std::vector<Waiter> ended;
   state_.with([&](State& state) {
     const auto input = state.inputs.find(input_id);
     if (input == state.inputs.end()) return;
-    for (const Ticket ticket : input->second.tickets) {
+    for (const Ticket ticket : input->second) {
       const auto waiter = state.waiters.find(ticket);
       ended.push_back(std::move(waiter->second));
       state.waiters.erase(waiter);
     }
     state.inputs.erase(input);
   });
-  for (const Waiter& waiter : ended) {
+  for (const auto& waiter : ended) {
     deadlines_.cancel(waiter.token);
-    waiter.callback(outcome);
+    waiter.wait->answered(outcome);
   }
-  return !ended.empty();
 }
 
 KeyWatch::~KeyWatch() {

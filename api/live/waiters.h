@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,96 +29,91 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-// Clients that wait for the end of an execution, by the id of the input that began it.
+// What a wait does besides being answered. Each must not block, but for `heard`, which may do a
+// point select.
+struct AnswerWait {
+  using Ticket = std::uint64_t;
+  std::function<void(model::Result<Answer>)> answered;  // once
+  std::function<void(Ticket)> overdue;  // once, at the deadline or a stop: has to end the wait soon
+  std::function<void(Ticket)> heard;    // the store may have the answer
+};
+
+// Clients that wait for the answer to an input, by its id. The turn worker ends their waits by
+// `finish` and `fail` once its commit is durable. Another daemon's is heard of and read from the
+// store. At its deadline a wait is not over: whoever began it has the input cut, and ends it then.
 //
-// The turn worker, when it builds the unit in which the execution ends, asks `claim`: true means
-// that the outputs go to the waiting clients and not to the webhook. From then on the time-out is
-// held back, and the worker owes either `finish` (after the commit) or `release` (the commit was
-// abandoned; the worker will claim again, and a deadline that has passed fires at once). It is held
-// back for `claim_grace` at most: while the store fails, a commit may take for ever. What the
-// worker owes then finds nobody, and `finish` says so. A waiter that comes when its id is claimed
-// already joins the claim.
-//
-// Thread-safe. Callbacks are called outside the lock, exactly once each, on the thread of whoever
-// ends the wait: the worker's, the deadline's, or the caller of `fail`/`stop`. They must not block.
+// Thread-safe. All is called outside the lock: `answered` on the thread of whoever ends the wait,
+// `heard` and, at the deadline, `overdue` on a thread of its own.
 class AnswerWaiters {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Callback = std::function<void(model::Result<Answer>)>;
-  using Ticket = std::uint64_t;
-  using Left = std::function<void(const std::string& input_id)>;
+  using Ticket = AnswerWait::Ticket;
 
-  explicit AnswerWaiters(std::chrono::milliseconds claim_grace = std::chrono::seconds(2))
-      : claim_grace_(claim_grace) {}
+  AnswerWaiters() = default;
   ~AnswerWaiters();
   AnswerWaiters(const AnswerWaiters&) = delete;
   AnswerWaiters& operator=(const AnswerWaiters&) = delete;
 
   // Waits for the answer to an input; to be called before its append, so that no answer can come
-  // before it. Past the deadline the callback gets `timed_out`, and then, if it was the last one
-  // that waited for this input, `left` is called with that: what is held for it has to go the other
-  // way.
-  // Several may wait on one id: all get the answer. After `stop` the callback gets `unavailable` at
-  // once.
-  Ticket wait(std::string input_id, TimePoint deadline, Callback callback, Left left = {});
+  // before it. Several may wait on one id: all get the answer. After `cut_off` it is answered
+  // `unavailable` at once.
+  Ticket wait(std::string input_id, TimePoint deadline, AnswerWait wait);
 
   // The waiter waits for another input from now on: its Idempotency-Key turned out to name that
   // one. False when its wait has ended.
   bool move(Ticket ticket, std::string input_id);
 
+  // From now on the wait is overdue at `deadline`, if that is earlier.
+  void hasten(Ticket ticket, TimePoint deadline);
+
   // Ends one wait with an error or an answer of its own. False when it had ended before.
   bool end(Ticket ticket, model::Result<Answer> outcome);
 
-  // Whether somebody waits for this input now, without claiming it.
+  // Whether somebody waits for this input now.
   [[nodiscard]] bool awaited(std::string_view input_id) const;
 
-  // For the worker; see above. Claiming a claimed id is true as long as somebody waits there.
-  [[nodiscard]] bool claim(std::string_view input_id);
-  // To be asked while the commit is made: ends the waits whose deadline has passed, as their answer
-  // comes too late, and says whether any goes on. Those that do outlast a commit that takes no
-  // longer than `claim_grace`.
-  [[nodiscard]] bool keep_waiting(std::string_view input_id);
-  // False: nobody was there to be told.
-  bool finish(std::string_view input_id, const Answer& answer);
+  // Ends all waits for the input.
+  void finish(std::string_view input_id, const Answer& answer);
   // As finish, with an error: the Turn failed and the Endpoint has no `errorText`.
   void fail(std::string_view input_id, const model::Error& error);
-  void release(std::string_view input_id);
 
+  // The store has news of the input: all that wait for it look there.
+  void hear(std::string_view input_id);
+  // What another daemon has announced of its commits, ids of inputs; empty: maybe of any.
+  void heard(std::string_view input_ids);
+  // One waiter looks.
+  void look(Ticket ticket);
+
+  // Takes no further wait, and has all others overdue, as the daemon stops.
+  void cut_off();
   // Ends every wait with `unavailable`, and all later ones. Tolerates being called twice.
   void stop();
 
   [[nodiscard]] std::size_t size() const;
 
-  // What is waited for, each once.
-  [[nodiscard]] std::vector<std::string> inputs() const;
-
  private:
   struct Waiter {
     std::string input_id;
-    Callback callback;
-    Left left;
+    std::shared_ptr<const AnswerWait> wait;
     TimePoint deadline;
-    Deadlines::Token token;
+    Deadlines::Token token;  // of the deadline
+    bool overdue = false;    // it has been told so
   };
-  struct Input {
-    bool claimed = false;
-    std::vector<Ticket> tickets;
-  };
+  using WaitPtr = std::shared_ptr<const AnswerWait>;
   struct State {
     std::unordered_map<Ticket, Waiter> waiters;
-    std::unordered_map<std::string, Input, model::KeyedHash, std::equal_to<>> inputs;
+    std::unordered_map<std::string, std::vector<Ticket>, model::KeyedHash, std::equal_to<>> inputs;
     Ticket last_ticket = 0;
     bool stopped = false;
   };
 
-  // Removes the waiter and hands out its callback; empty when it is gone.
-  static Callback take(State& state, Ticket ticket);
-  enum class Patience : std::uint8_t { claim_holds, none };
-  void expire(Ticket ticket, Patience patience);
-  static std::vector<Callback> take_overdue(State& state, const Input& input);
-  bool end_all(std::string_view input_id, const model::Result<Answer>& outcome);
+  // Removes the waiter; empty when it is gone.
+  static WaitPtr take(State& state, Ticket ticket);
+  static void leave(State& state, const std::string& input_id, Ticket ticket);
+  void expire(Ticket ticket);
+  void tell(Ticket ticket);
+  void end_all(std::string_view input_id, const model::Result<Answer>& outcome);
 
-  const std::chrono::milliseconds claim_grace_;
   model::Guarded<State> state_;
   Deadlines deadlines_;  // the last member: its thread uses the others
 };

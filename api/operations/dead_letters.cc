@@ -116,6 +116,7 @@ Result<model::Event> replayed(const store::DeadLetter& letter, Services& service
     return model::fail(Errc::conflict, "what waited for it is over; it can only be discarded");
   }
   event->id = model::new_id();
+  event->answer_until.reset();  // nobody waits for what it says
   event->accepted_at = services.clock.now();
   event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
   return event;

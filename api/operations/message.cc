@@ -1,7 +1,10 @@
 // POST /{URLToken}: a user's own message; answers with what the execution that it begins has said,
-// when that waits or ends.
+// when that waits or ends, or at its deadline.
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "api/live/answer.h"
@@ -14,6 +17,7 @@
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "store/model/ids.h"
+#include "store/runtime/guarded.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -24,6 +28,10 @@ using model::Error;
 using model::Event;
 using model::Result;
 
+Error unprocessed_error() {
+  return {Errc::internal, "The message could not be processed."};
+}
+
 // An answer's text. A kept one of a user who was erased is empty: the message had its effects, and
 // what was said to it is gone.
 std::string body_of(std::string stored, const model::SessionKey& session) {
@@ -31,71 +39,260 @@ std::string body_of(std::string stored, const model::SessionKey& session) {
                         : std::move(stored);
 }
 
-// A message with an Idempotency-Key on its way to the one id that the key stands for.
-class KeyedMessage : public std::enable_shared_from_this<KeyedMessage> {
- public:
-  KeyedMessage(Services& services, Event event, queue::AppendKey key, AnswerWaiters::Ticket ticket)
-      : services_(services), event_(std::move(event)), key_(std::move(key)), ticket_(ticket) {}
+bool is_respond_async(std::string_view preference) {
+  preference = preference.substr(0, preference.find(';'));
+  const auto first = preference.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return false;
+  preference = preference.substr(first, preference.find_last_not_of(" \t") - first + 1);
+  return std::ranges::equal(preference, std::string_view("respond-async"), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
 
-  void append() {
-    event_.claim = model::Claim{model::Claim::Kind::keyed_event, event_.id};
-    services_.events.append_keyed(event_, key_, [self = shared_from_this()](auto appended) {
-      if (!appended) return self->end(append_error(appended.error()));
-      if (appended->repeated) self->follow(appended->id);
-    });
+// `Prefer: respond-async` (RFC 7240), among others.
+bool prefers_async(const Request& request) {
+  for (const auto& [name, value] : request.headers) {
+    if (name != "prefer") continue;
+    std::string_view rest = value;
+    for (auto comma = rest.find(','); comma != std::string_view::npos; comma = rest.find(',')) {
+      if (is_respond_async(rest.substr(0, comma))) return true;
+      rest.remove_prefix(comma + 1);
+    }
+    if (is_respond_async(rest)) return true;
+  }
+  return false;
+}
+
+std::string said_by(const store::InputState& state, const model::SessionKey& session) {
+  return compose_answer(state.said, session.user_id, session.session_id);
+}
+
+// What a client is answered whose message comes to this; nothing: it waits on.
+std::optional<Result<Answer>> answer_to_first(store::InputState state,
+                                              const model::SessionKey& session) {
+  using Stage = store::InputState::Stage;
+  if (state.cut_behind) {
+    std::erase_if(state.said, [&](const auto& output) { return output.seq > *state.cut_behind; });
+    return Answer{status::accepted, said_by(state, session)};
+  }
+  if (state.stage == Stage::failed) return model::fail(unprocessed_error());
+  if (state.stage == Stage::at_rest) return Answer{status::ok, said_by(state, session)};
+  return std::nullopt;
+}
+
+// The same of one that repeats a message under its key. It gets all that was said, and of a failed
+// one nothing: the key is free.
+std::optional<Result<Answer>> answer_to_repeat(const store::InputState& state,
+                                               const model::SessionKey& session) {
+  if (state.kept) return Answer{status::ok, *state.kept};
+  if (state.stage == store::InputState::Stage::at_rest) {
+    return Answer{status::ok, said_by(state, session)};
+  }
+  if (state.cut_behind) return Answer{status::accepted, said_by(state, session)};
+  return std::nullopt;
+}
+
+// A message on its way to its answer. One with an Idempotency-Key waits for the input that its key
+// stands for. Its parts are called one after the other, but for the waits.
+class PendingReply : public std::enable_shared_from_this<PendingReply> {
+ public:
+  enum class Wanted : std::uint8_t { answer, acceptance };
+
+  PendingReply(Services& services, Event event, std::optional<queue::AppendKey> key, Reply reply,
+               Wanted wanted)
+      : services_(services),
+        event_(std::move(event)),
+        key_(std::move(key)),
+        reply_(std::move(reply)),
+        wanted_(wanted) {
+    set_input(event_.id);
+  }
+
+  void begin() {
+    if (wanted_ == Wanted::answer) {
+      event_.answer_until = services_.store.timer_now() + services_.options.api.turn_timeout;
+      // The waiter is there before the record is: no answer can come too early.
+      ticket_ = wait_for(event_.id);
+    }
+    append();
   }
 
  private:
+  using Ticket = AnswerWaiters::Ticket;
+  using Wait = std::pair<store::AwaitedInput, bool>;  // for what, and whether it repeats that
+
   // Superseding a failed one is a race with others who do the same; losing it once more than this
   // means that the key's messages keep failing.
   static constexpr int max_rounds = 4;
 
-  void end(Error error) { services_.waiters.end(ticket_, model::fail(std::move(error))); }
+  struct State {
+    store::AwaitedInput input;
+    bool repeats = false;
+    bool heard_early = false;  // before the position was known
+  };
 
-  // On a thread of the log, which must not block: the rest is the pool's.
-  void follow(const std::string& first_id) {
-    // Waiting before looking: an answer that comes in between finds the waiter.
-    if (!services_.waiters.move(ticket_, first_id)) return;
-    const bool posted =
-        services_.pool.post([self = shared_from_this(), first_id] { self->look(first_id); });
-    if (!posted) end({Errc::unavailable, "too many requests wait; try again later"});
+  void set_input(const std::string& id) {
+    state_.with([&](State& state) { state = {{event_.session, id}, false, false}; });
   }
 
-  void look(const std::string& first_id) {
-    auto stored = services_.store.answers().find(first_id, services_.store.timer_now());
-    if (!stored) return end(store_error(stored.error()));
-    if (!*stored) return append_again(first_id);
-    if ((*stored)->status < 400) {
-      services_.waiters.end(ticket_, Answer{(*stored)->status, std::move((*stored)->body)});
+  Ticket wait_for(const std::string& input_id) {
+    const auto self = shared_from_this();
+    return services_.waiters.wait(
+        input_id, services_.options.steady_now() + services_.options.api.turn_timeout,
+        {.answered = [self](Result<Answer> answer) { self->send(std::move(answer)); },
+         .overdue = [self](Ticket ticket) { self->cut(ticket); },
+         .heard = [self](Ticket ticket) { self->look(ticket); }});
+  }
+
+  void append() {
+    const auto self = shared_from_this();
+    if (!key_) {
+      return services_.events.append(event_, [self](auto appended) {
+        appended ? self->accepted(appended->position) : self->end(append_error(appended.error()));
+      });
+    }
+    event_.claim = model::Claim{model::Claim::Kind::keyed_event, event_.id};
+    services_.events.append_keyed(event_, *key_, [self](auto appended) {
+      if (!appended) return self->end(append_error(appended.error()));
+      // An append whose outcome was not known may have given the key another id.
+      const bool own = !appended->repeated && appended->id == self->event_.id;
+      own ? self->accepted(appended->position) : self->follow(*appended);
+    });
+  }
+
+  void accepted(const model::Position& position) {
+    if (wanted_ == Wanted::acceptance) {
+      return end(Answer{status::accepted,
+                        compose_answer({}, event_.session.user_id, event_.session.session_id)});
+    }
+    const bool heard = state_.with([&](State& state) {
+      state.input.position = position;
+      return state.heard_early;
+    });
+    if (heard) services_.waiters.look(*ticket_);
+  }
+
+  void end(Result<Answer> outcome) {
+    if (!ticket_) return send(std::move(outcome));
+    services_.waiters.end(*ticket_, std::move(outcome));
+  }
+  void end(Error error) { end(Result<Answer>(model::fail(std::move(error)))); }
+
+  void send(Result<Answer> answer) {
+    if (!answer) return send_error(reply_, message_operation, answer.error());
+    HeaderList headers;
+    if (answer->status == status::accepted && wanted_ == Wanted::acceptance) {
+      headers.emplace_back("Preference-Applied", "respond-async");
+    }
+    send_json_text(reply_, answer->status, body_of(std::move(answer->body), event_.session),
+                   std::move(headers));
+  }
+
+  // On a thread of the log, which must not block: the look is the waiters'.
+  void follow(const queue::KeyedAppended& first) {
+    state_.with([&](State& state) {
+      state = {{event_.session, first.id, first.position}, true, false};
+    });
+    // Waiting before looking: an answer that comes in between finds the waiter.
+    if (!ticket_) {
+      ticket_ = wait_for(first.id);
+    } else if (!services_.waiters.move(*ticket_, first.id)) {
       return;
     }
-    supersede(first_id);
+    services_.waiters.look(*ticket_);
   }
 
-  // Unanswered: it runs, or its answer was committed after the look and before the wait, or its
-  // record is lost. Another record under its id settles all three: its claim has been taken, and
-  // the worker answers with what is stored, or it has not.
-  void append_again(const std::string& first_id) {
+  Wait waits_for() {
+    return state_.with([](State& state) -> Wait {
+      if (!state.input.position) state.heard_early = true;
+      return {state.input, state.repeats};
+    });
+  }
+
+  void look(Ticket ticket) {
+    const auto [input, repeats] = waits_for();
+    auto found = services_.store.answers().look(input, services_.store.timer_now());
+    if (!found) {
+      // A first one has its deadline.
+      if (repeats) services_.waiters.end(ticket, model::fail(store_error(found.error())));
+      return;
+    }
+    const auto stage = found->stage;
+    const auto until = found->answer_until;
+    auto answer = repeats ? answer_to_repeat(*found, input.session)
+                          : answer_to_first(*std::move(found), input.session);
+    if (answer) {
+      services_.waiters.end(ticket, *std::move(answer));
+    } else if (repeats) {
+      go_on(ticket, input, stage, until);
+    }
+  }
+
+  // Of a repeat whose input is not answered yet.
+  void go_on(Ticket ticket, const store::AwaitedInput& input, store::InputState::Stage stage,
+             std::optional<model::Timestamp> until) {
+    using Stage = store::InputState::Stage;
+    if (stage == Stage::failed) return supersede(ticket, input.id);
+    if (stage == Stage::unseen) return append_again(ticket, input.id);
+    if (until) {  // the first one's deadline holds
+      services_.waiters.hasten(
+          ticket, services_.options.steady_now() + (*until - services_.store.timer_now()));
+    }
+  }
+
+  // No Turn has it: it waits in the log, or its record is lost. Another record under its id settles
+  // that: its claim has been taken, or it has not.
+  void append_again(Ticket ticket, const std::string& first_id) {
+    if (std::exchange(appended_again_, true)) return;
     event_.id = first_id;
     event_.claim = model::Claim{model::Claim::Kind::keyed_event, first_id};
-    services_.events.append(event_, [self = shared_from_this()](auto appended) {
-      if (!appended) self->end(append_error(appended.error()));
+    services_.events.append(event_, [self = shared_from_this(), ticket](auto appended) {
+      if (appended) return;
+      self->services_.waiters.end(ticket, model::fail(append_error(appended.error())));
     });
   }
 
   // The first one failed, and failures are not kept: this one takes its place under a new id.
-  void supersede(const std::string& failed_id) {
-    if (++rounds_ > max_rounds) return end({Errc::conflict, "the Idempotency-Key is in use"});
-    key_.supersedes = failed_id;
+  void supersede(Ticket ticket, const std::string& failed_id) {
+    if (++rounds_ > max_rounds) {
+      services_.waiters.end(ticket,
+                            model::fail(Error{Errc::conflict, "the Idempotency-Key is in use"}));
+      return;
+    }
+    key_->supersedes = failed_id;
     event_.id = model::new_id();
-    if (services_.waiters.move(ticket_, event_.id)) append();
+    set_input(event_.id);
+    if (services_.waiters.move(ticket, event_.id)) append();
+  }
+
+  // The deadline has come, or the daemon stops.
+  void cut(Ticket ticket) {
+    const auto [input, repeats] = waits_for();
+    if (!input.position) {
+      services_.waiters.end(ticket,
+                            model::fail(Errc::timed_out, "the log takes too long; try again"));
+      return;
+    }
+    services_.store.answers().cut(
+        input, [self = shared_from_this(), ticket, repeated = repeats](auto state) {
+          auto& waiters = self->services_.waiters;
+          if (!state) return void(waiters.end(ticket, model::fail(store_error(state.error()))));
+          const auto& session = self->event_.session;
+          auto answer = repeated ? answer_to_repeat(*state, session)
+                                 : answer_to_first(*std::move(state), session);
+          waiters.end(ticket, answer ? *std::move(answer) : model::fail(unprocessed_error()));
+        });
   }
 
   Services& services_;
   Event event_;
-  queue::AppendKey key_;
-  const AnswerWaiters::Ticket ticket_;
+  std::optional<queue::AppendKey> key_;
+  Reply reply_;
+  const Wanted wanted_;
+  std::optional<Ticket> ticket_;
+  bool appended_again_ = false;
   int rounds_ = 0;
+  model::Guarded<State> state_;
 };
 
 // A message that is refused, unless its key stands for one that was answered: then that answer is
@@ -109,11 +306,13 @@ struct Refused {
 
   void refuse(const Error& error) { send_error(reply, message_operation, error); }
 
-  void replay(const std::string& first_id) {
-    auto stored = services.store.answers().find(first_id, services.store.timer_now());
-    if (!stored) return refuse(store_error(stored.error()));
-    if (!*stored || (*stored)->status >= 400) return refuse(refusal);
-    send_json_text(reply, (*stored)->status, body_of(std::move((*stored)->body), session));
+  void replay(const queue::KeyedAppended& first) {
+    const auto state = services.store.answers().look({session, first.id, first.position},
+                                                     services.store.timer_now());
+    if (!state) return refuse(store_error(state.error()));
+    auto answer = answer_to_repeat(*state, session);
+    if (!answer) return refuse(refusal);
+    send_json_text(reply, (*answer)->status, body_of(std::move((*answer)->body), session));
   }
 };
 
@@ -124,27 +323,11 @@ void refuse_unless_answered(Services& services, const queue::AppendKey& key, con
     if (!found) return refused->refuse(append_error(found.error()));
     if (!*found) return refused->refuse(refused->refusal);
     // This may be a thread of the log, which must not block on the store.
-    const bool posted = refused->services.pool.post(
-        refused->session.project_id, BlockingPool::Line::others,
-        [refused, first_id = (*found)->id] { refused->replay(first_id); });
+    const bool posted =
+        refused->services.pool.post(refused->session.project_id, BlockingPool::Line::others,
+                                    [refused, first = **found] { refused->replay(first); });
     if (!posted) refused->refuse({Errc::unavailable, "too many requests wait; try again later"});
   });
-}
-
-AnswerWaiters::Ticket wait_for_answer(Services& services, const Event& event, Reply reply) {
-  auto waiting = std::make_shared<Reply>(std::move(reply));
-  const auto deadline = services.options.steady_now() + services.options.api.turn_timeout;
-  const auto until = event.awaited_by ? event.awaited_by->until : model::Timestamp{};
-  return services.waiters.wait(
-      event.id, deadline,
-      [waiting, key = event.session](Result<Answer> answer) {
-        if (!answer) return send_error(*waiting, message_operation, answer.error());
-        send_json_text(*waiting, answer->status, body_of(std::move(answer->body), key));
-      },
-      // What the session holds for this client goes to the webhook, as soon as its lane runs.
-      [&services, key = event.session, until](const std::string& input_id) {
-        if (services.left) services.left(input_id, key, until);
-      });
 }
 
 void message(Call call, Services& services, Reply reply) {
@@ -162,19 +345,16 @@ void message(Call call, Services& services, Reply reply) {
     if (!*key) return send_error(reply, message_operation, open.error());
     return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));
   }
+  using Wanted = PendingReply::Wanted;
+  const auto wanted = prefers_async(call.request) ? Wanted::acceptance : Wanted::answer;
+  std::make_shared<PendingReply>(services, std::move(event), *std::move(key), std::move(reply),
+                                 wanted)
+      ->begin();
+}
 
-  if (services.awaited_for) {
-    event.awaited_by = services.awaited_for(services.options.api.turn_timeout);
-  }
-  // The waiter is there before the record is: no answer can come too early.
-  const auto ticket = wait_for_answer(services, event, std::move(reply));
-  if (*key) {
-    std::make_shared<KeyedMessage>(services, std::move(event), std::move(**key), ticket)->append();
-    return;
-  }
-  services.events.append(event, [&services, ticket](auto appended) {
-    if (!appended) services.waiters.end(ticket, model::fail(append_error(appended.error())));
-  });
+openapi::Parameter prefer_parameter() {
+  return openapi::header_parameter(
+      "Prefer", "`respond-async`: answer 202 once the message is accepted.", openapi::text());
 }
 
 openapi::Description describe_message() {
@@ -190,12 +370,18 @@ openapi::Description describe_message() {
   return {.tag = "Conversations",
           .summary = "Send a user's own message",
           .details =
-              "Begins or continues a conversation; answered when what it sets off waits or "
-              "ends. 504: it still runs, and what it says goes the other ways.",
-          .parameters = {openapi::url_token_parameter(), openapi::idempotency_parameter()},
+              "Begins or continues a conversation; answered when what it sets off waits or ends. "
+              "202: processing continues. Read the rest from `/outputs` or the webhook.",
+          .parameters = {openapi::url_token_parameter(), openapi::idempotency_parameter(),
+                         prefer_parameter()},
           .body = openapi::json_content(openapi::message_schema(UrlTokenIn::path)),
           .answers = {{.description = "What the Flow said.",
-                       .content = openapi::json_content(openapi::named("Answer", answer))}},
+                       .content = openapi::json_content(openapi::named("Answer", answer))},
+                      {.status = status::accepted,
+                       .description = "What the Flow has said so far.",
+                       .content = openapi::json_content(openapi::named("Answer", answer)),
+                       .headers = {{"Preference-Applied", "`respond-async`, if it was asked for.",
+                                    openapi::text(), openapi::Need::optional}}}},
           .errors = {404, 409, 502, 504}};
 }
 

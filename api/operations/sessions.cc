@@ -111,11 +111,10 @@ Result<model::SessionKey> read_key(const Call& call, Services& services) {
 void reset_session(Call call, Services& services, Reply reply) {
   auto key = read_key(call, services);
   if (!key) return send_error(reply, reset_session_operation, key.error());
-  const auto tell = [&services, key = *key](const store::Sessions::WasReset& was) {
-    if (!was.ended_input.empty()) {
-      end_wait(services, was.ended_input, "The conversation was reset before it answered.");
+  const auto tell = [&services](const std::string& ended_input) {
+    if (!ended_input.empty()) {
+      end_wait(services, ended_input, "The conversation was reset before it answered.");
     }
-    if (was.outputs_released && services.deliver) services.deliver(key);
   };
   auto done = services.store.sessions().reset(*key, tell);
   if (!done) {

@@ -73,7 +73,7 @@ store::StoreSettings store_settings(const config::Settings& settings,
   store.master_key = settings.master_key;
   // One for each worker, reactor thread, management thread, the sign-in and the import thread, and
   // some for the services, so that none waits.
-  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 14);
+  store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 15);
   if (settings.store.driver == config::StoreDriver::postgres) {
     store.postgres = store::PostgresSettings{.url = settings.store.postgres.url.reveal(),
                                              .timeout = settings.store.postgres.timeout,

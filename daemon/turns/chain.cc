@@ -42,7 +42,7 @@ model::Execution begun_by(const Event& event) {
   execution.source = event.type;
   execution.trace_id = event.trace_id;
   execution.keyed = event.claim && event.claim->kind == Claim::Kind::keyed_event;
-  if (event.awaited_by) execution.awaited_by = {*event.awaited_by};
+  execution.answer_until = event.answer_until;
   return execution;
 }
 
@@ -57,7 +57,6 @@ Result<std::optional<Chain>> ChainBuilder::build() {
     if (auto drained = drain(); !drained) return fail(drained.error());
   }
   if (again_) return std::nullopt;
-  release_left_behind();
   close();
   return std::move(chain_);
 }
@@ -74,7 +73,6 @@ Result<void> ChainBuilder::load() {
   time_outs_ = flows::time_outs_of(session_);
   damage_ = std::move(loaded->damage);
   execution_lost_ = loaded->execution_lost;
-  if (loaded->holds_outputs) release_orphans();
   chain_.unit.key = input_.key;
   chain_.unit.expected_version = session_.version;
   chain_.unit.profile_read_version = profile_.version;
@@ -139,7 +137,6 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
   if (!*claimed) {  // it has had its effects, or what it answers is gone
     // If the session is, too, it is not made again for the sake of a position.
     if (so_far == Traces::none) chain_.changes = false;
-    if (join_waiting(*event)) chain_.changes = true;
     return {};
   }
   if (is_too_late(*event)) return {};
@@ -155,6 +152,7 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
       return bury_waiting(*event, parts_of(record), refused->second);
     }
     to_inbox(logged);
+    if (begun_by(*event).keyed) chain_.unit.progressed.push_back(event->id);
     return {};
   }
   return start(*event, parts_of(record), logged.position);
@@ -365,10 +363,7 @@ Result<void> ChainBuilder::say(const Event& event, const EndpointPtr& endpoint) 
   model::Execution none;
   none.input_id = event.id;
   none.source = event.type;
-  const std::size_t first = chain_.unit.outputs.size();
-  auto settled = settle_outputs(none, true, false, std::move(effects.outputs), endpoint);
-  follow_held(first);
-  return settled;
+  return settle_outputs(none, true, false, std::move(effects.outputs), endpoint);
 }
 
 Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
@@ -380,9 +375,7 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
   session_ = std::move(effects.session);
   if (session_.execution) {
     session_.execution->keyed = execution.keyed;
-    session_.execution->awaited_by = execution.awaited_by;
-    session_.execution->holds_outputs = execution.holds_outputs;
-    session_.execution->holds_others = execution.holds_others;
+    session_.execution->answer_until = execution.answer_until;
     session_.execution->flow_id = flow->version.flow_id;
     session_.execution->flow_version = flow->version.version;
   }
@@ -437,7 +430,6 @@ void ChainBuilder::close() {
   auto& added = chain_.unit.inbox_added;
   added.erase(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(added_drained_));
   chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
-  note_held();
   chain_.unit.timers_ahead = timer_offset();
   chain_.unit.after = std::move(session_);
 }
@@ -448,7 +440,6 @@ Result<Chain> build_chain(const ChainContext& context, ChainInput input) {
     ChainBuilder builder(context, input);
     auto chain = builder.build();
     if (chain && *chain) return std::move(**chain);
-    builder.release_claims();
     if (!chain) return fail(chain.error());
     if (!builder.wants_alone()) continue;
     Chain nothing;

@@ -34,7 +34,6 @@ class Usage;
 
 namespace conversed::daemon {
 
-class AnswerExchange;
 class Recovery;
 class TimerClock;
 
@@ -51,8 +50,7 @@ struct ChainContext {
   api::AssetsCache& assets;
   api::AnswerWaiters& waiters;
   const model::Clock& clock;
-  AnswerExchange* exchange = nullptr;  // of clients at other daemons; null: there are no others
-  TimerClock* timer_clock = nullptr;   // what waits for a while is due by it; null: by `clock`
+  TimerClock* timer_clock = nullptr;  // what waits for a while is due by it; null: by `clock`
   flows::Limits limits;
   std::size_t max_drained = 64;  // events that one chain runs of what was in the inbox before it
   std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
@@ -76,6 +74,7 @@ struct ChainInput {
   std::map<std::string, std::string> failed{};  // the same of Turns: what building has found out
   FlightRecorder::Batch* noted = nullptr;       // of events that are started; null: not noted
   bool one_start = false;                       // start one event at most; implied by `alone`
+  bool after_conflict = false;  // something has changed that was not read: maybe an input is cut
   model::Heartbeat* heartbeat = nullptr;        // beats behind each Turn; null: nobody watches
   std::chrono::steady_clock::duration spent{};  // by all Turns that building has run
 };
@@ -85,22 +84,14 @@ struct Chain {
   struct Answered {
     std::string input_id;
     model::Result<api::Answer> answer;
-    bool else_webhook = false;  // if nobody is there to be told, the outputs go there
-    bool sent_instead = false;  // and so they were, in the transaction of the unit
   };
 
   store::Unit unit;
   bool changes = false;                    // false: there is nothing to commit
   bool wants_alone = false;                // nothing is built: an event of it has to run alone
-  std::vector<Answered> answered;          // claimed from the waiters: owed after the commit
+  std::vector<Answered> answered;          // for this daemon's clients, after the commit
   std::vector<model::Schedule> schedules;  // that wait for their next time from now on
-  // Inputs whose outputs are held until another daemon has taken their reply (Unit::replies): the
-  // lane stands still until then.
-  std::vector<std::string> undecided;
-  // When what the session holds for clients elsewhere is to take the other way at the latest.
-  std::optional<model::Timestamp> held_until;
-  bool outputs_released = false;  // outputs of earlier Turns are due: they are in the store
-  bool drain_more = false;        // the inbox holds events that can run now
+  bool drain_more = false;                 // the inbox holds events that can run now
   bool inbox_changed = false;
   std::string first_started;  // id of the first event that was started; empty: none
   std::size_t turns = 0;
@@ -122,8 +113,7 @@ struct Chain {
 // Reads the store, writes nothing but counts of events that run alone. A Turn that fails has no
 // effects besides its dead letter and the Endpoint's errorText. Errors: `unavailable` (try again
 // later; nothing is lost), `conflict` (a position of a past epoch or another partition: consumption
-// has to stop). On an error nothing is claimed from the waiters. Thread-safe; one chain of a
-// session at a time.
+// has to stop). Thread-safe; one chain of a session at a time.
 [[nodiscard]] model::Result<Chain> build_chain(const ChainContext& context, ChainInput input);
 
 }  // namespace conversed::daemon

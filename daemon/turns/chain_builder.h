@@ -43,12 +43,6 @@ class ChainBuilder {
   model::Result<std::optional<Chain>> build();
   [[nodiscard]] bool wants_alone() const { return wants_alone_; }
 
-  // Gives up what was claimed for a chain that will not be committed.
-  void release_claims() {
-    for (const auto& answered : chain_.answered) context_.waiters.release(answered.input_id);
-    chain_.answered.clear();
-  }
-
  private:
   model::Result<void> load();
   model::Result<bool> has_had_effects(const model::Position& at) const;
@@ -73,21 +67,11 @@ class ChainBuilder {
                                      std::vector<model::Output> outputs,
                                      const EndpointPtr& endpoint);
   model::Result<void> settle_failure(const model::Execution& execution, bool resumed);
+  model::Result<bool> takes_answers(const model::Execution& execution, std::int64_t said_before);
+  model::Result<void> come_to_rest(const model::Execution& execution, bool answers, bool resumed,
+                                   const std::vector<model::Output>& outputs);
   model::Result<api::Answer> answer_of(const model::Execution& execution, bool resumed,
                                        const std::vector<model::Output>& outputs);
-  model::Result<void> answer_elsewhere(const model::Execution& execution,
-                                       std::vector<std::string> daemons, bool resumed,
-                                       std::vector<model::Output> outputs,
-                                       model::Delivery otherwise);
-  std::vector<std::string> waits_elsewhere(const model::Execution& execution) const;
-  bool is_awaited(const model::Execution& execution) const;
-  bool join_waiting(const model::Event& event);
-  void note_held();
-  void release_held(const model::Execution& holder);
-  void keep_held(const model::Execution& execution);
-  void follow_held(std::size_t first);
-  void release_left_behind();
-  void release_orphans();
   model::Result<void> bury(const model::Event& event, const store::InboxEvent& parts,
                            const std::string& reason);
   model::Result<void> bury_waiting(const model::Event& event, const store::InboxEvent& parts,
@@ -109,7 +93,7 @@ class ChainBuilder {
                            const api::CompiledFlow& flow) const;
   // How far the clock of what waits for a while is ahead of `now` of Turns.
   std::chrono::milliseconds timer_offset() const;
-  model::Timestamp timer_now() const { return context_.clock.now() + timer_offset(); }
+  model::Timestamp timer_now() const;
   // Time-outs of questions: chain_time_outs.cc.
   bool waits_for(const model::Event& event) const;
   model::Result<bool> holds_timer(const model::Event& event) const;
@@ -136,12 +120,9 @@ class ChainBuilder {
     return damage_.empty() &&
            (input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start());
   }
-  // Where a single event is looked for, a second one waits for the next chain; so it does behind an
-  // answer whose outputs may yet be the webhook's, and behind Turns that took long. The first one
-  // starts in any case, so that there is an end to it.
+  // Where a single event is looked for, a second one waits for the next chain; so it does behind
+  // Turns that took long. The first one starts in any case, so that there is an end to it.
   [[nodiscard]] bool may_start() const {
-    if (!chain_.undecided.empty()) return false;
-    if (std::ranges::any_of(chain_.answered, &Chain::Answered::else_webhook)) return false;
     if (chain_.first_started.empty()) return true;
     return !input_.one_start && !input_.alone && input_.spent < context_.slice;
   }

@@ -84,21 +84,16 @@ Result<void> ChainBuilder::bury_waiting(const Event& event, const store::InboxEv
     chain_.unit.claims.push_back(*event.claim);
   }
   model::Session as_it_is = session_;
-  const std::size_t first = chain_.unit.outputs.size();
   auto buried = bury(event, parts, reason);
   as_it_is.last_output_seq = session_.last_output_seq;
   session_ = std::move(as_it_is);
-  follow_held(first);
   return buried;
 }
 
 // The same in a session that can't be read in full. What it waits for is over, too: nothing could
 // go on from there.
 Result<void> ChainBuilder::bury_damaged(const Event& event, const store::InboxEvent& parts) {
-  if (std::exchange(execution_lost_, false)) {
-    chain_.unit.execution_abandoned = true;
-    chain_.outputs_released = true;
-  }
+  if (std::exchange(execution_lost_, false)) chain_.unit.execution_abandoned = true;
   if (is_input(event.type) && session_.execution) {
     const model::Execution over = *std::exchange(session_.execution, std::nullopt);
     chain_.unit.calls_cancelled.push_back(over.pending_call_id);

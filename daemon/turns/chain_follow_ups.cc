@@ -71,6 +71,10 @@ std::chrono::milliseconds ChainBuilder::timer_offset() const {
                                          : context_.timer_clock->offset();
 }
 
+model::Timestamp ChainBuilder::timer_now() const {
+  return context_.timer_clock == nullptr ? context_.clock.now() : context_.timer_clock->now();
+}
+
 Result<bool> ChainBuilder::is_within_quota(const model::Endpoint& endpoint,
                                            const model::ProjectAssets& assets) const {
   if (!assets.journey || assets.journey->follow_ups_per_month == 0) return true;

@@ -10,7 +10,6 @@
 #include "api/live/waiters.h"
 #include "daemon/log/job_wake_up.h"
 #include "daemon/ops/logging.h"
-#include "daemon/turns/answer_exchange.h"
 #include "daemon/turns/recovery.h"
 #include "store/commit/usage.h"
 #include "store/conversation/outbox.h"
@@ -60,7 +59,7 @@ struct TurnWorker::Task {
   bool alone = false;   // nothing else is in hand
   FlightRecorder::Batch noted;
   std::map<std::string, std::string> refused;
-  std::atomic<std::size_t> unsettled{0};  // of the chain's undecided answers
+  bool after_conflict = false;
   std::size_t begin = 0;  // records before it are finished: only after the database refused a chain
   bool one_by_one = false;
   Chain chain;
@@ -109,6 +108,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
                                       .refused = task->refused,
                                       .noted = &task->noted,
                                       .one_start = task->one_by_one,
+                                      .after_conflict = task->after_conflict,
                                       .heartbeat = heartbeat});
   if (!chain) {
     if (chain.error().code == Errc::conflict) {
@@ -148,18 +148,8 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   task->chain.unit.dead_letters = unit.dead_letters;
   task->chain.unit.attempts_settled = unit.attempts_settled;
   task->chain.unit.quota = unit.quota;
+  task->chain.unit.progressed = unit.progressed;
   task->chain.unit.after.inbox_size = unit.after.inbox_size;
-  task->chain.unit.after.last_output_seq = unit.after.last_output_seq;
-  for (const auto& input : task->chain.undecided) context_.exchange->expect(input);
-  for (auto& answered : task->chain.answered) {
-    if (!answered.else_webhook) continue;
-    unit.answered_instead.push_back({answered.input_id, [this, task, &answered] {
-                                       const bool awaited =
-                                           context_.waiters.keep_waiting(answered.input_id);
-                                       answered.sent_instead = !awaited;
-                                       return awaited;
-                                     }});
-  }
   committer_.submit(std::move(unit),
                     [this, task](store::Outcome outcome) { after_commit(task, outcome); });
 }
@@ -176,10 +166,9 @@ void TurnWorker::run_alone(const TaskPtr& task) {
 
 void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   if (outcome != store::Outcome::committed) {
-    for (const auto& answered : task->chain.answered) context_.waiters.release(answered.input_id);
-    for (const auto& input : task->chain.undecided) context_.exchange->forget(input);
     if (outcome == store::Outcome::conflict) {
       ++counts_.conflicts;
+      task->after_conflict = true;
     } else if (task->one_by_one) {
       // Alone it was refused, so it is the one; if it is so without its effects, the record that
       // waits behind it.
@@ -199,22 +188,7 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   }
   model::fault_point("turn.after_commit");
   let_out(*task);
-  go_on_when_settled(task);
-}
-
-// Once all of them are, whichever is the last; the count is one too high while they are told.
-void TurnWorker::go_on_when_settled(const TaskPtr& task) {
-  task->unsettled = task->chain.undecided.size() + 1;
-  const auto settled = [this, task] {
-    if (--task->unsettled == 0) go_on(task);
-  };
-  for (const auto& input : task->chain.undecided) {
-    context_.exchange->when_settled(input, [this, task, settled](bool pending) {
-      if (pending) ports_.deliver_earlier(task->chain.unit.key);
-      settled();
-    });
-  }
-  settled();
+  go_on(task);
 }
 
 // After what the chain has done is out.
@@ -245,38 +219,26 @@ void TurnWorker::let_out(Task& task) {
                               {"deadLetterId", letter.id},
                               {"reason", letter.reason}});
   }
-  bool sent_after_all = false;
   for (const auto& answered : chain.answered) {
     if (answered.answer) {
-      const bool told = context_.waiters.finish(answered.input_id, *answered.answer);
-      if (answered.sent_instead) {
-        chain.outputs_released = true;
-      } else if (!told && answered.else_webhook) {
-        // The COMMIT took longer than the client's patience.
-        context_.outbox.send_after_all(key, answered.input_id, chain.unit.after.last_output_seq,
-                                       [this, key] { ports_.deliver_earlier(key); });
-        sent_after_all = true;
-      }
+      context_.waiters.finish(answered.input_id, *answered.answer);
     } else {
       context_.waiters.fail(answered.input_id, answered.answer.error());
     }
   }
+  for (const auto& input : chain.unit.progressed) context_.waiters.hear(input);
   for (const auto& use : chain.unit.quota) {
     if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
   }
-  if (chain.held_until) context_.exchange->touch_at(key, *chain.held_until);
   if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
-  if (!chain.unit.outputs.empty() || chain.outputs_released) watch_.notify(key);
+  if (!chain.unit.outputs.empty()) watch_.notify(key);
   for (const auto& call : chain.unit.calls_started) {
     call.due_at ? ports_.timer(*call.due_at) : ports_.call(call);
   }
   for (const auto& follow_up : chain.unit.follow_ups) ports_.timer(follow_up.due_at);
   for (const auto& schedule : chain.schedules) ports_.schedule(schedule);
-  if (sent_after_all) return;  // what came after those outputs leaves with them, behind them
-  if (chain.outputs_released) {
-    ports_.deliver_earlier(key);
-  } else if (std::ranges::find(chain.unit.outputs, model::Delivery::pending,
-                               &model::Output::delivery) != chain.unit.outputs.end()) {
+  if (std::ranges::find(chain.unit.outputs, model::Delivery::pending, &model::Output::delivery) !=
+      chain.unit.outputs.end()) {
     ports_.deliver(key);
   }
 }

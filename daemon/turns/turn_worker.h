@@ -31,12 +31,10 @@ namespace conversed::daemon {
 // Where the effects of a committed chain go. Called on the Committer's thread, so none may block.
 struct TurnPorts {
   std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
-  std::function<void(const model::SessionKey&)>
-      deliver_earlier;                                   // outputs of earlier Turns are pending now
-  std::function<void(const model::PendingCall&)> call;   // a call to be made
-  std::function<void(model::Timestamp)> timer;           // a timer or follow-up falls due then
-  std::function<void(const model::Schedule&)> schedule;  // its next time has come to the store
-  std::function<void(const std::string& job_id)> job;    // to be looked at; on a worker's thread
+  std::function<void(const model::PendingCall&)> call;    // a call to be made
+  std::function<void(model::Timestamp)> timer;            // a timer or follow-up falls due then
+  std::function<void(const model::Schedule&)> schedule;   // its next time has come to the store
+  std::function<void(const std::string& job_id)> job;     // to be looked at; on a worker's thread
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop
@@ -87,7 +85,6 @@ class TurnWorker {
   void run_alone(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome);
   void let_out(Task& task);
-  void go_on_when_settled(const TaskPtr& task);
   void go_on(const TaskPtr& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);

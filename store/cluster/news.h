@@ -8,7 +8,8 @@
 namespace conversed::store {
 
 // Topics. `outputs`: short names of sessions that have said something; `jobs`: the id of one that
-// has changed; `answers`, `sessions`: store/commit/replies.h.
+// has changed; `answers`: ids of inputs of which clients may wait to hear; `sessions`:
+// store/cluster/session_news.h.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";

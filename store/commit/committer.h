@@ -44,7 +44,8 @@ struct NewDeadLetter {
 inline constexpr std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
 
 // What the first 2xx answer to a keyed `POST /{URLToken}` said, to be replayed. A status of 400 or
-// more is not replayed: it says that the input came to nothing, so that its key is free again.
+// more is not replayed: it says that the input, keyed or not, came to nothing, so that a key is
+// free again.
 struct NewAnswer {
   std::string input_id;
   int status = 200;
@@ -52,26 +53,16 @@ struct NewAnswer {
   model::Timestamp expires_at{};
 };
 
-// Outputs of an input that are the answer of a client who waits for it: they are `none`, and do not
-// go to the webhook.
-struct AnswerInstead {
+// The Unit has answers of this input.
+struct Uncut {
   std::string input_id;
-  // Asked in each try of the transaction, on the Committer's thread; must not block. False: nobody
-  // is there any more, and in the same transaction these outputs become `pending`.
-  std::function<bool()> awaited;
+  model::Timestamp until{};  // its client's deadline, by the clock of timers
 };
 
-// The answer to an input whose clients wait at other daemons, on its way to those: see
-// store/commit/replies.h.
-struct NewReply {
+// From its Unit on, what an input says goes to the webhook: its client's deadline has passed.
+struct NewCut {
   std::string input_id;
-  std::vector<std::string> daemons;  // at least one, each once
-  int status = 200;                  // 400 and above: it failed
-  std::string body;
-  // The input's outputs are `held` until one of the daemons has said whether its client got them:
-  // then they are `none`, or else `pending`.
-  bool else_webhook = false;
-  model::Timestamp expires_at{};  // from then on anybody may take it back
+  std::int64_t behind = 0;  // its outputs with a number up to this one are its answer
 };
 
 struct QuotaUse {
@@ -107,7 +98,7 @@ struct Unit {
   std::vector<std::string> calls_cancelled;  // ids of calls and timers; a missing one is no error
   std::vector<model::Claim> claims;          // all are there, or the Unit is a conflict
   // What the session waited for is over, whatever that was: before anything else is written, all
-  // its calls and timers lose their claim, and all its `held` outputs become `pending`.
+  // its calls and timers lose their claim.
   bool execution_abandoned = false;
 
   // All follow-ups of the session that waited are gone, and so is what such a one said as long as
@@ -126,12 +117,13 @@ struct Unit {
   // forgotten.
   std::vector<std::string> attempts_settled;
   std::vector<NewAnswer> answers;
-  // Of what earlier Units left `held`: these inputs' outputs become `none`, and then, if they are
-  // released, all others become `pending`, and replies that hang on them are taken back.
-  std::vector<std::string> outputs_kept;
-  bool held_released = false;
-  std::vector<AnswerInstead> answered_instead;
-  std::vector<NewReply> replies;
+  // Inputs whose outputs in this Unit are their answer: if one of them is cut
+  // (store/conversation/answers.h), or its deadline has passed, the Unit is a conflict.
+  std::vector<Uncut> uncut;
+  std::vector<NewCut> cuts;
+  // Inputs about which clients that wait for them have something to read: they are at rest, cut, or
+  // taken up.
+  std::vector<std::string> progressed;
   std::vector<QuotaUse> quota;
   // Log records that this Unit finishes, besides `after.position`. The highest one of each epoch
   // and partition is kept.

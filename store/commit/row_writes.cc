@@ -1,12 +1,13 @@
 #include "store/commit/row_writes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "store/cluster/news.h"
-#include "store/commit/replies.h"
 #include "store/commit/usage.h"
+#include "store/model/ids.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -29,97 +30,43 @@ void wake_outbox(Connection& connection, std::int64_t session, const std::string
       session, endpoint_id, session);
 }
 
-void release_held(Connection& connection, std::int64_t session, std::int64_t before) {
-  connection.run(
-      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-      " WHERE session = :s AND delivery = 1 AND seq < :b",
-      session, before);
-  connection.run("UPDATE outputs SET delivery = 2 WHERE session = :s AND delivery = 1 AND seq < :b",
-                 session, before);
-}
-
-void release_all_held(Connection& connection, std::int64_t session) {
-  connection.run(
-      "DELETE FROM replies WHERE else_webhook = 1"
-      " AND session_key = (SELECT key FROM sessions WHERE id = :s)",
-      session);
-  release_held(connection, session, std::numeric_limits<std::int64_t>::max());
-}
-
-void keep_held(Connection& connection, std::int64_t session, const std::string& input_id) {
-  connection.run(
-      "UPDATE outputs SET delivery = 0 WHERE session = :s AND input_id = :i AND delivery = 1",
-      session, input_id);
-}
-
-void make_pending(Connection& connection, std::int64_t session, const std::string& input_id,
-                  model::Delivery from) {
-  connection.run(
-      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-      " WHERE session = :s AND input_id = :i AND delivery = :d",
-      session, input_id, static_cast<int>(from));
-  connection.run(
-      "UPDATE outputs SET delivery = 2 WHERE session = :s AND input_id = :i AND delivery = :d",
-      session, input_id, static_cast<int>(from));
-}
-
-void abandon_execution(Connection& connection, std::int64_t session,
-                       const std::string& endpoint_id) {
+void abandon_execution(Connection& connection, std::int64_t session) {
   connection.run("DELETE FROM pending_calls WHERE session = :s", session);
-  release_all_held(connection, session);
-  wake_outbox(connection, session, endpoint_id);
+}
+
+void fail_input(Connection& connection, const std::string& input_id, model::Timestamp now) {
+  connection.run(
+      "INSERT INTO answers (input_id, status, body, expires_at, session_key)"
+      " SELECT :i, 500, '', :e, '' WHERE NOT EXISTS (SELECT 1 FROM cuts WHERE input_id = :c)"
+      " ON CONFLICT (input_id) DO NOTHING",
+      input_id, to_unix_ms(now + answer_lifetime), input_id);
 }
 
 std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
                                     const std::string& key, model::Timestamp now) {
   std::vector<std::string> inputs;
-  std::vector<std::string> keyed;
+  std::vector<std::string> failed;  // of these
+  const auto end_input = [&](const std::string& id,
+                             const std::optional<model::Timestamp>& answer_until) {
+    inputs.push_back(id);
+    if (answer_until) failed.push_back(id);
+  };
   if (const auto text =
           connection.value<std::string>("SELECT execution FROM sessions WHERE id = :i", session)) {
     const auto running = model::execution_from(nlohmann::json::parse(*text, nullptr, false));
-    if (running) inputs.push_back(running->input_id);
-    if (running && running->keyed && running->source == model::EventType::user_message) {
-      keyed.push_back(running->input_id);
-    }
+    if (running) end_input(running->input_id, running->answer_until);
   }
   connection.rows<std::string, std::string, std::string, std::string>(
       [&](const std::string& id, const std::string& type, const std::string& trace,
           const std::string& value) {
         const auto event = model::decode_event(key, id, type, trace, value);
         if (!event || event->type != model::EventType::user_message) return;
-        inputs.push_back(id);
-        if (event->claim && event->claim->kind == model::Claim::Kind::keyed_event) {
-          keyed.push_back(id);
-        }
+        end_input(id, event->answer_until);
       },
       "SELECT event_id, type, trace_id, value FROM inbox WHERE session = :s ORDER BY n", session);
-  for (const auto& id : keyed) {
-    insert_answer(connection, "",
-                  {.input_id = id, .status = 500, .body = "", .expires_at = now + answer_lifetime});
-  }
+  for (const auto& id : failed) fail_input(connection, id, now);
+  announce_progress(connection, {inputs.begin(), inputs.end()});
   return inputs;
-}
-
-void release_outputs(Connection& connection, const std::string& key, const std::string& input_id,
-                     std::optional<std::int64_t> up_to) {
-  const auto session = session_row(connection, key);
-  if (!session) return;
-  const auto first = connection.value<std::int64_t>(
-      "SELECT seq FROM outputs WHERE session = :s AND input_id = :i AND delivery = 0"
-      " ORDER BY seq LIMIT 1",
-      *session, input_id);
-  if (!first) return;
-  const bool has_gone_on =
-      connection
-          .value<int>(
-              "SELECT 1 FROM outputs WHERE session = :s AND seq > :q AND delivery = 2"
-              " LIMIT 1",
-              *session, up_to.value_or(*first))
-          .has_value();
-  if (has_gone_on) return;
-  connection.run("UPDATE sessions SET version = version + 1 WHERE id = :s", *session);
-  make_pending(connection, *session, input_id, model::Delivery::none);
-  wake_outbox(connection, *session, endpoint_of(key));
 }
 
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
@@ -131,44 +78,39 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
       answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
 }
 
-void write_replies(Connection& connection, const std::string& key, const Unit& unit) {
-  if (connection.dialect() != Dialect::postgres && unit.replies.empty()) return;
-  for (const auto& reply : unit.replies) {
-    for (const auto& daemon : reply.daemons) {
-      connection.run(
-          "INSERT INTO replies (input_id, daemon, session_key, status, body, else_webhook,"
-          " expires_at) VALUES (:i, :d, :k, :s, :b, :w, :e) ON CONFLICT (daemon, input_id)"
-          " DO UPDATE SET status = excluded.status, body = excluded.body,"
-          " else_webhook = excluded.else_webhook, expires_at = excluded.expires_at",
-          reply.input_id, daemon, key, reply.status, reply.body, reply.else_webhook,
-          to_unix_ms(reply.expires_at));
+void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now) {
+  connection.run(
+      "INSERT INTO cuts (input_id, behind, created_at) VALUES (:i, :b, :c)"
+      " ON CONFLICT (input_id) DO NOTHING",
+      cut.input_id, cut.behind, to_unix_ms(now));
+}
+
+namespace {
+
+// As many of the words in one announcement as it can hold.
+void announce_words(Connection& connection, std::string_view topic,
+                    const std::set<std::string>& words) {
+  std::string news;
+  for (const auto& word : words) {
+    if (!news.empty() && news.size() + 1 + word.size() > max_news_bytes) {
+      announce(connection, std::exchange(news, {}));
     }
-    announce(connection, to_news(AnswerNews{.kind = AnswerNews::Kind::given,
-                                            .input_id = reply.input_id,
-                                            .daemons = reply.daemons}));
+    if (news.empty()) news = topic;
+    news += ' ' + word;
   }
-  for (const auto& answer : unit.answers) {
-    if (std::ranges::find(unit.replies, answer.input_id, &NewReply::input_id) !=
-        unit.replies.end()) {
-      continue;
-    }
-    announce(connection,
-             to_news(AnswerNews{.kind = AnswerNews::Kind::given, .input_id = answer.input_id}));
-  }
+  if (!news.empty()) announce(connection, news);
+}
+
+}  // namespace
+
+void announce_progress(Connection& connection, const std::set<std::string>& input_ids) {
+  std::set<std::string> own;  // nobody waits for those of other programs, whatever they look like
+  std::ranges::copy_if(input_ids, std::inserter(own, own.end()), model::is_id);
+  announce_words(connection, answers_topic, own);
 }
 
 void announce_spoken(Connection& connection, const std::set<std::string>& names) {
-  constexpr std::size_t names_each = max_news_bytes / (short_name_length + 1) - 1;
-  std::string news;
-  std::size_t gathered = 0;
-  for (const auto& name : names) {
-    if (gathered == 0) news = outputs_topic;
-    news += ' ' + name;
-    if (++gathered < names_each) continue;
-    announce(connection, news);
-    gathered = 0;
-  }
-  if (gathered > 0) announce(connection, news);
+  announce_words(connection, outputs_topic, names);
 }
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,

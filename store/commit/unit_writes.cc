@@ -137,46 +137,8 @@ void write_inbox(Connection& connection, const Unit& unit, std::int64_t session)
   }
 }
 
-// Input ids whose outputs were to be an answer, but nobody waits for it any more.
-std::vector<std::string_view> left_alone(const Unit& unit) {
-  std::vector<std::string_view> inputs;
-  for (const auto& answer : unit.answered_instead) {
-    if (!answer.awaited()) inputs.emplace_back(answer.input_id);
-  }
-  return inputs;
-}
-
-// Whether any of what was held may be pending now.
-bool settle_held(Connection& connection, const Unit& unit, std::int64_t session,
-                 const std::vector<std::string_view>& alone) {
-  bool pending = unit.held_released;
-  for (const auto& input : unit.outputs_kept) {
-    if (std::ranges::find(alone, input) != alone.end()) {
-      make_pending(connection, session, input, model::Delivery::held);
-      pending = true;
-      continue;
-    }
-    keep_held(connection, session, input);
-  }
-  if (unit.held_released) release_all_held(connection, session);
-  return pending;
-}
-
-// An output that nobody waits for any more goes to the webhook, behind what is held.
-void put_behind_held(Connection& connection, std::int64_t session, std::int64_t seq) {
-  connection.run(
-      "UPDATE outputs SET delivery = CASE WHEN EXISTS (SELECT 1 FROM outputs h"
-      " WHERE h.session = :h AND h.delivery = 1) THEN 1 ELSE 2 END WHERE session = :s AND seq = :q",
-      session, session, seq);
-  connection.run(
-      "INSERT INTO deliveries (session, seq) SELECT session, seq FROM outputs"
-      " WHERE session = :s AND seq = :q AND delivery = 2",
-      session, seq);
-}
-
 void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
-  const auto alone = left_alone(encoded.unit);
-  bool pending = settle_held(connection, encoded.unit, session, alone);
+  bool pending = false;
   for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
     const auto& output = encoded.unit.outputs[i];
     connection.run(
@@ -186,11 +148,6 @@ void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int6
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
         output.trace_id, output.source, to_unix_ms(output.created_at),
         encoded.unit.timers_ahead.count(), static_cast<int>(output.delivery));
-    if (output.delivery == model::Delivery::none &&
-        std::ranges::find(alone, output.input_id) != alone.end()) {
-      put_behind_held(connection, session, output.seq);
-      pending = true;
-    }
     if (output.delivery != model::Delivery::pending) continue;
     pending = true;
     connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
@@ -280,7 +237,7 @@ void write_effects(Connection& connection, const EncodedUnit& encoded, std::int6
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : unit.claims) consume(connection, claim, now.timers);
   for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
-  if (unit.execution_abandoned) abandon_execution(connection, session, unit.key.endpoint_id);
+  if (unit.execution_abandoned) abandon_execution(connection, session);
   // Before this Unit's own outputs and follow-ups: they are younger.
   if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, unit, session);
@@ -295,7 +252,7 @@ void write_effects(Connection& connection, const EncodedUnit& encoded, std::int6
     connection.run("DELETE FROM attempts WHERE event_id = :e", event_id);
   }
   for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
-  write_replies(connection, encoded.key, unit);
+  for (const auto& cut : unit.cuts) insert_cut(connection, cut, now.timers);
 }
 
 }  // namespace
@@ -343,6 +300,8 @@ struct UnitGroup::Candidate {
   Asked<std::int64_t, std::int64_t, std::int64_t> session;
   std::optional<Asked<std::int64_t>> profile{};
   std::vector<Asked<int>> claims{};
+  std::vector<Asked<int>> cuts{};  // of inputs that the Unit takes for uncut
+  bool is_late = false;            // past the deadline of one of them
   StoredSession stored{};
   std::optional<Asked<std::int64_t>> inserted{};
   std::optional<Asked<int>> withdrawable{};
@@ -355,8 +314,8 @@ struct UnitGroup::Candidate {
 bool UnitGroup::Candidate::is_as_expected() {
   const Unit& unit = encoded->unit;
   if (auto row = session.take()) std::tie(stored.id, stored.version, stored.inbox_size) = *row;
-  bool expected =
-      stored.version == unit.expected_version && stored.inbox_size >= unit.inbox_removed;
+  bool expected = !is_late && stored.version == unit.expected_version &&
+                  stored.inbox_size >= unit.inbox_removed;
   if (profile) {
     const auto row = profile->take();
     const std::int64_t version = row ? std::get<0>(*row) : 0;
@@ -366,6 +325,7 @@ bool UnitGroup::Candidate::is_as_expected() {
     const bool found = claims[i].take().has_value();
     expected = expected && found != (unit.claims[i].kind == Claim::Kind::keyed_event);
   }
+  for (auto& cut : cuts) expected = !cut.take().has_value() && expected;
   withdraws = withdrawable && withdrawable->take().has_value();
   return expected;
 }
@@ -403,6 +363,11 @@ void UnitGroup::add(const EncodedUnit& encoded, Outcome& outcome) {
     candidate.claims.push_back(ask_claim(connection_, claim, encoded.key));
     claims_.insert(claim.id);
   }
+  for (const auto& input : unit.uncut) {
+    candidate.cuts.push_back(
+        connection_.ask<int>("SELECT 1 FROM cuts WHERE input_id = :i", input.input_id));
+    candidate.is_late = candidate.is_late || input.until <= now_.timers;
+  }
   if (unit.follow_ups_cancelled) {
     candidate.withdrawable = connection_.ask<int>(
         "SELECT 1 FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
@@ -432,8 +397,12 @@ void UnitGroup::flush() {
     if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
     write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
     add_totals(candidate.encoded->unit, totals_);
-    if (connection_.dialect() == Dialect::postgres && !candidate.encoded->unit.outputs.empty()) {
-      totals_.spoken.insert(short_name(candidate.encoded->key));
+    if (connection_.dialect() == Dialect::postgres) {
+      if (!candidate.encoded->unit.outputs.empty()) {
+        totals_.spoken.insert(short_name(candidate.encoded->key));
+      }
+      const auto& progressed = candidate.encoded->unit.progressed;
+      totals_.progressed.insert(progressed.begin(), progressed.end());
     }
   }
   candidates_.clear();
@@ -453,6 +422,7 @@ void BatchTotals::flush(Connection& connection, Now now) const {
   for (const auto& [what, amount] : quota) {
     add_usage(connection, what.first, what.second, amount, now.wall);
   }
+  announce_progress(connection, progressed);
   announce_spoken(connection, spoken);
 }
 

@@ -1,7 +1,12 @@
 #include "store/conversation/answers.h"
 
 #include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
 
+#include "store/commit/row_writes.h"
+#include "store/conversation/outbox.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -9,17 +14,101 @@ namespace conversed::store {
 using model::fail;
 using model::Result;
 
-Result<std::optional<NewAnswer>> Answers::find(const std::string& input_id,
-                                               model::Timestamp now) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<NewAnswer>> {
-    auto row = connection.row<int, std::string, std::int64_t>(
-        "SELECT status, body, expires_at FROM answers WHERE input_id = :i AND expires_at > :n",
-        input_id, model::to_unix_ms(now));
-    if (!row) return std::nullopt;
-    return NewAnswer{.input_id = input_id,
-                     .status = std::get<0>(*row),
-                     .body = std::move(std::get<1>(*row)),
-                     .expires_at = model::from_unix_ms(std::get<2>(*row))};
+namespace {
+
+using Stage = InputState::Stage;
+
+bool is_cut_in(Connection& connection, const std::string& input_id) {
+  return connection.row<int>("SELECT 1 FROM cuts WHERE input_id = :i", input_id).has_value();
+}
+
+// Of an input that waits in the inbox.
+std::optional<model::Event> waiting_event(Connection& connection, std::int64_t session,
+                                          const AwaitedInput& input) {
+  auto row = connection.row<std::string, std::string, std::string>(
+      "SELECT type, trace_id, value FROM inbox WHERE session = :s AND event_id = :e ORDER BY n"
+      " LIMIT 1",
+      session, input.id);
+  if (!row) return std::nullopt;
+  const auto& [type, trace, value] = *row;
+  auto event = model::decode_event(input.session.encode(), input.id, type, trace, value);
+  return event ? std::optional(*std::move(event)) : model::Event();
+}
+
+// As far as its session's row tells.
+void read_progress(Connection& connection, const AwaitedInput& input, InputState& state) {
+  auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
+                            std::optional<std::string>>(
+      "SELECT id, position_epoch, position_partition, position_offset, execution FROM sessions"
+      " WHERE key = :k",
+      input.session.encode());
+  if (!row) return;
+  const auto& [session, epoch, partition, offset, text] = *row;
+  const auto runs_until = [&](const std::optional<model::Timestamp>& answer_until) {
+    state.stage = Stage::runs;
+    state.answer_until = answer_until;
+    if (!answer_until && !state.cut_behind) state.cut_behind = 0;  // it was cut from the start
+  };
+  if (text) {
+    const auto running = model::execution_from(nlohmann::json::parse(*text, nullptr, false));
+    if (running && running->input_id == input.id) return runs_until(running->answer_until);
+  }
+  if (const auto event = waiting_event(connection, session, input)) {
+    return runs_until(event->answer_until);
+  }
+  const auto& at = input.position;
+  const bool is_past =
+      at && at->epoch == epoch && at->partition == partition && at->offset <= offset;
+  if (is_past) state.stage = Stage::at_rest;
+}
+
+InputState read_state(Connection& connection, const AwaitedInput& input, model::Timestamp now) {
+  InputState state;
+  state.cut_behind =
+      connection.value<std::int64_t>("SELECT behind FROM cuts WHERE input_id = :i", input.id);
+  read_progress(connection, input, state);
+  auto kept = connection.row<int, std::string>(
+      "SELECT status, body FROM answers WHERE input_id = :i AND expires_at > :n", input.id,
+      model::to_unix_ms(now));
+  if (kept && std::get<0>(*kept) >= 400) {
+    state.stage = Stage::failed;
+  } else if (kept) {
+    state.stage = Stage::at_rest;
+    state.kept = std::move(std::get<1>(*kept));
+  }
+  state.said = outputs_of_input(connection, input.session, input.id);
+  return state;
+}
+
+}  // namespace
+
+Result<InputState> Answers::look(const AwaitedInput& input, model::Timestamp now) const {
+  return read_snapshot(database_, [&](Connection& connection) -> Result<InputState> {
+    return read_state(connection, input, now);
+  });
+}
+
+void Answers::cut(const AwaitedInput& input, std::function<void(Result<InputState>)> done) {
+  auto state = std::make_shared<InputState>();
+  committer_.write(
+      [state, input](Writer& writer) -> Result<void> {
+        *state = read_state(writer.connection(), input, writer.timer_now());
+        if (state->stage == Stage::at_rest || state->stage == Stage::failed) return {};
+        if (state->cut_behind) return {};
+        state->cut_behind = state->said.empty() ? 0 : state->said.back().seq;
+        insert_cut(writer.connection(), {input.id, *state->cut_behind}, writer.timer_now());
+        announce_progress(writer.connection(), {input.id});
+        return {};
+      },
+      [state, done = std::move(done)](const Result<void>& written) {
+        done(written ? Result<InputState>(std::move(*state)) : fail(written.error()));
+      },
+      Committer::Patience::none);
+}
+
+Result<bool> Answers::is_cut(const std::string& input_id) const {
+  return read(database_, [&](Connection& connection) -> Result<bool> {
+    return is_cut_in(connection, input_id);
   });
 }
 
@@ -33,15 +122,20 @@ Result<std::int64_t> Answers::prune(model::Timestamp now, model::Timestamp claim
                                     std::size_t limit) {
   std::int64_t deleted = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto answers = writer.connection().run_counted(
+    Connection& connection = writer.connection();
+    const auto answers = connection.run_counted(
         "DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
         " WHERE expires_at <= :n ORDER BY expires_at LIMIT :l)",
         model::to_unix_ms(now), limit);
-    const auto claims = writer.connection().run_counted(
+    const auto cuts = connection.run_counted(
+        "DELETE FROM cuts WHERE input_id IN (SELECT input_id FROM cuts WHERE created_at < :b"
+        " ORDER BY created_at LIMIT :l)",
+        model::to_unix_ms(now - answer_lifetime), limit);
+    const auto claims = connection.run_counted(
         "DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE created_at < :b"
         " ORDER BY created_at LIMIT :l)",
         model::to_unix_ms(claims_before), limit);
-    deleted = std::max(answers, claims);
+    deleted = std::max({answers, cuts, claims});
     return {};
   });
   if (!written) return fail(written.error());

@@ -52,6 +52,11 @@ std::vector<Output> load_outputs(Connection& connection, std::string_view sql, c
 
 }  // namespace
 
+std::vector<Output> outputs_of_input(Connection& connection, const model::SessionKey& key,
+                                     const std::string& input_id) {
+  return load_outputs(connection, output_columns_of_input, key.encode(), input_id);
+}
+
 Result<std::vector<Output>> Outbox::outputs(const model::SessionKey& key, std::int64_t after_seq,
                                             std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
@@ -69,7 +74,7 @@ Result<std::int64_t> Outbox::last_seq(const model::SessionKey& key) const {
 Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& key,
                                                      const std::string& input_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
-    return load_outputs(connection, output_columns_of_input, key.encode(), input_id);
+    return store::outputs_of_input(connection, key, input_id);
   });
 }
 
@@ -171,18 +176,6 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
   committer_.write(std::move(work), std::move(done), Committer::Patience::none);
 }
 
-void Outbox::send_after_all(const model::SessionKey& key, const std::string& input_id,
-                            std::int64_t up_to, std::function<void()> done) {
-  committer_.write(
-      [key = key.encode(), input_id, up_to](Writer& writer) -> Result<void> {
-        release_outputs(writer.connection(), key, input_id, up_to);
-        return {};
-      },
-      [done = std::move(done)](const Result<void>& written) {
-        if (written) done();
-      });
-}
-
 // Rows are in the order of time, but for clocks that were set back: a page without an old one is
 // the end.
 Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after_row,
@@ -209,7 +202,7 @@ Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after
   pruned.last_row = looked->last;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     pruned.removed = writer.connection().run_counted(
-        "DELETE FROM outputs WHERE id > :a AND id <= :z AND created_at < :b AND delivery <> 1"
+        "DELETE FROM outputs WHERE id > :a AND id <= :z AND created_at < :b"
         " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outputs.session"
         " AND d.seq = outputs.seq)",
         after_row, looked->last, before_ms);

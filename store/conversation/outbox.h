@@ -31,6 +31,11 @@ struct DueEndpoint {
   model::Timestamp due_at{};
 };
 
+// What an execution has said, in order. Inside a transaction; throws SqlError.
+[[nodiscard]] std::vector<model::Output> outputs_of_input(Connection& connection,
+                                                          const model::SessionKey& key,
+                                                          const std::string& input_id);
+
 // Outputs and their delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
 // Marks are the Committer's `delivered` and `reschedule`.
 class Outbox {
@@ -79,13 +84,6 @@ class Outbox {
   // Does not block; `done` is called on the Committer's thread: `not_found` if it is not pending.
   void give_up(const model::SessionKey& key, const model::Output& output, const std::string& reason,
                Committer::WriteDone done);
-
-  // Outputs that were to be an answer, which found nobody although it was awaited while they were
-  // committed, become pending, unless the webhook gets something of the session behind `up_to` by
-  // now: another daemon has gone on with it. Does not block; `done` is called on the Committer's
-  // thread once that is committed.
-  void send_after_all(const model::SessionKey& key, const std::string& input_id, std::int64_t up_to,
-                      std::function<void()> done);
 
   // Looks at the `limit` outputs behind a row (0 begins), the oldest first, and deletes those from
   // before `before` that wait for nothing.

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "store/cluster/session_news.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
@@ -24,32 +25,20 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
-std::string session_by_key(std::string_view holds_outputs) {
-  return "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-         " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, " +
-         std::string(holds_outputs) + " FROM sessions WHERE key = :k";
-}
-
-// With whether it holds outputs, if that is asked.
-const std::string& session_query(bool with_outputs) {
-  constexpr std::string_view holds_outputs =
-      "CASE WHEN EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id"
-      " AND o.delivery = 1) THEN 1 ELSE 0 END";
-  static const std::string alone = session_by_key("0");
-  static const std::string with = session_by_key(holds_outputs);
-  return with_outputs ? with : alone;
-}
-
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
                                            std::string* damage = nullptr,
                                            Sessions::Loaded* loaded = nullptr) {
-  auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::string, std::string, std::optional<std::string>,
-                            std::int64_t, std::int64_t, int>(session_query(loaded != nullptr),
-                                                             key.encode());
+  auto row =
+      connection
+          .row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t, std::int64_t,
+               std::string, std::string, std::optional<std::string>, std::int64_t, std::int64_t>(
+              "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+              " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
+              " FROM sessions WHERE key = :k",
+              key.encode());
   if (!row) return std::nullopt;
   auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
-         inbox_size, holds_outputs] = *row;
+         inbox_size] = *row;
   model::Session session;
   session.key = key;
   session.version = version;
@@ -64,7 +53,6 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     });
     if (loaded != nullptr) loaded->execution_lost = !session.execution;
   }
-  if (loaded != nullptr) loaded->holds_outputs = holds_outputs != 0;
   session.last_output_seq = seq;
   session.inbox_size = inbox_size;
   return session;
@@ -209,16 +197,13 @@ Result<std::vector<Sessions::Inbox>> Sessions::inboxes(std::int64_t after_row,
 
 Result<std::vector<Sessions::Inbox>> Sessions::to_drain(std::int64_t after_row,
                                                         std::size_t limit) const {
-  return read_inboxes(
-      database_,
-      "SELECT key, 0, id FROM sessions WHERE id IN"
-      " (SELECT id FROM sessions WHERE inbox_size > 0 AND execution IS NULL"
-      " UNION SELECT session FROM outputs WHERE delivery = 1) AND id > :a ORDER BY id LIMIT :l",
-      after_row, limit);
+  return read_inboxes(database_,
+                      "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0"
+                      " AND execution IS NULL AND id > :a ORDER BY id LIMIT :l",
+                      after_row, limit);
 }
 
-Result<void> Sessions::reset(const model::SessionKey& key,
-                             const std::function<void(const WasReset&)>& committed) {
+Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& committed) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     std::string damage;
@@ -229,21 +214,20 @@ Result<void> Sessions::reset(const model::SessionKey& key,
         " execution = NULL WHERE key = :k RETURNING id",
         key.encode());
     connection.run("DELETE FROM follow_ups WHERE session = :s", session);
-    WasReset was;
-    was.outputs_released =
-        connection
-            .value<int>("SELECT 1 FROM outputs WHERE session = :s AND delivery = 1 LIMIT 1",
-                        session)
-            .has_value();
-    abandon_execution(connection, session, key.endpoint_id);
+    abandon_execution(connection, session);
+    std::string ended_input;
     if (before->execution) {
-      was.ended_input = before->execution->input_id;
-      if (before->execution->keyed && before->execution->source == model::EventType::user_message) {
-        insert_answer(connection, key.encode(),
-                      {was.ended_input, 500, "", writer.timer_now() + answer_lifetime});
+      ended_input = before->execution->input_id;
+      if (before->execution->answer_until) {
+        fail_input(connection, ended_input, writer.timer_now());
       }
+      announce_progress(connection, {ended_input});
     }
-    if (committed) writer.on_commit([committed, was = std::move(was)] { committed(was); });
+    announce(connection, SessionNews{SessionNews::Kind::touch, key.encode()});
+    if (committed) {
+      writer.on_commit(
+          [committed, ended_input = std::move(ended_input)] { committed(ended_input); });
+    }
     return {};
   });
 }

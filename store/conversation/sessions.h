@@ -45,7 +45,6 @@ class Sessions {
     model::Profile profile;
     std::string damage;
     bool execution_lost = false;  // the session has one, which can't be read
-    bool holds_outputs = false;   // some are `held`
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
 
@@ -81,24 +80,18 @@ class Sessions {
                                                           std::size_t limit) const;
 
   // Sessions that have something to do when somebody takes them up, which comes with no event:
-  // those that are not busy and have an inbox, and those with outputs held for a client. By row, as
-  // above; the size is 0.
+  // those that are not busy and have an inbox. By row, as above.
   [[nodiscard]] model::Result<std::vector<Inbox>> to_drain(std::int64_t after_row,
                                                            std::size_t limit) const;
 
-  // What a reset leaves to be told.
-  struct WasReset {
-    std::string ended_input;  // of the execution that is over; empty: none, or it can't be read
-    bool outputs_released = false;  // held outputs are pending now
-  };
-
   // Ends the conversation: context, Flow state and execution are emptied, pending calls and timers
-  // lose their claim. The execution's input, if it was keyed, has a failure for an answer, and what
-  // was held for its client goes to the webhook. Outputs and their numbers stay, and so does what
-  // waits in the inbox. `committed` is called as by Writer::on_commit. `not_found` if there is no
-  // such session.
-  [[nodiscard]] model::Result<void> reset(
-      const model::SessionKey& key, const std::function<void(const WasReset&)>& committed = {});
+  // lose their claim. The execution's input has a failure for an answer, unless it is cut. Outputs
+  // and their numbers stay, and so does what waits in the inbox. `committed` is called as by
+  // Writer::on_commit, with the input of the execution that is over; empty: there was none, or it
+  // can't be read. `not_found` if there is no such session.
+  using ResetDone = std::function<void(const std::string& ended_input)>;
+  [[nodiscard]] model::Result<void> reset(const model::SessionKey& key,
+                                          const ResetDone& committed = {});
 
   // Looks at the `limit` sessions behind a row (0 begins) and deletes those in which nothing has
   // happened since `before`, nothing runs or waits, and of which no output is kept.

@@ -12,10 +12,9 @@
 
 namespace conversed::model {
 
-// Who gets an output besides `/outputs`, which has them all.
+// Who gets an output besides `/outputs`, which has them all. Decided by the commit that stores it.
 enum class Delivery : std::uint8_t {
-  none,     // nobody: the Endpoint has no webhook, or the answer of `POST /{URLToken}` held it
-  held,     // of an execution that somebody waits for; decided when the execution ends
+  none,     // nobody, as the Endpoint has no webhook, or the client of `POST /{URLToken}`
   pending,  // to be sent to the Endpoint's webhook
 };
 

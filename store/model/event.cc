@@ -14,9 +14,6 @@ namespace {
 
 constexpr char separator = '\x1f';
 constexpr int value_version = 1;
-constexpr std::size_t max_daemon_bytes = 255;
-// No client waits for longer: what names a later end holds up outputs by mistake or on purpose.
-constexpr std::chrono::hours max_wait{24};
 constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
 constexpr std::array<std::pair<EventType, std::string_view>, 8> event_types{{
@@ -106,12 +103,11 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
     event.follow_up = *std::move(read);
   }
   // An id of any other form can't be the daemon's own.
-  if (auto by = value.find("awaitedBy");
-      by != value.end() && event.type == EventType::user_message && is_id(event.id)) {
-    event.awaited_by = awaited_from(*by);
-    if (event.awaited_by && event.awaited_by->until > event.accepted_at + max_wait) {
-      event.awaited_by.reset();
-    }
+  if (auto until = value.find("answerUntil"); until != value.end() && until->is_number_integer() &&
+                                              event.type == EventType::user_message &&
+                                              is_id(event.id)) {
+    const auto ms = until->get<std::int64_t>();
+    if (ms >= 0 && ms <= last_accepted_at_ms) event.answer_until = from_unix_ms(ms);
   }
   return event;
 }
@@ -167,7 +163,7 @@ std::string encode_value(const Event& event) {
   if (event.claim) value["claim"] = encode_claim(*event.claim);
   if (event.result) value["result"] = encode_result(*event.result);
   if (event.follow_up) value["followUp"] = to_json(*event.follow_up);
-  if (event.awaited_by) value["awaitedBy"] = to_json(*event.awaited_by);
+  if (event.answer_until) value["answerUntil"] = to_unix_ms(*event.answer_until);
   return value.dump();
 }
 
@@ -176,30 +172,6 @@ bool is_own(std::string_view value) {
   if (!parsed || !parsed->is_object()) return false;
   const auto own = parsed->find("own");
   return own != parsed->end() && own->is_boolean() && own->get<bool>();
-}
-
-nlohmann::json to_json(const Awaited& awaited) {
-  return {{"daemon", awaited.daemon}, {"until", to_unix_ms(awaited.until)}};
-}
-
-std::optional<Awaited> awaited_from(const nlohmann::json& value) {
-  if (!value.is_object()) return std::nullopt;
-  const auto daemon = value.find("daemon");
-  const auto until = value.find("until");
-  if (daemon == value.end() || !daemon->is_string() || until == value.end() ||
-      !until->is_number_integer()) {
-    return std::nullopt;
-  }
-  Awaited awaited{daemon->get<std::string>(), {}};
-  const bool plain = std::ranges::none_of(
-      awaited.daemon, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  const auto ms = until->get<std::int64_t>();
-  if (awaited.daemon.empty() || awaited.daemon.size() > max_daemon_bytes || !plain || ms < 0 ||
-      ms > last_accepted_at_ms) {
-    return std::nullopt;
-  }
-  awaited.until = from_unix_ms(ms);
-  return awaited;
 }
 
 nlohmann::json to_json(const FollowUpPlan& plan) {

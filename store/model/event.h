@@ -97,18 +97,6 @@ struct CallResult {
   std::int64_t model_tokens = 0;
 };
 
-// A daemon whose client waits for the answer to a user's message, and until when that can be, by
-// that daemon's clock.
-struct Awaited {
-  std::string daemon;
-  Timestamp until{};
-
-  bool operator==(const Awaited&) const = default;
-};
-[[nodiscard]] nlohmann::json to_json(const Awaited& awaited);
-// Nothing, if it makes no sense: it may come from a program that is not ours.
-[[nodiscard]] std::optional<Awaited> awaited_from(const nlohmann::json& value);
-
 // Something that happens to a conversation: one record of the log.
 struct Event {
   std::string id;  // fixed before the append; 24 characters, or derived from such an id
@@ -121,9 +109,9 @@ struct Event {
   std::optional<Claim> claim;
   std::optional<CallResult> result;                      // of call_result
   std::optional<FollowUpPlan> follow_up = std::nullopt;  // of follow_up
-  // Of user_message, where there are several daemons; empty: nobody waits, or whoever runs it
-  // knows.
-  std::optional<Awaited> awaited_by = std::nullopt;
+  // Of user_message: the deadline of its client, by the clock of timers. What the execution says
+  // before it is the answer, and everything else goes to the webhook. Empty: all of it does.
+  std::optional<Timestamp> answer_until = std::nullopt;
 };
 
 // The value of the event's log record: JSON, format version 1. Id, type, trace and key travel

@@ -11,12 +11,8 @@ nlohmann::json to_json(const Execution& execution) {
                        {"flowId", execution.flow_id},
                        {"flowVersion", execution.flow_version},
                        {"keyed", execution.keyed},
-                       {"holdsOutputs", execution.holds_outputs},
-                       {"holdsOthers", execution.holds_others},
                        {"state", execution.state}};
-  for (const Awaited& awaited : execution.awaited_by) {
-    value["awaitedBy"].push_back(to_json(awaited));
-  }
+  if (execution.answer_until) value["answerUntil"] = to_unix_ms(*execution.answer_until);
   for (const PinnedFlow& flow : execution.entered) {
     value["entered"].push_back({{"flow", flow.name}, {"version", flow.version}});
   }
@@ -36,9 +32,6 @@ Result<Execution> execution_from(const nlohmann::json& value) {
     execution.flow_id = value.at("flowId").get<std::string>();
     execution.flow_version = value.at("flowVersion").get<std::int64_t>();
     execution.keyed = value.at("keyed").get<bool>();
-    // What an earlier version wrote does not say: it is taken as if it held some.
-    execution.holds_outputs = value.value("holdsOutputs", true);
-    execution.holds_others = value.value("holdsOthers", false);
     execution.state = value.at("state");
     if (const auto entered = value.find("entered"); entered != value.end()) {
       for (const auto& flow : *entered) {
@@ -46,10 +39,8 @@ Result<Execution> execution_from(const nlohmann::json& value) {
             {flow.at("flow").get<std::string>(), flow.at("version").get<std::int64_t>()});
       }
     }
-    if (const auto by = value.find("awaitedBy"); by != value.end()) {
-      for (const auto& each : *by) {
-        if (auto awaited = awaited_from(each)) execution.awaited_by.push_back(*std::move(awaited));
-      }
+    if (const auto until = value.find("answerUntil"); until != value.end()) {
+      execution.answer_until = from_unix_ms(until->get<std::int64_t>());
     }
     return execution;
   } catch (const nlohmann::json::exception&) {

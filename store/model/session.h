@@ -32,12 +32,9 @@ struct Execution {
   // What else it is pinned to: the Flows that were entered from that one and that it stands in.
   std::vector<PinnedFlow> entered;
   bool keyed = false;  // its input carried an Idempotency-Key: the answer is kept
-  // Outputs are held until it ends: its own, for a client that waits for them; and others of the
-  // session, which must not reach the webhook before those.
-  bool holds_outputs = false;
-  bool holds_others = false;
-  // Where there are several daemons: those whose clients wait for the end of it, each once.
-  std::vector<Awaited> awaited_by{};
+  // Until when what it says is the answer of its input's client (Event::answer_until). Empty: what
+  // it says goes to the webhook.
+  std::optional<Timestamp> answer_until{};
   nlohmann::json state;  // written and read by flows only
 
   bool operator==(const Execution&) const = default;

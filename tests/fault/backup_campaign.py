@@ -112,8 +112,8 @@ class BackupCampaign:
         accepted = sum(len(session.accepted) for session in before)
         print(f"{backup.name}: {accepted} have to be there, {len(found)} violations", flush=True)
         # It goes on as any other.
-        status = Client([daemon], [], self.url_token, self.key, 0).send(None, daemon, Session(SESSIONS + number),
-                                                                         Sending(1, False))
+        status, _ = Client([daemon], [], self.url_token, self.key, 0).send(None, daemon, Session(SESSIONS + number),
+                                                                            Sending(1, False))
         if status != 200:
             found.append(f"{backup.name}: an inject after the restore got {status}")
         if daemon.terminate() != 0:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills a daemon with -9 again and again under load, then counts effects.
 
-8 clients send numbered injects into 50 sessions, each session's one after the other. Rounds end by SIGKILL: at a
+8 clients send numbered injects and messages into 50 sessions, each session's one after the other. Rounds end by SIGKILL: at a
 random moment, or at a named point of the code. What has to hold in the end is in support/campaign.py.
 
 With --plant NAME the daemon is told to be wrong in that way, and the campaign succeeds if it finds violations.
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from campaign import Client, Session, check_effects  # noqa: E402
+from campaign import Client, Habits, Session, check_effects  # noqa: E402
 from daemon_process import Daemon, Failed  # noqa: E402
 from webhook_receiver import Receiver  # noqa: E402
 
@@ -65,7 +65,7 @@ class Campaign:
 
     def clients(self):
         return [Client([self.daemon], self.sessions[i::CLIENTS], self.url_token, self.key,
-                       self.random.random()) for i in range(CLIENTS)]
+                       self.random.random(), Habits(messages=0.3)) for i in range(CLIENTS)]
 
     def round(self, number):
         """One start, some load, one SIGKILL. The number of requests that were sent."""

@@ -23,12 +23,6 @@ endpoints:
   - {name: lookup, flow: Lookup, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
 """
 LIMIT = 1_000  # sessions until some are the other daemon's: each is that with even odds
-REMEMBER_REPLIES = r"""
-CREATE TABLE crossed (session_id text);
-CREATE FUNCTION remember() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN INSERT INTO crossed VALUES (split_part(NEW.session_key, chr(31), 4)); RETURN NULL; END $$;
-CREATE TRIGGER remember AFTER INSERT ON replies FOR EACH ROW EXECUTE FUNCTION remember();
-"""
 
 
 class ClusterCase(PostgresCase):
@@ -37,17 +31,29 @@ class ClusterCase(PostgresCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.server.run_sql(REMEMBER_REPLIES)
+        cls.own_name = cls.daemon.full_status()["members"][0]["name"]
         cls.other = cls.beside("other")
         cls.other.start()
 
+    def partitions_elsewhere(self):
+        """Those of the other daemon, once both have some."""
+        for _ in range(1200):
+            parts = {member["name"]: member["partitions"] for member in self.daemon.full_status()["members"]}
+            if len(parts) == 2 and all(parts.values()):
+                return next(partitions for name, partitions in parts.items() if name != self.own_name)
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+        self.fail(f"the partitions are not shared: {parts}")
+
     def sessions_elsewhere(self, endpoint, name, count):
-        """New sessions whose messages to the first daemon the other one runs: those leave a reply."""
+        """New sessions whose messages to the first daemon the other one runs: it has their partitions."""
         found = []
+        theirs = self.partitions_elsewhere()
         for number in range(LIMIT):
             session = f"{name} {number}"
             self.assertEqual(self.say(endpoint, session, "hello")[0], 200)
-            if self.server.run_sql(f"SELECT count(*) FROM crossed WHERE session_id = '{session}'") != "0":
+            partition = self.server.run_sql(
+                f"SELECT position_partition FROM sessions WHERE split_part(key, chr(31), 4) = '{session}'")
+            if int(partition) in theirs:
                 found.append(session)
             if len(found) == count:
                 return found
@@ -98,15 +104,18 @@ class Answers(ClusterCase):
 
 
 class Deaths(ClusterCase):
-    def test_what_a_client_of_a_dead_daemon_was_to_get_is_the_webhooks(self):
-        session, = self.sessions_elsewhere("lookup", "left", 1)
+    cluster_settings = "api: {turn_timeout: 4s}\n"
+
+    def ask_and_lose_the_answer(self, name):
+        """A session that the other daemon runs, whose client's daemon dies before the call is answered."""
+        session, = self.sessions_elsewhere("lookup", name, 1)
         calls = len(self.upstream.requests)
         self.upstream.open.clear()
         seen = threading.Event()
 
         def ask():
             try:
-                self.say("lookup", session, "shoes")
+                self.say("lookup", session, "shoes", {"Idempotency-Key": name})
             except NO_ANSWER:
                 seen.set()
 
@@ -116,8 +125,18 @@ class Deaths(ClusterCase):
         self.daemon.kill()
         client.join()
         self.assertTrue(seen.is_set(), "it was answered")
+        return session
+
+    def test_a_client_of_a_dead_daemon_repeats_its_key_and_past_its_deadline_the_webhook_has_the_rest(self):
+        session = self.ask_and_lose_the_answer("left")
+        message = {"userId": f"user of {session}", "sessionId": session, "text": "shoes"}
+        ask = ("POST", f"/{self.tokens['lookup']}", message, {"Idempotency-Key": "left"})
+        status, body = self.other.request(*ask)[:2]  # at the first one's deadline
+        self.assertEqual((status, body["text"]), (202, "looking for shoes"))
         self.upstream.open.set()
-        self.assert_sent(session, ["looking for shoes", "shoes: shipped"])
+        self.assert_sent(session, ["shoes: shipped"])
+        status, body = self.other.request(*ask)[:2]
+        self.assertEqual((status, body["text"]), (200, "looking for shoes\nshoes: shipped"))
 
 
 if __name__ == "__main__":

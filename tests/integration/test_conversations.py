@@ -1,5 +1,7 @@
 """Conversations as a user, another system and an operator see them, through the built binaries."""
 
+import concurrent.futures
+import contextlib
 import threading
 import unittest
 
@@ -126,6 +128,64 @@ class Conversations(DaemonCase):
             self.assertEqual(shown["state"], "replayed")
         finally:
             self.load(BUNDLE)
+
+
+class Deadlines(DaemonCase):
+    """A message whose execution takes longer than its client waits."""
+
+    bundle = BUNDLE
+    settings = "api: {turn_timeout: 1s}\n"
+
+    def setUp(self):
+        self.upstream.open.clear()
+        self.upstream.requests.clear()
+
+    def tearDown(self):
+        self.upstream.open.set()
+
+    def delivered(self, session):
+        self.daemon.wait_idle()
+        return [body["output"]["text"] for _, _, body in list(self.receiver.deliveries) if body["sessionId"] == session]
+
+    def test_it_is_answered_with_what_was_said_and_the_rest_goes_to_the_webhook(self):
+        status, answer = self.say("lookup", "late", "A-1")
+        self.assertEqual((status, answer["text"]), (202, "looking"))
+        self.upstream.open.set()
+        self.assertEqual(self.delivered("late"), ["A-1: shipped"])
+        self.assertEqual(self.texts("lookup", "late"), ["looking", "A-1: shipped"])
+
+    def test_a_repeat_of_its_key_never_runs_and_has_all_that_was_said(self):
+        key = {"Idempotency-Key": "late"}
+        self.assertEqual(self.say("lookup", "keyed", "A-2", key)[0], 202)
+        status, answer = self.say("lookup", "keyed", "A-2", key)
+        self.assertEqual((status, answer["text"]), (202, "looking"))
+        self.upstream.open.set()
+        self.assertEqual(self.delivered("keyed"), ["A-2: shipped"])
+        for _ in range(2):
+            status, answer = self.say("lookup", "keyed", "A-2", key)
+            self.assertEqual((status, answer["text"]), (200, "looking\nA-2: shipped"))
+        self.assertEqual(len(self.upstream.requests), 1)
+
+    def test_one_that_prefers_not_to_wait_is_accepted_and_all_goes_to_the_webhook(self):
+        headers = {"Prefer": "respond-async", "Idempotency-Key": "async"}
+        status, answer = self.say("lookup", "async", "A-3", headers)
+        self.assertEqual((status, answer["text"], answer["outputStack"]), (202, "", []))
+        self.upstream.open.set()
+        self.assertEqual(self.delivered("async"), ["looking", "A-3: shipped"])
+        status, answer = self.say("lookup", "async", "A-3", headers)
+        self.assertEqual((status, answer["text"]), (200, "looking\nA-3: shipped"))
+
+    def test_a_kill_before_the_deadline_loses_nothing(self):
+        with contextlib.ExitStack() as stack:
+            pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(1))
+            asked = pool.submit(self.say, "lookup", "killed client", "A-4")
+            self.assertTrue(self.upstream.wait_for(1))
+            self.daemon.kill()
+            self.assertIsNotNone(asked.exception())
+        self.upstream.open.set()
+        self.daemon.start()
+        self.daemon.wait_idle()
+        self.assertEqual(self.texts("lookup", "killed client"), ["looking", "A-4: shipped"])
 
 
 class Calls(DaemonCase):

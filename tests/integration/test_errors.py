@@ -1,7 +1,9 @@
 """Every row of the table of errors, reached through HTTP by a cause that a client or an operator may meet."""
 
+import concurrent.futures
 import contextlib
 import json
+import os
 import sqlite3
 import unittest
 
@@ -131,12 +133,16 @@ class Errors(DaemonCase):
             return self.inject_into("echo")
 
     def cause_504(self):
-        self.upstream.open.clear()
-        try:
-            return self.say_to("lookup", "slow")
-        finally:
-            self.upstream.open.set()
-            self.daemon.wait_idle()
+        """The log takes longer than the client waits."""
+        fifo = self.daemon.folder / "fifo"
+        os.mkfifo(fifo)
+        self.daemon.terminate()
+        self.assertTrue(self.daemon.start({"CONVERSED_TEST_HOLD_AT": "log.before_commit",
+                                           "CONVERSED_TEST_HOLD_FIFO": str(fifo)}))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(self.say_to, "echo", "slow")
+            with open(fifo, "w"):  # opens once the append is held
+                return answer.result()
 
     def cause_429(self):
         self.upstream.open.clear()

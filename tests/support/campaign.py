@@ -5,8 +5,8 @@ Each session is sent to by one client, one number after the other. In the end
   - an unknown outcome (5xx, broken connection) that was not repeated has them at most once,
   - the order within each session is the order of sending,
   - the session's state was counted up once for each effect,
-  - each output reached the webhook under one constant id, first arrivals in order; but not those that answered a
-    message at once.
+  - each output went one way: those of an answer to a message, 200 or 202, did not reach the webhook, and all others
+    of injects and of messages that were cut did, under one constant id, first arrivals in order.
 A Flow says `NUMBER COUNT`, where COUNT is how many events of the session have had effects.
 """
 
@@ -17,6 +17,9 @@ import random
 import threading
 
 from daemon_process import Failed
+
+
+TAKEN = (200, 202)  # 202: a message whose Flow says more than its answer, or later
 
 
 class Session:
@@ -30,8 +33,8 @@ class Session:
         self.accepted = set()
         self.unknown = set()
         self.asked = set()  # those that went as a user's message, whose answer may have the output
-        self.answered = set()  # of these, those without a key that were answered: under a key the answer is kept, for
-        # whoever asks again, though the output went to the webhook because nobody seemed to wait
+        self.answered = set()  # of these, those whose first answer had it
+        self.cut = set()  # of these, those whose first answer was a 202 without it: the webhook has it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Client(threading.Thread):
             daemon = self.random.choice(self.daemons)
             try:
                 with contextlib.closing(daemon.connect(timeout=self.habits.patience)) as connection:
-                    while self.take_turn(daemon, connection) == 200 and not self.halted.is_set():
+                    while self.take_turn(daemon, connection) in TAKEN and not self.halted.is_set():
                         pass
             except (OSError, KeyError):  # it does not listen, or has never done so
                 pass
@@ -81,15 +84,15 @@ class Client(threading.Thread):
     def take_turn(self, daemon, connection):
         """Sends what is next; the answer's status, or None."""
         session = self.random.choice(self.sessions)
-        sending, status = session.unresolved or self.next_sending(session), None
+        sending, status, said = session.unresolved or self.next_sending(session), None, ""
         try:
-            status = self.send(connection, daemon, session, sending)
+            status, said = self.send(connection, daemon, session, sending)
         except (OSError, http.client.HTTPException) as error:
             self.too_late += isinstance(error, TimeoutError)
         except Failed as wrong:
             self.wrong.append(str(wrong))
         self.statuses[status] = self.statuses.get(status, 0) + 1
-        self.note(session, sending, status)
+        self.note(session, sending, status, said)
         return status
 
     def next_sending(self, session):
@@ -97,7 +100,7 @@ class Client(threading.Thread):
                        self.random.random() < self.habits.messages)
 
     def send(self, connection, daemon, session, sending):
-        """The answer's status. `Failed` if it is one that nobody may give."""
+        """The answer's status, and what it says. `Failed` if it is one that nobody may give."""
         headers = {"X-API-Key": self.key}
         if sending.keyed:
             headers["Idempotency-Key"] = f"{session.session_id}-{sending.n}"
@@ -111,20 +114,21 @@ class Client(threading.Thread):
         # A daemon that stood still answers 408 when it goes on, to a request that it has not read.
         if 400 <= status < 500 and status != 408:
             raise Failed(f"refused: {status} {answer}")
-        if status == 200 and sending.message and answer["text"].split()[:1] != [str(sending.n)]:
-            raise Failed(f"{session.session_id}: {sending.n} was answered with {answer['text']!r}")
-        return status
+        said = answer["text"] if sending.message and status in TAKEN else ""
+        if sending.message and (status == 200 or said) and said.split()[:1] != [str(sending.n)]:
+            raise Failed(f"{session.session_id}: {sending.n} was answered with {said!r}")
+        return status, said
 
-    def note(self, session, sending, status):
+    def note(self, session, sending, status, said):
         n = sending.n
         first = n == session.next_n
         if first:
             session.next_n += 1
         if sending.message:
             session.asked.add(n)
-        if status == 200:
-            if sending.message and first and not sending.keyed:
-                session.answered.add(n)
+        if status in TAKEN:
+            if sending.message and first:
+                (session.answered if said else session.cut).add(n)
             session.accepted.add(n)
             session.unknown.discard(n)
             session.unresolved = None
@@ -137,14 +141,14 @@ class Client(threading.Thread):
         for _ in range(attempts):
             if session.unresolved is None:
                 return
-            sending, status = session.unresolved, None
+            sending, status, said = session.unresolved, None, ""
             daemon = self.random.choice(self.daemons)
             try:
-                status = self.send(None, daemon, session, sending)
+                status, said = self.send(None, daemon, session, sending)
             except (OSError, KeyError, http.client.HTTPException):
                 pass
-            self.note(session, sending, status)
-            if status != 200:
+            self.note(session, sending, status, said)
+            if status not in TAKEN:
                 self.halted.wait(0.05)
         if session.unresolved is not None:
             raise Failed(f"{session.session_id}: {session.unresolved} was never taken")
@@ -185,7 +189,7 @@ def delivery_violations(session, outputs, deliveries):
         count = delivered.count(n)
         if n in session.answered and count > 0:
             found.append(f"{session.session_id}: {n} was answered and delivered as well")
-        elif count > 1 or (count == 0 and n not in session.asked):
+        elif count > 1 or (count == 0 and (n not in session.asked or n in session.cut)):
             found.append(f"{session.session_id}: {n} was delivered {count} times")
     if strangers := set(delivered) - {int(output["text"].split()[0]) for output in outputs}:
         found.append(f"{session.session_id}: {sorted(strangers)} were delivered, and are no outputs")

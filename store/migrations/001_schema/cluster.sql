@@ -46,18 +46,3 @@ CREATE TABLE attempts (
   log_partition BIGINT NOT NULL,
   log_offset BIGINT NOT NULL  -- -1: it waited in an inbox
 ) WITHOUT ROWID;
-
--- Answers on their way from the daemon that ran the Turn to the daemon whose client waits. The daemon that removes the row
--- decides where the outputs go.
-CREATE TABLE replies (
-  input_id TEXT NOT NULL,
-  daemon TEXT NOT NULL,
-  session_key TEXT NOT NULL,
-  status BIGINT NOT NULL,
-  body TEXT NOT NULL,
-  else_webhook BIGINT NOT NULL CHECK (else_webhook IN (0, 1)),
-  expires_at BIGINT NOT NULL,
-  PRIMARY KEY (daemon, input_id)
-) WITHOUT ROWID;
--- Replies that have expired.
-CREATE INDEX replies_by_expiry ON replies (expires_at);

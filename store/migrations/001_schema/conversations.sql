@@ -67,7 +67,7 @@ CREATE INDEX dead_letters_by_key ON dead_letters (key);
 -- The number of new dead letters.
 CREATE INDEX dead_letters_new ON dead_letters (n) WHERE state = 'new';
 
--- First answers of `POST /{URLToken}`, for requests that repeat their key.
+-- First answers of `POST /{URLToken}`, for requests that repeat their key, and messages that came to nothing (status 500).
 CREATE TABLE answers (
   input_id TEXT PRIMARY KEY,
   session_key TEXT NOT NULL,
@@ -79,6 +79,16 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_session ON answers (session_key);
 -- Answers that have expired.
 CREATE INDEX answers_by_expiry ON answers (expires_at);
+
+-- Messages that are cut: their outputs with a number above `behind` are deliveries. Past its deadline a message is cut without
+-- a row.
+CREATE TABLE cuts (
+  input_id TEXT PRIMARY KEY,
+  behind BIGINT NOT NULL,
+  created_at BIGINT NOT NULL  -- by the clock of timers
+) WITHOUT ROWID;
+-- Cuts that are older than any deadline.
+CREATE INDEX cuts_by_age ON cuts (created_at);
 
 -- Keyed events that have had their effects.
 CREATE TABLE claims (id TEXT PRIMARY KEY, created_at BIGINT NOT NULL) WITHOUT ROWID;

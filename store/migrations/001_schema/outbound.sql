@@ -11,15 +11,13 @@ CREATE TABLE outputs (
   data TEXT,  -- JSON
   trace_id TEXT NOT NULL,
   source TEXT NOT NULL,
-  delivery BIGINT NOT NULL CHECK (delivery IN (0, 1, 2)),  -- model::Delivery: none, held, pending
+  delivery BIGINT NOT NULL CHECK (delivery IN (0, 1)),  -- model::Delivery: none, pending
   created_at BIGINT NOT NULL,
   timers_ahead BIGINT NOT NULL,  -- how far the clock of timers was ahead of `created_at`
   UNIQUE (session, seq)
 );
 -- The outputs of an input.
 CREATE INDEX outputs_by_input ON outputs (session, input_id);
--- Outputs that are held for clients that wait.
-CREATE INDEX outputs_held ON outputs (session) WHERE delivery = 1;
 
 -- Outputs that are still to be delivered.
 CREATE TABLE deliveries (

@@ -212,18 +212,26 @@ void World::set_password(std::string_view email, const std::string& text) {
   must(store->accounts().set_password(organisation, id_of(email), text));
 }
 
-std::vector<model::Event> World::read_events(std::size_t count) {
-  std::vector<model::Event> read;
+std::vector<queue::LogRecord> World::read_records(std::size_t count) {
+  std::vector<queue::LogRecord> read;
   while (read.size() < count) {
     auto records = must(consumer_->poll(count - read.size(), std::chrono::seconds(10)));
     if (records.empty()) break;  // the test's expectation of `count` fails
-    for (const auto& each : records) {
-      const queue::Record& record = each.record;
-      read.push_back(must(
-          model::decode_event(record.key, record.id, record.type, record.trace_id, record.value)));
-    }
+    std::ranges::move(records, std::back_inserter(read));
   }
   return read;
+}
+
+std::vector<model::Event> World::read_events(std::size_t count) {
+  std::vector<model::Event> read;
+  for (const auto& each : read_records(count)) read.push_back(event_of(each));
+  return read;
+}
+
+model::Event event_of(const queue::LogRecord& logged) {
+  const queue::Record& record = logged.record;
+  return must(
+      model::decode_event(record.key, record.id, record.type, record.trace_id, record.value));
 }
 
 bool World::log_is_empty() {

@@ -59,6 +59,8 @@ struct Sent {
   std::string peer = "192.0.2.1";
 };
 
+[[nodiscard]] model::Event event_of(const queue::LogRecord& logged);
+
 // Organisation "Acme" with the project "Shop" and the Endpoints `a` (plain) and `b` (activeOnly),
 // the project "Side" with the Endpoint `d`; organisation "Other" with the Endpoint `c`. Users:
 //   admin@acme.example   all roles of the organisation
@@ -87,7 +89,9 @@ class World {
   std::string key_of(std::string_view email);
   std::string id_of(std::string_view email);
 
-  // The next records of the log, decoded; waits for `count` of them.
+  // The next records of the log; waits for `count` of them.
+  std::vector<queue::LogRecord> read_records(std::size_t count);
+  // The same, decoded.
   std::vector<model::Event> read_events(std::size_t count);
   // Whether the log holds no further record.
   bool log_is_empty();

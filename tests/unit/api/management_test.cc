@@ -280,7 +280,7 @@ TEST(Sessions, AreListedShownAndReset) {
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", unknown).status, 404);
 }
 
-TEST(Sessions, AResetTellsWhoWaitsAndHasWhatWasHeldDelivered) {
+TEST(Sessions, AResetTellsWhoWaits) {
   World world;
   store::Unit unit;
   unit.key = world.session_key();
@@ -291,21 +291,16 @@ TEST(Sessions, AResetTellsWhoWaitsAndHasWhatWasHeldDelivered) {
   execution.source = model::EventType::user_message;
   execution.pending_call_id = "call";
   unit.after.execution = execution;
-  unit.after.last_output_seq = 1;
-  model::Output output;
-  output.id = "o1";
-  output.seq = 1;
-  output.input_id = "input";
-  output.delivery = model::Delivery::held;
-  unit.outputs = {output};
   world.commit(unit);
   std::promise<model::Result<Answer>> told;
   world.waiters.wait("input", std::chrono::steady_clock::now() + std::chrono::hours(1),
-                     [&](auto answer) { told.set_value(std::move(answer)); });
+                     {.answered = [&](auto answer) { told.set_value(std::move(answer)); },
+                      .overdue = [](auto) {},
+                      .heard = [](auto) {}});
   const json names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", names).status, 204);
   EXPECT_EQ(told.get_future().get().error().code, model::Errc::internal);
-  EXPECT_EQ(world.delivered, std::vector{world.session_key()});
+  EXPECT_EQ(world.touched, std::vector{world.session_key()});
 }
 
 TEST(Sessions, ForeignProjectsAreNotFoundAndOwnOnesTakeTheRole) {

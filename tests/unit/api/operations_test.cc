@@ -276,7 +276,7 @@ TEST(Message, IsAnsweredByTheWorker) {
   const auto event = world.read_events(1).at(0);
   EXPECT_EQ(event.type, model::EventType::user_message);
   EXPECT_EQ(event.text, "hi");
-  ASSERT_TRUE(world.waiters.claim(event.id));
+  EXPECT_EQ(event.answer_until, world.store->timer_now() + std::chrono::seconds(30));
   world.waiters.finish(event.id, {200, said("Hello.")});
   const auto response = answer.get();
   EXPECT_EQ(response.status, 200);
@@ -284,13 +284,182 @@ TEST(Message, IsAnsweredByTheWorker) {
   EXPECT_TRUE(response.content_type.starts_with("application/json"));
 }
 
-TEST(Message, IsToldWhenTheTurnTakesTooLong) {
+// As the turn worker does: the message's Turn says something, and the execution goes on if it is
+// `busy`.
+enum class Busy : std::uint8_t { no, yes };
+void store_turn(World& world, const model::Event& event, const queue::Position& at,
+                const std::string& text, Busy busy) {
+  store::Unit unit;
+  unit.key = world.session_key();
+  const auto session = world.store->sessions().load(unit.key).value();
+  unit.expected_version = session ? session->version : 0;
+  unit.after.key = unit.key;
+  unit.after.position = at;
+  unit.after.last_output_seq = (session ? session->last_output_seq : 0) + 1;
+  model::Output output;
+  output.id = model::new_id();
+  output.seq = unit.after.last_output_seq;
+  output.input_id = event.id;
+  output.text = text;
+  unit.outputs = {output};
+  if (busy == Busy::yes) {
+    model::Execution execution;
+    execution.input_id = event.id;
+    execution.source = event.type;
+    execution.pending_call_id = "call";
+    execution.answer_until = event.answer_until;
+    unit.after.execution = execution;
+  }
+  world.commit(unit);
+}
+
+// Of all that was appended before: the log calls back in order.
+void wait_for_acknowledgements(World& world) {
+  EXPECT_EQ(world.inject(message()).status, 200);
+}
+
+json outputs_in(const Response& response) {
+  return json::parse(response.body).at("outputStack");
+}
+
+TEST(Message, IsAnsweredAtItsDeadlineWithWhatWasSaidSoFar) {
   test::WorldSettings settings;
-  settings.turn_timeout = std::chrono::milliseconds(1);
+  settings.turn_timeout = std::chrono::seconds(3);
   World world(settings);
-  expect_problem(world.call(say("hi")), 504);
-  // It still runs.
-  EXPECT_EQ(world.read_events(1).size(), 1U);
+  auto answer = world.send(say("hi"));
+  const auto logged = world.read_records(1).at(0);
+  const auto event = test::event_of(logged);
+  store_turn(world, event, logged.position, "Looking.", Busy::yes);
+  const auto response = answer.get();
+  EXPECT_EQ(response.status, 202);
+  ASSERT_EQ(outputs_in(response).size(), 1U);
+  EXPECT_EQ(outputs_in(response)[0]["text"], "Looking.");
+  EXPECT_TRUE(*world.store->answers().is_cut(event.id));
+  EXPECT_EQ(world.waiters.size(), 0U);
+}
+
+TEST(Message, ThatIsAtRestByItsDeadlineIsNotCut) {
+  World world;
+  auto answer = world.send(say("hi"));
+  const auto logged = world.read_records(1).at(0);
+  const auto event = test::event_of(logged);
+  store_turn(world, event, logged.position, "Hello.", Busy::no);
+  wait_for_acknowledgements(world);
+  world.waiters.cut_off();
+  EXPECT_EQ(answer.get().status, 200);
+  EXPECT_FALSE(*world.store->answers().is_cut(event.id));
+}
+
+TEST(Message, ThatAnotherDaemonAnswersIsReadFromTheStore) {
+  World world;
+  auto answer = world.send(say("hi"));
+  const auto logged = world.read_records(1).at(0);
+  const auto event = test::event_of(logged);
+  store_turn(world, event, logged.position, "Hello.", Busy::no);
+  world.waiters.heard("another " + event.id);
+  const auto response = answer.get();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(json::parse(response.body)["text"], "Hello.");
+}
+
+TEST(Message, WhoseNewsWasLostIsReadFromTheStore) {
+  World world;
+  auto answer = world.send(say("hi"));
+  const auto logged = world.read_records(1).at(0);
+  store_turn(world, test::event_of(logged), logged.position, "Hello.", Busy::no);
+  world.waiters.heard("");
+  EXPECT_EQ(answer.get().status, 200);
+}
+
+TEST(Message, ThatSomebodyElseHasCutIsAnsweredItsPart) {
+  World world;
+  auto answer = world.send(say("hi"));
+  const auto logged = world.read_records(1).at(0);
+  const auto event = test::event_of(logged);
+  store_turn(world, event, logged.position, "Looking.", Busy::yes);
+  std::promise<void> cut;
+  world.store->answers().cut({world.session_key(), event.id, logged.position},
+                             [&](const auto&) { cut.set_value(); });
+  cut.get_future().wait();
+  store_turn(world, event, logged.position, "Found.", Busy::no);
+  world.waiters.heard(event.id);
+  const auto response = answer.get();
+  EXPECT_EQ(response.status, 202);
+  EXPECT_EQ(json::parse(response.body)["text"], "Looking.");
+}
+
+TEST(Message, AStopCutsWhatWaits) {
+  World world;
+  auto answer = world.send(say("hi"));
+  const auto event = world.read_events(1).at(0);
+  wait_for_acknowledgements(world);
+  world.waiters.cut_off();
+  EXPECT_EQ(answer.get().status, 202);
+  EXPECT_TRUE(*world.store->answers().is_cut(event.id));
+  expect_problem(world.call(say("again")), 503);
+}
+
+TEST(Message, ThatPrefersNotToWaitIsAcceptedAtOnce) {
+  World world;
+  for (const std::string prefer :
+       {"respond-async", "Respond-Async; x=1", "wait=10, respond-async"}) {
+    auto request = say("hi");
+    request.headers.emplace_back("prefer", prefer);
+    const auto response = world.call(request);
+    EXPECT_EQ(response.status, 202) << prefer;
+    EXPECT_EQ(response.body, compose_answer({}, "u", "s"));
+    EXPECT_EQ(header(response, "Preference-Applied"), "respond-async");
+    EXPECT_FALSE(world.read_events(1).at(0).answer_until);
+  }
+  EXPECT_EQ(world.waiters.size(), 0U);
+  auto other = say("hi");
+  other.headers.emplace_back("prefer", "wait=10, respond-asynchronously");
+  auto answer = world.send(other);
+  const auto event = world.read_events(1).at(0);
+  EXPECT_TRUE(event.answer_until);
+  world.waiters.finish(event.id, {200, said("")});
+  EXPECT_EQ(answer.get().status, 200);
+}
+
+TEST(Message, ThatPrefersNotToWaitIsRefusedByAStoppedLog) {
+  World world;
+  world.log->stop();
+  auto request = say("hi", "k1");
+  request.headers.emplace_back("prefer", "respond-async");
+  expect_problem(world.call(request), 503);
+}
+
+TEST(Message, ARepeatOfAnAcceptedOneNeverRunsAndGetsWhatWasSaid) {
+  World world;
+  auto request = say("hi", "k1");
+  request.headers.emplace_back("prefer", "respond-async");
+  EXPECT_EQ(world.call(request).status, 202);
+  const auto logged = world.read_records(1).at(0);
+  const auto event = test::event_of(logged);
+  store_turn(world, event, logged.position, "Looking.", Busy::yes);
+  // The first one's preference holds.
+  const auto running = world.call(say("hi", "k1"));
+  EXPECT_EQ(running.status, 202);
+  EXPECT_EQ(json::parse(running.body)["text"], "Looking.");
+  store_turn(world, event, logged.position, "Found.", Busy::no);
+  const auto rested = world.call(request);
+  EXPECT_EQ(rested.status, 200);
+  EXPECT_EQ(json::parse(rested.body)["text"], "Looking.\nFound.");
+  EXPECT_TRUE(world.log_is_empty());
+}
+
+TEST(Message, ARepeatWaitsUntilTheDeadlineOfTheFirst) {
+  World world;  // 30 s from now, by the clock of timers
+  auto first = world.send(say("hi", "k1"));
+  const auto logged = world.read_records(1).at(0);
+  const auto event = test::event_of(logged);
+  store_turn(world, event, logged.position, "Looking.", Busy::yes);
+  world.clock.advance(std::chrono::seconds(30));
+  const auto repeated = world.call(say("hi", "k1"));
+  EXPECT_EQ(repeated.status, 202);
+  EXPECT_EQ(json::parse(repeated.body)["text"], "Looking.");
+  world.waiters.heard(event.id);
+  EXPECT_EQ(first.get().status, 202);
 }
 
 TEST(Message, WrongOnesNeverReachTheLog) {
@@ -307,21 +476,6 @@ TEST(Message, OfAUserWhoWasErasedMeanwhileSaysNothing) {
   const auto event = world.read_events(1).at(0);
   world.waiters.finish(event.id, {200, ""});
   EXPECT_EQ(answer.get().body, compose_answer({}, "u", "s"));
-}
-
-TEST(Message, TheEndOfItsWaitIsToldAsItsRecordSaysIt) {
-  test::WorldSettings settings;
-  settings.turn_timeout = std::chrono::milliseconds(1);
-  World world(settings);
-  const model::Awaited awaited{"a", world.clock.now() + std::chrono::seconds(7)};
-  std::promise<model::Timestamp> left;
-  world.services->awaited_for = [&](std::chrono::milliseconds) { return awaited; };
-  world.services->left = [&](const std::string&, const model::SessionKey&, model::Timestamp until) {
-    left.set_value(until);
-  };
-  expect_problem(world.call(say("hi")), 504);
-  EXPECT_EQ(world.read_events(1).at(0).awaited_by, awaited);
-  EXPECT_EQ(left.get_future().get(), awaited.until);
 }
 
 TEST(Message, AStoppedLogEndsTheWait) {
@@ -390,7 +544,6 @@ TEST(Message, TwoAtOnceUnderOneKeyGetOneAnswer) {
   const auto again = world.read_events(1).at(0);
   EXPECT_EQ(again.id, event.id);
   EXPECT_EQ(again.claim, event.claim);
-  ASSERT_TRUE(world.waiters.claim(event.id));
   world.waiters.finish(event.id, {200, said("")});
   EXPECT_EQ(first.get().body, said(""));
   EXPECT_EQ(second.get().body, said(""));

@@ -25,202 +25,132 @@ steady_clock::time_point in(std::chrono::nanoseconds time) {
   return steady_clock::now() + time;
 }
 
-// One outcome, to be waited for.
-class Outcome {
+// One wait, and what it was told.
+class Client {
  public:
-  AnswerWaiters::Callback callback() {
-    return [state = state_](Result<Answer> answer) {
-      ++state->calls;
-      state->promise.set_value(std::move(answer));
-    };
+  [[nodiscard]] AnswerWait wait() const {
+    return {.answered =
+                [state = state_](Result<Answer> answer) {
+                  ++state->answered;
+                  state->promise.set_value(std::move(answer));
+                },
+            .overdue =
+                [state = state_](AnswerWait::Ticket ticket) {
+                  if (++state->overdue == 1) state->overdue_ticket.set_value(ticket);
+                },
+            .heard =
+                [state = state_](AnswerWait::Ticket) {
+                  if (++state->heard == 1) state->first_heard.set_value();
+                }};
   }
-  Result<Answer> get() { return state_->future.get(); }
-  [[nodiscard]] int calls() const { return state_->calls; }
+  Result<Answer> get() { return state_->promise.get_future().get(); }
+  AnswerWait::Ticket overdue() { return state_->overdue_ticket.get_future().get(); }
+  void wait_until_heard() { state_->first_heard.get_future().wait(); }
+  [[nodiscard]] int answered() const { return state_->answered; }
+  [[nodiscard]] int overdue_times() const { return state_->overdue; }
+  [[nodiscard]] int heard() const { return state_->heard; }
 
  private:
   struct State {
     std::promise<Result<Answer>> promise;
-    std::future<Result<Answer>> future = promise.get_future();
-    std::atomic<int> calls{0};
+    std::promise<AnswerWait::Ticket> overdue_ticket;
+    std::promise<void> first_heard;
+    std::atomic<int> answered{0};
+    std::atomic<int> overdue{0};
+    std::atomic<int> heard{0};
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-TEST(AnswerWaiters, ClaimedAndFinishedWaitGetsTheAnswer) {
+TEST(AnswerWaiters, AFinishedWaitGetsTheAnswer) {
   AnswerWaiters waiters;
-  Outcome outcome;
-  waiters.wait("in1", in(far), outcome.callback());
-  EXPECT_TRUE(waiters.claim("in1"));
+  Client client;
+  waiters.wait("in1", in(far), client.wait());
+  EXPECT_TRUE(waiters.awaited("in1"));
   waiters.finish("in1", {200, "{}"});
-  EXPECT_EQ(outcome.get().value(), (Answer{200, "{}"}));
+  EXPECT_EQ(client.get().value(), (Answer{200, "{}"}));
+  EXPECT_FALSE(waiters.awaited("in1"));
   EXPECT_EQ(waiters.size(), 0U);
-}
-
-TEST(AnswerWaiters, ClaimIsRefusedWhenNobodyWaits) {
-  AnswerWaiters waiters;
-  EXPECT_FALSE(waiters.claim("in1"));
   waiters.finish("in1", {});
-  waiters.release("in1");
-}
-
-TEST(AnswerWaiters, LookingWhetherSomebodyWaitsClaimsNothing) {
-  AnswerWaiters waiters;
-  Outcome outcome;
-  EXPECT_FALSE(waiters.awaited("in1"));
-  waiters.wait("in1", in(std::chrono::milliseconds(1)), outcome.callback());
-  (void)waiters.awaited("in1");
-  EXPECT_EQ(outcome.get().error().code, Errc::timed_out);
-  EXPECT_FALSE(waiters.awaited("in1"));
 }
 
 TEST(AnswerWaiters, AllWaitersOfAnInputGetItsAnswer) {
   AnswerWaiters waiters;
-  Outcome first;
-  Outcome second;
-  Outcome other;
-  waiters.wait("in1", in(far), first.callback());
-  waiters.wait("in2", in(far), other.callback());
-  EXPECT_TRUE(waiters.claim("in1"));
-  waiters.wait("in1", in(far), second.callback());  // joins the claim
+  Client first;
+  Client second;
+  Client other;
+  waiters.wait("in1", in(far), first.wait());
+  waiters.wait("in2", in(far), other.wait());
+  waiters.wait("in1", in(far), second.wait());
   waiters.finish("in1", {200, "x"});
   EXPECT_EQ(first.get()->body, "x");
   EXPECT_EQ(second.get()->body, "x");
-  EXPECT_EQ(other.calls(), 0);
+  EXPECT_EQ(other.answered(), 0);
 }
 
-TEST(AnswerWaiters, PastItsDeadlineAWaitIsTimedOut) {
+TEST(AnswerWaiters, AtItsDeadlineAWaitIsOverdueAndGoesOnUntilItIsEnded) {
   AnswerWaiters waiters;
-  Outcome outcome;
-  waiters.wait("in1", in(std::chrono::milliseconds(1)), outcome.callback());
-  EXPECT_EQ(outcome.get().error().code, Errc::timed_out);
-  EXPECT_FALSE(waiters.claim("in1"));
-}
-
-TEST(AnswerWaiters, TheLastOneThatGivesUpSaysSo) {
-  AnswerWaiters waiters;
-  Outcome gone;
-  std::promise<std::string> left;
-  waiters.wait("in1", in(std::chrono::milliseconds(1)), gone.callback(),
-               [&left](const std::string& input_id) { left.set_value(input_id); });
-  EXPECT_EQ(left.get_future().get(), "in1");
-  EXPECT_EQ(gone.get().error().code, Errc::timed_out);
-  EXPECT_FALSE(waiters.awaited("in1"));
-}
-
-TEST(AnswerWaiters, WhoeverGivesUpBeforeOthersSaysNothing) {
-  AnswerWaiters waiters;
-  Outcome first;
-  Outcome last;
-  std::atomic<int> left{0};
-  waiters.wait("in1", in(far), last.callback(), [&left](const std::string&) { ++left; });
-  waiters.wait("in1", in(std::chrono::milliseconds(1)), first.callback(),
-               [&left](const std::string&) { ++left; });
-  EXPECT_EQ(first.get().error().code, Errc::timed_out);
-  waiters.finish("in1", {200, "{}"});
-  EXPECT_TRUE(last.get().has_value());
-  waiters.stop();
-  EXPECT_EQ(left, 0);
+  Client client;
+  waiters.wait("in1", in(std::chrono::milliseconds(1)), client.wait());
+  const auto ticket = client.overdue();
+  EXPECT_EQ(client.answered(), 0);
+  EXPECT_TRUE(waiters.awaited("in1"));
+  EXPECT_TRUE(waiters.end(ticket, Answer{202, "x"}));
+  EXPECT_EQ(client.get()->status, 202);
+  EXPECT_FALSE(waiters.end(ticket, Answer{}));
 }
 
 TEST(AnswerWaiters, AnEarlierDeadlineIsNotHeldUpByALaterOne) {
   AnswerWaiters waiters;
-  Outcome late;
-  Outcome early;
-  waiters.wait("in1", in(far), late.callback());
-  waiters.wait("in2", in(std::chrono::milliseconds(1)), early.callback());
-  EXPECT_EQ(early.get().error().code, Errc::timed_out);
-  EXPECT_EQ(late.calls(), 0);
+  Client late;
+  Client early;
+  waiters.wait("in1", in(far), late.wait());
+  waiters.wait("in2", in(std::chrono::milliseconds(1)), early.wait());
+  early.overdue();
+  EXPECT_EQ(late.overdue_times(), 0);
 }
 
-TEST(AnswerWaiters, AClaimHoldsTheTimeOutBackUntilItIsReleased) {
-  AnswerWaiters waiters(far);
-  Outcome held;
-  Outcome marker;
-  // Claimed through a first waiter, so that the second one's deadline passes under the claim.
-  Outcome first;
-  waiters.wait("in1", in(far), first.callback());
-  ASSERT_TRUE(waiters.claim("in1"));
-  waiters.wait("in1", steady_clock::now(), held.callback());
-  // Deadlines fire in their order: once the marker's has, the held one's was looked at.
-  waiters.wait("in2", in(std::chrono::milliseconds(1)), marker.callback());
-  EXPECT_EQ(marker.get().error().code, Errc::timed_out);
-  EXPECT_EQ(held.calls(), 0);
-  waiters.release("in1");
-  EXPECT_EQ(held.get().error().code, Errc::timed_out);
-  EXPECT_EQ(first.calls(), 0);
-  EXPECT_TRUE(waiters.claim("in1"));
+TEST(AnswerWaiters, ADeadlineCanComeEarlierAndNotLater) {
+  AnswerWaiters waiters;
+  Client hastened;
+  const auto ticket = waiters.wait("in1", in(far), hastened.wait());
+  waiters.hasten(ticket, in(far * 2));
+  waiters.hasten(ticket, in(std::chrono::milliseconds(1)));
+  EXPECT_EQ(hastened.overdue(), ticket);
+  waiters.end(ticket, Answer{});
+  waiters.hasten(ticket, steady_clock::now());
 }
 
-TEST(AnswerWaiters, AClaimHoldsTheTimeOutBackForABoundedTime) {
-  AnswerWaiters waiters(std::chrono::milliseconds(1));
-  Outcome outcome;
-  waiters.wait("in1", in(far), [](auto) {});
-  ASSERT_TRUE(waiters.claim("in1"));
-  waiters.wait("in1", steady_clock::now(), outcome.callback());
-  EXPECT_EQ(outcome.get().error().code, Errc::timed_out);
-}
-
-TEST(AnswerWaiters, ACommitKeepsThoseWaitingWhoseTimeIsNotUp) {
-  AnswerWaiters waiters(far);
-  Outcome late;
-  Outcome early;
-  EXPECT_FALSE(waiters.keep_waiting("in1"));
-  waiters.wait("in1", in(far), early.callback());
-  ASSERT_TRUE(waiters.claim("in1"));
-  waiters.wait("in1", steady_clock::now(), late.callback());  // held back by the claim
-  EXPECT_TRUE(waiters.keep_waiting("in1"));
-  EXPECT_EQ(late.get().error().code, Errc::timed_out);
-  EXPECT_TRUE(waiters.finish("in1", {200, "x"}));
-  EXPECT_EQ(early.get()->body, "x");
-
-  Outcome first;
-  Outcome alone;
-  const auto ticket = waiters.wait("in2", in(far), first.callback());
-  ASSERT_TRUE(waiters.claim("in2"));
-  waiters.wait("in2", steady_clock::now(), alone.callback());
-  waiters.end(ticket, model::fail(Errc::unavailable, "gone"));
-  EXPECT_FALSE(waiters.keep_waiting("in2"));
-  EXPECT_EQ(alone.get().error().code, Errc::timed_out);
-  EXPECT_FALSE(waiters.finish("in2", {200, "x"}));
-}
-
-TEST(AnswerWaiters, WhatIsOwedToAClaimThatTimedOutFindsNobody) {
-  AnswerWaiters waiters(std::chrono::milliseconds(0));
-  for (const int how : {0, 1, 2}) {
-    Outcome first;
-    Outcome timed_out;
-    const auto ticket = waiters.wait("in1", in(far), first.callback());
-    ASSERT_TRUE(waiters.claim("in1"));
-    waiters.wait("in1", steady_clock::now(), timed_out.callback());
-    EXPECT_EQ(timed_out.get().error().code, Errc::timed_out);
-    ASSERT_TRUE(waiters.end(ticket, Answer{}));
-    if (how == 0) {
-      EXPECT_FALSE(waiters.finish("in1", {}));
-    }
-    if (how == 1) waiters.fail("in1", {Errc::internal, "failed"});
-    if (how == 2) waiters.release("in1");
-    EXPECT_EQ(timed_out.calls(), 1);
-    EXPECT_EQ(waiters.size(), 0U);
-  }
+TEST(AnswerWaiters, ThoseThatWaitForAnInputHearOfIt) {
+  AnswerWaiters waiters;
+  Client client;
+  Client other;
+  waiters.wait("in1", in(far), client.wait());
+  waiters.wait("in3", in(far), other.wait());
+  waiters.heard("in0 in1 in2");
+  client.wait_until_heard();
+  EXPECT_EQ(other.heard(), 0);
+  waiters.heard("");  // something may have been missed
+  other.wait_until_heard();
 }
 
 TEST(AnswerWaiters, AMovedWaitGetsTheAnswerOfItsNewInput) {
   AnswerWaiters waiters;
-  Outcome outcome;
-  const auto ticket = waiters.wait("in1", in(far), outcome.callback());
+  Client client;
+  const auto ticket = waiters.wait("in1", in(far), client.wait());
   EXPECT_TRUE(waiters.move(ticket, "in2"));
-  EXPECT_FALSE(waiters.claim("in1"));
+  EXPECT_FALSE(waiters.awaited("in1"));
   waiters.finish("in2", {200, "two"});
-  EXPECT_EQ(outcome.get()->body, "two");
+  EXPECT_EQ(client.get()->body, "two");
   EXPECT_FALSE(waiters.move(ticket, "in3"));
 }
 
 TEST(AnswerWaiters, EndingOneWaitLeavesTheOthersOfItsInput) {
   AnswerWaiters waiters;
-  Outcome one;
-  Outcome other;
-  const auto ticket = waiters.wait("in1", in(far), one.callback());
-  waiters.wait("in1", in(far), other.callback());
+  Client one;
+  Client other;
+  const auto ticket = waiters.wait("in1", in(far), one.wait());
+  waiters.wait("in1", in(far), other.wait());
   EXPECT_TRUE(waiters.end(ticket, model::fail(Errc::unavailable, "full")));
   EXPECT_FALSE(waiters.end(ticket, Answer{}));
   EXPECT_EQ(one.get().error().message, "full");
@@ -228,15 +158,30 @@ TEST(AnswerWaiters, EndingOneWaitLeavesTheOthersOfItsInput) {
   EXPECT_EQ(other.get().error().code, Errc::internal);
 }
 
+TEST(AnswerWaiters, CutOffAllAreOverdueOnceAndNoneIsTaken) {
+  AnswerWaiters waiters;
+  Client before;
+  Client after;
+  const auto ticket = waiters.wait("in1", in(far), before.wait());
+  waiters.cut_off();
+  waiters.cut_off();
+  EXPECT_EQ(before.overdue(), ticket);
+  EXPECT_EQ(before.overdue_times(), 1);
+  waiters.wait("in2", in(far), after.wait());
+  EXPECT_EQ(after.get().error().code, Errc::unavailable);
+  EXPECT_TRUE(waiters.end(ticket, Answer{202, "x"}));
+  EXPECT_EQ(before.get()->status, 202);
+}
+
 TEST(AnswerWaiters, StopEndsAllWaitsAndLaterOnes) {
   AnswerWaiters waiters;
-  Outcome before;
-  Outcome after;
-  waiters.wait("in1", in(far), before.callback());
+  Client before;
+  Client after;
+  waiters.wait("in1", in(far), before.wait());
   waiters.stop();
   waiters.stop();
   EXPECT_EQ(before.get().error().code, Errc::unavailable);
-  waiters.wait("in2", in(far), after.callback());
+  waiters.wait("in2", in(far), after.wait());
   EXPECT_EQ(after.get().error().code, Errc::unavailable);
 }
 
@@ -246,7 +191,7 @@ TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
   std::cout << "seed " << seed << '\n';
   constexpr int rounds = 2000;
   AnswerWaiters waiters;
-  std::vector<Outcome> outcomes(rounds);
+  std::vector<Client> clients(rounds);
   std::vector<std::atomic<AnswerWaiters::Ticket>> tickets(rounds);
   std::atomic<int> begun{0};
 
@@ -256,7 +201,7 @@ TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
       const auto deadline = in(std::chrono::microseconds(random() % 500));
       const auto name = "in" + std::to_string(i % 50);
       tickets[static_cast<std::size_t>(i)] =
-          waiters.wait(name, deadline, outcomes[static_cast<std::size_t>(i)].callback());
+          waiters.wait(name, deadline, clients[static_cast<std::size_t>(i)].wait());
       begun = i + 1;
     }
   });
@@ -266,10 +211,10 @@ TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
       const auto name = "in" + std::to_string(random() % 50);
       switch (random() % 4) {
         case 0:
-          if (waiters.claim(name)) waiters.finish(name, {200, name});
+          waiters.finish(name, {200, name});
           break;
         case 1:
-          if (waiters.claim(name)) waiters.release(name);
+          waiters.heard(name);
           break;
         case 2:
           waiters.end(tickets[random() % rounds], Answer{200, "end"});
@@ -285,9 +230,10 @@ TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
   }
   client.join();
   waiters.stop();
-  for (auto& outcome : outcomes) {
-    (void)outcome.get();
-    EXPECT_EQ(outcome.calls(), 1);
+  for (auto& each : clients) {
+    (void)each.get();
+    EXPECT_EQ(each.answered(), 1);
+    EXPECT_LE(each.overdue_times(), 1);
   }
   EXPECT_EQ(waiters.size(), 0U);
 }

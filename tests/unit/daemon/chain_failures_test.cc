@@ -240,13 +240,10 @@ TEST_F(ChainTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
   const Event message = event("tell", EventType::user_message);
   auto told = wait_for(message);
   const std::string call = run({message}).unit.calls_started.at(0).id;
-  ASSERT_TRUE(store_->outbox().outputs(key_, 0, 1)->at(0).delivery == model::Delivery::held);
   write("UPDATE sessions SET execution = '{'");
-  const Chain chain = run({event("a")});
-  EXPECT_TRUE(chain.outputs_released);
+  run({event("a")});
   ASSERT_EQ(letters().size(), 1u);
   EXPECT_FALSE(store_->calls().find(call)->has_value());
-  EXPECT_TRUE(store_->outbox().outputs(key_, 0, 1)->at(0).delivery == model::Delivery::pending);
   run({result_of(call), event("b")});
   EXPECT_EQ(letters().size(), 1u);
   EXPECT_EQ(texts(), (Texts{"looking", "Sorry.", "one b 2"}));

@@ -281,9 +281,7 @@ TEST_F(ChainTest, AProfileThatAnotherSessionChangedIsAConflict) {
 
 TEST_F(ChainTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {
   const Event message = event("call", EventType::user_message);
-  std::promise<model::Result<api::Answer>> answered;
-  waiters_.wait(message.id, std::chrono::steady_clock::now() + std::chrono::minutes(1),
-                [&](auto answer) { answered.set_value(std::move(answer)); });
+  auto answered = wait_for(message);
   const Chain began = run({message});
   EXPECT_TRUE(began.answered.empty());
   const Chain ended = run({result_of(began.unit.calls_started.at(0).id)});
@@ -291,22 +289,16 @@ TEST_F(ChainTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {
   ASSERT_TRUE(ended.answered[0].answer);
   EXPECT_NE(ended.answered[0].answer->body.find("one call 1"), std::string::npos);
   waiters_.finish(message.id, *ended.answered[0].answer);
-  EXPECT_EQ(answered.get_future().get()->status, 200);
+  EXPECT_EQ(answered.get()->status, 200);
 }
 
 TEST_F(ChainTest, AKeyedMessageKeepsItsAnswerAndAFailedOneSaysSo) {
-  Event message = event("a", EventType::user_message);
-  message.claim = Claim{Claim::Kind::keyed_event, message.id};
+  const Event message = keyed_message("a");
   run({message});
-  const auto kept = store_->answers().find(message.id, clock_.now());
-  ASSERT_TRUE(kept && *kept);
-  EXPECT_EQ((*kept)->status, 200);
-  Event failing = event("loop", EventType::user_message);
-  failing.claim = Claim{Claim::Kind::keyed_event, failing.id};
+  EXPECT_EQ(kept_status(message), 200);
+  const Event failing = keyed_message("loop");
   run({failing});
-  const auto failed = store_->answers().find(failing.id, clock_.now());
-  ASSERT_TRUE(failed && *failed);
-  EXPECT_EQ((*failed)->status, 500);
+  EXPECT_EQ(kept_status(failing), 500);
 }
 
 }  // namespace

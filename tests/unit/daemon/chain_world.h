@@ -14,6 +14,7 @@
 #include "daemon/turns/chain.h"
 #include "daemon/turns/recovery.h"
 #include "flows/bundle/loader.h"
+#include "store/conversation/answers.h"
 #include "store/model/ids.h"
 #include "store/sql/sql.h"
 #include "store/store.h"
@@ -28,6 +29,8 @@ using model::Event;
 using model::EventType;
 using store::Outcome;
 using Texts = std::vector<std::string>;
+
+inline constexpr std::chrono::seconds turn_timeout{30};
 
 inline constexpr const char* chain_bundle = R"(
 conversed: 1
@@ -78,7 +81,7 @@ endpoints:
 class ChainTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = store::Store::open(place_.store(), clock_);
+    auto opened = store::Store::open(store_settings(), clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     store_->committer().start();
@@ -89,6 +92,12 @@ class ChainTest : public testing::Test {
     import("one");
     cache_ = std::make_unique<api::AssetsCache>(store_->assets());
     key_ = session("plain", "s");
+  }
+
+  store::StoreSettings store_settings() {
+    auto settings = place_.store();
+    settings.committer.timer_clock = &timers_;
+    return settings;
   }
 
   void import(const std::string& version) {
@@ -124,7 +133,6 @@ class ChainTest : public testing::Test {
             .assets = *cache_,
             .waiters = waiters_,
             .clock = clock_,
-            .exchange = exchange_,
             .timer_clock = timer_clock_,
             .limits = {},
             .slice = std::chrono::milliseconds(20),
@@ -140,6 +148,7 @@ class ChainTest : public testing::Test {
     made.accepted_at = clock_.now();
     made.trace_id = model::new_trace_id();
     made.text = text;
+    if (type == EventType::user_message) made.answer_until = timers_.now() + turn_timeout;
     return made;
   }
 
@@ -152,6 +161,7 @@ class ChainTest : public testing::Test {
   }
 
   queue::LogRecord record(const Event& made) {
+    positions_[made.id] = {.epoch = 1, .partition = 0, .offset = next_offset_};
     return {{key_.encode(), made.id, std::string(to_string(made.type)), made.trace_id,
              encode_value(made)},
             {.epoch = 1, .partition = 0, .offset = next_offset_++}};
@@ -202,17 +212,40 @@ class ChainTest : public testing::Test {
     return made;
   }
 
+  store::AwaitedInput input_of(const Event& made) {
+    const auto position = positions_.find(made.id);
+    if (position == positions_.end()) return {key_, made.id};
+    return {key_, made.id, position->second};
+  }
+
+  store::InputState look(const Event& made) {
+    const auto state = store_->answers().look(input_of(made), timers_.now());
+    EXPECT_TRUE(state) << state.error().message;
+    return state ? *state : store::InputState();
+  }
+
+  // As the daemon does whose client waits, at its deadline.
+  store::InputState cut(const Event& made) {
+    std::promise<model::Result<store::InputState>> promise;
+    store_->answers().cut(input_of(made), [&](auto state) { promise.set_value(std::move(state)); });
+    const auto state = promise.get_future().get();
+    EXPECT_TRUE(state) << state.error().message;
+    return state ? *state : store::InputState();
+  }
+
   // 0: there is none.
   int kept_status(const Event& made) {
-    const auto kept = store_->answers().find(made.id, clock_.now());
-    EXPECT_TRUE(kept);
-    return *kept ? (*kept)->status : 0;
+    const auto state = look(made);
+    if (state.stage == store::InputState::Stage::failed) return 500;
+    return state.kept ? 200 : 0;
   }
 
   std::future<model::Result<api::Answer>> wait_for(const Event& made) {
     auto promise = std::make_shared<std::promise<model::Result<api::Answer>>>();
     waiters_.wait(made.id, std::chrono::steady_clock::now() + std::chrono::hours(1),
-                  [promise](auto answer) { promise->set_value(std::move(answer)); });
+                  {.answered = [promise](auto answer) { promise->set_value(std::move(answer)); },
+                   .overdue = [](auto) {},
+                   .heard = [](auto) {}});
     return promise->get_future();
   }
 
@@ -258,11 +291,23 @@ class ChainTest : public testing::Test {
 
   model::Session stored() { return **store_->sessions().load(key_); }
 
+  // What waits for a while goes by it, in Turns as in the store.
+  class Timers final : public model::Clock {
+   public:
+    explicit Timers(const ChainTest& test) : test_(test) {}
+    [[nodiscard]] model::Timestamp now() const override {
+      return test_.timer_clock_ == nullptr ? test_.clock_.now() : test_.timer_clock_->now();
+    }
+
+   private:
+    const ChainTest& test_;
+  };
+
   const tests::StorePlace place_;
   const tests::TempFolder& folder_ = place_.folder();
   tests::ManualClock clock_;
-  AnswerExchange* exchange_ = nullptr;
-  TimerClock* timer_clock_ = nullptr;
+  TimerClock* timer_clock_ = nullptr;  // null: `clock_`
+  const Timers timers_{*this};
   std::unique_ptr<store::Store> store_;
   std::string organisation_;
   nlohmann::json report_;
@@ -270,6 +315,7 @@ class ChainTest : public testing::Test {
   api::AnswerWaiters waiters_;
   model::SessionKey key_;
   std::int64_t next_offset_ = 0;
+  std::map<std::string, model::Position> positions_;  // of events
   // Turns take no time unless a test says so; the stopwatch is looked at before and behind each.
   std::chrono::steady_clock::time_point stopwatch_{};
   std::chrono::milliseconds a_look_{0};

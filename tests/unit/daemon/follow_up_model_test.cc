@@ -172,6 +172,7 @@ class FollowUpHistories : public FollowUpWorld {
     set_up(journey);
     timer_clock_ = &unset_clock_;
   }
+  void TearDown() override { timer_clock_ = nullptr; }
 
   std::size_t below(std::size_t bound) { return random_() % bound; }
   bool chance(std::size_t one_in) { return below(one_in) == 0; }
@@ -209,7 +210,7 @@ class FollowUpHistories : public FollowUpWorld {
   void restart() {
     cache_.reset();
     store_.reset();
-    auto opened = store::Store::open({.data_dir = folder_.path()}, clock_);
+    auto opened = store::Store::open(store_settings(), clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     store_->committer().start();
@@ -223,7 +224,7 @@ class FollowUpHistories : public FollowUpWorld {
     std::vector<Event> events;
     if (!chance(6)) {
       for (const auto& follow_up : waiting()) {
-        if (follow_up.due_at > timer_now()) continue;
+        if (follow_up.due_at > timers_.now()) continue;
         events.push_back(due_event(follow_up));
         if (chance(4)) events.push_back(due_event(follow_up));
       }

@@ -140,17 +140,12 @@ class FollowUpWorld : public ChainTest {
     return made;
   }
 
-  // By what follow-ups are due.
-  model::Timestamp timer_now() {
-    return clock_.now() + (timer_clock_ ? timer_clock_->offset() : std::chrono::milliseconds(0));
-  }
-
   // Lets time pass, and everything that falls due meanwhile run.
   Chain pass(std::chrono::milliseconds time) {
     clock_.advance(time);
     Chain last;
     for (const auto& follow_up : waiting()) {
-      if (follow_up.due_at <= timer_now()) last = run({due_event(follow_up)});
+      if (follow_up.due_at <= timers_.now()) last = run({due_event(follow_up)});
     }
     return last;
   }

@@ -51,7 +51,6 @@ class TurnWorkerTest : public ChainTest {
 
   TurnPorts ports() {
     return {.deliver = [](const auto&) {},
-            .deliver_earlier = [](const auto&) {},
             .call = [](const auto&) {},
             .timer = [](auto) {},
             .schedule = [](const auto&) {},

@@ -171,9 +171,12 @@ TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheUnitOnly) {
   ASSERT_EQ(commit(unit), Outcome::committed);
   EXPECT_EQ(commit(unit), Outcome::conflict);
   EXPECT_EQ(*store_->usage().used("org", "injects", month_of(clock_.now())), 2);
-  EXPECT_EQ(store_->answers().find("input1", clock_.now())->value().body, "body");
+  const auto kept = [&] {
+    return store_->answers().look({key_of("ann"), "input1"}, clock_.now())->kept;
+  };
+  EXPECT_EQ(kept(), "body");
   clock_.advance(std::chrono::hours(2));
-  EXPECT_FALSE(store_->answers().find("input1", clock_.now())->has_value());
+  EXPECT_FALSE(kept());
 }
 
 TEST_F(CommitterTest, WriteThatFailsUndoesItselfAlone) {

@@ -120,63 +120,6 @@ TEST_F(OutboxTest, PagesOfDueSessionsNeitherRepeatNorSkip) {
   }
 }
 
-TEST_F(OutboxTest, HeldOutputsAreReleasedOrKept) {
-  using model::Delivery;
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1, Delivery::held)), Outcome::committed);
-  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2, Delivery::held)), Outcome::committed);
-  EXPECT_EQ(*store_->outbox().pending(), 0);
-  auto end = turn(key_of("ann"), 2, 3, Delivery::none);
-  end.held_released = true;
-  end.outputs_kept = {"input2"};
-  ASSERT_EQ(commit(end), Outcome::committed);
-  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
-  ASSERT_EQ(due->sessions.size(), 1U);
-  ASSERT_EQ(due->sessions.front().outputs.size(), 1U);
-  EXPECT_EQ(due->sessions.front().outputs.front().input_id, "input1");
-  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 1, 10)->size(), 2U);
-  EXPECT_EQ(store_->outbox().outputs_of_input(key_of("ann"), "input2")->front().delivery,
-            Delivery::none);
-}
-
-TEST_F(OutboxTest, AnAnswerThatNobodyWaitsForGoesToTheWebhookInItsTransaction) {
-  using model::Delivery;
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1, Delivery::held)), Outcome::committed);
-  bool awaited = false;
-  auto end = turn(key_of("ann"), 1, 2, Delivery::none);
-  end.outputs.front().input_id = "input1";
-  end.outputs_kept = {"input1"};
-  end.answered_instead.push_back({"input1", [&] { return awaited; }});
-  ASSERT_EQ(commit(end), Outcome::committed);
-  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
-  ASSERT_EQ(due->sessions.size(), 1U);
-  ASSERT_EQ(due->sessions.front().outputs.size(), 2U);
-  EXPECT_EQ(due->sessions.front().outputs[1].delivery, Delivery::pending);
-
-  awaited = true;
-  auto told = turn(key_of("bob"), 0, 3, Delivery::none);
-  told.answered_instead.push_back({"input3", [&] { return awaited; }});
-  ASSERT_EQ(commit(told), Outcome::committed);
-  EXPECT_EQ(*store_->outbox().pending(), 2);
-}
-
-TEST_F(OutboxTest, WhatNobodyWaitsForDoesNotOvertakeWhatIsHeldForAnother) {
-  using model::Delivery;
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1, Delivery::held)), Outcome::committed);
-  auto refused = turn(key_of("ann"), 1, 2, Delivery::none);
-  refused.answered_instead.push_back({"input2", [] { return false; }});
-  ASSERT_EQ(commit(refused), Outcome::committed);
-  EXPECT_EQ(*store_->outbox().pending(), 0);
-  auto end = turn(key_of("ann"), 2, 3);
-  end.held_released = true;
-  ASSERT_EQ(commit(end), Outcome::committed);
-  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
-  ASSERT_EQ(due->sessions.size(), 1U);
-  ASSERT_EQ(due->sessions.front().outputs.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(due->sessions.front().outputs[i].seq, static_cast<std::int64_t>(i) + 1);
-  }
-}
-
 TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds) {
   ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);

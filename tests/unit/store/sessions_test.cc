@@ -53,25 +53,18 @@ TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
 
 TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
   auto unit = busy_turn(key_of("ann"), clock_.now());
-  unit.outputs[0].delivery = model::Delivery::held;
   unit.after.execution->source = model::EventType::user_message;
-  unit.after.execution->keyed = true;
+  unit.after.execution->answer_until = clock_.now() + std::chrono::seconds(9);
   ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
-  ASSERT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty());
-  Sessions::WasReset told;
-  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), [&](const auto& was) { told = was; }));
-  EXPECT_EQ(told.ended_input, "input1");
-  EXPECT_TRUE(told.outputs_released);
-  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
-  ASSERT_EQ(due->sessions.size(), 1U);
-  EXPECT_EQ(due->sessions.front().outputs.at(0).seq, 1);
-  const auto answer = store_->answers().find("input1", clock_.now());
-  ASSERT_TRUE(answer && *answer);
-  EXPECT_EQ((*answer)->status, 500);
+  std::string ended;
+  const auto note = [&](const std::string& input) { ended = input; };
+  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), note));
+  EXPECT_EQ(ended, "input1");
+  EXPECT_EQ(store_->answers().look({key_of("ann"), "input1"}, clock_.now())->stage,
+            InputState::Stage::failed);
   // Nothing is left for a second one.
-  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), [&](const auto& was) { told = was; }));
-  EXPECT_TRUE(told.ended_input.empty());
-  EXPECT_FALSE(told.outputs_released);
+  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), note));
+  EXPECT_TRUE(ended.empty());
 }
 
 TEST_F(SessionsTest, TimersFallDueInOrder) {

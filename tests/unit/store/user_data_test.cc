@@ -248,29 +248,35 @@ TEST_F(UserDataTest, ErasingTwiceIsErasingOnce) {
   EXPECT_EQ(again->sessions + again->outputs + again->pending + again->dead_letters, 0);
 }
 
-TEST_F(UserDataTest, KeyedMessagesThatAreErasedDoNotWaitForEver) {
-  auto unit = everything(key("ann-who-leaves"), "MARKOFANN");
-  unit.after.execution->keyed = true;
+TEST_F(UserDataTest, MessagesThatAreErasedDoNotWaitForEver) {
+  const auto session = key("ann-who-leaves");
+  auto unit = everything(session, "MARKOFANN");
+  unit.after.execution->answer_until = clock_.now();
   unit.after.execution->source = model::EventType::user_message;
   unit.inbox_added.clear();
-  for (const char* id : {"keyed", "plain"}) {
+  const std::string waits = model::new_id();
+  const std::string accepted = model::new_id();
+  for (const auto& id : {waits, accepted}) {
     model::Event event;
     event.id = id;
     event.type = model::EventType::user_message;
     event.session = unit.key;
     event.text = "MARKOFANN";
-    if (event.id == "keyed") event.claim = model::Claim{model::Claim::Kind::keyed_event, event.id};
+    if (id == waits) event.answer_until = clock_.now();
     unit.inbox_added.push_back({event.id, "userMessage", "", model::encode_value(event)});
   }
   ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
   const auto erased = erase("ann-who-leaves");
   ASSERT_TRUE(erased) << erased.error().message;
-  EXPECT_EQ(ended_.at("s"), (std::vector<std::string>{"input of s", "keyed", "plain"}));
-  const auto answer = [&](const char* id) { return *store_->answers().find(id, clock_.now()); };
-  ASSERT_TRUE(answer("input of s") && answer("keyed"));
-  EXPECT_EQ(answer("keyed")->status, 500) << "its key may be used for another attempt";
-  EXPECT_FALSE(answer("plain"));
-  EXPECT_FALSE(answer("answered in s")) << "its key is gone, too: a repeat is a new message";
+  EXPECT_EQ(ended_.at("s"), (std::vector<std::string>{"input of s", waits, accepted}));
+  const auto look = [&](const std::string& id) {
+    return store_->answers().look({session, id}, clock_.now()).value();
+  };
+  using Stage = InputState::Stage;
+  EXPECT_EQ(look("input of s").stage, Stage::failed);
+  EXPECT_EQ(look(waits).stage, Stage::failed) << "its key may be used for another attempt";
+  EXPECT_EQ(look(accepted).stage, Stage::unseen) << "its client was answered";
+  EXPECT_FALSE(look("answered in s").kept) << "its key is gone, too: a repeat is a new message";
   EXPECT_TRUE(all_of("ann-who-leaves").empty());
   EXPECT_FALSE(in_files("ann-who-leaves"));
 }

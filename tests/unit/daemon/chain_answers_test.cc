@@ -1,0 +1,239 @@
+// Who gets what an execution says: the client of its message until that is cut, or the webhook.
+#include "tests/unit/daemon/chain_world.h"
+
+namespace conversed::daemon {
+namespace {
+
+using Stage = store::InputState::Stage;
+
+class ChainAnswersTest : public ChainTest {
+ protected:
+  void SetUp() override {
+    ChainTest::SetUp();
+    key_ = session("hooked", "s");
+  }
+
+  Event message(const std::string& text) { return event(text, EventType::user_message); }
+  Event notify() { return event("said", EventType::notify); }
+  static Texts texts_of(const store::InputState& state) {
+    Texts said;
+    for (const auto& output : state.said) said.push_back(output.text);
+    return said;
+  }
+  // Of a chain that another write has made a conflict.
+  Chain run_again(const std::vector<queue::LogRecord>& records) {
+    auto chain = build_chain(
+        context(), {.key = key_, .records = records, .refused = {}, .after_conflict = true});
+    EXPECT_TRUE(chain && commit(*chain) == Outcome::committed);
+    return chain ? *std::move(chain) : Chain();
+  }
+};
+
+TEST_F(ChainAnswersTest, WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsThere) {
+  const Event asked = message("hi");
+  const Chain chain = run({asked});
+  EXPECT_EQ(for_webhook(), Texts{});
+  EXPECT_EQ(chain.unit.progressed, Texts{asked.id});
+  const auto state = look(asked);
+  EXPECT_EQ(state.stage, Stage::at_rest);
+  EXPECT_EQ(texts_of(state), (Texts{"one hi 1"}));
+  EXPECT_FALSE(state.cut_behind);
+}
+
+TEST_F(ChainAnswersTest, WithoutADeadlineAllOfItIsTheWebhooks) {
+  Event asked = message("tell");
+  asked.answer_until.reset();  // `Prefer: respond-async`, or a replayed dead letter
+  const auto call = run({asked}).unit.calls_started.at(0).id;
+  EXPECT_EQ(look(asked).cut_behind, 0);
+  run({result_of(call)});
+  EXPECT_EQ(for_webhook(), (Texts{"looking", "one tell 1"}));
+}
+
+TEST_F(ChainAnswersTest, WhatIsSaidBehindACutIsTheWebhooks) {
+  const Event asked = message("ask");
+  const auto first = run({asked}).unit.calls_started.at(0).id;
+  const auto state = cut(asked);
+  EXPECT_EQ(state.stage, Stage::runs);
+  EXPECT_EQ(texts_of(state), (Texts{"looking"}));
+  const std::vector records{record(result_of(first))};
+  EXPECT_EQ(commit(build(records)), Outcome::conflict);
+  const auto second = run_again(records).unit.calls_started.at(0).id;
+  EXPECT_EQ(for_webhook(), (Texts{"found"}));
+  // From then on the execution knows it.
+  run({result_of(second)});
+  EXPECT_EQ(for_webhook(), (Texts{"found", "one ask 1"}));
+  EXPECT_EQ(look(asked).cut_behind, 1);
+  EXPECT_EQ(look(asked).stage, Stage::at_rest);
+}
+
+TEST_F(ChainAnswersTest, AMessageThatIsCutBeforeItRunsIsTheWebhooks) {
+  const Event asked = message("hi");
+  const std::vector records{record(asked)};
+  EXPECT_EQ(cut(asked).stage, Stage::unseen);
+  EXPECT_EQ(commit(build(records)), Outcome::conflict);
+  run_again(records);
+  EXPECT_EQ(for_webhook(), (Texts{"one hi 1"}));
+}
+
+TEST_F(ChainAnswersTest, AMessageThatIsCutInTheInboxIsTheWebhooks) {
+  const auto call = run({event("call")}).unit.calls_started.at(0).id;
+  const Event asked = message("hi");
+  run({asked});
+  EXPECT_EQ(cut(asked).stage, Stage::runs);
+  run_again({record(result_of(call))});
+  EXPECT_EQ(for_webhook(), (Texts{"one call 1", "one hi 2"}));
+}
+
+TEST_F(ChainAnswersTest, AtRestAMessageIsNotCut) {
+  const Event asked = message("hi");
+  run({asked});
+  const auto state = cut(asked);
+  EXPECT_EQ(state.stage, Stage::at_rest);
+  EXPECT_EQ(texts_of(state), (Texts{"one hi 1"}));
+  EXPECT_FALSE(look(asked).cut_behind);
+}
+
+TEST_F(ChainAnswersTest, ACutComesOnce) {
+  const Event asked = message("tell");
+  run({asked});
+  EXPECT_EQ(cut(asked).cut_behind, 1);
+  run({notify()});
+  EXPECT_EQ(cut(asked).cut_behind, 1);
+}
+
+TEST_F(ChainAnswersTest, PastItsDeadlineAMessageIsCutByTheTurnItself) {
+  const Event asked = message("tell");
+  const auto call = run({asked}).unit.calls_started.at(0).id;
+  clock_.advance(turn_timeout);
+  run({result_of(call)});
+  EXPECT_EQ(for_webhook(), (Texts{"one tell 1"}));
+  // A client that waits all the same gets the rest of it.
+  const auto state = look(asked);
+  EXPECT_EQ(state.cut_behind, 1);
+  EXPECT_EQ(state.stage, Stage::at_rest);
+}
+
+TEST_F(ChainAnswersTest, AnAnswerWhoseCommitComesPastItsDeadlineIsTheWebhooks) {
+  const std::vector records{record(message("hi"))};
+  const Chain late = build(records);
+  clock_.advance(turn_timeout);
+  EXPECT_EQ(commit(late), Outcome::conflict);
+  run_again(records);
+  EXPECT_EQ(for_webhook(), (Texts{"one hi 1"}));
+}
+
+TEST_F(ChainAnswersTest, ClockThatIsSetCutsNoMessage) {
+  std::chrono::milliseconds steady{0};
+  TimerClock unset(clock_, [&] { return steady; });
+  timer_clock_ = &unset;
+  for (const auto jump : {std::chrono::hours(24), std::chrono::hours(-24)}) {
+    const std::vector records{record(message("hi"))};
+    clock_.advance(jump);
+    const Chain chain = build(records);
+    clock_.advance(jump);
+    EXPECT_EQ(commit(chain), Outcome::committed);
+  }
+  EXPECT_EQ(for_webhook(), Texts{});
+  const std::vector records{record(message("bye"))};
+  steady += turn_timeout;
+  EXPECT_EQ(build(records).unit.cuts.size(), 1U);
+  timer_clock_ = nullptr;
+}
+
+TEST_F(ChainAnswersTest, WhatOthersSayIsNotHeldUpByAnAnswer) {
+  const Event asked = message("tell");
+  const auto call = run({asked}).unit.calls_started.at(0).id;
+  run({notify()});
+  EXPECT_EQ(for_webhook(), (Texts{"said"}));
+  run({result_of(call), event("next")});
+  EXPECT_EQ(for_webhook(), (Texts{"said", "one next 2"}));
+}
+
+TEST_F(ChainAnswersTest, ManyMessagesAreAnsweredByOneChain) {
+  const Event first = message("a");
+  const Event second = message("b");
+  auto answer = wait_for(first);
+  auto other = wait_for(second);
+  const Chain chain = run({first, second});
+  EXPECT_EQ(chain.answered.size(), 2U);
+  EXPECT_FALSE(chain.drain_more);
+}
+
+TEST_F(ChainAnswersTest, AnAnswerIsComposedForThoseThatWaitHere) {
+  EXPECT_TRUE(run({message("a")}).answered.empty());
+  const Event awaited = message("tell");
+  auto answer = wait_for(awaited);
+  const Chain ended = run({result_of(run({awaited}).unit.calls_started.at(0).id)});
+  ASSERT_EQ(ended.answered.size(), 1U);
+  EXPECT_NE(ended.answered[0].answer->body.find("looking\\none tell 2"), std::string::npos);
+}
+
+TEST_F(ChainAnswersTest, AKeyedMessageThatIsCutKeepsAllThatItSaid) {
+  const Event asked = keyed_message("tell");
+  const auto call = run({asked}).unit.calls_started.at(0).id;
+  cut(asked);
+  const Chain ended = run_again({record(result_of(call))});
+  EXPECT_TRUE(ended.answered.empty()) << "each client has its own part";
+  EXPECT_EQ(ended.unit.progressed, Texts{asked.id});
+  const auto state = look(asked);
+  ASSERT_TRUE(state.kept);
+  EXPECT_NE(state.kept->find("looking\\none tell 1"), std::string::npos);
+}
+
+TEST_F(ChainAnswersTest, TheKeyOfACutMessageThatFailsIsSpent) {
+  key_ = session("plain", "s");
+  const Event asked = keyed_message("tell");
+  const auto call = run({asked}).unit.calls_started.at(0).id;
+  cut(asked);
+  const Event result = result_of(call);
+  const std::vector records{record(result)};
+  auto chain = build_chain(context(), {.key = key_,
+                                       .records = records,
+                                       .refused = {{result.id, "refused"}},
+                                       .after_conflict = true});
+  ASSERT_TRUE(chain);
+  ASSERT_EQ(commit(*chain), Outcome::committed);
+  EXPECT_EQ(kept_status(asked), 200);
+}
+
+TEST_F(ChainAnswersTest, AFailureIsToldElsewhereToo) {
+  key_ = session("plain", "s");
+  const Event asked = message("hi");
+  run_refused({asked});
+  EXPECT_EQ(look(asked).stage, Stage::failed);
+}
+
+TEST_F(ChainAnswersTest, AFailureWithAnErrorTextIsAnAnswer) {
+  const Event asked = message("hi");
+  run_refused({asked});
+  EXPECT_EQ(look(asked).stage, Stage::at_rest);
+  EXPECT_EQ(texts_of(look(asked)), (Texts{"Sorry."}));
+  EXPECT_EQ(for_webhook(), Texts{});
+}
+
+TEST_F(ChainAnswersTest, AResetBringsAMessageToRest) {
+  const Event asked = message("tell");
+  run({asked});
+  ASSERT_TRUE(store_->sessions().reset(key_));
+  EXPECT_EQ(look(asked).stage, Stage::failed);
+  const Event later = message("tell");
+  run({later});
+  cut(later);
+  ASSERT_TRUE(store_->sessions().reset(key_));
+  EXPECT_EQ(look(later).stage, Stage::at_rest) << "its client was answered";
+  Event accepted = keyed_message("tell");
+  accepted.answer_until.reset();
+  run({accepted});
+  ASSERT_TRUE(store_->sessions().reset(key_));
+  EXPECT_EQ(look(accepted).stage, Stage::at_rest) << "its key is spent";
+}
+
+TEST_F(ChainAnswersTest, ThoseThatRepeatAMessageHearWhenItIsTakenUp) {
+  run({event("call")});
+  const Event asked = keyed_message("hi");
+  EXPECT_EQ(run({asked}).unit.progressed, Texts{asked.id});
+  EXPECT_EQ(look(asked).answer_until, asked.answer_until);
+}
+
+}  // namespace
+}  // namespace conversed::daemon
