@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "api/services.h"
 
 namespace conversed::api {
@@ -38,7 +38,7 @@ void send_error(Reply& reply, const Operation& operation, const Error& error) {
 }
 
 void end_wait(Services& services, const std::string& input_id, const std::string& reason) {
-  services.waiters.fail(input_id, {Errc::internal, reason});
+  services.pending_replies.fail(input_id, {Errc::internal, reason});
 }
 
 Error store_error(const Error& error) {

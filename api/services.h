@@ -23,7 +23,7 @@ class Log;
 
 namespace conversed::api {
 
-class AnswerWaiters;
+class PendingReplies;
 class AssetsCache;
 class AuditTrail;
 class Authenticator;
@@ -73,11 +73,11 @@ struct MemberView {
 // request, and each is thread-safe.
 //
 // The store needs a reading connection for each thread that calls in here: those of the HTTP
-// server, those of `pool`, `sign_ins` and `imports`, and one each for `waiters`, `watch` and
-// `job_watch`.
+// server, those of `pool`, `sign_ins` and `imports`, and one each for `pending_replies`, `watch`
+// and `job_watch`.
 //
 // To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `imports`,
-// `waiters`, `watch` and `job_watch`, then the log and the store.
+// `pending_replies`, `watch` and `job_watch`, then the log and the store.
 struct Services {
   const ApiOptions& options;
   const model::Clock& clock;
@@ -92,7 +92,7 @@ struct Services {
   RateLimiter& public_limiter;  // of addresses
   InjectQuota& quota;
   BusySessions& busy;
-  AnswerWaiters& waiters;
+  PendingReplies& pending_replies;
   OutputWatch& watch;
   KeyWatch& job_watch;
   BlockingPool& pool;  // 2 threads and a queue of 64 do
@@ -104,7 +104,8 @@ struct Services {
   BlockingPool& imports;
 
   // Has the session's lane run once more (queue::Lanes::touch), if it is this daemon's, from any
-  // thread: a reset may have freed its inbox. Others hear of it (store/cluster/session_news.h).
+  // thread: a reset may have freed its inbox. Others hear of it
+  // (store/cluster/session_notifications.h).
   std::function<void(const model::SessionKey&)> touch = {};
 
   // Has outputs delivered that have become pending in the store (Deliverer::offer_earlier), as

@@ -140,7 +140,7 @@ constexpr Key table[] = {
     setting(
         "limits.lane", CONVERSED_FIELD(limits.lane), Range{1, 100'000},
         "Records of one session that wait in memory; what comes after them spills to its inbox."),
-    // No more than the Committer takes in: else whoever hands it a chain would stand still.
+    // No more than the Committer takes in: else whoever hands it a batch would stand still.
     setting("limits.in_flight", CONVERSED_FIELD(limits.in_flight), Range{1, 65'536},
             "Records taken from the log and not yet finished, of all sessions; beyond it reading "
             "pauses."),

@@ -82,7 +82,7 @@ Result<void> App::Parts::start_consuming(std::span<const queue::PartitionRange> 
   if (auto taken = ownership.is_shared() ? share_log(ranges) : take_up_log(ranges); !taken) {
     return fail(taken.error());
   }
-  worker.emplace(chain_context(ranges.size()), store->committer(), watch, busy, ports(),
+  worker.emplace(turn_batch_context(ranges.size()), store->committer(), watch, busy, ports(),
                  recorder.get(), &heartbeats);
   auto lane_settings = lanes_settings(settings, heartbeats);
   if (ownership.is_shared()) lane_settings.partitions = static_cast<std::int32_t>(ranges.size());
@@ -207,7 +207,7 @@ void App::Parts::stop(milliseconds limit) {
   partitions.stop();
   const bool finished = pump ? pump->stop(left(limit / 5)) : !lanes || lanes->stop(left(limit / 5));
   // Not before: a Turn in hand may have the answer. All other clients get what was said so far.
-  waiters.cut_off();
+  pending_replies.cut_off();
   // While the store fails, whoever waits for a write would wait for ever: runs in hand, operators'
   // requests, marks of deliveries.
   store->committer().stop_retrying();
@@ -216,7 +216,7 @@ void App::Parts::stop(milliseconds limit) {
   job_worker.stop();
   housekeeper.stop();
   if (!answered) answered = door.drain(milliseconds(500));
-  waiters.stop();
+  pending_replies.stop();
   heard_answers = {};
   heard_sessions = {};
   if (!answered) (void)door.drain(milliseconds(200));  // those that have just been answered 503

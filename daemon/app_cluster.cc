@@ -6,7 +6,7 @@
 #include "daemon/app_parts.h"
 #include "daemon/ops/logging.h"
 #include "daemon/part_settings.h"
-#include "store/cluster/session_news.h"
+#include "store/cluster/session_notifications.h"
 
 namespace conversed::daemon {
 
@@ -27,22 +27,22 @@ void App::Parts::touch_lane(const model::SessionKey& key) {
 
 // What was missed of sessions is found by the looks of PartitionKeeper and Deliverer.
 void App::Parts::hear_session(std::string_view payload) {
-  const auto news = store::session_news_from(payload);
-  if (!news) return;
-  const auto key = model::SessionKey::decode(news->session);
+  const auto notification = store::session_notification_from(payload);
+  if (!notification) return;
+  const auto key = model::SessionKey::decode(notification->session);
   if (!key) return;
-  if (news->kind == store::SessionNews::Kind::touch) return touch_lane(*key);
+  if (notification->kind == store::SessionNotification::Kind::touch) return touch_lane(*key);
   deliverer.offer_earlier(*key);
 }
 
 void App::Parts::hear_others() {
   if (!in_cluster(settings)) return;
-  auto& news = store->news();
-  const auto subscribe = [&](std::string_view topic, store::News::Heard heard) {
-    return news.subscribe(std::string(topic), std::move(heard));
+  auto& notifications = store->notifications();
+  const auto subscribe = [&](std::string_view topic, store::Notifications::Heard heard) {
+    return notifications.subscribe(std::string(topic), std::move(heard));
   };
-  heard_answers =
-      subscribe(store::answers_topic, [this](std::string_view inputs) { waiters.heard(inputs); });
+  heard_answers = subscribe(store::answers_topic,
+                            [this](std::string_view inputs) { pending_replies.heard(inputs); });
   heard_sessions =
       subscribe(store::sessions_topic, [this](std::string_view payload) { hear_session(payload); });
   heard_outputs =

@@ -15,8 +15,8 @@
 #include "api/live/busy_sessions.h"
 #include "api/live/events.h"
 #include "api/live/inject_quota.h"
+#include "api/live/pending_replies.h"
 #include "api/live/rate_limiter.h"
-#include "api/live/waiters.h"
 #include "api/services.h"
 #include "daemon/app.h"
 #include "daemon/calls/caller.h"
@@ -76,7 +76,7 @@ struct App::Parts {
   model::Result<void> share_log(std::span<const queue::PartitionRange> ranges);
   model::Result<void> drain_inboxes();
   TurnPorts ports();
-  ChainContext chain_context(std::size_t partitions);
+  TurnBatchContext turn_batch_context(std::size_t partitions);
   [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
   AppendEvent append_event();
   void wake_job(const std::string& id);
@@ -119,7 +119,7 @@ struct App::Parts {
   api::RateLimiter public_limiter;
   api::InjectQuota quota;
   api::BusySessions busy;
-  api::AnswerWaiters waiters;
+  api::PendingReplies pending_replies;
   api::OutputWatch watch;
   api::KeyWatch job_watch;
   api::BlockingPool pool;
@@ -133,10 +133,10 @@ struct App::Parts {
   const RetentionClock retention_clock;
   const ScheduleClock schedule_clock;
   Deliverer deliverer;
-  store::News::Subscription heard_answers;  // where other daemons share the store
-  store::News::Subscription heard_sessions;
-  store::News::Subscription heard_outputs;
-  store::News::Subscription heard_jobs;
+  store::Notifications::Subscription heard_answers;  // where other daemons share the store
+  store::Notifications::Subscription heard_sessions;
+  store::Notifications::Subscription heard_outputs;
+  store::Notifications::Subscription heard_jobs;
   Caller caller;
   std::unique_ptr<SharedLimits> shared_limits;  // these two where there may be other daemons
   std::unique_ptr<Peers> peers;

@@ -68,7 +68,7 @@ App::Parts::Parts(const config::Settings& all, const model::Clock& time, Before 
       scheduler(scheduler_settings(), *store, append_event(), time, metrics),
       setup(proactive_setup_settings(all), *store, upstreams),
       job_worker(working(), store->jobs(), setup, timer_clock,
-                 in_cluster(all) ? &store->news() : nullptr),
+                 in_cluster(all) ? &store->notifications() : nullptr),
       housekeeper(tidying(), *store, retention_clock),
       recovery(*store),
       partitions({.in_flight = all.limits.in_flight, .heartbeats = &heartbeats}, *store, ownership,
@@ -122,7 +122,7 @@ AppendEvent App::Parts::append_event() {
   };
 }
 
-ChainContext App::Parts::chain_context(std::size_t log_partitions) {
+TurnBatchContext App::Parts::turn_batch_context(std::size_t log_partitions) {
   return {.sessions = store->sessions(),
           .outbox = store->outbox(),
           .answers = store->answers(),
@@ -132,7 +132,7 @@ ChainContext App::Parts::chain_context(std::size_t log_partitions) {
           .schedules = store->schedules(),
           .usage = store->usage(),
           .assets = assets,
-          .waiters = waiters,
+          .pending_replies = pending_replies,
           .clock = clock,
           .timer_clock = &timer_clock,
           .limits = flow_limits(settings.flows, settings.calls),
@@ -170,7 +170,7 @@ Result<void> App::Parts::start_listening() {
       .public_limiter = public_limiter,
       .quota = quota,
       .busy = busy,
-      .waiters = waiters,
+      .pending_replies = pending_replies,
       .watch = watch,
       .job_watch = job_watch,
       .pool = pool,
@@ -204,7 +204,7 @@ void App::Parts::update_metrics() {
     metrics.dead_letters.raise_to(counts.dead_letters.load());
   }
   metrics.commits.raise_to(store->committer().transactions());
-  metrics.committed_units.raise_to(store->committer().units());
+  metrics.session_commits.raise_to(store->committer().commits());
   metrics.calls_in_flight.set(static_cast<double>(upstreams.in_flight()));
   metrics.store_healthy.set(store->committer().healthy() ? 1 : 0);
   metrics.log_healthy.set(log->health() ? 1 : 0);

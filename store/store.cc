@@ -133,7 +133,7 @@ struct Store::Impl {
           *settings.postgres,
           [this](std::string_view heard) {
             note_change(heard);
-            news.tell(heard);
+            notifications.tell(heard);
           },
           *pulse);
     }
@@ -177,7 +177,7 @@ struct Store::Impl {
   KeyRotation key_rotation;
   UserData user_data;
   Members members;
-  News news;
+  Notifications notifications;
   std::optional<PostgresWatch> watch;
   std::int64_t unreadable_secrets = 0;
 };
@@ -329,8 +329,8 @@ UserData& Store::user_data() {
 Members& Store::members() {
   return impl_->members;
 }
-News& Store::news() {
-  return impl_->news;
+Notifications& Store::notifications() {
+  return impl_->notifications;
 }
 
 }  // namespace conversed::store

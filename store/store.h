@@ -11,7 +11,7 @@
 #include "store/accounts/oauth.h"
 #include "store/accounts/sign_ins.h"
 #include "store/assets/assets.h"
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/committer.h"
 #include "store/commit/usage.h"
 #include "store/conversation/answers.h"
@@ -103,7 +103,7 @@ class Store {
   [[nodiscard]] UserData& user_data();
   [[nodiscard]] Members& members();
   // What other daemons announce; silent where there is one at most.
-  [[nodiscard]] News& news();
+  [[nodiscard]] Notifications& notifications();
 
  private:
   struct Impl;

@@ -153,7 +153,7 @@ async function overview() {
     ['Store', status.store.healthy ? 'healthy' : 'failing', status.store.healthy ? 'good' : 'bad'],
     ['Lag, events', number(status.queue.lag)],
     ['Accepted a second', rate('appended')],
-    ['Committed a second', rate('committedUnits')],
+    ['Committed a second', rate('sessionCommits')],
     ['In inboxes', number(status.counts.inInboxes)],
     ['Calls and timers pending', number(status.counts.pendingCalls)],
     ['Deliveries pending', number(status.counts.pendingDeliveries)],

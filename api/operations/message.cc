@@ -10,7 +10,7 @@
 #include "api/live/answer.h"
 #include "api/live/blocking_pool.h"
 #include "api/live/events.h"
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
 #include "api/openapi/messages.h"
 #include "api/operations/accept.h"
@@ -118,7 +118,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   }
 
  private:
-  using Ticket = AnswerWaiters::Ticket;
+  using Ticket = PendingReplies::Ticket;
   using Wait = std::pair<store::AwaitedInput, bool>;  // for what, and whether it repeats that
 
   // Superseding a failed one is a race with others who do the same; losing it once more than this
@@ -137,7 +137,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
 
   Ticket wait_for(const std::string& input_id) {
     const auto self = shared_from_this();
-    return services_.waiters.wait(
+    return services_.pending_replies.wait(
         input_id, services_.options.steady_now() + services_.options.api.turn_timeout,
         {.answered = [self](Result<Answer> answer) { self->send(std::move(answer)); },
          .overdue = [self](Ticket ticket) { self->cut(ticket); },
@@ -169,12 +169,12 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
       state.input.position = position;
       return state.heard_early;
     });
-    if (heard) services_.waiters.look(*ticket_);
+    if (heard) services_.pending_replies.look(*ticket_);
   }
 
   void end(Result<Answer> outcome) {
     if (!ticket_) return send(std::move(outcome));
-    services_.waiters.end(*ticket_, std::move(outcome));
+    services_.pending_replies.end(*ticket_, std::move(outcome));
   }
   void end(Error error) { end(Result<Answer>(model::fail(std::move(error)))); }
 
@@ -188,7 +188,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
                    std::move(headers));
   }
 
-  // On a thread of the log, which must not block: the look is the waiters'.
+  // On a thread of the log, which must not block: the look is made by `pending_replies`.
   void follow(const queue::KeyedAppended& first) {
     state_.with([&](State& state) {
       state = {{event_.session, first.id, first.position}, true, false};
@@ -196,10 +196,10 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     // Waiting before looking: an answer that comes in between finds the waiter.
     if (!ticket_) {
       ticket_ = wait_for(first.id);
-    } else if (!services_.waiters.move(*ticket_, first.id)) {
+    } else if (!services_.pending_replies.move(*ticket_, first.id)) {
       return;
     }
-    services_.waiters.look(*ticket_);
+    services_.pending_replies.look(*ticket_);
   }
 
   Wait waits_for() {
@@ -214,7 +214,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     auto found = services_.store.answers().look(input, services_.store.timer_now());
     if (!found) {
       // A first one has its deadline.
-      if (repeats) services_.waiters.end(ticket, model::fail(store_error(found.error())));
+      if (repeats) services_.pending_replies.end(ticket, model::fail(store_error(found.error())));
       return;
     }
     const auto stage = found->stage;
@@ -222,7 +222,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     auto answer = repeats ? answer_to_repeat(*found, input.session)
                           : answer_to_first(*std::move(found), input.session);
     if (answer) {
-      services_.waiters.end(ticket, *std::move(answer));
+      services_.pending_replies.end(ticket, *std::move(answer));
     } else if (repeats) {
       go_on(ticket, input, stage, until);
     }
@@ -235,7 +235,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     if (stage == Stage::failed) return supersede(ticket, input.id);
     if (stage == Stage::unseen) return append_again(ticket, input.id);
     if (until) {  // the first one's deadline holds
-      services_.waiters.hasten(
+      services_.pending_replies.hasten(
           ticket, services_.options.steady_now() + (*until - services_.store.timer_now()));
     }
   }
@@ -248,40 +248,40 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     event_.claim = model::Claim{model::Claim::Kind::keyed_event, first_id};
     services_.events.append(event_, [self = shared_from_this(), ticket](auto appended) {
       if (appended) return;
-      self->services_.waiters.end(ticket, model::fail(append_error(appended.error())));
+      self->services_.pending_replies.end(ticket, model::fail(append_error(appended.error())));
     });
   }
 
   // The first one failed, and failures are not kept: this one takes its place under a new id.
   void supersede(Ticket ticket, const std::string& failed_id) {
     if (++rounds_ > max_rounds) {
-      services_.waiters.end(ticket,
-                            model::fail(Error{Errc::conflict, "the Idempotency-Key is in use"}));
+      services_.pending_replies.end(
+          ticket, model::fail(Error{Errc::conflict, "the Idempotency-Key is in use"}));
       return;
     }
     key_->supersedes = failed_id;
     event_.id = model::new_id();
     set_input(event_.id);
-    if (services_.waiters.move(ticket, event_.id)) append();
+    if (services_.pending_replies.move(ticket, event_.id)) append();
   }
 
   // The deadline has come, or the daemon stops.
   void cut(Ticket ticket) {
     const auto [input, repeats] = waits_for();
     if (!input.position) {
-      services_.waiters.end(ticket,
-                            model::fail(Errc::timed_out, "the log takes too long; try again"));
+      services_.pending_replies.end(
+          ticket, model::fail(Errc::timed_out, "the log takes too long; try again"));
       return;
     }
-    services_.store.answers().cut(
-        input, [self = shared_from_this(), ticket, repeated = repeats](auto state) {
-          auto& waiters = self->services_.waiters;
-          if (!state) return void(waiters.end(ticket, model::fail(store_error(state.error()))));
-          const auto& session = self->event_.session;
-          auto answer = repeated ? answer_to_repeat(*state, session)
-                                 : answer_to_first(*std::move(state), session);
-          waiters.end(ticket, answer ? *std::move(answer) : model::fail(unprocessed_error()));
-        });
+    services_.store.answers().cut(input, [self = shared_from_this(), ticket,
+                                          repeated = repeats](auto state) {
+      auto& pending_replies = self->services_.pending_replies;
+      if (!state) return void(pending_replies.end(ticket, model::fail(store_error(state.error()))));
+      const auto& session = self->event_.session;
+      auto answer = repeated ? answer_to_repeat(*state, session)
+                             : answer_to_first(*std::move(state), session);
+      pending_replies.end(ticket, answer ? *std::move(answer) : model::fail(unprocessed_error()));
+    });
   }
 
   Services& services_;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/live/answer.h"
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
 #include "api/openapi/messages.h"
 #include "api/operations/accept.h"

@@ -6,7 +6,7 @@
 
 #include "api/live/answer.h"
 #include "api/live/assets_cache.h"
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
 #include "api/operations/management.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/live/events.h"
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
@@ -83,8 +83,8 @@ void show_status(Call call, Services& services, Reply reply) {
              {"store", {{"healthy", store.healthy()}}},
              {"counts",
               {{"appended", services.events.appended()},
-               {"committedUnits", store.committer().units()},
-               {"waitingForAnswers", services.waiters.size()},
+               {"sessionCommits", store.committer().commits()},
+               {"waitingForAnswers", services.pending_replies.size()},
                {"polls", services.watch.size()},
                {"deadLetters", figure(store.dead_letters().count_new())},
                {"pendingDeliveries", figure(store.outbox().pending())},
@@ -114,7 +114,7 @@ openapi::Description describe_status() {
   const auto queue =
       object({{"healthy", boolean()}, {"lag", unknown}, {"partitions", list_of(partition)}});
   const auto counts = object({{"appended", count},
-                              {"committedUnits", count},
+                              {"sessionCommits", count},
                               {"waitingForAnswers", count},
                               {"polls", count},
                               {"deadLetters", unknown},

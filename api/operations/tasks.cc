@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
 #include "api/operations/documents.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/live/busy_sessions.h"
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
 #include "api/operations/management.h"

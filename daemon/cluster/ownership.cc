@@ -7,17 +7,19 @@
 namespace conversed::daemon {
 
 void Ownership::begin(std::int32_t partitions) {
-  terms_.with([&](Terms& terms) { terms.of.assign(static_cast<std::size_t>(partitions), 0); });
+  generations_.with([&](Generations& generations) {
+    generations.of.assign(static_cast<std::size_t>(partitions), 0);
+  });
   count_ = partitions;
 }
 
 void Ownership::set(std::span<const std::int32_t> partitions, bool ours) {
-  terms_.with([&](Terms& terms) {
-    if (ours) ++terms.last;
+  generations_.with([&](Generations& generations) {
+    if (ours) ++generations.last;
     for (const auto each : partitions) {
       // A partition that the log did not have holds no session of ours.
       const auto at = static_cast<std::size_t>(each);
-      if (at < terms.of.size()) terms.of[at] = ours ? terms.last : 0;
+      if (at < generations.of.size()) generations.of[at] = ours ? generations.last : 0;
     }
   });
 }
@@ -29,20 +31,21 @@ void Ownership::give_up(std::span<const std::int32_t> partitions) {
   set(partitions, false);
 }
 
-std::uint64_t Ownership::term_of(const model::SessionKey& key) const {
+std::uint64_t Ownership::generation_of(const model::SessionKey& key) const {
   if (of_ == Of::everything) return 1;
   const auto count = count_.load();
   if (count == 0) return 0;
   const auto partition = queue::partition_of(key.encode(), count);
-  return terms_.with(
-      [&](const Terms& terms) { return terms.of[static_cast<std::size_t>(partition)]; });
+  return generations_.with([&](const Generations& generations) {
+    return generations.of[static_cast<std::size_t>(partition)];
+  });
 }
 
 std::vector<std::int32_t> Ownership::partitions() const {
-  return terms_.with([](const Terms& terms) {
+  return generations_.with([](const Generations& generations) {
     std::vector<std::int32_t> ours;
-    for (std::size_t each = 0; each < terms.of.size(); ++each) {
-      if (terms.of[each] != 0) ours.push_back(static_cast<std::int32_t>(each));
+    for (std::size_t each = 0; each < generations.of.size(); ++each) {
+      if (generations.of[each] != 0) ours.push_back(static_cast<std::int32_t>(each));
     }
     return ours;
   });

@@ -33,14 +33,14 @@ class Ownership {
   void give_up(std::span<const std::int32_t> partitions);
 
   // Tells apart the times for which the session is ours, with others' between them; 0: it is not.
-  [[nodiscard]] std::uint64_t term_of(const model::SessionKey& key) const;
-  [[nodiscard]] bool owns(const model::SessionKey& key) const { return term_of(key) != 0; }
+  [[nodiscard]] std::uint64_t generation_of(const model::SessionKey& key) const;
+  [[nodiscard]] bool owns(const model::SessionKey& key) const { return generation_of(key) != 0; }
 
   // Those that are ours, ascending; none where there is no other daemon.
   [[nodiscard]] std::vector<std::int32_t> partitions() const;
 
  private:
-  struct Terms {
+  struct Generations {
     std::uint64_t last = 0;
     std::vector<std::uint64_t> of;  // by partition; 0: not ours
   };
@@ -48,7 +48,7 @@ class Ownership {
 
   const Of of_;
   std::atomic<std::int32_t> count_{0};
-  model::Guarded<Terms> terms_;
+  model::Guarded<Generations> generations_;
 };
 
 }  // namespace conversed::daemon

@@ -27,7 +27,7 @@ std::string announcement(std::string_view topic, const std::string& daemon, cons
   return std::string(topic) + ' ' + payload.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-void add_spent(std::vector<std::string>& news, const std::string& daemon,
+void add_spent(std::vector<std::string>& notifications, const std::string& daemon,
                const std::vector<api::RateLimiter::Spent>& all) {
   json items = json::array();
   std::size_t bytes = 0;
@@ -36,13 +36,14 @@ void add_spent(std::vector<std::string>& news, const std::string& daemon,
     const std::size_t size = spent.name.size() + around_it;
     if (size > max_items_bytes) continue;
     if (bytes + size > max_items_bytes) {
-      news.push_back(announcement(spent_topic, daemon, std::exchange(items, json::array())));
+      notifications.push_back(
+          announcement(spent_topic, daemon, std::exchange(items, json::array())));
       bytes = 0;
     }
     items.push_back({spent.name, spent.tokens});
     bytes += size;
   }
-  if (!items.empty()) news.push_back(announcement(spent_topic, daemon, items));
+  if (!items.empty()) notifications.push_back(announcement(spent_topic, daemon, items));
 }
 
 // What another daemon said; null if it was this one, or can't be read.
@@ -67,10 +68,10 @@ SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
       public_limiter_(public_limiter),
       busy_(busy),
       quota_(quota),
-      spent_(store.news().subscribe(std::string(spent_topic),
-                                    [this](std::string_view payload) { hear_spent(payload); })),
-      full_(store.news().subscribe(std::string(full_topic),
-                                   [this](std::string_view payload) { hear_full(payload); })) {}
+      spent_(store.notifications().subscribe(
+          std::string(spent_topic), [this](std::string_view payload) { hear_spent(payload); })),
+      full_(store.notifications().subscribe(
+          std::string(full_topic), [this](std::string_view payload) { hear_full(payload); })) {}
 
 void SharedLimits::tell() {
   const auto spent = limiter_.take_spent(spenders_a_time);
@@ -78,17 +79,18 @@ void SharedLimits::tell() {
   // Of an outage nothing is told later: what was spent in it has long been refilled.
   if (!store_.committer().healthy()) return;
   count_accepted();
-  std::vector<std::string> news;
-  add_spent(news, settings_.daemon, spent);
-  add_spent(news, settings_.daemon, spent_by_strangers);
+  std::vector<std::string> notifications;
+  add_spent(notifications, settings_.daemon, spent);
+  add_spent(notifications, settings_.daemon, spent_by_strangers);
   const auto full = busy_.full(settings_.inbox_limit, full_inboxes);
   if (!full.empty() || told_full_) {
-    news.push_back(announcement(full_topic, settings_.daemon, full));
+    notifications.push_back(announcement(full_topic, settings_.daemon, full));
   }
   told_full_ = !full.empty();
-  if (news.empty()) return;
-  const auto work = [news = std::move(news)](store::Writer& writer) -> model::Result<void> {
-    for (const auto& each : news) writer.announce(each);
+  if (notifications.empty()) return;
+  const auto work = [notifications =
+                         std::move(notifications)](store::Writer& writer) -> model::Result<void> {
+    for (const auto& each : notifications) writer.announce(each);
     return {};
   };
   store_.committer().write(work, [](const model::Result<void>&) {});

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 
 namespace conversed::api {
 class BusySessions;
@@ -27,11 +27,11 @@ struct SharedLimitsSettings {
   };
 };
 
-// What several daemons count together: each tells the others, by the store's news, what its clients
-// have spent of their rate limits and whose inboxes are full; and counts in the store how many
-// injects it has accepted. What is told is bounded: of more
-// spenders, or more full inboxes, than fit into a few announcements some are told later, or not.
-// While the store fails nothing is told, and each goes by what it knows itself.
+// What several daemons count together: each tells the others, by the store's notifications, what
+// its clients have spent of their rate limits and whose inboxes are full; and counts in the store
+// how many injects it has accepted. What is told is bounded: of more spenders, or more full
+// inboxes, than fit into a few announcements some are told later, or not. While the store fails
+// nothing is told, and each goes by what it knows itself.
 //
 // What it hears it notes on the watch's thread; `tell` is for one thread at a time.
 class SharedLimits {
@@ -56,8 +56,8 @@ class SharedLimits {
   api::BusySessions& busy_;
   api::InjectQuota& quota_;
   bool told_full_ = false;
-  store::News::Subscription spent_;
-  store::News::Subscription full_;
+  store::Notifications::Subscription spent_;
+  store::Notifications::Subscription full_;
 };
 
 }  // namespace conversed::daemon

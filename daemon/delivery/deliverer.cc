@@ -180,8 +180,8 @@ bool Deliverer::Engine::begin_sessions(Lane& lane) {
     }
     if (each.outputs.empty()) continue;
     const bool more = each.outputs.size() == outputs_a_session;
-    const auto term = ownership_.term_of(each.key);
-    Session& session = queue_.take(lane, std::move(each), term);
+    const auto generation = ownership_.generation_of(each.key);
+    Session& session = queue_.take(lane, std::move(each), generation);
     session.more = more;
     queue_.begin(session, SteadyClock::now());
     prepare(session);

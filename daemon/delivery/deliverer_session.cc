@@ -54,7 +54,8 @@ std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
 void Deliverer::Engine::prepare(Session& session) {
   while (!session.outputs.empty()) {
     const auto& output = session.outputs.front();
-    if (stop_ || !store_.committer().healthy() || ownership_.term_of(session.key) != session.term) {
+    if (stop_ || !store_.committer().healthy() ||
+        ownership_.generation_of(session.key) != session.generation) {
       return leave(session);
     }
     if (output.withdrawable) return ask_to_begin(session);
@@ -146,7 +147,7 @@ void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
   }
   queue_.failed(session, steady);
   // Another daemon has the session by now, and may have delivered this output.
-  if (ownership_.term_of(session.key) != session.term) return leave(session);
+  if (ownership_.generation_of(session.key) != session.generation) return leave(session);
   const Timestamp now = this->now();
   if (const auto aged = made_by(session.outputs, now - settings_.retry_for); aged > 0) {
     give_up(session, queue_.fails(lane) ? aged : 1, reason);
@@ -226,8 +227,8 @@ void Deliverer::Engine::give_up_aged(Lane& lane, const std::string& reason) {
   for (auto& each : page->sessions) {
     const auto aged = made_by(each.outputs, now - settings_.retry_for);
     if (aged == 0) continue;
-    const auto term = ownership_.term_of(each.key);
-    give_up(queue_.take(lane, std::move(each), term), aged, reason);
+    const auto generation = ownership_.generation_of(each.key);
+    give_up(queue_.take(lane, std::move(each), generation), aged, reason);
   }
 }
 

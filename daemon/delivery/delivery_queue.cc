@@ -145,13 +145,13 @@ DeliveryQueue::Session* DeliveryQueue::find(const model::SessionKey& key) {
 }
 
 DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
-                                            std::uint64_t term) {
+                                            std::uint64_t generation) {
   Session& session = sessions_[due.key.encode()];
   session.lane = &lane;
   session.outputs.assign(std::make_move_iterator(due.outputs.begin()),
                          std::make_move_iterator(due.outputs.end()));
   session.attempts = due.attempts;
-  session.term = term;
+  session.generation = generation;
   session.key = std::move(due.key);
   ++lane.in_hand;
   return session;

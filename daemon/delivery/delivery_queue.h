@@ -70,7 +70,7 @@ class DeliveryQueue {
     Lane* lane = nullptr;
     std::deque<model::Output> outputs;  // read and not dealt with, the first of them now
     int attempts = 0;                   // failed tries of the first output
-    std::uint64_t term = 0;
+    std::uint64_t generation = 0;
     std::size_t marks = 0;        // on their way to the store
     bool more = false;            // the store may have further ones: it is read again after this
     std::optional<Steady> begun;  // it has a connection
@@ -96,7 +96,7 @@ class DeliveryQueue {
 
   // --- In hand -----------------------------------------------------------------------------------
   [[nodiscard]] Session* find(const model::SessionKey& key);
-  [[nodiscard]] Session& take(Lane& lane, store::DueDelivery due, std::uint64_t term);
+  [[nodiscard]] Session& take(Lane& lane, store::DueDelivery due, std::uint64_t generation);
   void begin(Session& session, Steady steady);
   // How its try ended; it keeps its connection until it lands.
   void delivered(Session& session, Steady steady);

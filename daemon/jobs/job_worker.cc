@@ -78,7 +78,7 @@ class JobWorker::Hold final : public JobHold {
 };
 
 JobWorker::JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
-                     const model::Clock& clock, store::News* others)
+                     const model::Clock& clock, store::Notifications* others)
     : settings_(settings), jobs_(jobs), steps_(steps), clock_(clock), others_(others) {}
 
 JobWorker::~JobWorker() {

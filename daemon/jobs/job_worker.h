@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "daemon/service/service.h"
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 #include "store/model/clock.h"
 #include "store/model/job.h"
 
@@ -79,11 +79,11 @@ struct JobWorkerSettings {
 // `offer` is thread-safe and never blocks.
 class JobWorker final : public Service {
  public:
-  // `clock` is that of leases, the store's own of waits. `others`: the news of the store, if other
-  // daemons have the same; they wake this one by it. Null if there are none: then leases of an
-  // earlier run end at the start. All must outlive it.
+  // `clock` is that of leases, the store's own of waits. `others`: the notifications of the store,
+  // if other daemons have the same; they wake this one by it. Null if there are none: then leases
+  // of an earlier run end at the start. All must outlive it.
   JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
-            const model::Clock& clock, store::News* others = nullptr);
+            const model::Clock& clock, store::Notifications* others = nullptr);
   ~JobWorker() override;
 
   [[nodiscard]] model::Result<void> start() override;
@@ -108,7 +108,7 @@ class JobWorker final : public Service {
   store::Jobs& jobs_;
   JobSteps& steps_;
   const model::Clock& clock_;
-  store::News* const others_;
+  store::Notifications* const others_;
 
   std::mutex mutex_;
   std::condition_variable wake_;  // a thread without a job
@@ -121,7 +121,7 @@ class JobWorker final : public Service {
   std::chrono::steady_clock::time_point next_rescue_{};
   std::chrono::steady_clock::time_point next_prune_{};
   bool stopping_ = false;
-  store::News::Subscription heard_;
+  store::Notifications::Subscription heard_;
   std::vector<std::thread> threads_;  // the last member: they use all others
 };
 

@@ -84,14 +84,14 @@ class Metrics {
   Counter turn_conflicts;
   Counter dead_letters;
   Counter commits;          // transactions
-  Counter committed_units;  // sessions' chains within them
+  Counter session_commits;  // sessions' batches within them
   Counter timers_fired;
   Counter model_prompt_tokens;      // as language models count them
   Counter model_completion_tokens;  // likewise
   Counter follow_ups_sent;
   Counter follow_ups_dropped;
   Histogram accept_seconds;      // from an inject's whole request to its durable accept
-  Histogram turn_seconds;        // of one chain of Turns, its reads included
+  Histogram turn_seconds;        // of one turn batch, its reads included
   Histogram delivery_seconds;    // of one POST to a webhook
   Histogram output_age_seconds;  // from an output's creation to its delivery
   Histogram call_seconds;        // of one attempt

@@ -28,7 +28,7 @@ using model::Result;
 namespace {
 
 constexpr std::uint64_t magic = 0x3174686769'6c66ULL;  // "flight1"
-constexpr std::size_t longest_id = 64;                 // of events: ChainBuilder::has_names
+constexpr std::size_t longest_id = 64;                 // of events: TurnBatchBuilder::has_names
 constexpr std::size_t longest_boot = 64;
 
 template <typename Sized>
@@ -180,7 +180,7 @@ void FlightRecorder::give_back(const std::vector<std::uint32_t>& slots) {
   free_.insert(free_.end(), slots.begin(), slots.end());
 }
 
-void FlightRecorder::Batch::note(const store::InHand& event) {
+void FlightRecorder::Notes::note(const store::InHand& event) {
   if (recorder_ == nullptr || event.event_id.size() > longest_id) return;
   const auto number = recorder_->take();
   if (!number) return;
@@ -197,7 +197,7 @@ void FlightRecorder::Batch::note(const store::InHand& event) {
       .store(content.checksum(recorder_->run_, *number), std::memory_order_release);
 }
 
-void FlightRecorder::Batch::clear() {
+void FlightRecorder::Notes::clear() {
   if (slots_.empty()) return;
   recorder_->give_back(slots_);
   slots_.clear();

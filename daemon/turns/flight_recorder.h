@@ -26,13 +26,13 @@ class FlightRecorder {
   // Of events that are in hand together; each has a slot of the file until `clear`. Without a
   // recorder, and while all slots are taken, `note` does nothing. One thread at a time. The
   // recorder must outlive it.
-  class Batch {
+  class Notes {
    public:
-    Batch() = default;
-    explicit Batch(FlightRecorder* recorder) : recorder_(recorder) {}
-    Batch(const Batch&) = delete;
-    Batch& operator=(const Batch&) = delete;
-    ~Batch() { clear(); }
+    Notes() = default;
+    explicit Notes(FlightRecorder* recorder) : recorder_(recorder) {}
+    Notes(const Notes&) = delete;
+    Notes& operator=(const Notes&) = delete;
+    ~Notes() { clear(); }
 
     void note(const store::InHand& event);
     void clear();

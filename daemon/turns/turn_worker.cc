@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/live/busy_sessions.h"
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "daemon/log/job_wake_up.h"
 #include "daemon/ops/logging.h"
 #include "daemon/turns/recovery.h"
@@ -57,17 +57,17 @@ struct TurnWorker::Task {
   LoneRuns& in_hand;
   bool entered = true;  // it counts among those in hand
   bool alone = false;   // nothing else is in hand
-  FlightRecorder::Batch noted;
+  FlightRecorder::Notes noted;
   std::map<std::string, std::string> refused;
   bool after_conflict = false;
-  std::size_t begin = 0;  // records before it are finished: only after the database refused a chain
+  std::size_t begin = 0;  // records before it are finished: only after the database refused a batch
   bool one_by_one = false;
-  Chain chain;
+  TurnBatch batch;
 };
 
-TurnWorker::TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
-                       api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder,
-                       model::Heartbeats* heartbeats)
+TurnWorker::TurnWorker(TurnBatchContext context, store::Committer& committer,
+                       api::OutputWatch& watch, api::BusySessions& busy, TurnPorts ports,
+                       FlightRecorder* recorder, model::Heartbeats* heartbeats)
     : context_(context),
       committer_(committer),
       watch_(watch),
@@ -101,32 +101,33 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
                                 ? std::min<std::size_t>(1, records.size() - task->begin)
                                 : records.size() - task->begin;
   const auto begun = std::chrono::steady_clock::now();
-  auto chain = build_chain(context_, {.key = session_of(task->run.key),
-                                      .records = std::span(records).subspan(task->begin, count),
-                                      .spill = task->run.spill,
-                                      .alone = task->alone,
-                                      .refused = task->refused,
-                                      .noted = &task->noted,
-                                      .one_start = task->one_by_one,
-                                      .after_conflict = task->after_conflict,
-                                      .heartbeat = heartbeat});
-  if (!chain) {
-    if (chain.error().code == Errc::conflict) {
-      ports_.fatal(chain.error());
+  auto batch =
+      build_turn_batch(context_, {.key = session_of(task->run.key),
+                                  .records = std::span(records).subspan(task->begin, count),
+                                  .spill = task->run.spill,
+                                  .alone = task->alone,
+                                  .refused = task->refused,
+                                  .noted = &task->noted,
+                                  .one_start = task->one_by_one,
+                                  .after_conflict = task->after_conflict,
+                                  .heartbeat = heartbeat});
+  if (!batch) {
+    if (batch.error().code == Errc::conflict) {
+      ports_.fatal(batch.error());
       return;  // the task is abandoned
     }
-    if (chain.error().code != Errc::unavailable && chain.error().code != Errc::timed_out) {
-      log::error("session can't be read", {{"error", chain.error().message}});
+    if (batch.error().code != Errc::unavailable && batch.error().code != Errc::timed_out) {
+      log::error("session can't be read", {{"error", batch.error().message}});
     } else {
       committer_.probe();  // Turns that can't be read write nothing that would show it
     }
     again_later(task, store_retry_delay);
     return;
   }
-  if (chain->wants_alone) return run_alone(task);
-  task->chain = std::move(*chain);
-  if (task->chain.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
-  if (!task->chain.changes) {
+  if (batch->wants_alone) return run_alone(task);
+  task->batch = std::move(*batch);
+  if (task->batch.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
+  if (!task->batch.changes) {
     after_commit(task, store::Outcome::committed);
     return;
   }
@@ -138,19 +139,19 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
     if (turns.fetch_add(1) % 16 == 0) std::this_thread::sleep_for(planted_delay);
   }
   model::fault_point("turn.before_submit");
-  store::Unit unit = std::move(task->chain.unit);
-  // What has to be let out after the commit is copied: the unit itself belongs to the Committer.
-  task->chain.unit = {};
-  task->chain.unit.key = unit.key;
-  task->chain.unit.outputs = unit.outputs;
-  task->chain.unit.calls_started = unit.calls_started;
-  task->chain.unit.follow_ups = unit.follow_ups;
-  task->chain.unit.dead_letters = unit.dead_letters;
-  task->chain.unit.attempts_settled = unit.attempts_settled;
-  task->chain.unit.quota = unit.quota;
-  task->chain.unit.progressed = unit.progressed;
-  task->chain.unit.after.inbox_size = unit.after.inbox_size;
-  committer_.submit(std::move(unit),
+  store::SessionCommit commit = std::move(task->batch.commit);
+  // What has to be let out after the commit is copied: the commit itself belongs to the Committer.
+  task->batch.commit = {};
+  task->batch.commit.key = commit.key;
+  task->batch.commit.outputs = commit.outputs;
+  task->batch.commit.calls_started = commit.calls_started;
+  task->batch.commit.follow_ups = commit.follow_ups;
+  task->batch.commit.dead_letters = commit.dead_letters;
+  task->batch.commit.attempts_settled = commit.attempts_settled;
+  task->batch.commit.quota = commit.quota;
+  task->batch.commit.progressed = commit.progressed;
+  task->batch.commit.after.inbox_size = commit.after.inbox_size;
+  committer_.submit(std::move(commit),
                     [this, task](store::Outcome outcome) { after_commit(task, outcome); });
 }
 
@@ -172,8 +173,8 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
     } else if (task->one_by_one) {
       // Alone it was refused, so it is the one; if it is so without its effects, the record that
       // waits behind it.
-      const bool fresh = !task->chain.first_started.empty() &&
-                         task->refused.emplace(task->chain.first_started, store_refuses).second;
+      const bool fresh = !task->batch.first_started.empty() &&
+                         task->refused.emplace(task->batch.first_started, store_refuses).second;
       if (!fresh && task->begin < task->run.records.size()) {
         task->refused.emplace(task->run.records[task->begin].record.id, store_refuses);
       }
@@ -191,7 +192,7 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
   go_on(task);
 }
 
-// After what the chain has done is out.
+// After what the batch has done is out.
 void TurnWorker::go_on(const TaskPtr& task) {
   if (task->one_by_one && task->begin + 1 < task->run.records.size()) {
     ++task->begin;
@@ -199,46 +200,46 @@ void TurnWorker::go_on(const TaskPtr& task) {
     return;
   }
   task->leave();
-  task->done(task->chain.drain_more ? queue::Next::again : queue::Next::idle);
+  task->done(task->batch.drain_more ? queue::Next::again : queue::Next::idle);
 }
 
 void TurnWorker::let_out(Task& task) {
-  Chain& chain = task.chain;
-  const auto& key = chain.unit.key;
-  if (context_.recovery != nullptr) context_.recovery->settled(chain.unit.attempts_settled);
-  counts_.turns += chain.turns;
-  counts_.dead_letters += chain.unit.dead_letters.size();
-  counts_.follow_ups_sent += chain.follow_ups_sent;
-  counts_.follow_ups_dropped += chain.follow_ups_dropped;
-  for (const auto& line : chain.log_lines) {
+  TurnBatch& batch = task.batch;
+  const auto& key = batch.commit.key;
+  if (context_.recovery != nullptr) context_.recovery->settled(batch.commit.attempts_settled);
+  counts_.turns += batch.turns;
+  counts_.dead_letters += batch.commit.dead_letters.size();
+  counts_.follow_ups_sent += batch.follow_ups_sent;
+  counts_.follow_ups_dropped += batch.follow_ups_dropped;
+  for (const auto& line : batch.log_lines) {
     log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
   }
-  for (const auto& letter : chain.unit.dead_letters) {
+  for (const auto& letter : batch.commit.dead_letters) {
     log::warn("dead letter", {{"sessionId", key.session_id},
                               {"traceId", letter.event.trace_id},
                               {"deadLetterId", letter.id},
                               {"reason", letter.reason}});
   }
-  for (const auto& answered : chain.answered) {
+  for (const auto& answered : batch.answered) {
     if (answered.answer) {
-      context_.waiters.finish(answered.input_id, *answered.answer);
+      context_.pending_replies.finish(answered.input_id, *answered.answer);
     } else {
-      context_.waiters.fail(answered.input_id, answered.answer.error());
+      context_.pending_replies.fail(answered.input_id, answered.answer.error());
     }
   }
-  for (const auto& input : chain.unit.progressed) context_.waiters.hear(input);
-  for (const auto& use : chain.unit.quota) {
+  for (const auto& input : batch.commit.progressed) context_.pending_replies.hear(input);
+  for (const auto& use : batch.commit.quota) {
     if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
   }
-  if (chain.inbox_changed) busy_.set(key, chain.unit.after.inbox_size);
-  if (!chain.unit.outputs.empty()) watch_.notify(key);
-  for (const auto& call : chain.unit.calls_started) {
+  if (batch.inbox_changed) busy_.set(key, batch.commit.after.inbox_size);
+  if (!batch.commit.outputs.empty()) watch_.notify(key);
+  for (const auto& call : batch.commit.calls_started) {
     call.due_at ? ports_.timer(*call.due_at) : ports_.call(call);
   }
-  for (const auto& follow_up : chain.unit.follow_ups) ports_.timer(follow_up.due_at);
-  for (const auto& schedule : chain.schedules) ports_.schedule(schedule);
-  if (std::ranges::find(chain.unit.outputs, model::Delivery::pending, &model::Output::delivery) !=
-      chain.unit.outputs.end()) {
+  for (const auto& follow_up : batch.commit.follow_ups) ports_.timer(follow_up.due_at);
+  for (const auto& schedule : batch.schedules) ports_.schedule(schedule);
+  if (std::ranges::find(batch.commit.outputs, model::Delivery::pending, &model::Output::delivery) !=
+      batch.commit.outputs.end()) {
     ports_.deliver(key);
   }
 }

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/turns/chain.h"
 #include "daemon/turns/flight_recorder.h"
 #include "daemon/turns/lone_runs.h"
+#include "daemon/turns/turn_batch.h"
 #include "queue/lanes.h"
 #include "store/model/effects.h"
 #include "store/runtime/heartbeat.h"
@@ -28,7 +28,7 @@ class Committer;
 
 namespace conversed::daemon {
 
-// Where the effects of a committed chain go. Called on the Committer's thread, so none may block.
+// Where the effects of a committed batch go. Called on the Committer's thread, so none may block.
 struct TurnPorts {
   std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
   std::function<void(const model::PendingCall&)> call;    // a call to be made
@@ -38,7 +38,7 @@ struct TurnPorts {
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop
-  // For metrics, on the worker's thread: how long it took to run a chain of Turns.
+  // For metrics, on the worker's thread: how long it took to run a batch of Turns.
   std::function<void(std::chrono::steady_clock::duration)> ran;
 };
 
@@ -51,7 +51,7 @@ struct TurnCounts {
   std::atomic<std::uint64_t> follow_ups_dropped{0};  // too late, or too many
 };
 
-// Handles the runs of the Lanes: builds a chain, has it committed, and only then lets its effects
+// Handles the runs of the Lanes: builds a batch, has it committed, and only then lets its effects
 // out and the lane go on. What must be run again (a conflict, a store that can't be read, effects
 // that the database refuses) moves to one thread of its own, so that neither the workers nor the
 // Committer wait. So does a batch of an event that was in hand when the daemon went down: it runs
@@ -60,7 +60,7 @@ class TurnWorker {
  public:
   // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
   // hand; null: nothing is noted. `heartbeats`: where its own thread has one; null: nobody watches.
-  TurnWorker(ChainContext context, store::Committer& committer, api::OutputWatch& watch,
+  TurnWorker(TurnBatchContext context, store::Committer& committer, api::OutputWatch& watch,
              api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder = nullptr,
              model::Heartbeats* heartbeats = nullptr);
   ~TurnWorker();
@@ -89,7 +89,7 @@ class TurnWorker {
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);
 
-  const ChainContext context_;
+  const TurnBatchContext context_;
   store::Committer& committer_;
   api::OutputWatch& watch_;
   api::BusySessions& busy_;

@@ -10,9 +10,9 @@
 #include <utility>
 #include <variant>
 
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
-#include "store/commit/unit_writes.h"
+#include "store/commit/session_commit_writes.h"
 #include "store/model/ids.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/guarded.h"
@@ -26,8 +26,8 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-struct UnitItem {
-  EncodedUnit unit;
+struct CommitItem {
+  EncodedCommit commit;
   Committer::Done done;
   Outcome outcome = Outcome::conflict;
 };
@@ -45,7 +45,7 @@ struct MarkItem {
   std::function<void(Connection&)> write;
   std::function<void()> marked;
 };
-using Item = std::variant<UnitItem, WriteItem, MarkItem>;
+using Item = std::variant<CommitItem, WriteItem, MarkItem>;
 
 template <typename... F>
 struct Overloaded : F... {
@@ -116,8 +116,8 @@ Result<void> run_outside(Connection& connection, const Committer::Work& work, No
 
 }  // namespace
 
-void Writer::announce(std::string_view news) {
-  store::announce(connection_, news);
+void Writer::announce(std::string_view notification) {
+  store::announce(connection_, notification);
 }
 
 struct Committer::Impl {
@@ -213,8 +213,8 @@ void Committer::stop_retrying() {
   impl_->filled.notify_all();
 }
 
-void Committer::submit(Unit unit, Done done) {
-  impl_->push(UnitItem{encode(std::move(unit)), std::move(done)});
+void Committer::submit(SessionCommit commit, Done done) {
+  impl_->push(CommitItem{encode(std::move(commit)), std::move(done)});
 }
 
 void Committer::write(Work work, WriteDone done, Patience patience) {
@@ -372,7 +372,7 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
       outcome_unknown = false;  // a refused COMMIT is a sure no
       return Attempt::refused;
     }
-    // A Unit that is alone is tried again, whatever it takes: it is owed.
+    // A SessionCommit that is alone is tried again, whatever it takes: it is owed.
     const bool too_long = error.kind() == SqlError::Kind::too_long &&
                           (batch.size() > 1 || std::holds_alternative<WriteItem>(batch.front()));
     if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
@@ -428,20 +428,20 @@ void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
 void Committer::Impl::apply_all(std::span<Item> batch) {
   const Now now = settings.now(clock);
   BatchTotals totals;
-  UnitGroup units(connection, now, totals);
+  CommitGroup commits(connection, now, totals);
   for (Item& item : batch) {
     std::visit(Overloaded{
-                   [&](UnitItem& unit) { units.add(unit.unit, unit.outcome); },
+                   [&](CommitItem& commit) { commits.add(commit.commit, commit.outcome); },
                    [&](WriteItem& write) {
-                     if (write.work) units.flush();  // the work may look at what they have left
+                     if (write.work) commits.flush();  // the work may look at what they have left
                      run_work(connection, write, now);
                    },
-                   // No Unit of this transaction minds.
+                   // No SessionCommit of this transaction minds.
                    [&](MarkItem& mark) { mark.write(connection); },
                },
                item);
   }
-  units.flush();
+  commits.flush();
   totals.flush(connection, now);
   connection.run(
       "INSERT INTO writers (id, batch, written_at) VALUES (:i, :b, :w)"
@@ -458,9 +458,9 @@ bool Committer::Impl::back_off(std::chrono::milliseconds delay) {
 void Committer::Impl::finish(std::span<Item> batch) {
   std::uint64_t committed = 0;
   for (Item& item : batch) {
-    if (auto* unit = std::get_if<UnitItem>(&item)) {
-      committed += unit->outcome == Outcome::committed ? 1 : 0;
-      if (unit->done) unit->done(unit->outcome);
+    if (auto* commit = std::get_if<CommitItem>(&item)) {
+      committed += commit->outcome == Outcome::committed ? 1 : 0;
+      if (commit->done) commit->done(commit->outcome);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
       for (const auto& told : write->on_commit) told();
       end(*write, std::move(write->result));
@@ -468,13 +468,13 @@ void Committer::Impl::finish(std::span<Item> batch) {
       mark.marked();
     }
   }
-  owner.units_.fetch_add(committed, std::memory_order_relaxed);
+  owner.commits_.fetch_add(committed, std::memory_order_relaxed);
   owner.transactions_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Committer::Impl::refuse(Item& item, Attempt tried) {
-  if (auto* unit = std::get_if<UnitItem>(&item)) {
-    unit->outcome = Outcome::poison;
+  if (auto* commit = std::get_if<CommitItem>(&item)) {
+    commit->outcome = Outcome::poison;
   } else if (auto* write = std::get_if<WriteItem>(&item)) {
     write->result = tried == Attempt::refused
                         ? fail(Errc::conflict, "the store refuses these values")

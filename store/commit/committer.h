@@ -53,13 +53,14 @@ struct NewAnswer {
   model::Timestamp expires_at{};
 };
 
-// The Unit has answers of this input.
+// The SessionCommit has answers of this input.
 struct Uncut {
   std::string input_id;
   model::Timestamp until{};  // its client's deadline, by the clock of timers
 };
 
-// From its Unit on, what an input says goes to the webhook: its client's deadline has passed.
+// From its SessionCommit on, what an input says goes to the webhook: its client's deadline has
+// passed.
 struct NewCut {
   std::string input_id;
   std::int64_t behind = 0;  // its outputs with a number up to this one are its answer
@@ -75,12 +76,12 @@ struct ProfileWrite {
   nlohmann::json data;
 };
 
-// One session's chain of Turns, which becomes durable as a whole or not at all.
-struct Unit {
+// What a turn batch changes in its session, which becomes durable as a whole or not at all.
+struct SessionCommit {
   model::SessionKey key;
-  // The version that the Turns began from; 0: the session must not exist. A later Unit of the same
-  // session may be submitted before this one is committed, with `expected_version` one higher: if
-  // this one loses, so does that one.
+  // The version that the Turns began from; 0: the session must not exist. A later SessionCommit of
+  // the same session may be submitted before this one is committed, with `expected_version` one
+  // higher: if this one loses, so does that one.
   std::int64_t expected_version = 0;
   // As it is afterwards. `version` (one more than expected) and `inbox_size` are set by the commit.
   model::Session after;
@@ -96,7 +97,7 @@ struct Unit {
   std::chrono::milliseconds timers_ahead{0};
   std::vector<model::PendingCall> calls_started;
   std::vector<std::string> calls_cancelled;  // ids of calls and timers; a missing one is no error
-  std::vector<model::Claim> claims;          // all are there, or the Unit is a conflict
+  std::vector<model::Claim> claims;          // all are there, or the SessionCommit is a conflict
   // What the session waited for is over, whatever that was: before anything else is written, all
   // its calls and timers lose their claim.
   bool execution_abandoned = false;
@@ -117,16 +118,16 @@ struct Unit {
   // forgotten.
   std::vector<std::string> attempts_settled;
   std::vector<NewAnswer> answers;
-  // Inputs whose outputs in this Unit are their answer: if one of them is cut
-  // (store/conversation/answers.h), or its deadline has passed, the Unit is a conflict.
+  // Inputs whose outputs in this SessionCommit are their answer: if one of them is cut
+  // (store/conversation/answers.h), or its deadline has passed, the SessionCommit is a conflict.
   std::vector<Uncut> uncut;
   std::vector<NewCut> cuts;
   // Inputs about which clients that wait for them have something to read: they are at rest, cut, or
   // taken up.
   std::vector<std::string> progressed;
   std::vector<QuotaUse> quota;
-  // Log records that this Unit finishes, besides `after.position`. The highest one of each epoch
-  // and partition is kept.
+  // Log records that this SessionCommit finishes, besides `after.position`. The highest one of each
+  // epoch and partition is kept.
   std::vector<model::Position> positions;
 };
 
@@ -155,9 +156,10 @@ class Writer {
   [[nodiscard]] model::Timestamp timer_now() const { return now_.timers; }
 
   // Other daemons on the same store hear this once the transaction is durable
-  // (store/cluster/news.h): a topic, and after a space whatever belongs to it; at most 7,000 bytes,
-  // no NUL. The daemon itself hears it as well. Does nothing where there is one daemon at most.
-  void announce(std::string_view news);
+  // (store/cluster/notifications.h): a topic, and after a space whatever belongs to it; at most
+  // 7,000 bytes, no NUL. The daemon itself hears it as well. Does nothing where there is one daemon
+  // at most.
+  void announce(std::string_view notification);
 
   // `told` is called once the transaction is known to be durable, unless this work fails: on the
   // Committer's thread, before its caller hears of it and before anybody is told of later
@@ -175,7 +177,7 @@ class Writer {
 };
 
 struct CommitterSettings {
-  std::size_t max_batch = 512;                // units and writes in one transaction
+  std::size_t max_batch = 512;                // commits and writes in one transaction
   std::size_t max_waiting = 65536;            // beyond it `submit` and `write` block
   std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
   std::chrono::milliseconds max_backoff{1000};
@@ -192,10 +194,10 @@ struct CommitterSettings {
 //
 // Failures of the store (disk full, locked, I/O error) are nobody's fault: the batch is rolled
 // back, `healthy()` turns false, and the same batch is tried again until it works or the Committer
-// stops. A value that the database refuses is found by bisection, and only its Unit is `poison`.
-// So is a write by `work` that takes longer than the server allows: it gets `timed_out`. Whether a
-// COMMIT that reported an error took effect is read from a marker that every transaction writes, so
-// nothing runs twice.
+// stops. A value that the database refuses is found by bisection, and only its SessionCommit is
+// `poison`. So is a write by `work` that takes longer than the server allows: it gets `timed_out`.
+// Whether a COMMIT that reported an error took effect is read from a marker that every transaction
+// writes, so nothing runs twice.
 //
 // Thread-safe but for `start` and `stop`. Callbacks run on the Committer's thread: they must
 // neither block nor call `write_and_wait`.
@@ -223,8 +225,9 @@ class Committer {
   // gives it up, so that nobody waits for a store that fails. What works is committed as before.
   void stop_retrying();
 
-  // Blocks while `max_waiting` are waiting. After `stop` the Unit is dropped without a callback.
-  void submit(Unit unit, Done done);
+  // Blocks while `max_waiting` are waiting. After `stop` the SessionCommit is dropped without a
+  // callback.
+  void submit(SessionCommit commit, Done done);
 
   // Runs `work` inside the next transaction, under a savepoint: if it returns an error, its own
   // changes alone are undone and the error goes to `done`. `work` may run more than once (a batch
@@ -264,9 +267,9 @@ class Committer {
   // Why the last try failed that did. For the listener of `on_health`, while it is called.
   [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
 
-  // Transactions and units committed since the start; for metrics.
+  // Transactions and commits committed since the start; for metrics.
   [[nodiscard]] std::uint64_t transactions() const { return transactions_.load(); }
-  [[nodiscard]] std::uint64_t units() const { return units_.load(); }
+  [[nodiscard]] std::uint64_t commits() const { return commits_.load(); }
 
  private:
   struct Impl;
@@ -275,7 +278,7 @@ class Committer {
   std::string last_failure_;  // the Committer's thread's
   std::atomic<bool> probing_{false};
   std::atomic<std::uint64_t> transactions_{0};
-  std::atomic<std::uint64_t> units_{0};
+  std::atomic<std::uint64_t> commits_{0};
 };
 
 }  // namespace conversed::store

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/usage.h"
 #include "store/model/ids.h"
 #include "store/sql/read.h"
@@ -90,15 +90,15 @@ namespace {
 // As many of the words in one announcement as it can hold.
 void announce_words(Connection& connection, std::string_view topic,
                     const std::set<std::string>& words) {
-  std::string news;
+  std::string notification;
   for (const auto& word : words) {
-    if (!news.empty() && news.size() + 1 + word.size() > max_news_bytes) {
-      announce(connection, std::exchange(news, {}));
+    if (!notification.empty() && notification.size() + 1 + word.size() > max_notification_bytes) {
+      announce(connection, std::exchange(notification, {}));
     }
-    if (news.empty()) news = topic;
-    news += ' ' + word;
+    if (notification.empty()) notification = topic;
+    notification += ' ' + word;
   }
-  if (!news.empty()) announce(connection, news);
+  if (!notification.empty()) announce(connection, notification);
 }
 
 }  // namespace

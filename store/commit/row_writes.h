@@ -9,8 +9,8 @@
 #include "store/commit/committer.h"
 #include "store/sql/sql.h"
 
-// Writes that are not of one Unit alone: marks of deliveries, answers, dead letters, and what ends
-// an execution. Inside a Writer's transaction; throw SqlError.
+// Writes that are not of one SessionCommit alone: marks of deliveries, answers, dead letters, and
+// what ends an execution. Inside a Writer's transaction; throw SqlError.
 namespace conversed::store {
 
 // Of the session with this key, if there is one.
@@ -49,8 +49,8 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
 // `now`: by the clock of timers. An earlier cut of the input stays.
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now);
 
-// Tells other daemons which inputs clients may read about (Unit::progressed), and which sessions
-// have said something, by their short names: as many in one announcement as it can hold.
+// Tells other daemons which inputs clients may read about (SessionCommit::progressed), and which
+// sessions have said something, by their short names: as many in one announcement as it can hold.
 void announce_progress(Connection& connection, const std::set<std::string>& input_ids);
 void announce_spoken(Connection& connection, const std::set<std::string>& names);
 

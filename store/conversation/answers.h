@@ -37,11 +37,11 @@ struct InputState {
   std::vector<model::Output> said{};
 };
 
-// Answers to `POST /{URLToken}`: what an input says until it is cut. The cut is a row. A Unit that
-// adds answers to a cut input is a conflict; one writer at a time sees to it that either the answer
-// or the cut comes first. Kept answers of keyed inputs, and failures, are kept by the input's id
-// until they expire; the Committer writes them with the Turn. Thread-safe; blocks on the disk.
-// Errors: `unavailable`.
+// Answers to `POST /{URLToken}`: what an input says until it is cut. The cut is a row. A
+// SessionCommit that adds answers to a cut input is a conflict; one writer at a time sees to it
+// that either the answer or the cut comes first. Kept answers of keyed inputs, and failures, are
+// kept by the input's id until they expire; the Committer writes them with the Turn. Thread-safe;
+// blocks on the disk. Errors: `unavailable`.
 class Answers {
  public:
   // Both must outlive it.

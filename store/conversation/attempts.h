@@ -21,11 +21,11 @@ struct InHand {
 };
 
 // Counts how often an event was in hand when a daemon went down, so that one that brings it down
-// becomes a dead letter. The commit of an event forgets its count (Unit::attempts_settled). Where
-// several daemons share the store, it keeps which run of them has taken up a partition, too: a
-// partition that a run has not given up when another one takes it up was left behind by a crash.
-// Thread-safe; blocks on the disk. Errors: `unavailable`; `timed_out` of a write without patience:
-// ask again, nothing is counted twice.
+// becomes a dead letter. The commit of an event forgets its count
+// (SessionCommit::attempts_settled). Where several daemons share the store, it keeps which run of
+// them has taken up a partition, too: a partition that a run has not given up when another one
+// takes it up was left behind by a crash. Thread-safe; blocks on the disk. Errors: `unavailable`;
+// `timed_out` of a write without patience: ask again, nothing is counted twice.
 class Attempts {
  public:
   // Both must outlive it.

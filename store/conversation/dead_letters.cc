@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "store/cluster/session_news.h"
+#include "store/cluster/session_notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
@@ -126,7 +126,8 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
     connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", *session,
                    *letter->output_seq);
     wake_outbox(connection, *session, letter->key.endpoint_id);
-    announce(connection, SessionNews{SessionNews::Kind::deliver, letter->key.encode()});
+    announce(connection,
+             SessionNotification{SessionNotification::Kind::deliver, letter->key.encode()});
     if (committed) writer.on_commit(committed);
     return {};
   });

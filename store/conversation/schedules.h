@@ -14,9 +14,10 @@
 namespace conversed::store {
 
 // Injects that wait for their time. The row's claim is that of the next event: the transaction of
-// the event's effects (Unit::schedules_fired) deletes the row, or moves it to its next time under
-// another claim, so each time comes once, however often the event is appended. Thread-safe; blocks
-// on the disk. Errors: `not_found` (also for what is another project's), `unavailable`, `internal`.
+// the event's effects (SessionCommit::schedules_fired) deletes the row, or moves it to its next
+// time under another claim, so each time comes once, however often the event is appended.
+// Thread-safe; blocks on the disk. Errors: `not_found` (also for what is another project's),
+// `unavailable`, `internal`.
 class Schedules {
  public:
   // Both must outlive it.

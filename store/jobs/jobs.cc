@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/usage.h"
 #include "store/paging/paging.h"
 #include "store/sql/read.h"

@@ -99,8 +99,8 @@ class Jobs {
   // otherwise is `conflict`.
   [[nodiscard]] model::Result<model::Job> cancel(const std::string& id);
 
-  // What other daemons' workers are told (store/cluster/news.h): the id of a job that waits to be
-  // taken up, or of one whose worker has to look at it.
+  // What other daemons' workers are told (store/cluster/notifications.h): the id of a job that
+  // waits to be taken up, or of one whose worker has to look at it.
   static constexpr std::string_view wake_topic = "wake-job";
 
   // Called with a job's id once a change of it is durable, on the Committer's thread; to be set

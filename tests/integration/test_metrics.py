@@ -57,7 +57,7 @@ class Metrics(DaemonCase):
         self.assertGreater(grown("conversed_accept_seconds_sum"), 0)
         self.assertGreater(grown("conversed_turn_seconds_sum"), 0)
         self.assertGreaterEqual(grown("conversed_commits_total"), 1)
-        self.assertEqual(grown("conversed_committed_units_total"), 1)
+        self.assertEqual(grown("conversed_session_commits_total"), 1)
         self.assertGreaterEqual(grown('conversed_http_requests_total{status="200"}'), 1)
 
     def test_refused_injects_are_counted_by_their_status_and_nothing_else_is(self):

@@ -168,7 +168,7 @@ class Daemon:
         counts = body["counts"]
         left = {"lag": body["queue"]["lag"]} | {
             name: counts[name] for name in ("pendingDeliveries", "pendingCalls", "inInboxes")}
-        return {name: count for name, count in left.items() if count}, (counts["appended"], counts["committedUnits"])
+        return {name: count for name, count in left.items() if count}, (counts["appended"], counts["sessionCommits"])
 
     def wait_idle(self, timeout=120):
         """Waits until nothing is left to do."""

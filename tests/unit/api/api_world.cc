@@ -112,7 +112,7 @@ World::World(const WorldSettings& settings) {
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
   services = std::make_unique<Services>(Services{
       options, clock, clock, *store, *log, *events, *assets, *authenticator, *audit, *rate_limiter,
-      *public_limiter, *quota, busy, waiters, watch, job_watch, pool, sign_ins, imports});
+      *public_limiter, *quota, busy, pending_replies, watch, job_watch, pool, sign_ins, imports});
   services->touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->schedule = [](const model::Schedule&) {};
@@ -133,7 +133,7 @@ World::~World() {
   sign_ins.stop();
   pool.stop();
   imports.stop();
-  waiters.stop();
+  pending_replies.stop();
   watch.stop();
   job_watch.stop();
   consumer_.reset();
@@ -244,21 +244,22 @@ model::SessionKey World::session_key(char endpoint) const {
 }
 
 model::Session World::put_session(char endpoint) {
-  store::Unit unit;
-  unit.key = session_key(endpoint);
-  unit.after.key = unit.key;
-  unit.after.started_at = clock.now();
-  unit.after.last_activity_at = clock.now();
-  unit.after.position = {1, 0, 0};
-  commit(unit);
-  return *must(store->sessions().load(unit.key));
+  store::SessionCommit commit;
+  commit.key = session_key(endpoint);
+  commit.after.key = commit.key;
+  commit.after.started_at = clock.now();
+  commit.after.last_activity_at = clock.now();
+  commit.after.position = {1, 0, 0};
+  commit_now(commit);
+  return *must(store->sessions().load(commit.key));
 }
 
-void World::commit(store::Unit unit) {
+void World::commit_now(store::SessionCommit commit) {
   std::promise<store::Outcome> outcome;
-  store->committer().submit(std::move(unit), [&](store::Outcome came) { outcome.set_value(came); });
+  store->committer().submit(std::move(commit),
+                            [&](store::Outcome came) { outcome.set_value(came); });
   if (outcome.get_future().get() != store::Outcome::committed) {
-    throw std::runtime_error("the unit was not committed");
+    throw std::runtime_error("the commit was not committed");
   }
 }
 

@@ -19,8 +19,8 @@
 #include "api/live/busy_sessions.h"
 #include "api/live/events.h"
 #include "api/live/inject_quota.h"
+#include "api/live/pending_replies.h"
 #include "api/live/rate_limiter.h"
-#include "api/live/waiters.h"
 #include "api/operations/operations.h"
 #include "api/router.h"
 #include "api/services.h"
@@ -99,7 +99,7 @@ class World {
   model::SessionKey session_key(char endpoint = 'a') const;
   // Makes the session exist, as of now.
   model::Session put_session(char endpoint = 'a');
-  void commit(store::Unit unit);
+  void commit_now(store::SessionCommit commit);
 
   tests::ManualClock clock{model::from_unix_ms(1'780'000'000'000)};
   tests::TempFolder folder;
@@ -116,7 +116,7 @@ class World {
   std::unique_ptr<RateLimiter> public_limiter;
   std::unique_ptr<InjectQuota> quota;
   BusySessions busy;
-  AnswerWaiters waiters;
+  PendingReplies pending_replies;
   OutputWatch watch;
   JobWatch job_watch;
   BlockingPool pool{2, 64};

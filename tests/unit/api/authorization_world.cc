@@ -174,11 +174,11 @@ void AuthorizationWorld::add_member(const Objects& objects, const std::string& e
 }
 
 void AuthorizationWorld::put_session(const Objects& objects) {
-  store::Unit unit;
-  unit.key = key_in(world, objects, "u");
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, 0};
-  world.commit(std::move(unit));
+  store::SessionCommit commit;
+  commit.key = key_in(world, objects, "u");
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, 0};
+  world.commit_now(std::move(commit));
 }
 
 std::string AuthorizationWorld::put_dead_letter(const Objects& objects) {
@@ -189,15 +189,15 @@ std::string AuthorizationWorld::put_dead_letter(const Objects& objects) {
   event.accepted_at = world.clock.now();
   event.text = "lost";
   const auto session = must(world.store->sessions().load(event.session));
-  store::Unit unit;
-  unit.key = event.session;
-  unit.expected_version = session ? session->version : 0;
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, unit.expected_version};
+  store::SessionCommit commit;
+  commit.key = event.session;
+  commit.expected_version = session ? session->version : 0;
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, commit.expected_version};
   auto id = model::new_id();
-  unit.dead_letters = {
+  commit.dead_letters = {
       {id, {event.id, "inject", std::string(32, '7'), model::encode_value(event)}, "a reason"}};
-  world.commit(std::move(unit));
+  world.commit_now(std::move(commit));
   return id;
 }
 

@@ -245,18 +245,18 @@ TEST(ManagementInject, AnswersWithTheIdOfTheEvent) {
 TEST(Sessions, AreListedShownAndReset) {
   World world;
   auto session = world.put_session();
-  store::Unit unit;
-  unit.key = session.key;
-  unit.expected_version = session.version;
-  unit.after = session;
-  unit.after.context = {{"count", 3}};
-  unit.after.last_output_seq = 1;
+  store::SessionCommit commit;
+  commit.key = session.key;
+  commit.expected_version = session.version;
+  commit.after = session;
+  commit.after.context = {{"count", 3}};
+  commit.after.last_output_seq = 1;
   model::Output output;
   output.id = "o1";
   output.seq = 1;
   output.text = "said";
-  unit.outputs = {output};
-  world.commit(unit);
+  commit.outputs = {output};
+  world.commit_now(commit);
 
   const auto list = body_of(world.manage(Method::get, "/management/sessions", nullptr,
                                          {{"projectId", session.key.project_id}}));
@@ -282,21 +282,21 @@ TEST(Sessions, AreListedShownAndReset) {
 
 TEST(Sessions, AResetTellsWhoWaits) {
   World world;
-  store::Unit unit;
-  unit.key = world.session_key();
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, 0};
+  store::SessionCommit commit;
+  commit.key = world.session_key();
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, 0};
   model::Execution execution;
   execution.input_id = "input";
   execution.source = model::EventType::user_message;
   execution.pending_call_id = "call";
-  unit.after.execution = execution;
-  world.commit(unit);
+  commit.after.execution = execution;
+  world.commit_now(commit);
   std::promise<model::Result<Answer>> told;
-  world.waiters.wait("input", std::chrono::steady_clock::now() + std::chrono::hours(1),
-                     {.answered = [&](auto answer) { told.set_value(std::move(answer)); },
-                      .overdue = [](auto) {},
-                      .heard = [](auto) {}});
+  world.pending_replies.wait("input", std::chrono::steady_clock::now() + std::chrono::hours(1),
+                             {.answered = [&](auto answer) { told.set_value(std::move(answer)); },
+                              .overdue = [](auto) {},
+                              .heard = [](auto) {}});
   const json names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", names).status, 204);
   EXPECT_EQ(told.get_future().get().error().code, model::Errc::internal);
@@ -332,15 +332,15 @@ class DeadLetterTest : public testing::Test {
     event.session = world_.session_key();
     event.accepted_at = world_.clock.now();
     event.text = "lost";
-    store::Unit unit;
-    unit.key = event.session;
-    unit.expected_version = session ? session->version : 0;
-    unit.after.key = unit.key;
-    unit.after.position = {1, 0, unit.expected_version};
+    store::SessionCommit commit;
+    commit.key = event.session;
+    commit.expected_version = session ? session->version : 0;
+    commit.after.key = commit.key;
+    commit.after.position = {1, 0, commit.expected_version};
     auto id = model::new_id();
-    unit.dead_letters = {
+    commit.dead_letters = {
         {id, {event.id, type, std::string(32, '7'), model::encode_value(event)}, "too many steps"}};
-    world_.commit(unit);
+    world_.commit_now(commit);
     return id;
   }
   Response manage(Method method, const std::string& path, HeaderList query = {}) {
@@ -377,26 +377,26 @@ TEST_F(DeadLetterTest, AReplayIsANewEventThatClaimsTheLetter) {
 }
 
 TEST_F(DeadLetterTest, AReplayedOutputIsDeliveredAtOnce) {
-  store::Unit unit;
-  unit.key = world_.session_key();
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, 0};
-  unit.after.last_output_seq = 1;
+  store::SessionCommit commit;
+  commit.key = world_.session_key();
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, 0};
+  commit.after.last_output_seq = 1;
   model::Output output;
   output.id = "o1";
   output.seq = 1;
   output.delivery = model::Delivery::pending;
-  unit.outputs = {output};
-  world_.commit(unit);
+  commit.outputs = {output};
+  world_.commit_now(commit);
   std::promise<model::Result<void>> given_up;
-  world_.store->outbox().give_up(unit.key, output, "gone", [&](model::Result<void> done) {
+  world_.store->outbox().give_up(commit.key, output, "gone", [&](model::Result<void> done) {
     given_up.set_value(std::move(done));
   });
   ASSERT_TRUE(given_up.get_future().get());
   const auto items = body_of(manage(Method::get, "")).at("items");
   const std::string id = items.at(0).at("_id");
   EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 202);
-  EXPECT_EQ(world_.delivered, std::vector{unit.key});
+  EXPECT_EQ(world_.delivered, std::vector{commit.key});
   EXPECT_EQ(manage(Method::post, "/" + id + "/replay").status, 409);
   EXPECT_EQ(world_.delivered.size(), 1U);
 }

@@ -201,12 +201,12 @@ TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
   const auto event = world.read_events(1).at(0);
   const auto organisation =
       world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
-  store::Unit unit;
-  unit.key = event.session;
-  unit.after.key = event.session;
-  unit.after.position = {1, 0, 0};
-  unit.quota = {{organisation, "injects", 1}};
-  world.commit(unit);
+  store::SessionCommit commit;
+  commit.key = event.session;
+  commit.after.key = event.session;
+  commit.after.position = {1, 0, 0};
+  commit.quota = {{organisation, "injects", 1}};
+  world.commit_now(commit);
   world.quota->committed(organisation, 1);
   EXPECT_EQ(world.inject(message()).status, 200);
   expect_problem(world.inject(message()), 402);
@@ -260,14 +260,15 @@ test::Sent say(const std::string& text, const std::string& key = {}) {
 }
 
 void store_answer(World& world, const std::string& input_id, int status, std::string body) {
-  store::Unit unit;
-  unit.key = world.session_key();
-  const auto session = world.store->sessions().load(unit.key).value();
-  unit.expected_version = session ? session->version : 0;
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, unit.expected_version};
-  unit.answers = {{input_id, status, std::move(body), world.clock.now() + std::chrono::hours(24)}};
-  world.commit(unit);
+  store::SessionCommit commit;
+  commit.key = world.session_key();
+  const auto session = world.store->sessions().load(commit.key).value();
+  commit.expected_version = session ? session->version : 0;
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, commit.expected_version};
+  commit.answers = {
+      {input_id, status, std::move(body), world.clock.now() + std::chrono::hours(24)}};
+  world.commit_now(commit);
 }
 
 TEST(Message, IsAnsweredByTheWorker) {
@@ -277,7 +278,7 @@ TEST(Message, IsAnsweredByTheWorker) {
   EXPECT_EQ(event.type, model::EventType::user_message);
   EXPECT_EQ(event.text, "hi");
   EXPECT_EQ(event.answer_until, world.store->timer_now() + std::chrono::seconds(30));
-  world.waiters.finish(event.id, {200, said("Hello.")});
+  world.pending_replies.finish(event.id, {200, said("Hello.")});
   const auto response = answer.get();
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, said("Hello."));
@@ -289,28 +290,28 @@ TEST(Message, IsAnsweredByTheWorker) {
 enum class Busy : std::uint8_t { no, yes };
 void store_turn(World& world, const model::Event& event, const queue::Position& at,
                 const std::string& text, Busy busy) {
-  store::Unit unit;
-  unit.key = world.session_key();
-  const auto session = world.store->sessions().load(unit.key).value();
-  unit.expected_version = session ? session->version : 0;
-  unit.after.key = unit.key;
-  unit.after.position = at;
-  unit.after.last_output_seq = (session ? session->last_output_seq : 0) + 1;
+  store::SessionCommit commit;
+  commit.key = world.session_key();
+  const auto session = world.store->sessions().load(commit.key).value();
+  commit.expected_version = session ? session->version : 0;
+  commit.after.key = commit.key;
+  commit.after.position = at;
+  commit.after.last_output_seq = (session ? session->last_output_seq : 0) + 1;
   model::Output output;
   output.id = model::new_id();
-  output.seq = unit.after.last_output_seq;
+  output.seq = commit.after.last_output_seq;
   output.input_id = event.id;
   output.text = text;
-  unit.outputs = {output};
+  commit.outputs = {output};
   if (busy == Busy::yes) {
     model::Execution execution;
     execution.input_id = event.id;
     execution.source = event.type;
     execution.pending_call_id = "call";
     execution.answer_until = event.answer_until;
-    unit.after.execution = execution;
+    commit.after.execution = execution;
   }
-  world.commit(unit);
+  world.commit_now(commit);
 }
 
 // Of all that was appended before: the log calls back in order.
@@ -335,7 +336,7 @@ TEST(Message, IsAnsweredAtItsDeadlineWithWhatWasSaidSoFar) {
   ASSERT_EQ(outputs_in(response).size(), 1U);
   EXPECT_EQ(outputs_in(response)[0]["text"], "Looking.");
   EXPECT_TRUE(*world.store->answers().is_cut(event.id));
-  EXPECT_EQ(world.waiters.size(), 0U);
+  EXPECT_EQ(world.pending_replies.size(), 0U);
 }
 
 TEST(Message, ThatIsAtRestByItsDeadlineIsNotCut) {
@@ -345,7 +346,7 @@ TEST(Message, ThatIsAtRestByItsDeadlineIsNotCut) {
   const auto event = test::event_of(logged);
   store_turn(world, event, logged.position, "Hello.", Busy::no);
   wait_for_acknowledgements(world);
-  world.waiters.cut_off();
+  world.pending_replies.cut_off();
   EXPECT_EQ(answer.get().status, 200);
   EXPECT_FALSE(*world.store->answers().is_cut(event.id));
 }
@@ -356,7 +357,7 @@ TEST(Message, ThatAnotherDaemonAnswersIsReadFromTheStore) {
   const auto logged = world.read_records(1).at(0);
   const auto event = test::event_of(logged);
   store_turn(world, event, logged.position, "Hello.", Busy::no);
-  world.waiters.heard("another " + event.id);
+  world.pending_replies.heard("another " + event.id);
   const auto response = answer.get();
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(json::parse(response.body)["text"], "Hello.");
@@ -367,7 +368,7 @@ TEST(Message, WhoseNewsWasLostIsReadFromTheStore) {
   auto answer = world.send(say("hi"));
   const auto logged = world.read_records(1).at(0);
   store_turn(world, test::event_of(logged), logged.position, "Hello.", Busy::no);
-  world.waiters.heard("");
+  world.pending_replies.heard("");
   EXPECT_EQ(answer.get().status, 200);
 }
 
@@ -382,7 +383,7 @@ TEST(Message, ThatSomebodyElseHasCutIsAnsweredItsPart) {
                              [&](const auto&) { cut.set_value(); });
   cut.get_future().wait();
   store_turn(world, event, logged.position, "Found.", Busy::no);
-  world.waiters.heard(event.id);
+  world.pending_replies.heard(event.id);
   const auto response = answer.get();
   EXPECT_EQ(response.status, 202);
   EXPECT_EQ(json::parse(response.body)["text"], "Looking.");
@@ -393,7 +394,7 @@ TEST(Message, AStopCutsWhatWaits) {
   auto answer = world.send(say("hi"));
   const auto event = world.read_events(1).at(0);
   wait_for_acknowledgements(world);
-  world.waiters.cut_off();
+  world.pending_replies.cut_off();
   EXPECT_EQ(answer.get().status, 202);
   EXPECT_TRUE(*world.store->answers().is_cut(event.id));
   expect_problem(world.call(say("again")), 503);
@@ -411,13 +412,13 @@ TEST(Message, ThatPrefersNotToWaitIsAcceptedAtOnce) {
     EXPECT_EQ(header(response, "Preference-Applied"), "respond-async");
     EXPECT_FALSE(world.read_events(1).at(0).answer_until);
   }
-  EXPECT_EQ(world.waiters.size(), 0U);
+  EXPECT_EQ(world.pending_replies.size(), 0U);
   auto other = say("hi");
   other.headers.emplace_back("prefer", "wait=10, respond-asynchronously");
   auto answer = world.send(other);
   const auto event = world.read_events(1).at(0);
   EXPECT_TRUE(event.answer_until);
-  world.waiters.finish(event.id, {200, said("")});
+  world.pending_replies.finish(event.id, {200, said("")});
   EXPECT_EQ(answer.get().status, 200);
 }
 
@@ -458,7 +459,7 @@ TEST(Message, ARepeatWaitsUntilTheDeadlineOfTheFirst) {
   const auto repeated = world.call(say("hi", "k1"));
   EXPECT_EQ(repeated.status, 202);
   EXPECT_EQ(json::parse(repeated.body)["text"], "Looking.");
-  world.waiters.heard(event.id);
+  world.pending_replies.heard(event.id);
   EXPECT_EQ(first.get().status, 202);
 }
 
@@ -467,14 +468,14 @@ TEST(Message, WrongOnesNeverReachTheLog) {
   expect_problem(world.call({Method::post, "/" + token('9'), {}, say("x").body, {}}), 404);
   expect_problem(world.call({Method::post, "/" + token('a'), {}, "{}", {}}), 400);
   EXPECT_TRUE(world.log_is_empty());
-  EXPECT_EQ(world.waiters.size(), 0U);
+  EXPECT_EQ(world.pending_replies.size(), 0U);
 }
 
 TEST(Message, OfAUserWhoWasErasedMeanwhileSaysNothing) {
   World world;
   auto answer = world.send(say("hi"));
   const auto event = world.read_events(1).at(0);
-  world.waiters.finish(event.id, {200, ""});
+  world.pending_replies.finish(event.id, {200, ""});
   EXPECT_EQ(answer.get().body, compose_answer({}, "u", "s"));
 }
 
@@ -482,7 +483,7 @@ TEST(Message, AStoppedLogEndsTheWait) {
   World world;
   world.log->stop();
   expect_problem(world.call(say("hi")), 503);
-  EXPECT_EQ(world.waiters.size(), 0U);
+  EXPECT_EQ(world.pending_replies.size(), 0U);
 }
 
 TEST(Message, AKeyedOneIsReplayedFromTheStore) {
@@ -490,7 +491,7 @@ TEST(Message, AKeyedOneIsReplayedFromTheStore) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   store_answer(world, event.id, 200, said("one"));
-  world.waiters.finish(event.id, {200, said("one")});
+  world.pending_replies.finish(event.id, {200, said("one")});
   EXPECT_EQ(first.get().body, said("one"));
 
   const auto second = world.call(say("hi", "k1"));
@@ -510,7 +511,7 @@ TEST(Message, AKeyedOneIsReplayedThoughTheInboxIsFull) {
   // Not answered yet: there is nothing to give again, and no room for it to run once more.
   expect_problem(world.call(say("hi", "k1")), 429);
   store_answer(world, event.id, 200, said("one"));
-  world.waiters.finish(event.id, {200, said("one")});
+  world.pending_replies.finish(event.id, {200, said("one")});
   EXPECT_EQ(first.get().body, said("one"));
 
   const auto again = world.call(say("hi", "k1"));
@@ -528,7 +529,7 @@ TEST(Message, AFailureIsNotReplayedIntoAFullInbox) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   store_answer(world, event.id, 500, "{}");
-  world.waiters.fail(event.id, {model::Errc::internal, "failed"});
+  world.pending_replies.fail(event.id, {model::Errc::internal, "failed"});
   expect_problem(first.get(), 500);
   world.busy.set(world.session_key(), 2);
   expect_problem(world.call(say("hi", "k1")), 429);
@@ -544,7 +545,7 @@ TEST(Message, TwoAtOnceUnderOneKeyGetOneAnswer) {
   const auto again = world.read_events(1).at(0);
   EXPECT_EQ(again.id, event.id);
   EXPECT_EQ(again.claim, event.claim);
-  world.waiters.finish(event.id, {200, said("")});
+  world.pending_replies.finish(event.id, {200, said("")});
   EXPECT_EQ(first.get().body, said(""));
   EXPECT_EQ(second.get().body, said(""));
   EXPECT_TRUE(world.log_is_empty());
@@ -555,7 +556,7 @@ TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   store_answer(world, event.id, 500, "{}");
-  world.waiters.fail(event.id, {model::Errc::internal, "failed"});
+  world.pending_replies.fail(event.id, {model::Errc::internal, "failed"});
   expect_problem(first.get(), 500);
 
   auto second = world.send(say("hi", "k1"));
@@ -563,7 +564,7 @@ TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
   EXPECT_NE(retried.id, event.id);
   EXPECT_EQ(retried.claim, (model::Claim{model::Claim::Kind::keyed_event, retried.id}));
   store_answer(world, retried.id, 200, said("two"));
-  world.waiters.finish(retried.id, {200, said("two")});
+  world.pending_replies.finish(retried.id, {200, said("two")});
   EXPECT_EQ(second.get().body, said("two"));
   EXPECT_EQ(world.call(say("hi", "k1")).body, said("two"));
   EXPECT_TRUE(world.log_is_empty());

@@ -25,13 +25,13 @@ void expect_bad(const Response& response, const std::string& name) {
 }
 
 void say_output(World& world, std::int64_t seq, const std::string& text) {
-  store::Unit unit;
-  unit.key = world.session_key();
-  const auto session = world.store->sessions().load(unit.key).value();
-  unit.expected_version = session ? session->version : 0;
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, unit.expected_version};
-  unit.after.last_output_seq = seq;
+  store::SessionCommit commit;
+  commit.key = world.session_key();
+  const auto session = world.store->sessions().load(commit.key).value();
+  commit.expected_version = session ? session->version : 0;
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, commit.expected_version};
+  commit.after.last_output_seq = seq;
   model::Output output;
   output.id = "out-" + std::to_string(seq);
   output.seq = seq;
@@ -39,8 +39,8 @@ void say_output(World& world, std::int64_t seq, const std::string& text) {
   output.text = text;
   output.trace_id = std::string(32, '7');
   output.created_at = world.clock.now();
-  unit.outputs = {output};
-  world.commit(unit);
+  commit.outputs = {output};
+  world.commit_now(commit);
 }
 
 test::Sent poll(HeaderList query) {

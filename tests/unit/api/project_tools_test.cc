@@ -252,17 +252,17 @@ class ConnectionUsages : public ProjectTools {
   }
   // A session of the Endpoint that waits at the Node of its Flow; "" is none.
   void put(std::size_t endpoint, const std::string& user, const std::string& at) {
-    store::Unit unit;
-    unit.key = {report_["project"]["_id"], report_["endpoints"][endpoint]["_id"], user, "s"};
-    unit.after.key = unit.key;
-    unit.after.position = {1, 0, ++offset_};
-    unit.after.last_activity_at = world_.clock.now();
+    store::SessionCommit commit;
+    commit.key = {report_["project"]["_id"], report_["endpoints"][endpoint]["_id"], user, "s"};
+    commit.after.key = commit.key;
+    commit.after.position = {1, 0, ++offset_};
+    commit.after.last_activity_at = world_.clock.now();
     if (!at.empty()) {
       const char* flow = endpoint == 0 ? "Main" : "Plain";
-      unit.after.flow_state = {
+      commit.after.flow_state = {
           {"v", 1}, {"executions", 1}, {"waiting", {{"flow", flow}, {"at", at}}}};
     }
-    world_.commit(std::move(unit));
+    world_.commit_now(std::move(commit));
   }
 
   const json report_;
@@ -295,19 +295,19 @@ TEST_F(ConnectionUsages, NameFlowsNodesAndSessions) {
 }
 
 TEST_F(ConnectionUsages, NameTheOlderVersionsThatSessionsMeetThemIn) {
-  store::Unit unit;
-  unit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann", "s"};
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, ++offset_};
-  unit.after.last_activity_at = world_.clock.now();
+  store::SessionCommit commit;
+  commit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann", "s"};
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, ++offset_};
+  commit.after.last_activity_at = world_.clock.now();
   model::Execution pinned;
   pinned.input_id = "input";
   pinned.pending_call_id = "call";
   pinned.flow_id = report_["flows"][0]["_id"];
   pinned.flow_version = 1;
   pinned.state = {{"v", 1}, {"flow", "Main"}, {"at", "ask"}};
-  unit.after.execution = pinned;
-  world_.commit(std::move(unit));
+  commit.after.execution = pinned;
+  world_.commit_now(std::move(commit));
   std::string without = users_of_crm;
   without.replace(without.find("connection: crm, "), std::string("connection: crm, ").size(), "");
   import(without);
@@ -336,17 +336,17 @@ TEST_F(ConnectionUsages, ComePageByPageAndLeaveOutWhatHasExpired) {
 }
 
 TEST_F(ConnectionUsages, LookBehindFollowUps) {
-  store::Unit unit;
-  unit.key = {report_["project"]["_id"], report_["endpoints"][1]["_id"], "ann", "s"};
-  unit.after.key = unit.key;
-  unit.after.position = {1, 0, ++offset_};
-  unit.after.last_activity_at = world_.clock.now();
-  unit.after.flow_state = {{"v", 1},
-                           {"executions", 1},
-                           {"followUpFlow", "Plain"},
-                           {"waiting", {{"flow", "Plain"}, {"at", "ask"}}},
-                           {"behind", {{"flow", "Main"}, {"at", "ask"}}}};
-  world_.commit(std::move(unit));
+  store::SessionCommit commit;
+  commit.key = {report_["project"]["_id"], report_["endpoints"][1]["_id"], "ann", "s"};
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, ++offset_};
+  commit.after.last_activity_at = world_.clock.now();
+  commit.after.flow_state = {{"v", 1},
+                             {"executions", 1},
+                             {"followUpFlow", "Plain"},
+                             {"waiting", {{"flow", "Plain"}, {"at", "ask"}}},
+                             {"behind", {{"flow", "Main"}, {"at", "ask"}}}};
+  world_.commit_now(std::move(commit));
   const auto sessions = get(route())["sessions"];
   ASSERT_EQ(sessions["count"], 1);
   EXPECT_EQ(sessions["items"][0]["meets"], "ahead");

@@ -27,19 +27,19 @@ class Timers : public testing::Test {
   // Of a session that is new.
   void put(const std::string& id, const std::string& user, std::chrono::milliseconds in,
            bool of_journey) {
-    store::Unit unit;
-    unit.key = world_.session_key();
-    unit.key.user_id = user;
-    unit.after.key = unit.key;
-    unit.after.position = {1, 0, ++offset_};
+    store::SessionCommit commit;
+    commit.key = world_.session_key();
+    commit.key.user_id = user;
+    commit.after.key = commit.key;
+    commit.after.position = {1, 0, ++offset_};
     model::FollowUp waits;
     waits.id = id;
-    waits.session = unit.key;
+    waits.session = commit.key;
     waits.due_at = world_.clock.now() + in;
     waits.plan.of_journey = of_journey;
     waits.plan.expires_at = waits.due_at + 1h;
-    unit.follow_ups.push_back(waits);
-    world_.commit(std::move(unit));
+    commit.follow_ups.push_back(waits);
+    world_.commit_now(std::move(commit));
   }
   Response list(HeaderList query = {}) {
     query.emplace_back("projectId", world_.session_key().project_id);

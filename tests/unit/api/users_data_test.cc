@@ -24,9 +24,9 @@ class DataOperations : public testing::Test {
 };
 
 TEST_F(DataOperations, UserIsExportedAndErased) {
-  store::Unit unit;
-  unit.key = unit.after.key = world.session_key();
-  world.commit(std::move(unit));
+  store::SessionCommit commit;
+  commit.key = commit.after.key = world.session_key();
+  world.commit_now(std::move(commit));
   const auto before = exported({{"userId", "u"}});
   ASSERT_EQ(before.status, 200) << before.body;
   const auto page = json::parse(before.body);

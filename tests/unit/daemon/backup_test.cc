@@ -51,9 +51,10 @@ class BackupTest : public testing::Test {
       ASSERT_TRUE(done.get_future().get());
     }
     for (std::int64_t offset = 0; offset < seen; ++offset) {
-      auto unit = store::turn(key_, offset, offset);
-      unit.after.position = {.epoch = 1, .partition = 0, .offset = offset};
-      ASSERT_EQ(store::commit((*store)->committer(), std::move(unit)), store::Outcome::committed);
+      auto commit = store::turn(key_, offset, offset);
+      commit.after.position = {.epoch = 1, .partition = 0, .offset = offset};
+      ASSERT_EQ(store::commit_now((*store)->committer(), std::move(commit)),
+                store::Outcome::committed);
     }
     log->log->stop();
   }
@@ -284,9 +285,10 @@ TEST_F(BackupTest, StoreThatHasSeenMoreThanTheLogHoldsIsRefused) {
   fill(0);  // three more records
   {
     auto store = open_store(settings_, clock_);
-    auto unit = store::turn(key_, 1, 5);
-    unit.after.position = {.epoch = 1, .partition = 0, .offset = 5};
-    ASSERT_EQ(store::commit((*store)->committer(), std::move(unit)), store::Outcome::committed);
+    auto commit = store::turn(key_, 1, 5);
+    commit.after.position = {.epoch = 1, .partition = 0, .offset = 5};
+    ASSERT_EQ(store::commit_now((*store)->committer(), std::move(commit)),
+              store::Outcome::committed);
   }
   const auto after = back_up("after");
   ASSERT_TRUE(after);

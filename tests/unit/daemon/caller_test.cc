@@ -317,9 +317,9 @@ TEST_F(CallerTest, UnfinishedSearchesAreMadeAtTheStart) {
   caller_.reset();
   for (int i = 0; i < 40; ++i) {
     const auto pending = search("s" + std::to_string(i), "returns");
-    auto unit = turn(pending.session, {});
-    unit.calls_started.push_back(pending);
-    commit(std::move(unit));
+    auto commit = turn(pending.session, {});
+    commit.calls_started.push_back(pending);
+    commit_now(std::move(commit));
   }
   start({.max_per_upstream = 2});
   ASSERT_TRUE(sink_.wait_for(40));

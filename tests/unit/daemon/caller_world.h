@@ -91,9 +91,9 @@ class CallerTest : public World {
     return pending;
   }
   void commit_call(const model::PendingCall& pending) {
-    auto unit = turn(pending.session, {});
-    unit.calls_started.push_back(pending);
-    commit(std::move(unit));
+    auto commit = turn(pending.session, {});
+    commit.calls_started.push_back(pending);
+    commit_now(std::move(commit));
   }
   // As a Turn's end does: the row first.
   void offer(const model::PendingCall& pending) {

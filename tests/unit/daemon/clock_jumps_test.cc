@@ -108,9 +108,9 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
     return pending;
   }
   void commit_timer(const model::PendingCall& pending) {
-    auto unit = turn(pending.session, {});
-    unit.calls_started.push_back(pending);
-    commit(std::move(unit));
+    auto commit = turn(pending.session, {});
+    commit.calls_started.push_back(pending);
+    commit_now(std::move(commit));
   }
 
   std::atomic<std::int64_t> steady_ms_{1'000'000};
@@ -132,9 +132,9 @@ TEST_P(ClockJumps, SleepQuestionAndFollowUpComeWhenTheirTimeIsOver) {
   const auto sleep = timer("sleep", 10min);
   commit_timer(sleep);
   commit_timer(question);
-  auto unit = turn(follow_up.session, {});
-  unit.follow_ups.push_back(follow_up);
-  commit(std::move(unit));
+  auto commit = turn(follow_up.session, {});
+  commit.follow_ups.push_back(follow_up);
+  commit_now(std::move(commit));
   scheduler_->offer(*sleep.due_at);
   pass(5min);
   jump();
@@ -159,10 +159,10 @@ TEST_P(ClockJumps, ScheduleIsNeverSilentForLongerThanItsRuleSays) {
   const auto comes = [&] {
     const auto row = stored();
     ASSERT_TRUE(eventually([&] { return fired().contains(row.claim() + "-t"); }));
-    auto unit = turn(schedule.session, {});  // the Turn of its event
-    unit.claims.push_back({model::Claim::Kind::schedule, row.claim()});
-    unit.schedules_fired.push_back({row.claim(), flows::next_time(row, clock_.now())});
-    commit(std::move(unit));
+    auto commit = turn(schedule.session, {});  // the Turn of its event
+    commit.claims.push_back({model::Claim::Kind::schedule, row.claim()});
+    commit.schedules_fired.push_back({row.claim(), flows::next_time(row, clock_.now())});
+    commit_now(std::move(commit));
     scheduler_->offer(stored());
   };
   jump();
@@ -267,13 +267,13 @@ TEST_P(ClockJumps, KeyInTheEmbeddedLogStandsForADay) {
 }
 
 TEST_P(ClockJumps, AnswerOfAKeyAndItsClaimAreKeptForTheirTime) {
-  auto unit = turn(key("ann"), {});
-  unit.answers.push_back({.input_id = "input",
-                          .status = 200,
-                          .body = "said",
-                          .expires_at = store_->timer_now() + store::answer_lifetime});
-  unit.claims.push_back({model::Claim::Kind::keyed_event, "input"});
-  commit(std::move(unit));
+  auto commit = turn(key("ann"), {});
+  commit.answers.push_back({.input_id = "input",
+                            .status = 200,
+                            .body = "said",
+                            .expires_at = store_->timer_now() + store::answer_lifetime});
+  commit.claims.push_back({model::Claim::Kind::keyed_event, "input"});
+  commit_now(std::move(commit));
   const auto never = [] { return false; };
   const auto tidy_up = [&] { ASSERT_TRUE(tidy(*store_, {}, timers_->retention_now(), never)); };
   const auto kept = [&] {
@@ -370,10 +370,10 @@ TEST_P(ClockJumps, CursorIsGoodForAnHour) {
 }
 
 TEST_P(ClockJumps, NothingYoungIsRemovedForItsAgeOnTheDayThatTheClockIsWrong) {
-  auto unit = turn(key("ann"), {"said"});
-  unit.outputs.front().delivery = model::Delivery::none;
-  unit.dead_letters.push_back({model::new_id(), {model::new_id(), "inject", "", "{}"}, "why"});
-  commit(std::move(unit));
+  auto commit = turn(key("ann"), {"said"});
+  commit.outputs.front().delivery = model::Delivery::none;
+  commit.dead_letters.push_back({model::new_id(), {model::new_id(), "inject", "", "{}"}, "why"});
+  commit_now(std::move(commit));
   const HousekeeperSettings settings{.transcripts = std::chrono::days(30),
                                      .dead_letters = std::chrono::days(30)};
   const auto removed = [&] {
@@ -393,9 +393,9 @@ TEST_P(ClockJumps, NothingYoungIsRemovedForItsAgeOnTheDayThatTheClockIsWrong) {
 
 TEST_P(ClockJumps, QuotaCountsByTheMonthThatPeopleSee) {
   const auto count = [&] {
-    auto unit = turn(key("ann"), {});
-    unit.quota.push_back({organisation_, "injects", 1});
-    commit(std::move(unit));
+    auto commit = turn(key("ann"), {});
+    commit.quota.push_back({organisation_, "injects", 1});
+    commit_now(std::move(commit));
   };
   const auto used = [&] {
     return *store_->usage().used(organisation_, "injects", store::month_of(clock_.now()));

@@ -55,13 +55,13 @@ class DelivererTest : public World {
 
   // As the turn worker does: commits, and offers from the commit's callback.
   void say(const model::SessionKey& key, const std::vector<std::string>& texts) {
-    auto unit = turn(key, texts);
-    unit.timers_ahead = timer_clock_->offset();
-    commit(std::move(unit), [&] { deliverer_->offer(key); });
+    auto commit = turn(key, texts);
+    commit.timers_ahead = timer_clock_->offset();
+    commit_now(std::move(commit), [&] { deliverer_->offer(key); });
   }
   // Nobody tells the Deliverer.
   void say_silently(const model::SessionKey& key, const std::vector<std::string>& texts) {
-    commit(turn(key, texts));
+    commit_now(turn(key, texts));
   }
   void settle() {
     ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));

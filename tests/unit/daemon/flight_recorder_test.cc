@@ -54,8 +54,8 @@ class FlightRecorderTest : public testing::Test {
     in_child(SIGKILL, [&] {
       auto recorder = FlightRecorder::open(file_, "this boot").value();
       recorder->begin();
-      FlightRecorder::Batch batch(recorder.get());
-      for (const auto& id : ids) batch.note({id, 0, 1});
+      FlightRecorder::Notes noted(recorder.get());
+      for (const auto& id : ids) noted.note({id, 0, 1});
       raise(SIGKILL);
     });
   }
@@ -82,9 +82,9 @@ TEST_F(FlightRecorderTest, NotesSurviveTheEndOfTheProcessByASignal) {
     in_child(signal, [&] {
       auto recorder = FlightRecorder::open(file_, "this boot").value();
       recorder->begin();
-      FlightRecorder::Batch first(recorder.get());
-      FlightRecorder::Batch second(recorder.get());
-      FlightRecorder::Batch committed(recorder.get());
+      FlightRecorder::Notes first(recorder.get());
+      FlightRecorder::Notes second(recorder.get());
+      FlightRecorder::Notes committed(recorder.get());
       first.note({"a", 3, 17});
       committed.note({"committed", 3, 18});
       second.note({std::string(64, 'b'), 0, -1});
@@ -106,7 +106,7 @@ TEST_F(FlightRecorderTest, ACleanRunLeavesNothing) {
   auto recorder = open();
   EXPECT_EQ(recorder->left().run, 0);
   recorder->begin();
-  FlightRecorder::Batch(recorder.get()).note({"a", 0, 1});
+  FlightRecorder::Notes(recorder.get()).note({"a", 0, 1});
   EXPECT_TRUE(left().empty());
   EXPECT_NE(open()->left().run, 0);
 }
@@ -132,8 +132,8 @@ TEST_F(FlightRecorderTest, NotesOfAnotherBootAreIgnored) {
 TEST_F(FlightRecorderTest, WithoutABootNotesOfNoRunAreBelieved) {
   auto recorder = open("");
   recorder->begin();
-  FlightRecorder::Batch batch(recorder.get());
-  batch.note({"a", 0, 1});
+  FlightRecorder::Notes noted(recorder.get());
+  noted.note({"a", 0, 1});
   EXPECT_TRUE(left("").empty());
 }
 
@@ -192,13 +192,13 @@ TEST_F(FlightRecorderTest, WithoutRoomItCanNotBeOpened) {
 TEST_F(FlightRecorderTest, WhatFindsNoSlotIsNotNoted) {
   auto recorder = open();
   recorder->begin();
-  FlightRecorder::Batch batch(recorder.get());
-  for (std::size_t n = 0; n < FlightRecorder::capacity; ++n) batch.note({std::to_string(n), 0, 1});
-  FlightRecorder::Batch more(recorder.get());
+  FlightRecorder::Notes noted(recorder.get());
+  for (std::size_t n = 0; n < FlightRecorder::capacity; ++n) noted.note({std::to_string(n), 0, 1});
+  FlightRecorder::Notes more(recorder.get());
   more.note({"more", 0, 1});
   more.note({std::string(65, 'l'), 0, 1});
   EXPECT_EQ(left().size(), FlightRecorder::capacity);
-  batch.clear();
+  noted.clear();
   more.note({"now", 0, 1});
   EXPECT_EQ(left(), std::vector<std::string>{"now"});
 }
@@ -206,9 +206,9 @@ TEST_F(FlightRecorderTest, WhatFindsNoSlotIsNotNoted) {
 TEST_F(FlightRecorderTest, AnEventThatIsNotedTwiceIsInHandOnce) {
   auto recorder = open();
   recorder->begin();
-  FlightRecorder::Batch batch(recorder.get());
-  batch.note({"a", 0, 1});
-  batch.note({"a", 0, 1});
+  FlightRecorder::Notes noted(recorder.get());
+  noted.note({"a", 0, 1});
+  noted.note({"a", 0, 1});
   EXPECT_EQ(left().size(), 1U);
 }
 

@@ -256,23 +256,24 @@ class FollowUpHistories : public FollowUpWorld {
 
   // --- Workers ----------------------------------------------------------------------------------
 
-  Chain build_for(const History& history, const Records& records) {
-    auto chain = build_chain(context(), {.key = history.key, .records = records, .refused = {}});
-    EXPECT_TRUE(chain) << chain.error().message;
-    return chain ? std::move(*chain) : Chain{};
+  TurnBatch build_for(const History& history, const Records& records) {
+    auto batch =
+        build_turn_batch(context(), {.key = history.key, .records = records, .refused = {}});
+    EXPECT_TRUE(batch) << batch.error().message;
+    return batch ? std::move(*batch) : TurnBatch{};
   }
 
   // Until another worker, or this one, has committed what the records come to.
   void run_again(const History& history, const Records& records) {
-    for (Chain chain = build_for(history, records); chain.changes;
-         chain = build_for(history, records)) {
-      if (commit(chain) == Outcome::committed) return;
+    for (TurnBatch batch = build_for(history, records); batch.changes;
+         batch = build_for(history, records)) {
+      if (commit_now(batch) == Outcome::committed) return;
     }
   }
 
   void drain(const History& history) {
-    for (Chain chain = build_for(history, {}); chain.changes; chain = build_for(history, {})) {
-      (void)commit(chain);
+    for (TurnBatch batch = build_for(history, {}); batch.changes; batch = build_for(history, {})) {
+      (void)commit_now(batch);
     }
   }
 
@@ -283,17 +284,17 @@ class FollowUpHistories : public FollowUpWorld {
       Outcome outcome = Outcome::committed;
     };
     std::deque<Submitted> submitted;
-    std::vector<Chain> chains;
+    std::vector<TurnBatch> batches;
     for (const History* history : mine) {
       if (number >= history->runs.size()) continue;
-      Chain chain = build_for(*history, history->runs[number]);
-      if (!chain.changes) continue;
+      TurnBatch batch = build_for(*history, history->runs[number]);
+      if (!batch.changes) continue;
       submitted.push_back({history});
-      chains.push_back(std::move(chain));
+      batches.push_back(std::move(batch));
     }
-    std::latch committed(static_cast<std::ptrdiff_t>(chains.size()));
-    for (std::size_t i = 0; i < chains.size(); ++i) {
-      store_->committer().submit(std::move(chains[i].unit), [&, i](Outcome outcome) {
+    std::latch committed(static_cast<std::ptrdiff_t>(batches.size()));
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      store_->committer().submit(std::move(batches[i].commit), [&, i](Outcome outcome) {
         submitted[i].outcome = outcome;
         committed.count_down();
       });

@@ -64,14 +64,14 @@ TEST_F(FollowUps, OneThatWaitsInTheInboxIsTakenBackByAMessage) {
 }
 
 TEST_F(FollowUps, OneThatCouldRunBeforeTheAnswerComesWhateverElseWasTakenAtOnce) {
-  for (const bool in_one_chain : {false, true}) {
+  for (const bool in_one_batch : {false, true}) {
     run({message("hi")});
     const auto pending = waiting().at(0);
     run({event("call")});
     clock_.advance(20min);
     const std::vector<Event> events{
         due_event(pending), result_of(stored().execution->pending_call_id), message("here")};
-    if (in_one_chain) {
+    if (in_one_batch) {
       run(events);
     } else {
       for (const auto& one : events) run({one});
@@ -93,8 +93,8 @@ TEST_F(FollowUps, NoMoreThanTheJourneyAllowsASession) {
 
 TEST_F(FollowUps, OneThatComesTooLateIsDropped) {
   run({message("hi")});
-  const Chain chain = pass(4h);
-  EXPECT_EQ(chain.follow_ups_dropped, 1U);
+  const TurnBatch batch = pass(4h);
+  EXPECT_EQ(batch.follow_ups_dropped, 1U);
   EXPECT_TRUE(waiting().empty());
   EXPECT_EQ(texts(), (Texts{"echo hi"}));
 }
@@ -135,10 +135,10 @@ TEST_F(FollowUps, AnswerTakesBackWhatHasNotBegunToBeDelivered) {
   key_ = session("hooked", "s");
   for (const bool begun : {false, true}) {
     run({message("hi")});
-    const Chain chain = pass(20min);
-    ASSERT_EQ(chain.unit.outputs.size(), 1U);
-    EXPECT_TRUE(chain.unit.outputs.at(0).withdrawable);
-    const auto seq = chain.unit.outputs.at(0).seq;
+    const TurnBatch batch = pass(20min);
+    ASSERT_EQ(batch.commit.outputs.size(), 1U);
+    EXPECT_TRUE(batch.commit.outputs.at(0).withdrawable);
+    const auto seq = batch.commit.outputs.at(0).seq;
     std::promise<model::Result<void>> asked;
     if (begun) {
       store_->follow_ups().begin_delivery(key_, seq, [&](auto done) { asked.set_value(done); });
@@ -187,15 +187,15 @@ TEST_F(FollowUps, OneThatIsNamedLikeTheEndpointsFlowLeavesItsQuestionAlone) {
 }
 
 TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
-  for (const bool in_one_chain : {false, true}) {
+  for (const bool in_one_batch : {false, true}) {
     run({message("slow")});
     const auto due = waiting().at(0);
     clock_.advance(20min);
-    Chain chain;
+    TurnBatch batch;
     std::string call = due.id + "-t-c1";
-    if (in_one_chain) {
-      chain = run({due_event(due), message("here")});
-      EXPECT_TRUE(chain.unit.calls_started.empty()) << "nobody makes it";
+    if (in_one_batch) {
+      batch = run({due_event(due), message("here")});
+      EXPECT_TRUE(batch.commit.calls_started.empty()) << "nobody makes it";
     } else {
       run({due_event(due)});
       ASSERT_TRUE(stored().busy());
@@ -244,8 +244,8 @@ TEST_F(FollowUps, ClockThatIsSetMakesNoSilenceLongerOrShorter) {
     ASSERT_EQ(waiting().size(), 1U);
     EXPECT_EQ(waiting().at(0).due_at, clock_.now() + timer_clock.offset() + 20min);
     steady += 20min;
-    const Chain chain = pass(20min);
-    EXPECT_EQ(chain.follow_ups_sent, 1U) << "nor has it expired";
+    const TurnBatch batch = pass(20min);
+    EXPECT_EQ(batch.follow_ups_sent, 1U) << "nor has it expired";
     write("UPDATE sessions SET flow_state = 'null'");  // what is counted is not looked at here
   }
 }

@@ -7,7 +7,7 @@
 #include "flows/journey.h"
 #include "store/conversation/follow_ups.h"
 #include "store/jobs/proactive.h"
-#include "tests/unit/daemon/chain_world.h"
+#include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
 
@@ -83,10 +83,10 @@ inline constexpr const char* quick_time_out =
 
 // A project that is set up, and a scheduler that a test moves by hand: what is due becomes a
 // record.
-class FollowUpWorld : public ChainTest {
+class FollowUpWorld : public TurnBatchTest {
  protected:
   void SetUp() override {
-    ChainTest::SetUp();
+    TurnBatchTest::SetUp();
     set_up("{after: 20m, flow: Nudge, maxPerSession: 2, expiresAfter: 4h}");
   }
 
@@ -141,9 +141,9 @@ class FollowUpWorld : public ChainTest {
   }
 
   // Lets time pass, and everything that falls due meanwhile run.
-  Chain pass(std::chrono::milliseconds time) {
+  TurnBatch pass(std::chrono::milliseconds time) {
     clock_.advance(time);
-    Chain last;
+    TurnBatch last;
     for (const auto& follow_up : waiting()) {
       if (follow_up.due_at <= timers_.now()) last = run({due_event(follow_up)});
     }

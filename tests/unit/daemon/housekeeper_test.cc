@@ -22,17 +22,17 @@ class HousekeeperTest : public store::StoreTest {
 
   // A session that has said one thing, which is delivered unless told otherwise.
   void say(const std::string& user, model::Delivery delivery = model::Delivery::none) {
-    auto unit = store::turn(key_of(user), 0, 1, delivery);
-    unit.after.started_at = unit.after.last_activity_at = clock_.now();
-    for (auto& output : unit.outputs) output.created_at = clock_.now();
-    ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+    auto commit = store::turn(key_of(user), 0, 1, delivery);
+    commit.after.started_at = commit.after.last_activity_at = clock_.now();
+    for (auto& output : commit.outputs) output.created_at = clock_.now();
+    ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   }
 
   void bury(const std::string& user) {
-    auto unit = store::turn(key_of(user), 0, 1, model::Delivery::none);
-    unit.outputs.clear();
-    unit.dead_letters.push_back({model::new_id(), {model::new_id(), "inject", "", "{}"}, "why"});
-    ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+    auto commit = store::turn(key_of(user), 0, 1, model::Delivery::none);
+    commit.outputs.clear();
+    commit.dead_letters.push_back({model::new_id(), {model::new_id(), "inject", "", "{}"}, "why"});
+    ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   }
 
   std::size_t letters() {
@@ -87,15 +87,15 @@ TEST_F(HousekeeperTest, WhatADeadWebhookHoldsBackHoldsNobodyElseBack) {
 
 TEST_F(HousekeeperTest, SessionInWhichSomethingWaitsStays) {
   settings_.transcripts = std::chrono::days(1);
-  auto unit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
-  unit.outputs.clear();
-  unit.after.last_activity_at = clock_.now();
+  auto commit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
+  commit.outputs.clear();
+  commit.after.last_activity_at = clock_.now();
   model::PendingCall timer;
   timer.id = "timer";
-  timer.session = unit.key;
+  timer.session = commit.key;
   timer.due_at = clock_.now() + std::chrono::days(9);
-  unit.calls_started.push_back(timer);
-  ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+  commit.calls_started.push_back(timer);
+  ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().sessions, 0);
   EXPECT_TRUE(*store_->sessions().load(key_of("ann")));
@@ -114,11 +114,11 @@ TEST_F(HousekeeperTest, DeadLettersGoByAge) {
 }
 
 TEST_F(HousekeeperTest, ExpiredAnswersGoWhateverTheSettings) {
-  auto unit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
+  auto commit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
   for (int n = 0; n < 8; ++n) {
-    unit.answers.push_back({"input" + std::to_string(n), 200, "{}", clock_.now() + 1h});
+    commit.answers.push_back({"input" + std::to_string(n), 200, "{}", clock_.now() + 1h});
   }
-  ASSERT_EQ(commit(std::move(unit)), store::Outcome::committed);
+  ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   EXPECT_EQ(tidy_now().answers, 0);
   clock_.advance(1h);
   EXPECT_EQ(tidy_now().answers, 8);

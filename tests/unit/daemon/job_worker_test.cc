@@ -66,7 +66,7 @@ class JobWorkerTest : public World {
     worker_.swap(worker);
   }
 
-  void start(store::News* others = nullptr) {
+  void start(store::Notifications* others = nullptr) {
     replace_worker(nullptr);
     replace_worker(std::make_unique<JobWorker>(
         JobWorkerSettings{.rescue_interval = 10ms, .retention = 24h, .prune_interval = 10ms},
@@ -113,7 +113,7 @@ TEST_F(JobWorkerTest, CancelReachesAStepThatWaits) {
 TEST_F(JobWorkerTest, JobOfAWorkerThatVanishedGoesOnAfterItsLease) {
   const auto id = create();
   ASSERT_TRUE(store_->jobs().lease(id, clock_.now() + 1min));
-  start(&store_->news());
+  start(&store_->notifications());
   EXPECT_EQ(state(id), JobState::active);
   clock_.advance(2min);
   EXPECT_TRUE(becomes(id, JobState::done));

@@ -35,16 +35,16 @@ TEST(Ownership, OfPartitionsEachTimeIsATermOfItsOwn) {
   ownership.begin(partitions);
   EXPECT_FALSE(ownership.owns(ann));
   ownership.take(hers);
-  const auto term = ownership.term_of(ann);
-  EXPECT_NE(term, 0U);
+  const auto generation = ownership.generation_of(ann);
+  EXPECT_NE(generation, 0U);
   ownership.take(other);
-  EXPECT_EQ(ownership.term_of(ann), term);
+  EXPECT_EQ(ownership.generation_of(ann), generation);
   ownership.give_up(hers);
-  EXPECT_EQ(ownership.term_of(ann), 0U);
+  EXPECT_EQ(ownership.generation_of(ann), 0U);
   EXPECT_EQ(ownership.partitions(), other);
   ownership.take(hers);
-  EXPECT_NE(ownership.term_of(ann), 0U);
-  EXPECT_NE(ownership.term_of(ann), term);
+  EXPECT_NE(ownership.generation_of(ann), 0U);
+  EXPECT_NE(ownership.generation_of(ann), generation);
   const std::vector<std::int32_t> unknown{partitions, -1};
   ownership.take(unknown);
   EXPECT_EQ(ownership.partitions().size(), 2U);
@@ -186,8 +186,8 @@ class DelivererOfSome : public World {
 };
 
 TEST_F(DelivererOfSome, OutputsAreSentByWhoseTheyAre) {
-  commit(turn(key(other_), {"not yet"}));
-  commit(turn(key("mine"), {"at once"}));
+  commit_now(turn(key(other_), {"not yet"}));
+  commit_now(turn(key("mine"), {"at once"}));
   start();
   owners_.take(key("mine"));
   deliverer_->ownership_changed();
@@ -210,8 +210,8 @@ TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
   owners_.give_up(key("mine"));
   deliverer_->ownership_changed();
   // From a Turn that was in hand.
-  commit(turn(key("mine"), {"for another"}), [&] { deliverer_->offer(key("mine")); });
-  commit(turn(key(other_), {"ours"}), [&] { deliverer_->offer(key(other_)); });
+  commit_now(turn(key("mine"), {"for another"}), [&] { deliverer_->offer(key("mine")); });
+  commit_now(turn(key(other_), {"ours"}), [&] { deliverer_->offer(key(other_)); });
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
   EXPECT_EQ(received(), (Texts{"ours"}));
@@ -224,7 +224,7 @@ TEST_F(DelivererOfSome, WhatAnotherLeftIsFoundAndGoesFirst) {
   owners_.take(key("mine"));
   deliverer_->ownership_changed();
   settle();
-  commit(turn(key("mine"), {"left"}));
+  commit_now(turn(key("mine"), {"left"}));
   ASSERT_TRUE(receiver_.wait_for(1));
   EXPECT_EQ(received(), (Texts{"left"}));
 }

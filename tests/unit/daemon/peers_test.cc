@@ -93,7 +93,7 @@ class PeersTest : public testing::Test {
   // From then on it hears all that is announced; before, only that it may have missed something.
   void wait_until_b_listens() {
     std::atomic<bool> heard{false};
-    const auto probe = b_.store->news().subscribe(
+    const auto probe = b_.store->notifications().subscribe(
         "probe", [&](std::string_view payload) { heard = heard || payload == "1"; });
     EXPECT_TRUE(eventually([&] {
       const auto work = [](store::Writer& writer) -> model::Result<void> {
@@ -195,16 +195,16 @@ class SharedTimersTest : public PeersTest {
   // At the first daemon, whoever's they are.
   void put(const std::vector<std::string>& ids, std::chrono::milliseconds in) {
     for (const auto& id : ids) {
-      store::Unit unit;
-      unit.key = {"project", "endpoint", "user-" + id, "s"};
-      unit.after.key = unit.key;
+      store::SessionCommit commit;
+      commit.key = {"project", "endpoint", "user-" + id, "s"};
+      commit.after.key = commit.key;
       model::PendingCall timer;
       timer.id = id;
-      timer.session = unit.key;
+      timer.session = commit.key;
       timer.due_at = clock_.now() + in;
-      unit.calls_started.push_back(timer);
+      commit.calls_started.push_back(timer);
       std::promise<store::Outcome> done;
-      a_.store->committer().submit(unit, [&](store::Outcome end) { done.set_value(end); });
+      a_.store->committer().submit(commit, [&](store::Outcome end) { done.set_value(end); });
       ASSERT_EQ(done.get_future().get(), store::Outcome::committed);
       first_.scheduler->offer(*timer.due_at);
     }
@@ -269,12 +269,12 @@ TEST_F(SharedTimersTest, ASchedulesNextTimeIsFound) {
   schedule.due_at = clock_.now() + 10s;
   const auto created = a_.store->schedules().create(schedule, std::nullopt);
   ASSERT_TRUE(created) << created.error().message;
-  store::Unit unit;
-  unit.key = unit.after.key = schedule.session;
-  unit.claims.push_back({model::Claim::Kind::schedule, schedule.claim()});
-  unit.schedules_fired.push_back({schedule.claim(), clock_.now() + 1h});
+  store::SessionCommit commit;
+  commit.key = commit.after.key = schedule.session;
+  commit.claims.push_back({model::Claim::Kind::schedule, schedule.claim()});
+  commit.schedules_fired.push_back({schedule.claim(), clock_.now() + 1h});
   std::promise<store::Outcome> done;
-  a_.store->committer().submit(unit, [&](store::Outcome end) { done.set_value(end); });
+  a_.store->committer().submit(commit, [&](store::Outcome end) { done.set_value(end); });
   ASSERT_EQ(done.get_future().get(), store::Outcome::committed);
   ++schedule.run;
   advance(1h);

@@ -3,7 +3,7 @@
 #include <deque>
 #include <set>
 
-#include "tests/unit/daemon/chain_world.h"
+#include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
 namespace {
@@ -11,10 +11,10 @@ namespace {
 using namespace std::chrono_literals;
 using Counted = std::vector<store::Attempts::Counted>;
 
-// A log in memory and the daemon's chains, store and attribution of crashes over many starts. A
+// A log in memory and the daemon's batches, store and attribution of crashes over many starts. A
 // crash leaves what is in hand unfinished, and noted, and ends the start: a kill, to all that is
 // kept.
-class RecoveryTest : public ChainTest {
+class RecoveryTest : public TurnBatchTest {
  protected:
   static constexpr std::size_t in_flight = 4;
 
@@ -112,12 +112,12 @@ class RecoveryTest : public ChainTest {
   struct Crashed {
     FlightRecorder* recorder = nullptr;
     std::deque<std::unique_ptr<FlightRecorder>> recorders;
-    std::vector<std::unique_ptr<FlightRecorder::Batch>> batches;
+    std::vector<std::unique_ptr<FlightRecorder::Notes>> all_noted;
   };
   struct Held {
     std::size_t at;
-    Chain chain;
-    std::unique_ptr<FlightRecorder::Batch> batch;
+    TurnBatch batch;
+    std::unique_ptr<FlightRecorder::Notes> noted;
   };
 
   static std::string text_of(const queue::LogRecord& logged) {
@@ -127,16 +127,16 @@ class RecoveryTest : public ChainTest {
   }
 
   // What was in hand stays noted.
-  End crash(std::unique_ptr<FlightRecorder::Batch> batch) {
-    crashed_.batches.push_back(std::move(batch));
-    for (auto& each : held_) crashed_.batches.push_back(std::move(each.batch));
+  End crash(std::unique_ptr<FlightRecorder::Notes> noted) {
+    crashed_.all_noted.push_back(std::move(noted));
+    for (auto& each : held_) crashed_.all_noted.push_back(std::move(each.noted));
     held_.clear();
     return End::went_down;
   }
 
   void commit_held() {
     for (auto& each : held_) {
-      EXPECT_EQ(commit(each.chain), Outcome::committed);
+      EXPECT_EQ(commit_now(each.batch), Outcome::committed);
       finished_.insert(static_cast<std::int64_t>(each.at));
     }
     held_.clear();
@@ -146,24 +146,24 @@ class RecoveryTest : public ChainTest {
     const std::vector records{log_[at]};
     const auto text = text_of(log_[at]);
     key_ = *model::SessionKey::decode(log_[at].record.key);
-    auto batch = std::make_unique<FlightRecorder::Batch>(crashed_.recorder);
-    Chain chain = build(records, {.noted = batch.get()});
-    if (chain.wants_alone) {
+    auto noted = std::make_unique<FlightRecorder::Notes>(crashed_.recorder);
+    TurnBatch batch = build(records, {.noted = noted.get()});
+    if (batch.wants_alone) {
       commit_held();
-      chain = build(records, {.alone = true, .noted = batch.get()});
+      batch = build(records, {.alone = true, .noted = noted.get()});
       alone_.push_back(text);
     }
-    if (chain.turns > 0) begun_.push_back(text);
-    if (chain.turns > 0 && fates.deadly.contains(text)) return crash(std::move(batch));
-    if (chain.turns > 0 && fates.held.contains(text)) {
-      held_.push_back({at, std::move(chain), std::move(batch)});
+    if (batch.turns > 0) begun_.push_back(text);
+    if (batch.turns > 0 && fates.deadly.contains(text)) return crash(std::move(noted));
+    if (batch.turns > 0 && fates.held.contains(text)) {
+      held_.push_back({at, std::move(batch), std::move(noted)});
       return End::worked_off;
     }
-    if (chain.changes) {
-      EXPECT_EQ(commit(chain), Outcome::committed);
+    if (batch.changes) {
+      EXPECT_EQ(commit_now(batch), Outcome::committed);
     }
-    if (fates.unsaid.contains(text)) return crash(std::move(batch));
-    recovery_->settled(chain.unit.attempts_settled);
+    if (fates.unsaid.contains(text)) return crash(std::move(noted));
+    recovery_->settled(batch.commit.attempts_settled);
     finished_.insert(static_cast<std::int64_t>(at));
     return End::worked_off;
   }

@@ -56,9 +56,9 @@ class SchedulerTest : public World {
     return pending;
   }
   void commit_timer(const model::PendingCall& pending) {
-    auto unit = turn(pending.session, {});
-    unit.calls_started.push_back(pending);
-    commit(std::move(unit));
+    auto commit = turn(pending.session, {});
+    commit.calls_started.push_back(pending);
+    commit_now(std::move(commit));
   }
   model::PendingCall put(const std::string& id, std::chrono::milliseconds in) {
     auto pending = timer(id, in);
@@ -349,9 +349,9 @@ TEST_F(SchedulerTest, TimerOfAnErasedSessionAppendsNothing) {
   follow_up.session = key("user-f1");
   follow_up.trace_id = model::new_trace_id();
   follow_up.due_at = clock_.now() + 10s;
-  auto unit = turn(follow_up.session, {});
-  unit.follow_ups.push_back(follow_up);
-  commit(std::move(unit));
+  auto commit = turn(follow_up.session, {});
+  commit.follow_ups.push_back(follow_up);
+  commit_now(std::move(commit));
   scheduler_->offer(follow_up.due_at);
   model::Schedule schedule;
   schedule.id = model::new_id();

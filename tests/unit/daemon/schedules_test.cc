@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "tests/unit/daemon/chain_world.h"
+#include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using model::Schedule;
 
-class Schedules : public ChainTest {
+class Schedules : public TurnBatchTest {
  protected:
   Schedule put(const std::string& cron, std::chrono::milliseconds in) {
     Schedule schedule;
@@ -44,14 +44,14 @@ class Schedules : public ChainTest {
 TEST_F(Schedules, OneThatComesOnceIsGoneThen) {
   const auto schedule = put("", 10min);
   clock_.advance(10min);
-  const Chain chain = run({due_event(schedule)});
+  const TurnBatch batch = run({due_event(schedule)});
   EXPECT_EQ(texts(), (Texts{"one news 1"}));
-  EXPECT_TRUE(chain.schedules.empty());
+  EXPECT_TRUE(batch.schedules.empty());
   EXPECT_FALSE(stored(schedule.id));
   EXPECT_FALSE(run({due_event(schedule)}).turns) << "appended twice, it has an effect once";
 }
 
-TEST_F(Schedules, TwiceInOneChainItHasAnEffectOnce) {
+TEST_F(Schedules, TwiceInOneBatchItHasAnEffectOnce) {
   const auto schedule = put("", 0min);
   run({due_event(schedule), due_event(schedule)});
   EXPECT_EQ(texts(), (Texts{"one news 1"}));
@@ -59,12 +59,12 @@ TEST_F(Schedules, TwiceInOneChainItHasAnEffectOnce) {
 
 TEST_F(Schedules, OneThatRecursGoesOnToItsNextTimeUnderAnotherClaim) {
   const auto schedule = put("*/5 * * * *", 0min);
-  const Chain chain = run({due_event(schedule)});
-  ASSERT_EQ(chain.schedules.size(), 1U);
+  const TurnBatch batch = run({due_event(schedule)});
+  ASSERT_EQ(batch.schedules.size(), 1U);
   const auto next = stored(schedule.id);
   ASSERT_TRUE(next);
-  EXPECT_EQ(chain.schedules[0].due_at, next->due_at);
-  EXPECT_EQ(chain.schedules[0].claim(), next->claim());
+  EXPECT_EQ(batch.schedules[0].due_at, next->due_at);
+  EXPECT_EQ(batch.schedules[0].claim(), next->claim());
   EXPECT_NE(next->claim(), schedule.claim());
   EXPECT_GT(next->due_at, clock_.now());
   EXPECT_LE(next->due_at, clock_.now() + 5min);
@@ -113,8 +113,8 @@ TEST_F(Schedules, OneThatWasCancelledOrPutOffHasNoEffectByItsOldTime) {
 TEST_F(Schedules, ForABusySessionOneWaitsInTheInboxAndTheScheduleGoesOn) {
   run({event("call")});
   const auto schedule = put("0 * * * *", 0min);
-  const Chain chain = run({due_event(schedule)});
-  EXPECT_EQ(chain.schedules.size(), 1U);
+  const TurnBatch batch = run({due_event(schedule)});
+  EXPECT_EQ(batch.schedules.size(), 1U);
   EXPECT_EQ(stored(schedule.id)->fired, 1);
   EXPECT_EQ(store_->sessions().load(key_)->value().inbox_size, 1);
   run({result_of(store_->sessions().load(key_)->value().execution->pending_call_id)});

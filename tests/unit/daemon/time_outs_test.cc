@@ -65,7 +65,7 @@ TEST_F(TimeOuts, AnswerThatIsFirstInTheLogWins) {
   run({message("quick")});
   clock_.advance(10min);
   const Event fired = over();
-  // In one chain, before the answer's effects are known to the Scheduler.
+  // In one batch, before the answer's effects are known to the Scheduler.
   run({message("me"), fired});
   EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
   EXPECT_TRUE(timers().empty()) << "the claim goes with the answer";
@@ -80,7 +80,7 @@ TEST_F(TimeOuts, TimeOutThatIsFirstInTheLogWins) {
   EXPECT_EQ(texts(), (Texts{"Quick?", "too late for timeOut", "echo me"}));
 }
 
-TEST_F(TimeOuts, AskedAndAnsweredInOneChainLeavesNoTimer) {
+TEST_F(TimeOuts, AskedAndAnsweredInOneBatchLeavesNoTimer) {
   run({message("quick"), message("me")});
   EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
   EXPECT_TRUE(timers().empty());
@@ -159,9 +159,9 @@ TEST_F(TimeOuts, QuestionThatIsGoneWaitsOnAsIfItHadNoTime) {
   clock_.advance(10min);
   const Event fired = over();
   set_up("{after: 20m, flow: Nudge}", "type: text");
-  const Chain chain = run({fired});
-  ASSERT_EQ(chain.log_lines.size(), 1U);
-  EXPECT_NE(chain.log_lines[0].find("comes to nothing"), std::string::npos);
+  const TurnBatch batch = run({fired});
+  ASSERT_EQ(batch.log_lines.size(), 1U);
+  EXPECT_NE(batch.log_lines[0].find("comes to nothing"), std::string::npos);
   EXPECT_TRUE(timers().empty());
   run({message("me")});
   EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));

@@ -7,19 +7,19 @@
 #include <thread>
 
 #include "api/live/busy_sessions.h"
-#include "api/live/waiters.h"
-#include "tests/unit/daemon/chain_world.h"
+#include "api/live/pending_replies.h"
+#include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
 namespace {
 
 // A worker on Lanes and a store. Turns tell the test when they begin and end, and on which thread.
-class TurnWorkerTest : public ChainTest {
+class TurnWorkerTest : public TurnBatchTest {
  protected:
   static constexpr std::size_t workers = 4;
 
-  ChainContext watched() {
-    ChainContext made = context();
+  TurnBatchContext watched() {
+    TurnBatchContext made = context();
     made.stopwatch = [this] {
       looked();
       return std::chrono::steady_clock::time_point{};

@@ -144,32 +144,32 @@ class World : public testing::Test {
   }
 
   // What a Turn of this session that says `texts` would have committed.
-  [[nodiscard]] store::Unit turn(const model::SessionKey& key,
-                                 const std::vector<std::string>& texts) {
+  [[nodiscard]] store::SessionCommit turn(const model::SessionKey& key,
+                                          const std::vector<std::string>& texts) {
     auto& [version, seq] = sessions_[key.encode()];
-    store::Unit unit;
-    unit.key = key;
-    unit.expected_version = version++;
-    unit.after.key = key;
-    unit.after.started_at = unit.after.last_activity_at = clock_.now();
+    store::SessionCommit commit;
+    commit.key = key;
+    commit.expected_version = version++;
+    commit.after.key = key;
+    commit.after.started_at = commit.after.last_activity_at = clock_.now();
     for (const auto& text : texts) {
-      unit.outputs.push_back({.id = model::new_id(),
-                              .seq = ++seq,
-                              .input_id = "input" + std::to_string(version),
-                              .text = text,
-                              .data = nullptr,
-                              .trace_id = model::new_trace_id(),
-                              .created_at = clock_.now(),
-                              .delivery = model::Delivery::pending});
+      commit.outputs.push_back({.id = model::new_id(),
+                                .seq = ++seq,
+                                .input_id = "input" + std::to_string(version),
+                                .text = text,
+                                .data = nullptr,
+                                .trace_id = model::new_trace_id(),
+                                .created_at = clock_.now(),
+                                .delivery = model::Delivery::pending});
     }
-    unit.after.last_output_seq = seq;
-    return unit;
+    commit.after.last_output_seq = seq;
+    return commit;
   }
 
   // Commits, calling `after` on the Committer's thread as the worker does.
-  void commit(store::Unit unit, const std::function<void()>& after = {}) {
+  void commit_now(store::SessionCommit commit, const std::function<void()>& after = {}) {
     std::promise<store::Outcome> promise;
-    store_->committer().submit(std::move(unit), [&](store::Outcome outcome) {
+    store_->committer().submit(std::move(commit), [&](store::Outcome outcome) {
       if (after && outcome == store::Outcome::committed) after();
       promise.set_value(outcome);
     });

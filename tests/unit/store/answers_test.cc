@@ -16,17 +16,17 @@ class AnswersTest : public StoreTest {
     return {key_of("ann"), id, model::Position{.epoch = 1, .partition = 3, .offset = offset}};
   }
   // As fixture.h, of an execution that goes on.
-  Unit turn_of(const std::string& input_id, std::int64_t expected, std::int64_t offset) {
-    Unit unit = turn(key_of("ann"), expected, offset, Delivery::none);
-    unit.outputs.front().input_id = input_id;
-    unit.uncut = {{input_id, clock_.now() + std::chrono::seconds(9)}};
+  SessionCommit turn_of(const std::string& input_id, std::int64_t expected, std::int64_t offset) {
+    SessionCommit commit = turn(key_of("ann"), expected, offset, Delivery::none);
+    commit.outputs.front().input_id = input_id;
+    commit.uncut = {{input_id, clock_.now() + std::chrono::seconds(9)}};
     model::Execution execution;
     execution.input_id = input_id;
     execution.source = model::EventType::user_message;
     execution.pending_call_id = "call";
     execution.answer_until = clock_.now() + std::chrono::seconds(9);
-    unit.after.execution = execution;
-    return unit;
+    commit.after.execution = execution;
+    return commit;
   }
   Stage stage(const AwaitedInput& which) { return look(which).stage; }
   InputState look(const AwaitedInput& which) {
@@ -41,16 +41,16 @@ class AnswersTest : public StoreTest {
 
 TEST_F(AnswersTest, AnInputIsAtRestOncePositionExecutionAndInboxArePastIt) {
   EXPECT_EQ(stage(input("one", 1)), Stage::unseen);
-  ASSERT_EQ(commit(turn_of("one", 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn_of("one", 0, 1)), Outcome::committed);
   EXPECT_EQ(stage(input("one", 1)), Stage::runs);
-  Unit waits = turn_of("one", 1, 2);
+  SessionCommit waits = turn_of("one", 1, 2);
   waits.inbox_added = {{"two", "userMessage", "", R"({"v":1,"at":0,"text":"hi"})"}};
-  ASSERT_EQ(commit(std::move(waits)), Outcome::committed);
+  ASSERT_EQ(commit_now(std::move(waits)), Outcome::committed);
   EXPECT_EQ(stage(input("two", 2)), Stage::runs);
   EXPECT_EQ(stage(input("three", 3)), Stage::unseen);
-  Unit ends = turn(key_of("ann"), 2, 3, Delivery::none);
+  SessionCommit ends = turn(key_of("ann"), 2, 3, Delivery::none);
   ends.inbox_removed = 1;
-  ASSERT_EQ(commit(std::move(ends)), Outcome::committed);
+  ASSERT_EQ(commit_now(std::move(ends)), Outcome::committed);
   EXPECT_EQ(stage(input("one", 1)), Stage::at_rest);
   EXPECT_EQ(stage(input("two", 2)), Stage::at_rest);
   EXPECT_EQ(look(input("one", 1)).said.size(), 2U);
@@ -62,33 +62,33 @@ TEST_F(AnswersTest, AnInputIsAtRestOncePositionExecutionAndInboxArePastIt) {
 }
 
 TEST_F(AnswersTest, AnAnswerToACutInputIsAConflictAndADeliveryIsNot) {
-  ASSERT_EQ(commit(turn_of("one", 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn_of("one", 0, 1)), Outcome::committed);
   const auto state = cut(input("one", 1));
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->cut_behind, 1);
   EXPECT_EQ(state->said.size(), 1U);
   EXPECT_TRUE(*store_->answers().is_cut("one"));
-  EXPECT_EQ(commit(turn_of("one", 1, 2)), Outcome::conflict);
-  Unit delivery = turn_of("one", 1, 2);
+  EXPECT_EQ(commit_now(turn_of("one", 1, 2)), Outcome::conflict);
+  SessionCommit delivery = turn_of("one", 1, 2);
   delivery.uncut.clear();
   delivery.outputs.front().delivery = Delivery::pending;
-  EXPECT_EQ(commit(std::move(delivery)), Outcome::committed);
+  EXPECT_EQ(commit_now(std::move(delivery)), Outcome::committed);
   EXPECT_EQ(*store_->outbox().pending(), 1);
 }
 
 TEST_F(AnswersTest, AnAnswerPastItsDeadlineIsAConflict) {
-  Unit late = turn_of("one", 0, 1);
+  SessionCommit late = turn_of("one", 0, 1);
   late.uncut.front().until = clock_.now();
-  EXPECT_EQ(commit(std::move(late)), Outcome::conflict);
+  EXPECT_EQ(commit_now(std::move(late)), Outcome::conflict);
 }
 
-TEST_F(AnswersTest, AUnitThatCutsKeepsAnEarlierCut) {
-  ASSERT_EQ(commit(turn_of("one", 0, 1)), Outcome::committed);
+TEST_F(AnswersTest, ACommitThatCutsKeepsAnEarlierCut) {
+  ASSERT_EQ(commit_now(turn_of("one", 0, 1)), Outcome::committed);
   ASSERT_TRUE(cut(input("one", 1)));
-  Unit late = turn_of("one", 1, 2);
+  SessionCommit late = turn_of("one", 1, 2);
   late.uncut.clear();
   late.cuts = {{"one", 2}, {"two", 2}};
-  ASSERT_EQ(commit(std::move(late)), Outcome::committed);
+  ASSERT_EQ(commit_now(std::move(late)), Outcome::committed);
   EXPECT_EQ(look(input("one", 1)).cut_behind, 1);
   EXPECT_EQ(look(input("two", 2)).cut_behind, 2);
 }

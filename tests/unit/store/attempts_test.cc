@@ -67,16 +67,16 @@ TEST_F(AttemptsTest, EachRunThatHadAnEventInHandCountsOnce) {
 
 TEST_F(AttemptsTest, TheCommitOfAnEventForgetsItsCount) {
   (void)attribute(1, {{"a", 0, 5}, {"b", 0, 6}});
-  auto unit = turn(key_of("s"), 0, 1);
-  unit.attempts_settled = {"a", "never counted"};
-  ASSERT_EQ(commit(store_->committer(), std::move(unit)), Outcome::committed);
+  auto commit = turn(key_of("s"), 0, 1);
+  commit.attempts_settled = {"a", "never counted"};
+  ASSERT_EQ(commit_now(store_->committer(), std::move(commit)), Outcome::committed);
   EXPECT_EQ(store_->attempts().counted(), (Counted{{"b", 0, 1}}));
 }
 
 TEST_F(AttemptsTest, CountsOfFinishedEventsAreForgottenUnlessTheyWaitInAnInbox) {
-  auto unit = turn(key_of("s"), 0, 1);
-  unit.inbox_added = {{"waits", "inject", "", "{}"}};
-  ASSERT_EQ(commit(store_->committer(), std::move(unit)), Outcome::committed);
+  auto commit = turn(key_of("s"), 0, 1);
+  commit.inbox_added = {{"waits", "inject", "", "{}"}};
+  ASSERT_EQ(commit_now(store_->committer(), std::move(commit)), Outcome::committed);
   EXPECT_EQ(attribute(1, {{"done", 0, 4}, {"gone", 0, -1}, {"in log", 0, 5}, {"waits", 0, 3}}, 5),
             (Counted{{"in log", 0, 1}, {"waits", 0, 1}}));
 }

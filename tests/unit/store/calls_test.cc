@@ -25,9 +25,9 @@ class CallsTest : public StoreTest {
     return call;
   }
   void put(const model::PendingCall& call) {
-    auto unit = turn(call.session, 0, ++offset_);
-    unit.calls_started.push_back(call);
-    ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+    auto commit = turn(call.session, 0, ++offset_);
+    commit.calls_started.push_back(call);
+    ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
   // Of the lane; in pages of this size.
   std::vector<std::string> due(const std::string& target, std::size_t limit = 10) {

@@ -20,8 +20,8 @@ model::PendingCall call_of(const model::SessionKey& key, const std::string& id) 
   return call;
 }
 
-TEST_F(CommitterTest, CommittedUnitSurvivesReopening) {
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 7)), Outcome::committed);
+TEST_F(CommitterTest, SessionCommitSurvivesReopening) {
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 7)), Outcome::committed);
   open();
   const auto session = load(key_of("ann"));
   EXPECT_EQ(session.version, 1);
@@ -30,21 +30,21 @@ TEST_F(CommitterTest, CommittedUnitSurvivesReopening) {
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
 }
 
-TEST_F(CommitterTest, UnitAgainstAnotherVersionIsConflictAndChangesNothing) {
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
-  EXPECT_EQ(commit(turn(key_of("ann"), 0, 2)), Outcome::conflict);
-  EXPECT_EQ(commit(turn(key_of("ann"), 5, 2)), Outcome::conflict);
-  EXPECT_EQ(commit(turn(key_of("bob"), 1, 2)), Outcome::conflict);
+TEST_F(CommitterTest, CommitAgainstAnotherVersionIsConflictAndChangesNothing) {
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  EXPECT_EQ(commit_now(turn(key_of("ann"), 0, 2)), Outcome::conflict);
+  EXPECT_EQ(commit_now(turn(key_of("ann"), 5, 2)), Outcome::conflict);
+  EXPECT_EQ(commit_now(turn(key_of("bob"), 1, 2)), Outcome::conflict);
   EXPECT_EQ(load(key_of("ann")).version, 1);
   EXPECT_FALSE(store_->sessions().load(key_of("bob"))->has_value());
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
 }
 
-TEST_F(CommitterTest, SuccessorOfALosingUnitLosesToo) {
+TEST_F(CommitterTest, SuccessorOfALosingCommitLosesToo) {
   std::vector<Outcome> outcomes;
   std::promise<void> done;
   auto& committer = store_->committer();
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
   committer.submit(turn(key_of("ann"), 1, 2), [&](Outcome o) { outcomes.push_back(o); });
   committer.submit(turn(key_of("ann"), 2, 3), [&](Outcome o) { outcomes.push_back(o); });
   committer.submit(turn(key_of("ann"), 9, 4), [&](Outcome o) { outcomes.push_back(o); });
@@ -62,13 +62,13 @@ TEST_F(CommitterTest, ProfileThatChangedSinceItWasReadIsConflict) {
   auto first = turn(key_of("ann"), 0, 1);
   first.profile_read_version = 0;
   first.profile = ProfileWrite{{{"name", "Ann"}}};
-  ASSERT_EQ(commit(first), Outcome::committed);
+  ASSERT_EQ(commit_now(first), Outcome::committed);
 
   auto reader = turn(key_of("ann"), 1, 2);
   reader.profile_read_version = 0;
-  EXPECT_EQ(commit(reader), Outcome::conflict);
+  EXPECT_EQ(commit_now(reader), Outcome::conflict);
   reader.profile_read_version = 1;
-  EXPECT_EQ(commit(reader), Outcome::committed);
+  EXPECT_EQ(commit_now(reader), Outcome::committed);
   const auto profile = store_->sessions().profile("project", "ann");
   EXPECT_EQ(profile->version, 1);
   EXPECT_EQ(profile->data["name"], "Ann");
@@ -77,40 +77,40 @@ TEST_F(CommitterTest, ProfileThatChangedSinceItWasReadIsConflict) {
 TEST_F(CommitterTest, ClaimOfACallIsConsumedOnce) {
   auto begin = turn(key_of("ann"), 0, 1);
   begin.calls_started.push_back(call_of(key_of("ann"), "call1"));
-  ASSERT_EQ(commit(begin), Outcome::committed);
+  ASSERT_EQ(commit_now(begin), Outcome::committed);
   ASSERT_TRUE(store_->calls().find("call1")->has_value());
 
   auto result = turn(key_of("ann"), 1, 2);
   result.claims.push_back({model::Claim::Kind::pending_call, "call1"});
-  EXPECT_EQ(commit(result), Outcome::committed);
+  EXPECT_EQ(commit_now(result), Outcome::committed);
   auto again = turn(key_of("ann"), 2, 3);
   again.claims = result.claims;
-  EXPECT_EQ(commit(again), Outcome::conflict);
+  EXPECT_EQ(commit_now(again), Outcome::conflict);
   EXPECT_FALSE(store_->calls().find("call1")->has_value());
 }
 
 TEST_F(CommitterTest, ClaimOfAnotherSessionsCallIsConflict) {
   auto begin = turn(key_of("ann"), 0, 1);
   begin.calls_started.push_back(call_of(key_of("ann"), "call1"));
-  ASSERT_EQ(commit(begin), Outcome::committed);
+  ASSERT_EQ(commit_now(begin), Outcome::committed);
   auto thief = turn(key_of("bob"), 0, 2);
   thief.claims.push_back({model::Claim::Kind::pending_call, "call1"});
-  EXPECT_EQ(commit(thief), Outcome::conflict);
+  EXPECT_EQ(commit_now(thief), Outcome::conflict);
   EXPECT_TRUE(store_->calls().find("call1")->has_value());
 }
 
 TEST_F(CommitterTest, KeyedEventHasItsEffectsOnce) {
   auto first = turn(key_of("ann"), 0, 1);
   first.claims.push_back({model::Claim::Kind::keyed_event, "event1"});
-  EXPECT_EQ(commit(first), Outcome::committed);
+  EXPECT_EQ(commit_now(first), Outcome::committed);
   auto again = turn(key_of("ann"), 1, 2);
   again.claims = first.claims;
-  EXPECT_EQ(commit(again), Outcome::conflict);
+  EXPECT_EQ(commit_now(again), Outcome::conflict);
 
   auto twice_in_one = turn(key_of("bob"), 0, 3);
   twice_in_one.claims = {{model::Claim::Kind::keyed_event, "event2"},
                          {model::Claim::Kind::keyed_event, "event2"}};
-  EXPECT_EQ(commit(twice_in_one), Outcome::conflict);
+  EXPECT_EQ(commit_now(twice_in_one), Outcome::conflict);
 }
 
 TEST_F(CommitterTest, DeadLetterIsReplayedOnce) {
@@ -118,30 +118,30 @@ TEST_F(CommitterTest, DeadLetterIsReplayedOnce) {
   failing.dead_letters.push_back({.id = "letter1",
                                   .event = {"event1", "inject", "trace", "{}"},
                                   .reason = "the Flow is broken"});
-  ASSERT_EQ(commit(failing), Outcome::committed);
+  ASSERT_EQ(commit_now(failing), Outcome::committed);
   ASSERT_EQ(store_->dead_letters().get("project", "letter1")->state, DeadLetterState::fresh);
   EXPECT_FALSE(store_->dead_letters().get("other", "letter1").has_value());
 
   auto replay = turn(key_of("ann"), 1, 2);
   replay.claims.push_back({model::Claim::Kind::dead_letter, "letter1"});
-  EXPECT_EQ(commit(replay), Outcome::committed);
+  EXPECT_EQ(commit_now(replay), Outcome::committed);
   replay.expected_version = 2;
-  EXPECT_EQ(commit(replay), Outcome::conflict);
+  EXPECT_EQ(commit_now(replay), Outcome::conflict);
   EXPECT_EQ(store_->dead_letters().get("project", "letter1")->state, DeadLetterState::replayed);
   EXPECT_EQ(store_->dead_letters().discard("project", "letter1").error().code,
             model::Errc::conflict);
 }
 
 TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
-  auto unit = turn(key_of("ann"), 0, 1);
+  auto commit = turn(key_of("ann"), 0, 1);
   for (const char* id : {"a", "b", "c"}) {
-    unit.inbox_added.push_back({id, "inject", "trace", "{}"});
+    commit.inbox_added.push_back({id, "inject", "trace", "{}"});
   }
-  ASSERT_EQ(commit(unit), Outcome::committed);
+  ASSERT_EQ(commit_now(commit), Outcome::committed);
   auto next = turn(key_of("ann"), 1, 2);
   next.inbox_removed = 2;
   next.inbox_added.push_back({"d", "inject", "trace", "{}"});
-  ASSERT_EQ(commit(next), Outcome::committed);
+  ASSERT_EQ(commit_now(next), Outcome::committed);
   const auto inbox = store_->sessions().inbox(key_of("ann"), 10);
   ASSERT_EQ(inbox->size(), 2U);
   EXPECT_EQ(inbox->at(0).event_id, "c");
@@ -151,25 +151,25 @@ TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
 
   auto too_many = turn(key_of("ann"), 2, 3);
   too_many.inbox_removed = 3;
-  EXPECT_EQ(commit(too_many), Outcome::conflict);
+  EXPECT_EQ(commit_now(too_many), Outcome::conflict);
 }
 
 TEST_F(CommitterTest, HighestPositionNeverFalls) {
   auto high = turn(key_of("ann"), 0, 9);
   high.positions.push_back({.epoch = 1, .partition = 5, .offset = 4});
-  ASSERT_EQ(commit(high), Outcome::committed);
-  ASSERT_EQ(commit(turn(key_of("bob"), 0, 8)), Outcome::committed);
+  ASSERT_EQ(commit_now(high), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("bob"), 0, 8)), Outcome::committed);
   const std::vector<model::Position> expected{{.epoch = 1, .partition = 3, .offset = 9},
                                               {.epoch = 1, .partition = 5, .offset = 4}};
   EXPECT_EQ(*store_->sessions().highest_positions(), expected);
 }
 
-TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheUnitOnly) {
-  auto unit = turn(key_of("ann"), 0, 1);
-  unit.quota.push_back({"org", "injects", 2});
-  unit.answers.push_back({"input1", 200, "body", clock_.now() + std::chrono::hours(1)});
-  ASSERT_EQ(commit(unit), Outcome::committed);
-  EXPECT_EQ(commit(unit), Outcome::conflict);
+TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheCommitOnly) {
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.quota.push_back({"org", "injects", 2});
+  commit.answers.push_back({"input1", 200, "body", clock_.now() + std::chrono::hours(1)});
+  ASSERT_EQ(commit_now(commit), Outcome::committed);
+  EXPECT_EQ(commit_now(commit), Outcome::conflict);
   EXPECT_EQ(*store_->usage().used("org", "injects", month_of(clock_.now())), 2);
   const auto kept = [&] {
     return store_->answers().look({key_of("ann"), "input1"}, clock_.now())->kept;
@@ -190,7 +190,7 @@ TEST_F(CommitterTest, WriteThatFailsUndoesItselfAlone) {
       [](Writer&) -> model::Result<void> { throw std::runtime_error("defect"); });
   EXPECT_EQ(thrown.error().code, model::Errc::internal);
   EXPECT_EQ(*store_->usage().used("org", "jobs", month_of(clock_.now())), 0);
-  EXPECT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  EXPECT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
 }
 
 TEST_F(CommitterTest, WhatACommitIsToTellIsToldOnceAndBeforeTheCallerGoesOn) {

@@ -26,8 +26,8 @@ class FailureTest : public testing::Test {
                                                       .max_backoff = std::chrono::milliseconds(2)});
   }
 
-  void submit(Unit unit) {
-    committer_->submit(std::move(unit), [this](Outcome outcome) {
+  void submit(SessionCommit commit) {
+    committer_->submit(std::move(commit), [this](Outcome outcome) {
       const std::lock_guard lock(mutex_);
       outcomes_.push_back(outcome);
       changed_.notify_all();
@@ -58,9 +58,9 @@ class FailureTest : public testing::Test {
 
 TEST_F(FailureTest, PoisonAmongAHundredIsFoundAndAllOthersCommit) {
   for (int i = 0; i < 100; ++i) {
-    auto unit = turn(key_of("user" + std::to_string(i)), 0, i);
-    if (i == 37) unit.outputs.push_back(unit.outputs.front());  // the same number twice
-    submit(std::move(unit));
+    auto commit = turn(key_of("user" + std::to_string(i)), 0, i);
+    if (i == 37) commit.outputs.push_back(commit.outputs.front());  // the same number twice
+    submit(std::move(commit));
   }
   committer_->start();
   const auto outcomes = wait_for(100);
@@ -107,9 +107,9 @@ TEST_F(FailureTest, FullDiskHealsAndLosesNothing) {
   const auto pages = *database_->writer().value<std::int64_t>("PRAGMA page_count");
   database_->writer().script("PRAGMA max_page_count=" + std::to_string(pages + 2));
   for (int i = 0; i < 50; ++i) {
-    auto unit = turn(key_of("user" + std::to_string(i)), 0, i);
-    unit.after.context["filler"] = std::string(10'000, 'x');
-    submit(std::move(unit));
+    auto commit = turn(key_of("user" + std::to_string(i)), 0, i);
+    commit.after.context["filler"] = std::string(10'000, 'x');
+    submit(std::move(commit));
   }
   committer_->start();
   for (const auto outcome : wait_for(50)) EXPECT_EQ(outcome, Outcome::committed);

@@ -24,30 +24,30 @@ inline model::SessionKey key_of(const std::string& user, const std::string& proj
   return {.project_id = project, .endpoint_id = "endpoint", .user_id = user, .session_id = "s"};
 }
 
-// The Unit of a Turn that says one thing; the session's version was `expected`.
-inline Unit turn(const model::SessionKey& key, std::int64_t expected, std::int64_t offset,
-                 model::Delivery delivery = model::Delivery::pending) {
-  Unit unit;
-  unit.key = key;
-  unit.expected_version = expected;
-  unit.after.key = key;
-  unit.after.position = {.epoch = 1, .partition = 3, .offset = offset};
-  unit.after.context = {{"count", expected + 1}};
-  unit.after.last_output_seq = expected + 1;
-  unit.outputs.push_back({.id = model::new_id(),
-                          .seq = expected + 1,
-                          .input_id = "input" + std::to_string(offset),
-                          .text = "hello",
-                          .data = nullptr,
-                          .trace_id = model::new_trace_id(),
-                          .delivery = delivery});
-  return unit;
+// The SessionCommit of a Turn that says one thing; the session's version was `expected`.
+inline SessionCommit turn(const model::SessionKey& key, std::int64_t expected, std::int64_t offset,
+                          model::Delivery delivery = model::Delivery::pending) {
+  SessionCommit commit;
+  commit.key = key;
+  commit.expected_version = expected;
+  commit.after.key = key;
+  commit.after.position = {.epoch = 1, .partition = 3, .offset = offset};
+  commit.after.context = {{"count", expected + 1}};
+  commit.after.last_output_seq = expected + 1;
+  commit.outputs.push_back({.id = model::new_id(),
+                            .seq = expected + 1,
+                            .input_id = "input" + std::to_string(offset),
+                            .text = "hello",
+                            .data = nullptr,
+                            .trace_id = model::new_trace_id(),
+                            .delivery = delivery});
+  return commit;
 }
 
-inline Outcome commit(Committer& committer, Unit unit) {
+inline Outcome commit_now(Committer& committer, SessionCommit commit) {
   std::promise<Outcome> promise;
   auto outcome = promise.get_future();
-  committer.submit(std::move(unit), [&](Outcome done) { promise.set_value(done); });
+  committer.submit(std::move(commit), [&](Outcome done) { promise.set_value(done); });
   return outcome.get();
 }
 
@@ -95,7 +95,9 @@ class StoreTest : public testing::Test {
     store_ = *std::move(opened);
   }
 
-  Outcome commit(Unit unit) { return store::commit(store_->committer(), std::move(unit)); }
+  Outcome commit_now(SessionCommit commit) {
+    return store::commit_now(store_->committer(), std::move(commit));
+  }
   model::Session load(const model::SessionKey& key) { return **store_->sessions().load(key); }
 
   const StorePlace place_;

@@ -39,9 +39,9 @@ class FlowVersions : public StoreTest {
 
   // A session of the project that waits for a call, with this execution.
   void pin(const std::string& user, const std::string& project, const model::Execution& execution) {
-    Unit unit = turn(key_of(user, project), 0, 1, model::Delivery::none);
-    unit.after.execution = execution;
-    ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+    SessionCommit commit = turn(key_of(user, project), 0, 1, model::Delivery::none);
+    commit.after.execution = execution;
+    ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
 
   bool has(const std::string& flow, std::int64_t version) {
@@ -69,8 +69,8 @@ TEST_F(FlowVersions, WhatASessionIsPinnedToIsKeptBeyondTheLastTwenty) {
     EXPECT_EQ(has(sub, version), version > 10 || version == 3) << version;
   }
   // The execution is over: the next import takes what it held.
-  Unit over = turn(key_of("ann", project), 1, 2, model::Delivery::none);
-  ASSERT_EQ(commit(std::move(over)), Outcome::committed);
+  SessionCommit over = turn(key_of("ann", project), 1, 2, model::Delivery::none);
+  ASSERT_EQ(commit_now(std::move(over)), Outcome::committed);
   import(31);
   EXPECT_FALSE(has(main, 2));
   EXPECT_FALSE(has(sub, 3));
@@ -129,7 +129,7 @@ TEST_F(FlowVersions, PlacesOfSessionsComePageByPage) {
   model::Execution execution;
   execution.state = {{"at", "ask"}};
   pin("ann", project, execution);
-  ASSERT_EQ(commit(turn(key_of("bob", project), 0, 2)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("bob", project), 0, 2)), Outcome::committed);
   const auto first = store_->sessions().places(project, 0, 1);
   ASSERT_EQ(first->size(), 1U);
   EXPECT_EQ(first->front().key.user_id, "bob");

@@ -18,8 +18,8 @@ class OutboxTest : public StoreTest {
 };
 
 TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
-  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2)), Outcome::committed);
   auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
   ASSERT_EQ(due->sessions.size(), 1U);
   ASSERT_EQ(due->sessions.front().outputs.size(), 2U);
@@ -45,9 +45,9 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
 }
 
 TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
   store_->committer().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
-  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2)), Outcome::committed);
   const auto waits = store_->outbox().due("endpoint", clock_.now(), 10, 10);
   EXPECT_TRUE(waits->sessions.empty());
   EXPECT_EQ(waits->next, clock_.now() + seconds(30));
@@ -60,7 +60,7 @@ TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
 
 TEST_F(OutboxTest, WaitsOfAClockThatWasAheadAreBroughtForward) {
   for (const auto* user : {"ann", "bob"}) {
-    ASSERT_EQ(commit(turn(key_of(user), 0, 1)), Outcome::committed);
+    ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
   }
   store_->committer().reschedule(key_of("ann"), clock_.now() + std::chrono::hours(48), 2);
   store_->committer().reschedule(key_of("bob"), clock_.now() + seconds(30), 2);
@@ -76,7 +76,7 @@ TEST_F(OutboxTest, EndpointsAreFoundOnceEachWithTheirFirstDueSession) {
   for (const std::string endpoint : {"b", "a", "c"}) {
     for (const std::string user : {"ann", "bob"}) {
       const model::SessionKey key{"project of " + endpoint, endpoint, user, "s"};
-      ASSERT_EQ(commit(turn(key, 0, 1)), Outcome::committed);
+      ASSERT_EQ(commit_now(turn(key, 0, 1)), Outcome::committed);
       store_->committer().reschedule(key, clock_.now() + seconds(user == "ann" ? 1 : 2), 1);
     }
   }
@@ -94,10 +94,10 @@ TEST_F(OutboxTest, EndpointsAreFoundOnceEachWithTheirFirstDueSession) {
 }
 
 TEST_F(OutboxTest, AgeIsByTheClockOfTimers) {
-  auto unit = turn(key_of("ann"), 0, 1);
-  unit.outputs.front().created_at = clock_.now();
-  unit.timers_ahead = std::chrono::hours(2);
-  ASSERT_EQ(commit(unit), Outcome::committed);
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.outputs.front().created_at = clock_.now();
+  commit.timers_ahead = std::chrono::hours(2);
+  ASSERT_EQ(commit_now(commit), Outcome::committed);
   const auto due = store_->outbox().due("endpoint", clock_.now(), 1, 1);
   EXPECT_EQ(due->sessions.at(0).outputs.at(0).created_at, clock_.now() + std::chrono::hours(2));
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 1)->at(0).created_at, clock_.now());
@@ -105,7 +105,7 @@ TEST_F(OutboxTest, AgeIsByTheClockOfTimers) {
 
 TEST_F(OutboxTest, PagesOfDueSessionsNeitherRepeatNorSkip) {
   for (int i = 0; i < 7; ++i) {
-    ASSERT_EQ(commit(turn(key_of("user" + std::to_string(i)), 0, i)), Outcome::committed);
+    ASSERT_EQ(commit_now(turn(key_of("user" + std::to_string(i)), 0, i)), Outcome::committed);
     if (i % 3 == 0) clock_.advance(seconds(1));
   }
   std::vector<model::SessionKey> seen;
@@ -121,8 +121,8 @@ TEST_F(OutboxTest, PagesOfDueSessionsNeitherRepeatNorSkip) {
 }
 
 TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds) {
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
-  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2)), Outcome::committed);
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
   ASSERT_TRUE(give_up(output));
   EXPECT_EQ(give_up(output).error().code, model::Errc::not_found);
@@ -141,8 +141,8 @@ TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds)
 }
 
 TEST_F(OutboxTest, PruningSparesWhatIsNotDelivered) {
-  ASSERT_EQ(commit(turn(key_of("ann"), 0, 1)), Outcome::committed);
-  ASSERT_EQ(commit(turn(key_of("ann"), 1, 2, model::Delivery::none)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2, model::Delivery::none)), Outcome::committed);
   const auto pruned = store_->outbox().prune(clock_.now(), 0, 100);
   ASSERT_TRUE(pruned) << pruned.error().message;
   EXPECT_EQ(pruned->removed, 1);
@@ -151,12 +151,12 @@ TEST_F(OutboxTest, PruningSparesWhatIsNotDelivered) {
 }
 
 TEST_F(OutboxTest, TextsComeOutAsTheyWentIn) {
-  auto unit = turn(key_of("ann"), 0, 1);
-  unit.outputs.front().text = std::string("a\0b\xE2\x82\xAC\n", 7);
-  unit.outputs.front().data = {{"x", std::string("\0", 1)}, {"n", 1.5}};
-  const auto text = unit.outputs.front().text;
-  const auto data = unit.outputs.front().data;
-  ASSERT_EQ(commit(unit), Outcome::committed);
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.outputs.front().text = std::string("a\0b\xE2\x82\xAC\n", 7);
+  commit.outputs.front().data = {{"x", std::string("\0", 1)}, {"n", 1.5}};
+  const auto text = commit.outputs.front().text;
+  const auto data = commit.outputs.front().data;
+  ASSERT_EQ(commit_now(commit), Outcome::committed);
   const auto outputs = store_->outbox().outputs(key_of("ann"), 0, 1);
   EXPECT_EQ(outputs->front().text, text);
   EXPECT_EQ(outputs->front().data, data);
@@ -172,8 +172,8 @@ TEST_F(OutboxTest, TheLastNumberTellsWhatIsOfAnEarlierSession) {
     return list;
   };
   EXPECT_EQ(store_->outbox().last_seq(key), 0);
-  ASSERT_EQ(commit(turn(key, 0, 1)), Outcome::committed);
-  ASSERT_EQ(commit(turn(key, 1, 2)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key, 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key, 1, 2)), Outcome::committed);
   EXPECT_TRUE(numbers(17).empty());
   EXPECT_EQ(store_->outbox().last_seq(key), 2);
   EXPECT_EQ(numbers(1), (std::vector<std::int64_t>{2}));

@@ -41,14 +41,14 @@ class PendingTimersTest : public StoreTest {
     return waits;
   }
   void put(const model::PendingCall& call) {
-    auto unit = turn(call.session, 0, ++offset_);
-    unit.calls_started.push_back(call);
-    ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+    auto commit = turn(call.session, 0, ++offset_);
+    commit.calls_started.push_back(call);
+    ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
   void put(const model::FollowUp& waits) {
-    auto unit = turn(waits.session, 0, ++offset_);
-    unit.follow_ups.push_back(waits);
-    ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+    auto commit = turn(waits.session, 0, ++offset_);
+    commit.follow_ups.push_back(waits);
+    ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
   void put_schedule(const std::string& id, const std::string& user, model::Timestamp due,
                     const std::string& project) {

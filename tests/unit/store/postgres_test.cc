@@ -58,8 +58,8 @@ TEST_F(PostgresTest, BadUtf8IsPoisonAndNothingElseIs) {
   auto store = open(place_.store());
   auto bad = turn(key_of("ann"), 0, 1);
   bad.outputs.front().text = "\xff";
-  EXPECT_EQ(commit(store->committer(), std::move(bad)), Outcome::poison);
-  EXPECT_EQ(commit(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
+  EXPECT_EQ(commit_now(store->committer(), std::move(bad)), Outcome::poison);
+  EXPECT_EQ(commit_now(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
 }
 
 // Columns by table.
@@ -94,7 +94,7 @@ TEST_F(PostgresTest, SchemaIsThatOfSqlite) {
 
 TEST_F(PostgresTest, ReaderWhoseSessionBrokeReadsAllTheSame) {
   auto store = open(place_.store());
-  ASSERT_EQ(commit(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
   break_sessions();
   const auto session = store->sessions().load(key_of("ann"));
   ASSERT_TRUE(session) << session.error().message;
@@ -105,7 +105,7 @@ TEST_F(PostgresTest, WriterWhoseSessionBrokeGoesOnAndLosesNothing) {
   auto store = open(place_.store());
   for (int i = 0; i < 20; ++i) {
     break_sessions();
-    EXPECT_EQ(commit(store->committer(), turn(key_of("ann"), i, i)), Outcome::committed);
+    EXPECT_EQ(commit_now(store->committer(), turn(key_of("ann"), i, i)), Outcome::committed);
   }
   EXPECT_EQ((*store->sessions().load(key_of("ann")))->version, 20);
   EXPECT_EQ(store->outbox().outputs(key_of("ann"), 0, 100)->size(), 20U);
@@ -205,7 +205,7 @@ TEST_F(PostgresTest, WhoHasToBeAloneIsUntilItsSessionEnds) {
       << refused.error().message;
   // Its place is its own again where its session broke.
   break_sessions();
-  EXPECT_EQ(commit(first->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
+  EXPECT_EQ(commit_now(first->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
   EXPECT_FALSE(Store::open(settings, clock_));
   first.reset();
   EXPECT_TRUE(Store::open(settings, clock_));

@@ -7,28 +7,28 @@ namespace {
 
 using SessionsTest = StoreTest;
 
-Unit busy_turn(const model::SessionKey& key, model::Timestamp due_at) {
-  auto unit = turn(key, 0, 1);
-  unit.after.started_at = due_at;
-  unit.after.flow_state = {{"node", "ask"}};
+SessionCommit busy_turn(const model::SessionKey& key, model::Timestamp due_at) {
+  auto commit = turn(key, 0, 1);
+  commit.after.started_at = due_at;
+  commit.after.flow_state = {{"node", "ask"}};
   model::Execution execution;
   execution.input_id = "input1";
   execution.trace_id = "trace";
   execution.pending_call_id = "timer1";
   execution.state = {1, 2};
-  unit.after.execution = execution;
+  commit.after.execution = execution;
   model::PendingCall timer;
   timer.id = "timer1";
   timer.session = key;
   timer.due_at = due_at;
-  unit.calls_started.push_back(timer);
-  return unit;
+  commit.calls_started.push_back(timer);
+  return commit;
 }
 
 TEST_F(SessionsTest, SessionIsLoadedAsItWasCommitted) {
-  auto unit = busy_turn(key_of("ann"), clock_.now());
-  const auto expected = unit.after;
-  ASSERT_EQ(commit(unit), Outcome::committed);
+  auto commit = busy_turn(key_of("ann"), clock_.now());
+  const auto expected = commit.after;
+  ASSERT_EQ(commit_now(commit), Outcome::committed);
   const auto loaded = load(key_of("ann"));
   EXPECT_EQ(loaded.key, expected.key);
   EXPECT_EQ(loaded.context, expected.context);
@@ -40,7 +40,7 @@ TEST_F(SessionsTest, SessionIsLoadedAsItWasCommitted) {
 }
 
 TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
-  ASSERT_EQ(commit(busy_turn(key_of("ann"), clock_.now())), Outcome::committed);
+  ASSERT_EQ(commit_now(busy_turn(key_of("ann"), clock_.now())), Outcome::committed);
   ASSERT_TRUE(store_->sessions().reset(key_of("ann")));
   const auto session = load(key_of("ann"));
   EXPECT_EQ(session.version, 2);
@@ -52,10 +52,10 @@ TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
 }
 
 TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
-  auto unit = busy_turn(key_of("ann"), clock_.now());
-  unit.after.execution->source = model::EventType::user_message;
-  unit.after.execution->answer_until = clock_.now() + std::chrono::seconds(9);
-  ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  auto commit = busy_turn(key_of("ann"), clock_.now());
+  commit.after.execution->source = model::EventType::user_message;
+  commit.after.execution->answer_until = clock_.now() + std::chrono::seconds(9);
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   std::string ended;
   const auto note = [&](const std::string& input) { ended = input; };
   ASSERT_TRUE(store_->sessions().reset(key_of("ann"), note));
@@ -68,7 +68,7 @@ TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
 }
 
 TEST_F(SessionsTest, TimersFallDueInOrder) {
-  ASSERT_EQ(commit(busy_turn(key_of("ann"), clock_.now() + std::chrono::seconds(5))),
+  ASSERT_EQ(commit_now(busy_turn(key_of("ann"), clock_.now() + std::chrono::seconds(5))),
             Outcome::committed);
   EXPECT_TRUE(store_->timers().due(clock_.now(), {}, 10)->timers.empty());
   EXPECT_EQ(store_->timers().due(clock_.now(), {}, 10)->next,
@@ -88,9 +88,9 @@ TEST_F(SessionsTest, TimersFallDueInOrder) {
 
 TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
   for (const char* user : {"a", "b", "c"}) {
-    ASSERT_EQ(commit(turn(key_of(user), 0, 1)), Outcome::committed);
+    ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
   }
-  ASSERT_EQ(commit(turn(key_of("x", "other"), 0, 1)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("x", "other"), 0, 1)), Outcome::committed);
   const auto first = store_->sessions().list("project", 0, 2);
   ASSERT_EQ(first->size(), 2U);
   EXPECT_EQ(first->front().key, key_of("c"));

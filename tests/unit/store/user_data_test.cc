@@ -41,53 +41,53 @@ class UserDataTest : public StoreTest {
   }
 
   // One of everything that the store holds of a session; `mark` is in all of it.
-  Unit everything(const model::SessionKey& key, const std::string& mark, int outputs = 1) {
-    Unit unit;
-    unit.key = key;
-    unit.after.key = key;
-    unit.after.position = {.epoch = 1, .partition = 0, .offset = 7};
-    unit.after.context = {{"note", "context " + mark}};
-    unit.after.flow_state = {{"note", "state " + mark}};
-    unit.after.last_output_seq = outputs;
-    unit.after.execution.emplace();
-    unit.after.execution->input_id = "input of " + key.session_id;
-    unit.after.execution->pending_call_id = key.session_id + mark + "timer";
-    unit.profile_read_version = store_->sessions().profile(project_, key.user_id)->version;
-    unit.profile = ProfileWrite{{{"note", "profile " + mark}}};
+  SessionCommit everything(const model::SessionKey& key, const std::string& mark, int outputs = 1) {
+    SessionCommit commit;
+    commit.key = key;
+    commit.after.key = key;
+    commit.after.position = {.epoch = 1, .partition = 0, .offset = 7};
+    commit.after.context = {{"note", "context " + mark}};
+    commit.after.flow_state = {{"note", "state " + mark}};
+    commit.after.last_output_seq = outputs;
+    commit.after.execution.emplace();
+    commit.after.execution->input_id = "input of " + key.session_id;
+    commit.after.execution->pending_call_id = key.session_id + mark + "timer";
+    commit.profile_read_version = store_->sessions().profile(project_, key.user_id)->version;
+    commit.profile = ProfileWrite{{{"note", "profile " + mark}}};
     for (int seq = 1; seq <= outputs; ++seq) {
-      unit.outputs.push_back({.id = model::new_id(),
-                              .seq = seq,
-                              .input_id = "input",
-                              .text = "text " + std::to_string(seq) + " " + mark,
-                              .data = {{"note", "data " + mark}},
-                              .trace_id = model::new_trace_id(),
-                              .delivery = model::Delivery::pending});
+      commit.outputs.push_back({.id = model::new_id(),
+                                .seq = seq,
+                                .input_id = "input",
+                                .text = "text " + std::to_string(seq) + " " + mark,
+                                .data = {{"note", "data " + mark}},
+                                .trace_id = model::new_trace_id(),
+                                .delivery = model::Delivery::pending});
     }
     model::PendingCall timer;
     timer.id = key.session_id + mark + "timer";
     timer.session = key;
     timer.due_at = clock_.now();
-    unit.calls_started.push_back(timer);
+    commit.calls_started.push_back(timer);
     model::FollowUp follow_up;
     follow_up.id = key.session_id + mark + "followup";
     follow_up.session = key;
     follow_up.text = "follow up " + mark;
     follow_up.due_at = clock_.now();
-    unit.follow_ups.push_back(follow_up);
+    commit.follow_ups.push_back(follow_up);
     model::PendingCall call;
     call.id = key.session_id + mark + "call";
     call.session = key;
     call.http.emplace();
     call.http->url = "http://127.0.0.1/" + mark;
-    unit.calls_started.push_back(call);
+    commit.calls_started.push_back(call);
     const std::string event = R"({"v":1,"at":1,"text":"event )" + mark + "\"}";
-    unit.inbox_added.push_back({model::new_id(), "inject", "", event});
-    unit.dead_letters.push_back(
+    commit.inbox_added.push_back({model::new_id(), "inject", "", event});
+    commit.dead_letters.push_back(
         {model::new_id(), {model::new_id(), "inject", "", event}, "reason " + mark});
-    unit.answers.push_back({"answered in " + key.session_id, 200,
-                            R"({"text":"answer )" + mark + "\"}",
-                            clock_.now() + std::chrono::hours(24)});
-    return unit;
+    commit.answers.push_back({"answered in " + key.session_id, 200,
+                              R"({"text":"answer )" + mark + "\"}",
+                              clock_.now() + std::chrono::hours(24)});
+    return commit;
   }
 
   // An inject that waits for its time.
@@ -161,9 +161,9 @@ class UserDataTest : public StoreTest {
 };
 
 TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
-  ASSERT_EQ(commit(everything(key("ann", 0, "s1"), "MARK", 3)), Outcome::committed);
-  ASSERT_EQ(commit(everything(key("ann", 1, "s2"), "MARK", 2)), Outcome::committed);
-  ASSERT_EQ(commit(everything(key("anna"), "OTHER")), Outcome::committed);
+  ASSERT_EQ(commit_now(everything(key("ann", 0, "s1"), "MARK", 3)), Outcome::committed);
+  ASSERT_EQ(commit_now(everything(key("ann", 1, "s2"), "MARK", 2)), Outcome::committed);
+  ASSERT_EQ(commit_now(everything(key("anna"), "OTHER")), Outcome::committed);
   for (const char* session : {"s1", "s3", "s4"}) schedule(key("ann", 1, session), "MARK");
   schedule(key("anna"), "OTHER");
   const auto whole = all_of("ann");
@@ -191,9 +191,9 @@ TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
 }
 
 TEST_F(UserDataTest, WhatIsLargeComesInSeveralPages) {
-  auto unit = everything(key("ann"), "MARK", 3);
-  for (auto& output : unit.outputs) output.text = std::string(700'000, 'x');
-  ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  auto commit = everything(key("ann"), "MARK", 3);
+  for (auto& output : commit.outputs) output.text = std::string(700'000, 'x');
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   const auto first = store_->user_data().read_page({project_, "ann"}, {}, 100);
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->next);
@@ -204,10 +204,10 @@ TEST_F(UserDataTest, WhatIsLargeComesInSeveralPages) {
 TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
   if (place_.in_postgres()) GTEST_SKIP() << "a server's files are not ours to look at";
   for (const char* session : {"s1", "s2"}) {
-    ASSERT_EQ(commit(everything(key("ann-who-leaves", 0, session), "MARKOFANN", 1'200)),
+    ASSERT_EQ(commit_now(everything(key("ann-who-leaves", 0, session), "MARKOFANN", 1'200)),
               Outcome::committed);
   }
-  ASSERT_EQ(commit(everything(key("bob-who-stays", 1), "MARKOFBOB")), Outcome::committed);
+  ASSERT_EQ(commit_now(everything(key("bob-who-stays", 1), "MARKOFBOB")), Outcome::committed);
   schedule(key("ann-who-leaves"), "MARKOFANN");
   schedule(key("bob-who-stays"), "MARKOFBOB");
   append_under_key(key("ann-who-leaves", 1), "MARKOFANN");
@@ -241,7 +241,7 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
 }
 
 TEST_F(UserDataTest, ErasingTwiceIsErasingOnce) {
-  ASSERT_EQ(commit(everything(key("ann"), "MARK")), Outcome::committed);
+  ASSERT_EQ(commit_now(everything(key("ann"), "MARK")), Outcome::committed);
   ASSERT_TRUE(erase("ann"));
   const auto again = erase("ann");
   ASSERT_TRUE(again) << again.error().message;
@@ -250,22 +250,22 @@ TEST_F(UserDataTest, ErasingTwiceIsErasingOnce) {
 
 TEST_F(UserDataTest, MessagesThatAreErasedDoNotWaitForEver) {
   const auto session = key("ann-who-leaves");
-  auto unit = everything(session, "MARKOFANN");
-  unit.after.execution->answer_until = clock_.now();
-  unit.after.execution->source = model::EventType::user_message;
-  unit.inbox_added.clear();
+  auto commit = everything(session, "MARKOFANN");
+  commit.after.execution->answer_until = clock_.now();
+  commit.after.execution->source = model::EventType::user_message;
+  commit.inbox_added.clear();
   const std::string waits = model::new_id();
   const std::string accepted = model::new_id();
   for (const auto& id : {waits, accepted}) {
     model::Event event;
     event.id = id;
     event.type = model::EventType::user_message;
-    event.session = unit.key;
+    event.session = commit.key;
     event.text = "MARKOFANN";
     if (id == waits) event.answer_until = clock_.now();
-    unit.inbox_added.push_back({event.id, "userMessage", "", model::encode_value(event)});
+    commit.inbox_added.push_back({event.id, "userMessage", "", model::encode_value(event)});
   }
-  ASSERT_EQ(commit(std::move(unit)), Outcome::committed);
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   const auto erased = erase("ann-who-leaves");
   ASSERT_TRUE(erased) << erased.error().message;
   EXPECT_EQ(ended_.at("s"), (std::vector<std::string>{"input of s", waits, accepted}));
@@ -282,7 +282,7 @@ TEST_F(UserDataTest, MessagesThatAreErasedDoNotWaitForEver) {
 }
 
 TEST_F(UserDataTest, UserWithAnEventInHandIsLeftAlone) {
-  ASSERT_EQ(commit(everything(key("ann"), "MARK")), Outcome::committed);
+  ASSERT_EQ(commit_now(everything(key("ann"), "MARK")), Outcome::committed);
   const auto before = all_of("ann");
   finished_ = false;
   EXPECT_EQ(erase("ann").error().code, model::Errc::conflict);
@@ -290,13 +290,14 @@ TEST_F(UserDataTest, UserWithAnEventInHandIsLeftAlone) {
 }
 
 TEST_F(UserDataTest, SessionBeginsAnewAfterwards) {
-  ASSERT_EQ(commit(everything(key("ann"), "MARK")), Outcome::committed);
+  ASSERT_EQ(commit_now(everything(key("ann"), "MARK")), Outcome::committed);
   auto late = everything(key("ann"), "LATE");
   late.expected_version = 1;
   ASSERT_TRUE(erase("ann"));
   late.profile_read_version = 1;
-  EXPECT_EQ(commit(std::move(late)), Outcome::conflict) << "a Turn that began before the erasure";
-  EXPECT_EQ(commit(everything(key("ann"), "AFTER")), Outcome::committed);
+  EXPECT_EQ(commit_now(std::move(late)), Outcome::conflict)
+      << "a Turn that began before the erasure";
+  EXPECT_EQ(commit_now(everything(key("ann"), "AFTER")), Outcome::committed);
 }
 
 TEST_F(UserDataTest, PlaceThatIsNoneIsRefused) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "api/live/digest.h"
-#include "daemon/turns/chain_builder.h"
+#include "daemon/turns/turn_batch_builder.h"
 #include "store/conversation/answers.h"
 #include "store/model/hex.h"
 #include "store/model/ids.h"
@@ -45,7 +45,7 @@ SessionKey session_of(const std::string& lane_key) {
   return {"", "", std::move(shown), model::hex(api::digest({lane_key}))};
 }
 
-bool ChainBuilder::has_names(const queue::Record& record) {
+bool TurnBatchBuilder::has_names(const queue::Record& record) {
   const auto is_name = [](const std::string& text) {
     return text.size() <= longest_name && text::is_utf8(text);
   };
@@ -54,8 +54,8 @@ bool ChainBuilder::has_names(const queue::Record& record) {
 
 // The event becomes a dead letter. Its only other effects: the Endpoint's errorText, and that its
 // execution, if it was to go on, is over.
-Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& parts,
-                                const std::string& reason) {
+Result<void> TurnBatchBuilder::bury(const Event& event, const store::InboxEvent& parts,
+                                    const std::string& reason) {
   bury_unreadable(parts, reason);
   // No execution hangs on it: what runs or waits is none of its business.
   if (is_notify(event.type)) return {};
@@ -77,11 +77,11 @@ Result<void> ChainBuilder::bury(const Event& event, const store::InboxEvent& par
 
 // The same for an input that the running execution, or others in the inbox, keep from its turn:
 // they go on as if it had never come.
-Result<void> ChainBuilder::bury_waiting(const Event& event, const store::InboxEvent& parts,
-                                        const std::string& reason) {
+Result<void> TurnBatchBuilder::bury_waiting(const Event& event, const store::InboxEvent& parts,
+                                            const std::string& reason) {
   // Else its row would bring it again.
   if (event.claim && event.claim->kind == Claim::Kind::follow_up) {
-    chain_.unit.claims.push_back(*event.claim);
+    batch_.commit.claims.push_back(*event.claim);
   }
   model::Session as_it_is = session_;
   auto buried = bury(event, parts, reason);
@@ -92,11 +92,11 @@ Result<void> ChainBuilder::bury_waiting(const Event& event, const store::InboxEv
 
 // The same in a session that can't be read in full. What it waits for is over, too: nothing could
 // go on from there.
-Result<void> ChainBuilder::bury_damaged(const Event& event, const store::InboxEvent& parts) {
-  if (std::exchange(execution_lost_, false)) chain_.unit.execution_abandoned = true;
+Result<void> TurnBatchBuilder::bury_damaged(const Event& event, const store::InboxEvent& parts) {
+  if (std::exchange(execution_lost_, false)) batch_.commit.execution_abandoned = true;
   if (is_input(event.type) && session_.execution) {
     const model::Execution over = *std::exchange(session_.execution, std::nullopt);
-    chain_.unit.calls_cancelled.push_back(over.pending_call_id);
+    batch_.commit.calls_cancelled.push_back(over.pending_call_id);
     if (auto settled = settle_failure(over, true); !settled) return settled;
   }
   return bury(event, parts, "its session is damaged: " + damage_);
@@ -104,15 +104,15 @@ Result<void> ChainBuilder::bury_damaged(const Event& event, const store::InboxEv
 
 // What other programs write to a log in the network may be anything. What the store could not keep,
 // or find again, is kept as text that it can: else the record would be refused for ever.
-void ChainBuilder::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {
+void TurnBatchBuilder::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {
   const auto name = [](const std::string& text) {
     return std::string(text::cut(text::well_formed(text), longest_name));
   };
   const store::InboxEvent kept{name(parts.event_id), name(parts.type), name(parts.trace_id),
                                text::well_formed(parts.value)};
-  chain_.unit.dead_letters.push_back(
+  batch_.commit.dead_letters.push_back(
       {model::new_id(), kept, std::string(text::cut(text::well_formed(reason), longest_reason))});
-  chain_.changes = true;
+  batch_.changes = true;
 }
 
 }  // namespace conversed::daemon

@@ -13,27 +13,27 @@
 #include "store/model/keyed_hash.h"
 #include "store/sql/sql.h"
 
-// The SQL of one Unit. Used by the Committer inside its transaction;
+// The SQL of one SessionCommit. Used by the Committer inside its transaction;
 // throws SqlError.
 namespace conversed::store {
 
-// A Unit with its JSON written out, so that the Committer's thread only binds and steps.
-struct EncodedUnit {
-  Unit unit;  // without the JSON that was written out
+// A SessionCommit with its JSON written out, so that the Committer's thread only binds and steps.
+struct EncodedCommit {
+  SessionCommit commit;  // without the JSON that was written out
   std::string key;
   std::string context;
   std::string flow_state;
   std::optional<std::string> execution;
   std::optional<std::string> profile;
-  std::vector<std::optional<std::string>> output_data;    // beside unit.outputs
-  std::vector<std::optional<std::string>> call_requests;  // beside unit.calls_started
+  std::vector<std::optional<std::string>> output_data;    // beside commit.outputs
+  std::vector<std::optional<std::string>> call_requests;  // beside commit.calls_started
   std::vector<std::optional<std::string>> call_targets;   // likewise; none: a timer
-  std::vector<std::string> follow_ups;                    // beside unit.follow_ups
+  std::vector<std::string> follow_ups;                    // beside commit.follow_ups
 };
 
-[[nodiscard]] EncodedUnit encode(Unit unit);
+[[nodiscard]] EncodedCommit encode(SessionCommit commit);
 
-// What a transaction gathers over its Units and writes once.
+// What a transaction gathers over its session commits and writes once.
 struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
@@ -43,24 +43,24 @@ struct BatchTotals {
   void flush(Connection& connection, Now now) const;
 };
 
-// Units that have nothing to do with each other: first all is asked that decides about them, their
-// version, profile and claims, and only then are the winners written. So over a network a group
-// costs a few round trips, whatever its size. Of one transaction.
-class UnitGroup {
+// session commits that have nothing to do with each other: first all is asked that decides about
+// them, their version, profile and claims, and only then are the winners written. So over a network
+// a group costs a few round trips, whatever its size. Of one transaction.
+class CommitGroup {
  public:
-  UnitGroup(Connection& connection, Now now, BatchTotals& totals);
-  ~UnitGroup();
-  UnitGroup(const UnitGroup&) = delete;
-  UnitGroup& operator=(const UnitGroup&) = delete;
+  CommitGroup(Connection& connection, Now now, BatchTotals& totals);
+  ~CommitGroup();
+  CommitGroup(const CommitGroup&) = delete;
+  CommitGroup& operator=(const CommitGroup&) = delete;
 
   // Both must outlive the next `flush`, which sets the outcome to `committed` or `conflict`. One
-  // that has to do with a Unit of the group flushes the group first.
-  void add(const EncodedUnit& encoded, Outcome& outcome);
+  // that has to do with a SessionCommit of the group flushes the group first.
+  void add(const EncodedCommit& encoded, Outcome& outcome);
   void flush();
 
  private:
   struct Candidate;
-  [[nodiscard]] bool is_entangled(const EncodedUnit& encoded) const;
+  [[nodiscard]] bool is_entangled(const EncodedCommit& encoded) const;
 
   Connection& connection_;
   const Now now_;

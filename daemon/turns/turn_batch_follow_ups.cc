@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "daemon/timers/timer_clock.h"
-#include "daemon/turns/chain_builder.h"
+#include "daemon/turns/turn_batch_builder.h"
 #include "flows/turn/follow_up.h"
 #include "store/commit/usage.h"
 #include "store/conversation/follow_ups.h"
@@ -26,57 +26,57 @@ std::string follow_up_counter(const model::Endpoint& endpoint) {
 
 }  // namespace
 
-// Whether it is still to come, as far as this chain has got.
-Result<bool> ChainBuilder::follow_up_waits(const std::string& id) const {
-  if (chain_.unit.follow_ups_cancelled) return false;
-  for (const Claim& claim : chain_.unit.claims) {
+// Whether it is still to come, as far as this batch has got.
+Result<bool> TurnBatchBuilder::follow_up_waits(const std::string& id) const {
+  if (batch_.commit.follow_ups_cancelled) return false;
+  for (const Claim& claim : batch_.commit.claims) {
     if (claim.kind == Claim::Kind::follow_up && claim.id == id) return false;
   }
   return context_.follow_ups.waits(id);
 }
 
-void ChainBuilder::cancel_follow_ups() {
-  chain_.unit.follow_ups_cancelled = true;
-  chain_.unit.follow_ups.clear();
-  // What this chain said itself has not begun to be delivered, either.
-  std::erase_if(chain_.unit.outputs, [](const auto& output) { return output.withdrawable; });
-  chain_.changes = true;
+void TurnBatchBuilder::cancel_follow_ups() {
+  batch_.commit.follow_ups_cancelled = true;
+  batch_.commit.follow_ups.clear();
+  // What this batch said itself has not begun to be delivered, either.
+  std::erase_if(batch_.commit.outputs, [](const auto& output) { return output.withdrawable; });
+  batch_.changes = true;
 }
 
 // A follow-up Flow that waits for a call, or sleeps, says nothing more once the user has answered.
-void ChainBuilder::abandon_follow_up() {
+void TurnBatchBuilder::abandon_follow_up() {
   if (!session_.execution || session_.execution->source != model::EventType::follow_up) return;
   const std::string pending = session_.execution->pending_call_id;
   session_.execution.reset();
-  auto& started = chain_.unit.calls_started;
-  // Begun in this chain, nobody knows of it yet.
+  auto& started = batch_.commit.calls_started;
+  // Begun in this batch, nobody knows of it yet.
   if (std::erase_if(started, [&](const auto& call) { return call.id == pending; }) == 0) {
-    chain_.unit.calls_cancelled.push_back(pending);
+    batch_.commit.calls_cancelled.push_back(pending);
   }
-  chain_.changes = true;
+  batch_.changes = true;
 }
 
 // Whether it is a follow-up's Flow that runs, or goes on: it may be the Endpoint's own, and leaves
 // alone what that waits for in any case.
-bool ChainBuilder::runs_follow_up_flow(const Event& event, const model::Endpoint& endpoint,
-                                       const api::CompiledFlow& flow) const {
+bool TurnBatchBuilder::runs_follow_up_flow(const Event& event, const model::Endpoint& endpoint,
+                                           const api::CompiledFlow& flow) const {
   if (event.type == model::EventType::follow_up) return true;
   const auto waiting = is_input(event.type) ? waiting_follow_up_flow(event, endpoint)
                                             : flows::follow_up_flow_of(session_);
   return waiting == flow.flow->name();
 }
 
-std::chrono::milliseconds ChainBuilder::timer_offset() const {
+std::chrono::milliseconds TurnBatchBuilder::timer_offset() const {
   return context_.timer_clock == nullptr ? std::chrono::milliseconds(0)
                                          : context_.timer_clock->offset();
 }
 
-model::Timestamp ChainBuilder::timer_now() const {
+model::Timestamp TurnBatchBuilder::timer_now() const {
   return context_.timer_clock == nullptr ? context_.clock.now() : context_.timer_clock->now();
 }
 
-Result<bool> ChainBuilder::is_within_quota(const model::Endpoint& endpoint,
-                                           const model::ProjectAssets& assets) const {
+Result<bool> TurnBatchBuilder::is_within_quota(const model::Endpoint& endpoint,
+                                               const model::ProjectAssets& assets) const {
   if (!assets.journey || assets.journey->follow_ups_per_month == 0) return true;
   auto used = context_.usage.used(endpoint.organisation_id, follow_up_counter(endpoint),
                                   store::month_of(context_.clock.now()));
@@ -85,9 +85,9 @@ Result<bool> ChainBuilder::is_within_quota(const model::Endpoint& endpoint,
 }
 
 // Its claim is consumed by now. `settled`: there is no Flow to run.
-Result<ChainBuilder::FollowUp> ChainBuilder::take_up(const Event& event,
-                                                     const EndpointPtr& endpoint,
-                                                     const model::ProjectAssets& assets) {
+Result<TurnBatchBuilder::FollowUp> TurnBatchBuilder::take_up(const Event& event,
+                                                             const EndpointPtr& endpoint,
+                                                             const model::ProjectAssets& assets) {
   const auto now = context_.clock.now();
   auto within_quota = is_within_quota(*endpoint, assets);
   if (!within_quota) return model::fail(within_quota.error());
@@ -96,19 +96,19 @@ Result<ChainBuilder::FollowUp> ChainBuilder::take_up(const Event& event,
   auto& expires_at = by_wall_clock.follow_up->expires_at;
   if (expires_at) *expires_at -= offset;
   const auto fate = flows::fate_of(by_wall_clock, session_, assets.journey, now);
-  chain_.changes = true;
+  batch_.changes = true;
   if (fate == flows::FollowUpFate::quiet_time) {
     auto later = flows::postponed(event, *assets.journey->quiet_hours, now);
     later.due_at += offset;
-    chain_.unit.follow_ups.push_back(std::move(later));
+    batch_.commit.follow_ups.push_back(std::move(later));
     return FollowUp::settled;
   }
   if (fate != flows::FollowUpFate::runs || !*within_quota) {
-    ++chain_.follow_ups_dropped;
+    ++batch_.follow_ups_dropped;
     return FollowUp::settled;
   }
-  ++chain_.follow_ups_sent;
-  chain_.unit.quota.push_back({endpoint->organisation_id, follow_up_counter(*endpoint), 1});
+  ++batch_.follow_ups_sent;
+  batch_.commit.quota.push_back({endpoint->organisation_id, follow_up_counter(*endpoint), 1});
   if (!event.follow_up->flow_id.empty()) return FollowUp::runs;
   auto effects = flows::follow_up_effects(std::move(session_), event, now);
   session_ = std::move(effects.session);

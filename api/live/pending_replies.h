@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "api/live/deadlines.h"
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 #include "store/model/event.h"
 #include "store/model/keyed_hash.h"
 #include "store/model/result.h"
@@ -31,7 +31,7 @@ struct Answer {
 
 // What a wait does besides being answered. Each must not block, but for `heard`, which may do a
 // point select.
-struct AnswerWait {
+struct ReplyWait {
   using Ticket = std::uint64_t;
   std::function<void(model::Result<Answer>)> answered;  // once
   std::function<void(Ticket)> overdue;  // once, at the deadline or a stop: has to end the wait soon
@@ -44,20 +44,20 @@ struct AnswerWait {
 //
 // Thread-safe. All is called outside the lock: `answered` on the thread of whoever ends the wait,
 // `heard` and, at the deadline, `overdue` on a thread of its own.
-class AnswerWaiters {
+class PendingReplies {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Ticket = AnswerWait::Ticket;
+  using Ticket = ReplyWait::Ticket;
 
-  AnswerWaiters() = default;
-  ~AnswerWaiters();
-  AnswerWaiters(const AnswerWaiters&) = delete;
-  AnswerWaiters& operator=(const AnswerWaiters&) = delete;
+  PendingReplies() = default;
+  ~PendingReplies();
+  PendingReplies(const PendingReplies&) = delete;
+  PendingReplies& operator=(const PendingReplies&) = delete;
 
   // Waits for the answer to an input; to be called before its append, so that no answer can come
   // before it. Several may wait on one id: all get the answer. After `cut_off` it is answered
   // `unavailable` at once.
-  Ticket wait(std::string input_id, TimePoint deadline, AnswerWait wait);
+  Ticket wait(std::string input_id, TimePoint deadline, ReplyWait wait);
 
   // The waiter waits for another input from now on: its Idempotency-Key turned out to name that
   // one. False when its wait has ended.
@@ -77,7 +77,7 @@ class AnswerWaiters {
   // As finish, with an error: the Turn failed and the Endpoint has no `errorText`.
   void fail(std::string_view input_id, const model::Error& error);
 
-  // The store has news of the input: all that wait for it look there.
+  // The store may have the answer: all that wait for it look there.
   void hear(std::string_view input_id);
   // What another daemon has announced of its commits, ids of inputs; empty: maybe of any.
   void heard(std::string_view input_ids);
@@ -92,16 +92,16 @@ class AnswerWaiters {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  struct Waiter {
+  struct PendingReply {
     std::string input_id;
-    std::shared_ptr<const AnswerWait> wait;
+    std::shared_ptr<const ReplyWait> wait;
     TimePoint deadline;
     Deadlines::Token token;  // of the deadline
     bool overdue = false;    // it has been told so
   };
-  using WaitPtr = std::shared_ptr<const AnswerWait>;
+  using WaitPtr = std::shared_ptr<const ReplyWait>;
   struct State {
-    std::unordered_map<Ticket, Waiter> waiters;
+    std::unordered_map<Ticket, PendingReply> pending_replies;
     std::unordered_map<std::string, std::vector<Ticket>, model::KeyedHash, std::equal_to<>> inputs;
     Ticket last_ticket = 0;
     bool stopped = false;
@@ -177,8 +177,8 @@ class KeyWatch {
 };
 
 // Clients that long-poll a session's outputs; see KeyWatch. Sessions have the short names here that
-// daemons tell each other (store/cluster/news.h): two with one name only make a poll look once too
-// often.
+// daemons tell each other (store/cluster/notifications.h): two with one name only make a poll look
+// once too often.
 class OutputWatch {
  public:
   using TimePoint = KeyWatch::TimePoint;

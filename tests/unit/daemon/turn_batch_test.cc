@@ -3,75 +3,75 @@
 #include <mutex>
 
 #include "daemon/turns/turn_clock.h"
-#include "tests/unit/daemon/chain_world.h"
+#include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
 namespace {
 
-TEST_F(ChainTest, TurnsOfOneRunSeeWhatTheOnesBeforeThemLeft) {
-  const Chain chain = run({event("a"), event("b"), event("c")});
-  EXPECT_EQ(chain.turns, 3u);
+TEST_F(TurnBatchTest, TurnsOfOneRunSeeWhatTheOnesBeforeThemLeft) {
+  const TurnBatch batch = run({event("a"), event("b"), event("c")});
+  EXPECT_EQ(batch.turns, 3u);
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
   EXPECT_EQ(stored().version, 1);
 }
 
-TEST_F(ChainTest, TurnsFindTheProjectsFlowsAndLexicons) {
+TEST_F(TurnBatchTest, TurnsFindTheProjectsFlowsAndLexicons) {
   key_ = session("trip", "s");
   run({event("hi")});
   run({event("PARIS, please")});
   EXPECT_EQ(texts(), (Texts{"hello", "to Paris"}));
 }
 
-TEST_F(ChainTest, RecordsThatCameAgainHaveNoEffects) {
+TEST_F(TurnBatchTest, RecordsThatCameAgainHaveNoEffects) {
   const std::vector records{record(event("a")), record(event("b"))};
-  EXPECT_EQ(commit(build(records)), Outcome::committed);
+  EXPECT_EQ(commit_now(build(records)), Outcome::committed);
   EXPECT_FALSE(build(records).changes);
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2"}));
 }
 
-TEST_F(ChainTest, AChainThatLostIsBuiltAgainFromWhatIsStored) {
-  const Chain loser = build({record(event("a"))});
+TEST_F(TurnBatchTest, ABatchThatLostIsBuiltAgainFromWhatIsStored) {
+  const TurnBatch loser = build({record(event("a"))});
   run({event("b")});
-  EXPECT_EQ(commit(loser), Outcome::conflict);
+  EXPECT_EQ(commit_now(loser), Outcome::conflict);
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
 }
 
-TEST_F(ChainTest, APositionOfAPastEpochStopsConsumption) {
+TEST_F(TurnBatchTest, APositionOfAPastEpochStopsConsumption) {
   auto newer = record(event("a"));
   newer.position.epoch = 2;
-  EXPECT_EQ(commit(build({newer})), Outcome::committed);
+  EXPECT_EQ(commit_now(build({newer})), Outcome::committed);
   auto past = record(event("b"));
   past.position = {.epoch = 1, .partition = 0, .offset = 100};
   const std::vector records{past};
-  const auto chain = build_chain(context(), {.key = key_, .records = records, .refused = {}});
-  ASSERT_FALSE(chain);
-  EXPECT_EQ(chain.error().code, model::Errc::conflict);
+  const auto batch = build_turn_batch(context(), {.key = key_, .records = records, .refused = {}});
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().code, model::Errc::conflict);
 }
 
-TEST_F(ChainTest, WhatComesDuringACallWaitsAndRunsInOrder) {
-  const Chain called = run({event("call"), event("b"), event("c")});
-  ASSERT_EQ(called.unit.calls_started.size(), 1u);
+TEST_F(TurnBatchTest, WhatComesDuringACallWaitsAndRunsInOrder) {
+  const TurnBatch called = run({event("call"), event("b"), event("c")});
+  ASSERT_EQ(called.commit.calls_started.size(), 1u);
   EXPECT_TRUE(texts().empty());
   EXPECT_EQ(stored().inbox_size, 2);
   run({event("d")});
-  run({result_of(called.unit.calls_started[0].id)});
+  run({result_of(called.commit.calls_started[0].id)});
   EXPECT_EQ(texts(), (Texts{"one call 1", "one b 2", "one c 3", "one d 4"}));
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
-TEST_F(ChainTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce) {
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce) {
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   run({event("b")});
-  const Chain chain = run({event("c"), event("d"), result_of(call), event("e")});
+  const TurnBatch batch = run({event("c"), event("d"), result_of(call), event("e")});
   EXPECT_EQ(texts(), (Texts{"one call 1", "one b 2", "one c 3", "one d 4", "one e 5"}));
-  EXPECT_FALSE(chain.drain_more);
+  EXPECT_FALSE(batch.drain_more);
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
-TEST_F(ChainTest, WhatFailsBehindAResultFailsInItsPlace) {
+TEST_F(TurnBatchTest, WhatFailsBehindAResultFailsInItsPlace) {
   for (const bool at_once : {false, true}) {
     key_ = session("sorry", at_once ? "at once" : "one by one");
-    const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+    const std::string call = run({event("call")}).commit.calls_started.at(0).id;
     const std::vector<Event> events{event("loop"), result_of(call), event("e")};
     if (at_once) {
       run(events);
@@ -84,8 +84,8 @@ TEST_F(ChainTest, WhatFailsBehindAResultFailsInItsPlace) {
   EXPECT_EQ(letters().size(), 2U);
 }
 
-TEST_F(ChainTest, WhatAChainAddsToALongInboxWaitsForAllOfIt) {
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, WhatABatchAddsToALongInboxWaitsForAllOfIt) {
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   std::vector<Event> events;
   for (int i = 0; i < 70; ++i) events.push_back(event(std::to_string(i)));
   run(events);
@@ -97,16 +97,16 @@ TEST_F(ChainTest, WhatAChainAddsToALongInboxWaitsForAllOfIt) {
   EXPECT_EQ(texts()[72], "one 71 73");
 }
 
-TEST_F(ChainTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
+TEST_F(TurnBatchTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
   const auto counted = [&](bool fails) {
-    const Chain called = run({event("tell")});
-    auto result = result_of(called.unit.calls_started.at(0).id);
+    const TurnBatch called = run({event("tell")});
+    auto result = result_of(called.commit.calls_started.at(0).id);
     result.result->model_tokens = 42;
     if (fails) result.result->error_code = "status";
     std::int64_t amount = 0;
-    const Chain chain = run({result});
-    EXPECT_EQ(chain.unit.dead_letters.size(), fails ? 1U : 0U);
-    for (const auto& use : chain.unit.quota) {
+    const TurnBatch batch = run({result});
+    EXPECT_EQ(batch.commit.dead_letters.size(), fails ? 1U : 0U);
+    for (const auto& use : batch.commit.quota) {
       if (use.counter == store::model_tokens_counter) amount += use.amount;
     }
     return amount;
@@ -115,13 +115,13 @@ TEST_F(ChainTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
   EXPECT_EQ(counted(true), 42);
 }
 
-TEST_F(ChainTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
+TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
   auto said = event("said", EventType::notify);
   said.data = {{"k", 1}};
-  const std::string call = run({event("call"), event("b")}).unit.calls_started.at(0).id;
+  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
   const auto before = stored();
-  const Chain chain = run({said});
-  EXPECT_EQ(chain.turns, 0u);
+  const TurnBatch batch = run({said});
+  EXPECT_EQ(batch.turns, 0u);
   EXPECT_EQ(texts(), (Texts{"said"}));
   EXPECT_EQ(stored().execution, before.execution);
   EXPECT_EQ(stored().inbox_size, 1);
@@ -135,7 +135,7 @@ TEST_F(ChainTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
   EXPECT_EQ(output.trace_id, said.trace_id);
 }
 
-TEST_F(ChainTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
+TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
   run({event("said", EventType::notify)});
   EXPECT_EQ(texts(), (Texts{"said"}));
   EXPECT_EQ(stored().last_activity_at, model::Timestamp{});
@@ -146,48 +146,48 @@ TEST_F(ChainTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
   EXPECT_EQ(texts(), (Texts{"said", "again", "one a 1"}));
 }
 
-TEST_F(ChainTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   const auto said = event("said", EventType::notify);
   const std::vector records{record(said)};
-  auto chain = build_chain(
+  auto batch = build_turn_batch(
       context(), {.key = key_, .records = records, .refused = {{said.id, "the store refuses it"}}});
-  ASSERT_TRUE(chain);
-  EXPECT_EQ(commit(*chain), Outcome::committed);
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(commit_now(*batch), Outcome::committed);
   EXPECT_EQ(letters().size(), 1u);
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one call 1"}));
 }
 
-TEST_F(ChainTest, AResultThatCameTwiceIsTakenOnce) {
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, AResultThatCameTwiceIsTakenOnce) {
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   run({result_of(call), result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one call 1"}));
 }
 
-TEST_F(ChainTest, AResultForAResetSessionFindsNoClaim) {
-  const std::string call = run({event("call"), event("b")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, AResultForAResetSessionFindsNoClaim) {
+  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
   ASSERT_TRUE(store_->sessions().reset(key_));
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
 }
 
-TEST_F(ChainTest, AnExecutionGoesOnInTheVersionItBeganIn) {
-  const std::string call = run({event("call"), event("b")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, AnExecutionGoesOnInTheVersionItBeganIn) {
+  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
   import("two");
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one call 1", "two b 2"}));
 }
 
-TEST_F(ChainTest, AFullLaneSpillsToTheInboxAndKeepsItsOrder) {
-  const Chain spilled = run({event("a"), event("b")}, {.spill = true});
+TEST_F(TurnBatchTest, AFullLaneSpillsToTheInboxAndKeepsItsOrder) {
+  const TurnBatch spilled = run({event("a"), event("b")}, {.spill = true});
   EXPECT_TRUE(texts().empty());
   EXPECT_TRUE(spilled.drain_more);
   run({event("c")});
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
 }
 
-TEST_F(ChainTest, AnInboxIsDrainedInBoundedSteps) {
+TEST_F(TurnBatchTest, AnInboxIsDrainedInBoundedSteps) {
   std::vector<Event> events;
   for (int i = 0; i < 100; ++i) events.push_back(event(std::to_string(i)));
   run(events, {.spill = true});
@@ -199,40 +199,41 @@ TEST_F(ChainTest, AnInboxIsDrainedInBoundedSteps) {
 }
 
 // Else a session with much to do keeps a worker from all others.
-TEST_F(ChainTest, BehindSlowTurnsTheRestWaitsForTheNextChainInOrder) {
+TEST_F(TurnBatchTest, BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder) {
   a_look_ = std::chrono::milliseconds(12);
-  Chain chain = run({event("a"), event("b"), event("c"), event("d")});
-  EXPECT_EQ(chain.turns, 2U);
-  EXPECT_TRUE(chain.drain_more);
+  TurnBatch batch = run({event("a"), event("b"), event("c"), event("d")});
+  EXPECT_EQ(batch.turns, 2U);
+  EXPECT_TRUE(batch.drain_more);
   EXPECT_EQ(stored().inbox_size, 2);
-  chain = run({event("e")});
-  EXPECT_EQ(chain.turns, 2U);
-  chain = run({});
-  EXPECT_EQ(chain.turns, 1U);
-  EXPECT_FALSE(chain.drain_more);
+  batch = run({event("e")});
+  EXPECT_EQ(batch.turns, 2U);
+  batch = run({});
+  EXPECT_EQ(batch.turns, 1U);
+  EXPECT_FALSE(batch.drain_more);
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3", "one d 4", "one e 5"}));
 }
 
-// A Turn that fails has the chain built again: that time counts as well.
-TEST_F(ChainTest, SlowTurnsThatFailEndTheirChainToo) {
+// A Turn that fails has the batch built again: that time counts as well.
+TEST_F(TurnBatchTest, SlowTurnsThatFailEndTheirBatchToo) {
   a_look_ = std::chrono::milliseconds(30);
-  std::size_t chains = 1;
-  for (Chain chain = run({event("loop"), event("loop"), event("a")}); chain.drain_more; ++chains) {
-    ASSERT_LT(chains, 10U);
-    chain = run({});
+  std::size_t batches = 1;
+  for (TurnBatch batch = run({event("loop"), event("loop"), event("a")}); batch.drain_more;
+       ++batches) {
+    ASSERT_LT(batches, 10U);
+    batch = run({});
   }
-  EXPECT_EQ(chains, 3U);
+  EXPECT_EQ(batches, 3U);
   EXPECT_EQ(letters().size(), 2U);
   EXPECT_EQ(texts(), (Texts{"one a 1"}));
 }
 
-TEST_F(ChainTest, EachTurnShowsTheHeartbeatOfItsWorker) {
+TEST_F(TurnBatchTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   model::Heartbeats heartbeats;
   model::Heartbeat heartbeat = heartbeats.add("worker");
   const std::vector<queue::LogRecord> records{record(event("a")), record(event("b"))};
   const auto at = std::chrono::steady_clock::time_point{};
   EXPECT_TRUE(heartbeats.stalled(at, std::chrono::seconds(1)).empty());
-  ASSERT_TRUE(build_chain(
+  ASSERT_TRUE(build_turn_batch(
       context(), {.key = key_, .records = records, .refused = {}, .heartbeat = &heartbeat}));
   EXPECT_TRUE(heartbeats.stalled(at + std::chrono::hours(1), std::chrono::seconds(1)).empty());
   EXPECT_FALSE(heartbeats.stalled(at + std::chrono::hours(2), std::chrono::seconds(1)).empty());
@@ -250,7 +251,7 @@ TEST(TurnClock, CountsTheTimeThatTheThreadWorksAndNotThatItWaits) {
   EXPECT_TRUE(clock.is_overdue());
 }
 
-TEST_F(ChainTest, AKeyedEventThatWasAppendedTwiceHasOneEffect) {
+TEST_F(TurnBatchTest, AKeyedEventThatWasAppendedTwiceHasOneEffect) {
   Event keyed = event("a");
   keyed.claim = Claim{Claim::Kind::keyed_event, keyed.id};
   run({keyed, keyed});
@@ -258,8 +259,8 @@ TEST_F(ChainTest, AKeyedEventThatWasAppendedTwiceHasOneEffect) {
   EXPECT_EQ(texts(), (Texts{"one a 1"}));
 }
 
-TEST_F(ChainTest, AKeyedEventInTheInboxHasConsumedItsClaim) {
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, AKeyedEventInTheInboxHasConsumedItsClaim) {
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   Event keyed = event("a");
   keyed.claim = Claim{Claim::Kind::keyed_event, keyed.id};
   run({keyed});
@@ -268,31 +269,31 @@ TEST_F(ChainTest, AKeyedEventInTheInboxHasConsumedItsClaim) {
   EXPECT_EQ(texts(), (Texts{"one call 1", "one a 2"}));
 }
 
-TEST_F(ChainTest, AProfileThatAnotherSessionChangedIsAConflict) {
-  const Chain mine = build({record(event("profile"))});
+TEST_F(TurnBatchTest, AProfileThatAnotherSessionChangedIsAConflict) {
+  const TurnBatch mine = build({record(event("profile"))});
   const auto first_key = key_;
   key_ = session("plain", "other");
   run({event("profile")});
   key_ = first_key;
-  EXPECT_EQ(commit(mine), Outcome::conflict);
+  EXPECT_EQ(commit_now(mine), Outcome::conflict);
   run({event("profile")});
   EXPECT_EQ(store_->sessions().profile(key_.project_id, "ann")->data["seen"], 2);
 }
 
-TEST_F(ChainTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {
+TEST_F(TurnBatchTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {
   const Event message = event("call", EventType::user_message);
   auto answered = wait_for(message);
-  const Chain began = run({message});
+  const TurnBatch began = run({message});
   EXPECT_TRUE(began.answered.empty());
-  const Chain ended = run({result_of(began.unit.calls_started.at(0).id)});
+  const TurnBatch ended = run({result_of(began.commit.calls_started.at(0).id)});
   ASSERT_EQ(ended.answered.size(), 1u);
   ASSERT_TRUE(ended.answered[0].answer);
   EXPECT_NE(ended.answered[0].answer->body.find("one call 1"), std::string::npos);
-  waiters_.finish(message.id, *ended.answered[0].answer);
+  pending_replies_.finish(message.id, *ended.answered[0].answer);
   EXPECT_EQ(answered.get()->status, 200);
 }
 
-TEST_F(ChainTest, AKeyedMessageKeepsItsAnswerAndAFailedOneSaysSo) {
+TEST_F(TurnBatchTest, AKeyedMessageKeepsItsAnswerAndAFailedOneSaysSo) {
   const Event message = keyed_message("a");
   run({message});
   EXPECT_EQ(kept_status(message), 200);

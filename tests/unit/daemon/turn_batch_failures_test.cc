@@ -3,38 +3,38 @@
 
 #include "store/model/trace.h"
 #include "store/text/utf8.h"
-#include "tests/unit/daemon/chain_world.h"
+#include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
 namespace {
 
-TEST_F(ChainTest, ATurnThatFailsIsADeadLetterAndItsNeighboursRun) {
-  const Chain chain = run({event("a"), event("loop"), event("b")});
+TEST_F(TurnBatchTest, ATurnThatFailsIsADeadLetterAndItsNeighboursRun) {
+  const TurnBatch batch = run({event("a"), event("loop"), event("b")});
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2"}));
   ASSERT_EQ(letters().size(), 1u);
   EXPECT_NE(letters()[0].reason.find("again"), std::string::npos) << letters()[0].reason;
-  EXPECT_EQ(chain.unit.dead_letters.size(), 1u);
+  EXPECT_EQ(batch.commit.dead_letters.size(), 1u);
 }
 
-TEST_F(ChainTest, AFailedTurnSaysTheEndpointsErrorText) {
+TEST_F(TurnBatchTest, AFailedTurnSaysTheEndpointsErrorText) {
   key_ = session("sorry", "s");
   run({event("loop"), event("b")});
   EXPECT_EQ(texts(), (Texts{"Sorry.", "one b 1"}));
 }
 
-TEST_F(ChainTest, ARecordThatCannotBeReadIsADeadLetter) {
+TEST_F(TurnBatchTest, ARecordThatCannotBeReadIsADeadLetter) {
   auto bad = record(event("a"));
   bad.record.value = "{";
-  EXPECT_EQ(commit(build({bad, record(event("b"))})), Outcome::committed);
+  EXPECT_EQ(commit_now(build({bad, record(event("b"))})), Outcome::committed);
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
   EXPECT_EQ(letters().size(), 1u);
 }
 
-TEST_F(ChainTest, ARecordWhoseTraceIsNoneRunsUnderANewOne) {
+TEST_F(TurnBatchTest, ARecordWhoseTraceIsNoneRunsUnderANewOne) {
   for (const std::string trace : {"", "no trace", "\xff", "a\r\nX: y"}) {
     auto foreign = record(event("a" + std::to_string(trace.size())));
     foreign.record.trace_id = trace;
-    EXPECT_EQ(commit(build({foreign})), Outcome::committed);
+    EXPECT_EQ(commit_now(build({foreign})), Outcome::committed);
   }
   EXPECT_TRUE(letters().empty());
   const auto said = store_->outbox().outputs(key_, 0, 10);
@@ -42,7 +42,7 @@ TEST_F(ChainTest, ARecordWhoseTraceIsNoneRunsUnderANewOne) {
   for (const auto& output : *said) EXPECT_TRUE(model::is_trace_id(output.trace_id));
 }
 
-TEST_F(ChainTest, WhatNoStoreCouldKeepIsADeadLetterOfText) {
+TEST_F(TurnBatchTest, WhatNoStoreCouldKeepIsADeadLetterOfText) {
   auto names = record(event("a"));
   names.record.id = "\xff" + std::string(500, 'i');
   names.record.trace_id = "\xc0\x80";
@@ -50,7 +50,7 @@ TEST_F(ChainTest, WhatNoStoreCouldKeepIsADeadLetterOfText) {
   value.record.value = "{\"v\":1,\"text\":\"\xed\xa0\x80\"}";
   auto type = record(event("c"));
   type.record.type = "\xfe";
-  EXPECT_EQ(commit(build({names, value, type, record(event("d"))})), Outcome::committed);
+  EXPECT_EQ(commit_now(build({names, value, type, record(event("d"))})), Outcome::committed);
   EXPECT_EQ(texts(), (Texts{"one d 1"}));
   const auto all = letters();
   ASSERT_EQ(all.size(), 3u);
@@ -91,11 +91,11 @@ TEST(SessionOf, AKeyThatNoStoreCouldKeepHasASessionOfItsOwn) {
   EXPECT_EQ(sessions.size(), bad.size());
 }
 
-TEST_F(ChainTest, AForeignRecordFromTheFutureIsADeadLetterAndReadable) {
+TEST_F(TurnBatchTest, AForeignRecordFromTheFutureIsADeadLetterAndReadable) {
   auto ahead = record(event("a"));
   const auto at = model::to_unix_ms(clock_.now() + std::chrono::hours(25));
   ahead.record.value = R"({"v":1,"text":"a","at":)" + std::to_string(at) + "}";
-  EXPECT_EQ(commit(build({ahead, record(event("b"))})), Outcome::committed);
+  EXPECT_EQ(commit_now(build({ahead, record(event("b"))})), Outcome::committed);
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
   const auto all = letters();
   ASSERT_EQ(all.size(), 1u);
@@ -105,7 +105,7 @@ TEST_F(ChainTest, AForeignRecordFromTheFutureIsADeadLetterAndReadable) {
       model::decode_event(key_.encode(), parts.event_id, parts.type, parts.trace_id, parts.value));
 }
 
-TEST_F(ChainTest, WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow) {
+TEST_F(TurnBatchTest, WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow) {
   std::vector<Event> all;
   for (const auto by : {std::chrono::hours(1), std::chrono::hours(24 * 366)}) {
     for (const auto type : {EventType::inject, EventType::notify, EventType::user_message}) {
@@ -120,7 +120,7 @@ TEST_F(ChainTest, WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow) {
       << "else it would not expire before that time";
 }
 
-TEST_F(ChainTest, AReplayedDeadLetterRunsOnce) {
+TEST_F(TurnBatchTest, AReplayedDeadLetterRunsOnce) {
   run({event("loop")});
   const auto letter = letters().at(0);
   Event replay = event("mended");
@@ -132,7 +132,7 @@ TEST_F(ChainTest, AReplayedDeadLetterRunsOnce) {
   EXPECT_EQ(letters().at(0).state, store::DeadLetterState::replayed);
 }
 
-TEST_F(ChainTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
+TEST_F(TurnBatchTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
   run({event("loop")});
   Event replay = event("mended");
   replay.claim = Claim{Claim::Kind::dead_letter, letters().at(0).id};
@@ -142,9 +142,9 @@ TEST_F(ChainTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
   EXPECT_EQ(texts(), (Texts{"one mended 1"}));
 }
 
-TEST_F(ChainTest, ABatchThatRunsAloneStartsOneEvent) {
+TEST_F(TurnBatchTest, ABatchThatRunsAloneStartsOneEvent) {
   run({event("a"), event("b")}, {.spill = true});
-  const Chain first = run({event("c")}, {.alone = true});
+  const TurnBatch first = run({event("c")}, {.alone = true});
   EXPECT_EQ(first.turns, 1u);
   EXPECT_TRUE(first.drain_more);
   run({}, {.alone = true});
@@ -152,7 +152,7 @@ TEST_F(ChainTest, ABatchThatRunsAloneStartsOneEvent) {
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
 }
 
-TEST_F(ChainTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt) {
+TEST_F(TurnBatchTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt) {
   const std::vector records{record(event("a")), record(event("b")), record(event("c"))};
   const std::vector<store::InHand> left{{records[1].record.id, 0, 1}};
   const std::vector<model::Position> committed{{1, 0, 0}};
@@ -161,25 +161,25 @@ TEST_F(ChainTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt) {
   const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 3, 0}};
   ASSERT_TRUE(recovery.begin(nullptr, ranges));
   recovery_ = &recovery;
-  const Chain beside = build(records);
+  const TurnBatch beside = build(records);
   EXPECT_TRUE(beside.wants_alone);
   EXPECT_FALSE(beside.changes);
   EXPECT_EQ(beside.turns, 0U);
   // What comes before it in its session, too.
-  Chain alone = build(records, {.alone = true});
+  TurnBatch alone = build(records, {.alone = true});
   EXPECT_EQ(alone.turns, 1U);
-  EXPECT_TRUE(alone.unit.attempts_settled.empty());
-  ASSERT_EQ(commit(alone), Outcome::committed);
+  EXPECT_TRUE(alone.commit.attempts_settled.empty());
+  ASSERT_EQ(commit_now(alone), Outcome::committed);
   alone = build({}, {.alone = true});
-  EXPECT_EQ(alone.unit.attempts_settled, std::vector{records[1].record.id});
-  ASSERT_EQ(commit(alone), Outcome::committed);
-  recovery.settled(alone.unit.attempts_settled);
+  EXPECT_EQ(alone.commit.attempts_settled, std::vector{records[1].record.id});
+  ASSERT_EQ(commit_now(alone), Outcome::committed);
+  recovery.settled(alone.commit.attempts_settled);
   EXPECT_TRUE(store_->attempts().counted()->empty());
   run({});
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
 }
 
-TEST_F(ChainTest, WhatWasInHandInThreeCrashesIsADeadLetterAndNotBegun) {
+TEST_F(TurnBatchTest, WhatWasInHandInThreeCrashesIsADeadLetterAndNotBegun) {
   const std::vector records{record(event("a"))};
   const std::vector<store::InHand> left{{records[0].record.id, 0, 0}};
   const std::vector<model::Position> committed{{1, 0, 0}};
@@ -191,22 +191,22 @@ TEST_F(ChainTest, WhatWasInHandInThreeCrashesIsADeadLetterAndNotBegun) {
   ASSERT_TRUE(recovery.begin(nullptr, ranges));
   recovery_ = &recovery;
   EXPECT_TRUE(build(records).wants_alone);
-  const Chain chain = build(records, {.alone = true});
-  EXPECT_EQ(chain.turns, 0U);
-  EXPECT_EQ(commit(chain), Outcome::committed);
+  const TurnBatch batch = build(records, {.alone = true});
+  EXPECT_EQ(batch.turns, 0U);
+  EXPECT_EQ(commit_now(batch), Outcome::committed);
   EXPECT_TRUE(texts().empty());
   ASSERT_EQ(letters().size(), 1U);
   EXPECT_TRUE(store_->attempts().counted()->empty());
 }
 
-TEST_F(ChainTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) {
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) {
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   const Event refused = keyed_message("a");
   auto told = wait_for(refused);
-  const Chain chain = run_refused({refused});
-  ASSERT_EQ(chain.answered.size(), 1u);
-  EXPECT_FALSE(chain.answered[0].answer);
-  waiters_.fail(refused.id, chain.answered[0].answer.error());
+  const TurnBatch batch = run_refused({refused});
+  ASSERT_EQ(batch.answered.size(), 1u);
+  EXPECT_FALSE(batch.answered[0].answer);
+  pending_replies_.fail(refused.id, batch.answered[0].answer.error());
   EXPECT_FALSE(told.get());
   EXPECT_EQ(kept_status(refused), 500);
   ASSERT_EQ(letters().size(), 1u);
@@ -219,27 +219,27 @@ TEST_F(ChainTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) {
   EXPECT_EQ(texts(), (Texts{"one call 1"}));
 }
 
-TEST_F(ChainTest, ARefusedEventThatHasToWaitSaysTheErrorText) {
+TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitSaysTheErrorText) {
   key_ = session("sorry", "s");
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   run_refused({keyed_message("a")});
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"Sorry.", "one call 1"}));
 }
 
-TEST_F(ChainTest, ARefusedResultEndsTheExecutionThatWaitedForIt) {
-  const std::string call = run({event("call"), event("b")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, ARefusedResultEndsTheExecutionThatWaitedForIt) {
+  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
   run_refused({result_of(call)});
   EXPECT_EQ(letters().size(), 1u);
   EXPECT_FALSE(store_->calls().find(call)->has_value());
   EXPECT_EQ(texts(), (Texts{"one b 2"}));
 }
 
-TEST_F(ChainTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
+TEST_F(TurnBatchTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
   key_ = session("hooked", "s");
   const Event message = event("tell", EventType::user_message);
   auto told = wait_for(message);
-  const std::string call = run({message}).unit.calls_started.at(0).id;
+  const std::string call = run({message}).commit.calls_started.at(0).id;
   write("UPDATE sessions SET execution = '{'");
   run({event("a")});
   ASSERT_EQ(letters().size(), 1u);
@@ -249,8 +249,8 @@ TEST_F(ChainTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
   EXPECT_EQ(texts(), (Texts{"looking", "Sorry.", "one b 2"}));
 }
 
-TEST_F(ChainTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
-  const std::string call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
+  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
   write("UPDATE sessions SET execution = '{'");
   run({result_of(call), result_of(call)});
   EXPECT_EQ(letters().size(), 1u);
@@ -258,9 +258,9 @@ TEST_F(ChainTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
   EXPECT_FALSE(stored().busy());
 }
 
-TEST_F(ChainTest, AContextThatCannotBeReadEndsWhatRunsOnIt) {
+TEST_F(TurnBatchTest, AContextThatCannotBeReadEndsWhatRunsOnIt) {
   const Event message = keyed_message("call");
-  const std::string call = run({message}).unit.calls_started.at(0).id;
+  const std::string call = run({message}).commit.calls_started.at(0).id;
   write("UPDATE sessions SET context = '{'");
   run({event("a")});
   EXPECT_EQ(letters().size(), 1u);
@@ -269,7 +269,7 @@ TEST_F(ChainTest, AContextThatCannotBeReadEndsWhatRunsOnIt) {
   EXPECT_FALSE(stored().busy());
 }
 
-TEST_F(ChainTest, WhatHasNoEffectsOverwritesNothingThatCannotBeRead) {
+TEST_F(TurnBatchTest, WhatHasNoEffectsOverwritesNothingThatCannotBeRead) {
   run({event("a")});
   write("UPDATE sessions SET context = '{'");
   EXPECT_FALSE(run({result_of("gone")}).changes);

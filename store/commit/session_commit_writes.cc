@@ -1,9 +1,9 @@
-#include "store/commit/unit_writes.h"
+#include "store/commit/session_commit_writes.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/call_target.h"
 #include "store/commit/row_writes.h"
 #include "store/commit/usage.h"
@@ -83,25 +83,26 @@ void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
       to_unix_ms(*fired.next), fired.claim);
 }
 
-std::int64_t inbox_size_after(const Unit& unit, std::int64_t before) {
-  return before - unit.inbox_removed + static_cast<std::int64_t>(unit.inbox_added.size());
+std::int64_t inbox_size_after(const SessionCommit& commit, std::int64_t before) {
+  return before - commit.inbox_removed + static_cast<std::int64_t>(commit.inbox_added.size());
 }
 
-Asked<std::int64_t> insert_session(Connection& connection, const EncodedUnit& encoded) {
-  const auto& after = encoded.unit.after;
+Asked<std::int64_t> insert_session(Connection& connection, const EncodedCommit& encoded) {
+  const auto& after = encoded.commit.after;
   return connection.ask<std::int64_t>(
       "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
       " position_offset, started_at, last_activity_at, context, flow_state, execution,"
       " last_output_seq, inbox_size) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
       " :l, :i) RETURNING id",
-      encoded.key, encoded.unit.key.project_id, after.position.epoch, after.position.partition,
+      encoded.key, encoded.commit.key.project_id, after.position.epoch, after.position.partition,
       after.position.offset, to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at),
       encoded.context, encoded.flow_state, encoded.execution, after.last_output_seq,
-      inbox_size_after(encoded.unit, 0));
+      inbox_size_after(encoded.commit, 0));
 }
 
-void update_session(Connection& connection, const EncodedUnit& encoded, const StoredSession& was) {
-  const auto& after = encoded.unit.after;
+void update_session(Connection& connection, const EncodedCommit& encoded,
+                    const StoredSession& was) {
+  const auto& after = encoded.commit.after;
   connection.run(
       "UPDATE sessions SET version = :v, position_epoch = :pe, position_partition = :pp,"
       " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
@@ -109,12 +110,12 @@ void update_session(Connection& connection, const EncodedUnit& encoded, const St
       was.version + 1, after.position.epoch, after.position.partition, after.position.offset,
       to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at), encoded.context,
       encoded.flow_state, encoded.execution, after.last_output_seq,
-      inbox_size_after(encoded.unit, was.inbox_size), was.id);
+      inbox_size_after(encoded.commit, was.inbox_size), was.id);
 }
 
-void write_profile(Connection& connection, const EncodedUnit& encoded) {
-  const auto& key = encoded.unit.key;
-  const std::int64_t version = encoded.unit.profile_read_version.value_or(0) + 1;
+void write_profile(Connection& connection, const EncodedCommit& encoded) {
+  const auto& key = encoded.commit.key;
+  const std::int64_t version = encoded.commit.profile_read_version.value_or(0) + 1;
   connection.run(
       "INSERT INTO profiles (project_id, user_id, version, data) VALUES (:p, :u, :v, :d)"
       " ON CONFLICT (project_id, user_id) DO UPDATE SET version = excluded.version,"
@@ -122,14 +123,14 @@ void write_profile(Connection& connection, const EncodedUnit& encoded) {
       key.project_id, key.user_id, version, *encoded.profile);
 }
 
-void write_inbox(Connection& connection, const Unit& unit, std::int64_t session) {
-  if (unit.inbox_removed > 0) {
+void write_inbox(Connection& connection, const SessionCommit& commit, std::int64_t session) {
+  if (commit.inbox_removed > 0) {
     connection.run(
         "DELETE FROM inbox WHERE session = :s AND n IN"
         " (SELECT n FROM inbox WHERE session = :t ORDER BY n LIMIT :c)",
-        session, session, unit.inbox_removed);
+        session, session, commit.inbox_removed);
   }
-  for (const auto& event : unit.inbox_added) {
+  for (const auto& event : commit.inbox_added) {
     connection.run(
         "INSERT INTO inbox (session, n, event_id, type, trace_id, value) VALUES (:s,"
         " (SELECT COALESCE(MAX(n), 0) + 1 FROM inbox WHERE session = :m), :e, :t, :r, :v)",
@@ -137,35 +138,35 @@ void write_inbox(Connection& connection, const Unit& unit, std::int64_t session)
   }
 }
 
-void write_outputs(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
+void write_outputs(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
   bool pending = false;
-  for (std::size_t i = 0; i < encoded.unit.outputs.size(); ++i) {
-    const auto& output = encoded.unit.outputs[i];
+  for (std::size_t i = 0; i < encoded.commit.outputs.size(); ++i) {
+    const auto& output = encoded.commit.outputs[i];
     connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
         " created_at, timers_ahead, delivery)"
         " VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :a, :e)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
         output.trace_id, output.source, to_unix_ms(output.created_at),
-        encoded.unit.timers_ahead.count(), static_cast<int>(output.delivery));
+        encoded.commit.timers_ahead.count(), static_cast<int>(output.delivery));
     if (output.delivery != model::Delivery::pending) continue;
     pending = true;
     connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
                    session, output.seq, output.withdrawable);
   }
-  if (pending) wake_outbox(connection, session, encoded.unit.key.endpoint_id);
+  if (pending) wake_outbox(connection, session, encoded.commit.key.endpoint_id);
 }
 
-void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
+void write_calls(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
                  model::Timestamp now) {
-  for (std::size_t i = 0; i < encoded.unit.calls_started.size(); ++i) {
-    const auto& call = encoded.unit.calls_started[i];
+  for (std::size_t i = 0; i < encoded.commit.calls_started.size(); ++i) {
+    const auto& call = encoded.commit.calls_started[i];
     std::optional<std::int64_t> due_at;
     if (call.due_at) due_at = to_unix_ms(*call.due_at);
     std::optional<std::string> project;
     std::optional<std::int64_t> try_at;
     if (encoded.call_targets[i]) {
-      project = encoded.unit.key.project_id;
+      project = encoded.commit.key.project_id;
       try_at = to_unix_ms(now);
     }
     connection.run(
@@ -174,7 +175,7 @@ void write_calls(Connection& connection, const EncodedUnit& encoded, std::int64_
         call.id, session, call.trace_id, encoded.call_requests[i], due_at, call.is_time_out,
         project, encoded.call_targets[i], try_at);
   }
-  for (const auto& id : encoded.unit.calls_cancelled) {
+  for (const auto& id : encoded.commit.calls_cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
   }
 }
@@ -194,9 +195,9 @@ void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdr
       session, session);
 }
 
-void write_follow_ups(Connection& connection, const EncodedUnit& encoded, std::int64_t session) {
-  for (std::size_t i = 0; i < encoded.unit.follow_ups.size(); ++i) {
-    const auto& follow_up = encoded.unit.follow_ups[i];
+void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
+  for (std::size_t i = 0; i < encoded.commit.follow_ups.size(); ++i) {
+    const auto& follow_up = encoded.commit.follow_ups[i];
     connection.run(
         "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
         " VALUES (:i, :s, :t, :d, :v, :j)",
@@ -205,73 +206,73 @@ void write_follow_ups(Connection& connection, const EncodedUnit& encoded, std::i
   }
 }
 
-void add_totals(const Unit& unit, BatchTotals& totals) {
+void add_totals(const SessionCommit& commit, BatchTotals& totals) {
   const auto reach = [&totals](const model::Position& position) {
     if (position.epoch == 0) return;
     auto [place, fresh] =
         totals.positions.try_emplace({position.epoch, position.partition}, position.offset);
     if (!fresh) place->second = std::max(place->second, position.offset);
   };
-  reach(unit.after.position);
-  for (const auto& position : unit.positions) reach(position);
-  for (const auto& use : unit.quota) {
+  reach(commit.after.position);
+  for (const auto& position : commit.positions) reach(position);
+  for (const auto& use : commit.quota) {
     totals.quota[{use.organisation_id, use.counter}] += use.amount;
   }
 }
 
-bool reads_profile(const Unit& unit) {
-  return unit.profile_read_version.has_value() || unit.profile.has_value();
+bool reads_profile(const SessionCommit& commit) {
+  return commit.profile_read_version.has_value() || commit.profile.has_value();
 }
 
-bool claims_twice(const Unit& unit) {
-  for (auto claim = unit.claims.begin(); claim != unit.claims.end(); ++claim) {
-    if (std::find(unit.claims.begin(), claim, *claim) != claim) return true;
+bool claims_twice(const SessionCommit& commit) {
+  for (auto claim = commit.claims.begin(); claim != commit.claims.end(); ++claim) {
+    if (std::find(commit.claims.begin(), claim, *claim) != claim) return true;
   }
   return false;
 }
 
-// All that a Unit leaves behind beside the row of its session.
-void write_effects(Connection& connection, const EncodedUnit& encoded, std::int64_t session,
+// All that a SessionCommit leaves behind beside the row of its session.
+void write_effects(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
                    bool withdraws, Now now) {
-  const Unit& unit = encoded.unit;
+  const SessionCommit& commit = encoded.commit;
   if (encoded.profile) write_profile(connection, encoded);
-  for (const auto& claim : unit.claims) consume(connection, claim, now.timers);
-  for (const auto& fired : unit.schedules_fired) move_schedule(connection, fired);
-  if (unit.execution_abandoned) abandon_execution(connection, session);
-  // Before this Unit's own outputs and follow-ups: they are younger.
-  if (unit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
-  write_inbox(connection, unit, session);
+  for (const auto& claim : commit.claims) consume(connection, claim, now.timers);
+  for (const auto& fired : commit.schedules_fired) move_schedule(connection, fired);
+  if (commit.execution_abandoned) abandon_execution(connection, session);
+  // Before this SessionCommit's own outputs and follow-ups: they are younger.
+  if (commit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
+  write_inbox(connection, commit, session);
   write_outputs(connection, encoded, session);
   write_calls(connection, encoded, session, now.timers);
   write_follow_ups(connection, encoded, session);
-  for (const auto& letter : unit.dead_letters) {
-    insert_dead_letter(connection, letter, unit.key.project_id, encoded.key, std::nullopt,
+  for (const auto& letter : commit.dead_letters) {
+    insert_dead_letter(connection, letter, commit.key.project_id, encoded.key, std::nullopt,
                        now.wall);
   }
-  for (const auto& event_id : unit.attempts_settled) {
+  for (const auto& event_id : commit.attempts_settled) {
     connection.run("DELETE FROM attempts WHERE event_id = :e", event_id);
   }
-  for (const auto& answer : unit.answers) insert_answer(connection, encoded.key, answer);
-  for (const auto& cut : unit.cuts) insert_cut(connection, cut, now.timers);
+  for (const auto& answer : commit.answers) insert_answer(connection, encoded.key, answer);
+  for (const auto& cut : commit.cuts) insert_cut(connection, cut, now.timers);
 }
 
 }  // namespace
 
-EncodedUnit encode(Unit unit) {
-  EncodedUnit encoded;
-  encoded.key = unit.key.encode();
-  encoded.context = text_of(unit.after.context);
-  encoded.flow_state = text_of(unit.after.flow_state);
-  if (unit.after.execution) encoded.execution = text_of(model::to_json(*unit.after.execution));
-  if (unit.profile) encoded.profile = text_of(unit.profile->data);
-  encoded.output_data.reserve(unit.outputs.size());
-  for (auto& output : unit.outputs) {
+EncodedCommit encode(SessionCommit commit) {
+  EncodedCommit encoded;
+  encoded.key = commit.key.encode();
+  encoded.context = text_of(commit.after.context);
+  encoded.flow_state = text_of(commit.after.flow_state);
+  if (commit.after.execution) encoded.execution = text_of(model::to_json(*commit.after.execution));
+  if (commit.profile) encoded.profile = text_of(commit.profile->data);
+  encoded.output_data.reserve(commit.outputs.size());
+  for (auto& output : commit.outputs) {
     auto& data = encoded.output_data.emplace_back();
     if (!output.data.is_null()) data = text_of(output.data);
     output.data = nullptr;
   }
-  encoded.call_requests.reserve(unit.calls_started.size());
-  for (auto& call : unit.calls_started) {
+  encoded.call_requests.reserve(commit.calls_started.size());
+  for (auto& call : commit.calls_started) {
     auto& request = encoded.call_requests.emplace_back();
     auto& target = encoded.call_targets.emplace_back();
     if (call.http || call.search) target = target_of(call);
@@ -280,27 +281,27 @@ EncodedUnit encode(Unit unit) {
     call.http.reset();
     call.search.reset();
   }
-  encoded.follow_ups.reserve(unit.follow_ups.size());
-  for (auto& follow_up : unit.follow_ups) {
+  encoded.follow_ups.reserve(commit.follow_ups.size());
+  for (auto& follow_up : commit.follow_ups) {
     encoded.follow_ups.push_back(text_of({{"text", std::move(follow_up.text)},
                                           {"data", std::move(follow_up.data)},
                                           {"plan", model::to_json(follow_up.plan)}}));
   }
-  unit.after.context = nullptr;
-  unit.after.flow_state = nullptr;
-  unit.after.execution.reset();
-  encoded.unit = std::move(unit);
+  commit.after.context = nullptr;
+  commit.after.flow_state = nullptr;
+  commit.after.execution.reset();
+  encoded.commit = std::move(commit);
   return encoded;
 }
 
-// A Unit on its way: what was asked about it, and what it found.
-struct UnitGroup::Candidate {
-  const EncodedUnit* encoded;
+// A SessionCommit on its way: what was asked about it, and what it found.
+struct CommitGroup::Candidate {
+  const EncodedCommit* encoded;
   Outcome* outcome;
   Asked<std::int64_t, std::int64_t, std::int64_t> session;
   std::optional<Asked<std::int64_t>> profile{};
   std::vector<Asked<int>> claims{};
-  std::vector<Asked<int>> cuts{};  // of inputs that the Unit takes for uncut
+  std::vector<Asked<int>> cuts{};  // of inputs that the SessionCommit takes for uncut
   bool is_late = false;            // past the deadline of one of them
   StoredSession stored{};
   std::optional<Asked<std::int64_t>> inserted{};
@@ -311,64 +312,66 @@ struct UnitGroup::Candidate {
 };
 
 // Takes every answer, so that none is left over.
-bool UnitGroup::Candidate::is_as_expected() {
-  const Unit& unit = encoded->unit;
+bool CommitGroup::Candidate::is_as_expected() {
+  const SessionCommit& commit = encoded->commit;
   if (auto row = session.take()) std::tie(stored.id, stored.version, stored.inbox_size) = *row;
-  bool expected = !is_late && stored.version == unit.expected_version &&
-                  stored.inbox_size >= unit.inbox_removed;
+  bool expected = !is_late && stored.version == commit.expected_version &&
+                  stored.inbox_size >= commit.inbox_removed;
   if (profile) {
     const auto row = profile->take();
     const std::int64_t version = row ? std::get<0>(*row) : 0;
-    expected = expected && version == unit.profile_read_version.value_or(0);
+    expected = expected && version == commit.profile_read_version.value_or(0);
   }
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const bool found = claims[i].take().has_value();
-    expected = expected && found != (unit.claims[i].kind == Claim::Kind::keyed_event);
+    expected = expected && found != (commit.claims[i].kind == Claim::Kind::keyed_event);
   }
   for (auto& cut : cuts) expected = !cut.take().has_value() && expected;
   withdraws = withdrawable && withdrawable->take().has_value();
   return expected;
 }
 
-UnitGroup::UnitGroup(Connection& connection, Now now, BatchTotals& totals)
+CommitGroup::CommitGroup(Connection& connection, Now now, BatchTotals& totals)
     : connection_(connection), now_(now), totals_(totals) {}
 
-UnitGroup::~UnitGroup() = default;
+CommitGroup::~CommitGroup() = default;
 
-// Whether the answers about the Unit hang on a Unit that has not been written yet.
-bool UnitGroup::is_entangled(const EncodedUnit& encoded) const {
-  const Unit& unit = encoded.unit;
+// Whether the answers about the SessionCommit hang on a SessionCommit that has not been written
+// yet.
+bool CommitGroup::is_entangled(const EncodedCommit& encoded) const {
+  const SessionCommit& commit = encoded.commit;
   return sessions_.contains(encoded.key) ||
-         (reads_profile(unit) && profiles_.contains({unit.key.project_id, unit.key.user_id})) ||
-         std::ranges::any_of(unit.claims,
+         (reads_profile(commit) &&
+          profiles_.contains({commit.key.project_id, commit.key.user_id})) ||
+         std::ranges::any_of(commit.claims,
                              [this](const Claim& claim) { return claims_.contains(claim.id); });
 }
 
-void UnitGroup::add(const EncodedUnit& encoded, Outcome& outcome) {
+void CommitGroup::add(const EncodedCommit& encoded, Outcome& outcome) {
   if (is_entangled(encoded)) flush();
-  const Unit& unit = encoded.unit;
+  const SessionCommit& commit = encoded.commit;
   Candidate candidate{
       .encoded = &encoded,
       .outcome = &outcome,
       .session = connection_.ask<std::int64_t, std::int64_t, std::int64_t>(
           "SELECT id, version, inbox_size FROM sessions WHERE key = :k", encoded.key)};
   sessions_.insert(encoded.key);
-  if (reads_profile(unit)) {
+  if (reads_profile(commit)) {
     candidate.profile = connection_.ask<std::int64_t>(
-        "SELECT version FROM profiles WHERE project_id = :p AND user_id = :u", unit.key.project_id,
-        unit.key.user_id);
-    profiles_.insert({unit.key.project_id, unit.key.user_id});
+        "SELECT version FROM profiles WHERE project_id = :p AND user_id = :u",
+        commit.key.project_id, commit.key.user_id);
+    profiles_.insert({commit.key.project_id, commit.key.user_id});
   }
-  for (const auto& claim : unit.claims) {
+  for (const auto& claim : commit.claims) {
     candidate.claims.push_back(ask_claim(connection_, claim, encoded.key));
     claims_.insert(claim.id);
   }
-  for (const auto& input : unit.uncut) {
+  for (const auto& input : commit.uncut) {
     candidate.cuts.push_back(
         connection_.ask<int>("SELECT 1 FROM cuts WHERE input_id = :i", input.input_id));
     candidate.is_late = candidate.is_late || input.until <= now_.timers;
   }
-  if (unit.follow_ups_cancelled) {
+  if (commit.follow_ups_cancelled) {
     candidate.withdrawable = connection_.ask<int>(
         "SELECT 1 FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
         " AND withdrawable = 1 LIMIT 1",
@@ -377,10 +380,10 @@ void UnitGroup::add(const EncodedUnit& encoded, Outcome& outcome) {
   candidates_.push_back(std::move(candidate));
 }
 
-void UnitGroup::flush() {
+void CommitGroup::flush() {
   for (auto& candidate : candidates_) {
-    // The same event twice in one chain: the second has no claim.
-    const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->unit);
+    // The same event twice in one batch: the second has no claim.
+    const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->commit);
     *candidate.outcome = wins ? Outcome::committed : Outcome::conflict;
   }
   std::erase_if(candidates_,
@@ -396,12 +399,12 @@ void UnitGroup::flush() {
   for (auto& candidate : candidates_) {
     if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
     write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
-    add_totals(candidate.encoded->unit, totals_);
+    add_totals(candidate.encoded->commit, totals_);
     if (connection_.dialect() == Dialect::postgres) {
-      if (!candidate.encoded->unit.outputs.empty()) {
+      if (!candidate.encoded->commit.outputs.empty()) {
         totals_.spoken.insert(short_name(candidate.encoded->key));
       }
-      const auto& progressed = candidate.encoded->unit.progressed;
+      const auto& progressed = candidate.encoded->commit.progressed;
       totals_.progressed.insert(progressed.begin(), progressed.end());
     }
   }

@@ -1,4 +1,4 @@
-#include "daemon/turns/chain.h"
+#include "daemon/turns/turn_batch.h"
 
 #include <algorithm>
 #include <exception>
@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/turns/chain_builder.h"
 #include "daemon/turns/project_library.h"
 #include "daemon/turns/recovery.h"
+#include "daemon/turns/turn_batch_builder.h"
 #include "daemon/turns/turn_clock.h"
 #include "flows/turn/time_outs.h"
 #include "store/commit/usage.h"
@@ -46,7 +46,7 @@ model::Execution begun_by(const Event& event) {
   return execution;
 }
 
-Result<std::optional<Chain>> ChainBuilder::build() {
+Result<std::optional<TurnBatch>> TurnBatchBuilder::build() {
   if (auto loaded = load(); !loaded) return fail(loaded.error());
   // An inbox that waited goes first, and again behind a record that ended the execution.
   if (auto drained = drain(); !drained) return fail(drained.error());
@@ -58,10 +58,10 @@ Result<std::optional<Chain>> ChainBuilder::build() {
   }
   if (again_) return std::nullopt;
   close();
-  return std::move(chain_);
+  return std::move(batch_);
 }
 
-Result<void> ChainBuilder::load() {
+Result<void> TurnBatchBuilder::load() {
   auto loaded = context_.sessions.load_with_profile(input_.key);
   if (!loaded) return fail(loaded.error());
   if (loaded->session) {
@@ -73,9 +73,9 @@ Result<void> ChainBuilder::load() {
   time_outs_ = flows::time_outs_of(session_);
   damage_ = std::move(loaded->damage);
   execution_lost_ = loaded->execution_lost;
-  chain_.unit.key = input_.key;
-  chain_.unit.expected_version = session_.version;
-  chain_.unit.profile_read_version = profile_.version;
+  batch_.commit.key = input_.key;
+  batch_.commit.expected_version = session_.version;
+  batch_.commit.profile_read_version = profile_.version;
   if (session_.inbox_size > 0) {
     auto inbox = context_.sessions.inbox(input_.key, context_.max_drained);
     if (!inbox) return fail(inbox.error());
@@ -84,7 +84,7 @@ Result<void> ChainBuilder::load() {
   return {};
 }
 
-Result<bool> ChainBuilder::has_had_effects(const model::Position& at) const {
+Result<bool> TurnBatchBuilder::has_had_effects(const model::Position& at) const {
   if (model::planted("no_duplicate_check")) return false;
   // Nothing yet, or an operator has opened a newer epoch: whatever is in it is new.
   if (session_.position.epoch < at.epoch) return false;
@@ -93,17 +93,17 @@ Result<bool> ChainBuilder::has_had_effects(const model::Position& at) const {
   return !*after;
 }
 
-Result<void> ChainBuilder::take(const queue::LogRecord& record) {
+Result<void> TurnBatchBuilder::take(const queue::LogRecord& record) {
   auto seen = has_had_effects(record.position);
   if (!seen) return fail(seen.error());
   if (*seen) return {};
-  const auto so_far = session_.version == 0 && !chain_.changes ? Traces::none : Traces::some;
+  const auto so_far = session_.version == 0 && !batch_.changes ? Traces::none : Traces::some;
   session_.position = record.position;
-  chain_.changes = true;
+  batch_.changes = true;
   return take_new(record, so_far);
 }
 
-Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_far) {
+Result<void> TurnBatchBuilder::take_new(const queue::LogRecord& logged, Traces so_far) {
   const queue::Record& record = logged.record;
   if (!has_names(record)) {
     bury_unreadable(parts_of(record), "its id or type is no UTF-8, or longer than 64 bytes");
@@ -136,7 +136,7 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
   if (!claimed) return fail(claimed.error());
   if (!*claimed) {  // it has had its effects, or what it answers is gone
     // If the session is, too, it is not made again for the sake of a position.
-    if (so_far == Traces::none) chain_.changes = false;
+    if (so_far == Traces::none) batch_.changes = false;
     return {};
   }
   if (is_too_late(*event)) return {};
@@ -152,30 +152,30 @@ Result<void> ChainBuilder::take_new(const queue::LogRecord& logged, Traces so_fa
       return bury_waiting(*event, parts_of(record), refused->second);
     }
     to_inbox(logged);
-    if (begun_by(*event).keyed) chain_.unit.progressed.push_back(event->id);
+    if (begun_by(*event).keyed) batch_.commit.progressed.push_back(event->id);
     return {};
   }
   return start(*event, parts_of(record), logged.position);
 }
 
 // Another program's clock is wrong, or our own was when the event was accepted.
-bool ChainBuilder::is_of_the_future(const Event& event) const {
+bool TurnBatchBuilder::is_of_the_future(const Event& event) const {
   return !event.claim && (is_input(event.type) || is_notify(event.type)) &&
          event.accepted_at > context_.clock.now() + std::chrono::days(1);
 }
 
 // Of an event from a time that has not come: its session would not expire before that time.
-void ChainBuilder::bring_to_now(Event& event) const {
+void TurnBatchBuilder::bring_to_now(Event& event) const {
   event.accepted_at = std::min(event.accepted_at, context_.clock.now());
 }
 
 // Runs what waited, oldest first, for as long as the session is not busy.
-Result<void> ChainBuilder::drain() {
+Result<void> TurnBatchBuilder::drain() {
   while (can_drain() && !again_) {
     const auto [parts, at] = oldest_in_inbox();
     --session_.inbox_size;
-    chain_.changes = true;
-    chain_.inbox_changed = true;
+    batch_.changes = true;
+    batch_.inbox_changed = true;
     auto event = model::decode_event(input_.key.encode(), parts.event_id, parts.type,
                                      parts.trace_id, parts.value);
     if (!event) {
@@ -189,29 +189,29 @@ Result<void> ChainBuilder::drain() {
   return {};
 }
 
-// What this chain has added is behind all that is stored, and goes only once that is empty: so what
+// What this batch has added is behind all that is stored, and goes only once that is empty: so what
 // a session comes to depends on the order of its records, and not on how many of them come at a
 // time, unless they are too many (`spill`, `max_drained`).
-bool ChainBuilder::can_drain() const {
+bool TurnBatchBuilder::can_drain() const {
   if (session_.busy() || !may_start()) return false;
   if (drained_ < stored_inbox_.size()) return true;
-  const auto added = chain_.unit.inbox_added.size() - added_drained_;
+  const auto added = batch_.commit.inbox_added.size() - added_drained_;
   return !input_.spill && added > 0 && session_.inbox_size == static_cast<std::int64_t>(added);
 }
 
-ChainBuilder::Waiting ChainBuilder::oldest_in_inbox() {
+TurnBatchBuilder::Waiting TurnBatchBuilder::oldest_in_inbox() {
   if (drained_ < stored_inbox_.size()) return {stored_inbox_[drained_++], std::nullopt};
   const std::size_t oldest = added_drained_++;
-  return {std::move(chain_.unit.inbox_added[oldest]), added_at_[oldest]};
+  return {std::move(batch_.commit.inbox_added[oldest]), added_at_[oldest]};
 }
 
 // Consumes the event's claim if it has one. False: the claim is gone, the event has no effects.
-Result<bool> ChainBuilder::holds_claim(const Event& event) {
+Result<bool> TurnBatchBuilder::holds_claim(const Event& event) {
   const bool is_timer = event.type == EventType::timer || event.type == EventType::time_out;
   if (!event.claim) return !event.result && !is_timer;
   const Claim& claim = *event.claim;
-  // An earlier event of this chain has it.
-  if (std::ranges::find(chain_.unit.claims, claim) != chain_.unit.claims.end()) return false;
+  // An earlier event of this batch has it.
+  if (std::ranges::find(batch_.commit.claims, claim) != batch_.commit.claims.end()) return false;
   switch (claim.kind) {
     case Claim::Kind::pending_call:
     case Claim::Kind::timer: {
@@ -236,20 +236,20 @@ Result<bool> ChainBuilder::holds_claim(const Event& event) {
     case Claim::Kind::schedule:
       return take_schedule(event);
   }
-  chain_.unit.claims.push_back(claim);
+  batch_.commit.claims.push_back(claim);
   return true;
 }
 
 // Runs an event that nothing holds back, unless it is known to fail. `at`: in the log; none if it
 // was in the inbox before.
-Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& parts,
-                                 const std::optional<model::Position>& at) {
+Result<void> TurnBatchBuilder::start(const Event& event, const store::InboxEvent& parts,
+                                     const std::optional<model::Position>& at) {
   if (event.claim && event.claim->kind == Claim::Kind::follow_up) {
     // Not before it runs: what the user said while it waited has taken it back.
     auto waits = follow_up_waits(event.claim->id);
     if (!waits) return fail(waits.error());
     if (!*waits) return {};
-    chain_.unit.claims.push_back(*event.claim);
+    batch_.commit.claims.push_back(*event.claim);
   }
   const store::InHand in_hand{
       event.id, at ? at->partition : queue::partition_of(input_.key.encode(), context_.partitions),
@@ -261,9 +261,9 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
     again_ = wants_alone_ = true;
     return {};
   }
-  if (crashes) chain_.unit.attempts_settled.push_back(event.id);
+  if (crashes) batch_.commit.attempts_settled.push_back(event.id);
   if (event.type == EventType::user_message) cancel_follow_ups();
-  if (chain_.first_started.empty()) chain_.first_started = event.id;
+  if (batch_.first_started.empty()) batch_.first_started = event.id;
   if (!damage_.empty()) return bury_damaged(event, parts);
   if (crashes && *crashes >= context_.max_crashes) {
     return bury(event, parts,
@@ -282,8 +282,8 @@ Result<void> ChainBuilder::start(const Event& event, const store::InboxEvent& pa
   return run(event);
 }
 
-Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint& endpoint,
-                                       const model::ProjectAssets& assets) {
+Result<FlowPtr> TurnBatchBuilder::flow_for(const Event& event, const model::Endpoint& endpoint,
+                                           const model::ProjectAssets& assets) {
   if (event.follow_up && !event.follow_up->flow_id.empty()) {
     return context_.assets.newest_flow(event.follow_up->flow_id);
   }
@@ -295,7 +295,7 @@ Result<FlowPtr> ChainBuilder::flow_for(const Event& event, const model::Endpoint
   return context_.assets.flow(session_.execution->flow_id, session_.execution->flow_version);
 }
 
-Result<void> ChainBuilder::run(const Event& event) {
+Result<void> TurnBatchBuilder::run(const Event& event) {
   model::fault_point("turn.before_run");
   auto fails = [&](std::string reason) -> Result<void> {
     input_.failed.emplace(event.id, std::move(reason));
@@ -325,7 +325,7 @@ Result<void> ChainBuilder::run(const Event& event) {
     if (is_store_failure(flow.error())) return fail(flow.error());
     return fails("its Flow can't run: " + flow.error().message);
   }
-  ++chain_.turns;
+  ++batch_.turns;
   running_ = session_.execution.value_or(model::Execution{});
   const bool is_follow_up_flow = runs_follow_up_flow(event, **endpoint, **flow);
   const ProjectLibrary library(context_.assets, **assets);
@@ -356,18 +356,18 @@ Result<void> ChainBuilder::run(const Event& event) {
 }
 
 // Past the Flow, whatever the session is doing.
-Result<void> ChainBuilder::say(const Event& event, const EndpointPtr& endpoint) {
+Result<void> TurnBatchBuilder::say(const Event& event, const EndpointPtr& endpoint) {
   auto effects = flows::notify_effects(std::move(session_), event, context_.clock.now());
   session_ = std::move(effects.session);
-  chain_.changes = true;
+  batch_.changes = true;
   model::Execution none;
   none.input_id = event.id;
   none.source = event.type;
   return settle_outputs(none, true, false, std::move(effects.outputs), endpoint);
 }
 
-Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
-                                 const EndpointPtr& endpoint, const FlowPtr& flow) {
+Result<void> TurnBatchBuilder::apply(const Event& event, model::Effects effects,
+                                     const EndpointPtr& endpoint, const FlowPtr& flow) {
   const bool resumed = !is_input(event.type);
   // What the outputs belong to: the execution that goes on, or the one that this input began.
   const model::Execution begun = begun_by(event);
@@ -381,7 +381,7 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
   }
   if (effects.profile) {
     profile_.data = std::move(effects.profile->data);
-    chain_.unit.profile = store::ProfileWrite{profile_.data};
+    batch_.commit.profile = store::ProfileWrite{profile_.data};
   }
   if (effects.follow_ups_cancelled) cancel_follow_ups();
   // A Turn knows the wall clock only; what it wants waited for must not depend on that being set.
@@ -389,60 +389,61 @@ Result<void> ChainBuilder::apply(const Event& event, model::Effects effects,
   for (auto& follow_up : effects.follow_ups) {
     follow_up.due_at += offset;
     if (follow_up.plan.expires_at) *follow_up.plan.expires_at += offset;
-    chain_.unit.follow_ups.push_back(std::move(follow_up));
+    batch_.commit.follow_ups.push_back(std::move(follow_up));
   }
   if (effects.call && effects.call->due_at) *effects.call->due_at += offset;
-  if (effects.call) chain_.unit.calls_started.push_back(std::move(*effects.call));
+  if (effects.call) batch_.commit.calls_started.push_back(std::move(*effects.call));
   if (effects.time_out) {
     *effects.time_out->due_at += offset;
-    chain_.unit.calls_started.push_back(std::move(*effects.time_out));
+    batch_.commit.calls_started.push_back(std::move(*effects.time_out));
   }
-  std::move(effects.log.begin(), effects.log.end(), std::back_inserter(chain_.log_lines));
-  chain_.changes = true;
+  std::move(effects.log.begin(), effects.log.end(), std::back_inserter(batch_.log_lines));
+  batch_.changes = true;
   return settle_outputs(execution, effects.execution_ended, resumed, std::move(effects.outputs),
                         endpoint);
 }
 
-void ChainBuilder::to_inbox(const queue::LogRecord& logged) {
-  chain_.unit.inbox_added.push_back(parts_of(logged.record));
+void TurnBatchBuilder::to_inbox(const queue::LogRecord& logged) {
+  batch_.commit.inbox_added.push_back(parts_of(logged.record));
   added_at_.push_back(logged.position);
   ++session_.inbox_size;
-  chain_.inbox_changed = true;
+  batch_.inbox_changed = true;
 }
 
 // What language models took is used, whatever becomes of the Turn.
-void ChainBuilder::count_use(const Event& event) {
+void TurnBatchBuilder::count_use(const Event& event) {
   const bool inject = event.type == EventType::inject;
   const std::int64_t tokens = event.result ? event.result->model_tokens : 0;
   if (!inject && tokens <= 0) return;
   auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
   if (!endpoint) return;
   const std::string& organisation = (*endpoint)->organisation_id;
-  if (inject) chain_.unit.quota.push_back({organisation, store::injects_counter, 1});
-  if (tokens > 0) chain_.unit.quota.push_back({organisation, store::model_tokens_counter, tokens});
+  if (inject) batch_.commit.quota.push_back({organisation, store::injects_counter, 1});
+  if (tokens > 0)
+    batch_.commit.quota.push_back({organisation, store::model_tokens_counter, tokens});
 }
 
-void ChainBuilder::close() {
+void TurnBatchBuilder::close() {
   // What can't be read is overwritten with a reason only: never for the sake of a position.
-  if (!damage_.empty() && chain_.unit.dead_letters.empty()) chain_.changes = false;
+  if (!damage_.empty() && batch_.commit.dead_letters.empty()) batch_.changes = false;
   settle_time_outs();
-  chain_.unit.inbox_removed = static_cast<std::int64_t>(drained_);
-  auto& added = chain_.unit.inbox_added;
+  batch_.commit.inbox_removed = static_cast<std::int64_t>(drained_);
+  auto& added = batch_.commit.inbox_added;
   added.erase(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(added_drained_));
-  chain_.drain_more = !session_.busy() && session_.inbox_size > 0;
-  chain_.unit.timers_ahead = timer_offset();
-  chain_.unit.after = std::move(session_);
+  batch_.drain_more = !session_.busy() && session_.inbox_size > 0;
+  batch_.commit.timers_ahead = timer_offset();
+  batch_.commit.after = std::move(session_);
 }
 
-Result<Chain> build_chain(const ChainContext& context, ChainInput input) {
+Result<TurnBatch> build_turn_batch(const TurnBatchContext& context, TurnBatchInput input) {
   for (;;) {
     if (input.noted != nullptr) input.noted->clear();
-    ChainBuilder builder(context, input);
-    auto chain = builder.build();
-    if (chain && *chain) return std::move(**chain);
-    if (!chain) return fail(chain.error());
+    TurnBatchBuilder builder(context, input);
+    auto batch = builder.build();
+    if (batch && *batch) return std::move(**batch);
+    if (!batch) return fail(batch.error());
     if (!builder.wants_alone()) continue;
-    Chain nothing;
+    TurnBatch nothing;
     nothing.wants_alone = true;
     return nothing;
   }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/live/answer.h"
-#include "daemon/turns/chain_builder.h"
+#include "daemon/turns/turn_batch_builder.h"
 #include "store/conversation/answers.h"
 #include "store/conversation/outbox.h"
 
@@ -16,13 +16,14 @@ using model::EventType;
 using model::fail;
 using model::Result;
 
-// Whether what the execution says now is its input's answer. If it is cut meanwhile, the unit is a
-// conflict. One whose deadline has passed is cut by the unit, as nobody else may be there to do it.
-Result<bool> ChainBuilder::takes_answers(const model::Execution& execution,
-                                         std::int64_t said_before) {
+// Whether what the execution says now is its input's answer. If it is cut meanwhile, the commit is
+// a conflict. One whose deadline has passed is cut by the commit, as nobody else may be there to do
+// it.
+Result<bool> TurnBatchBuilder::takes_answers(const model::Execution& execution,
+                                             std::int64_t said_before) {
   if (execution.source != EventType::user_message || !execution.answer_until) return false;
   if (*execution.answer_until <= timer_now()) {
-    chain_.unit.cuts.push_back({execution.input_id, said_before});
+    batch_.commit.cuts.push_back({execution.input_id, said_before});
     return false;
   }
   if (input_.after_conflict) {
@@ -30,13 +31,13 @@ Result<bool> ChainBuilder::takes_answers(const model::Execution& execution,
     if (!cut) return fail(cut.error());
     if (*cut) return false;
   }
-  chain_.unit.uncut.push_back({execution.input_id, *execution.answer_until});
+  batch_.commit.uncut.push_back({execution.input_id, *execution.answer_until});
   return true;
 }
 
-Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, bool ended,
-                                          bool resumed, std::vector<model::Output> outputs,
-                                          const EndpointPtr& endpoint) {
+Result<void> TurnBatchBuilder::settle_outputs(const model::Execution& execution, bool ended,
+                                              bool resumed, std::vector<model::Output> outputs,
+                                              const EndpointPtr& endpoint) {
   const auto answers = takes_answers(
       execution, outputs.empty() ? session_.last_output_seq : outputs.front().seq - 1);
   if (!answers) return fail(answers.error());
@@ -45,37 +46,38 @@ Result<void> ChainBuilder::settle_outputs(const model::Execution& execution, boo
   } else if (execution.source == EventType::user_message && !*answers) {
     session_.execution->answer_until.reset();
     // A client that repeats it need not wait any longer.
-    if (execution.keyed) chain_.unit.progressed.push_back(execution.input_id);
+    if (execution.keyed) batch_.commit.progressed.push_back(execution.input_id);
   }
   const bool hooked = endpoint && !endpoint->webhook_url.empty();
   const Delivery delivery = hooked && !*answers ? Delivery::pending : Delivery::none;
   for (auto& output : outputs) {
     output.delivery = delivery;
     output.withdrawable = execution.source == EventType::follow_up && delivery == Delivery::pending;
-    chain_.unit.outputs.push_back(std::move(output));
+    batch_.commit.outputs.push_back(std::move(output));
   }
   return {};
 }
 
 // The input that began the execution has said all. Its answer is composed for those that wait here,
 // and kept for repeats; others read it from the store.
-Result<void> ChainBuilder::come_to_rest(const model::Execution& execution, bool answers,
-                                        bool resumed, const std::vector<model::Output>& outputs) {
+Result<void> TurnBatchBuilder::come_to_rest(const model::Execution& execution, bool answers,
+                                            bool resumed,
+                                            const std::vector<model::Output>& outputs) {
   if (execution.keyed || execution.answer_until) {
-    chain_.unit.progressed.push_back(execution.input_id);
+    batch_.commit.progressed.push_back(execution.input_id);
   }
-  const bool awaited = answers && context_.waiters.awaited(execution.input_id);
+  const bool awaited = answers && context_.pending_replies.awaited(execution.input_id);
   if (!awaited && !execution.keyed) return {};
   auto answer = answer_of(execution, resumed, outputs);
   if (!answer) return fail(answer.error());
   // Of a cut one each client has its own part.
-  if (answers) chain_.answered.push_back({execution.input_id, *std::move(answer)});
+  if (answers) batch_.answered.push_back({execution.input_id, *std::move(answer)});
   return {};
 }
 
 // The answer to the input that began the execution, as it ends; kept for repeats, if it is keyed.
-Result<api::Answer> ChainBuilder::answer_of(const model::Execution& execution, bool resumed,
-                                            const std::vector<model::Output>& outputs) {
+Result<api::Answer> TurnBatchBuilder::answer_of(const model::Execution& execution, bool resumed,
+                                                const std::vector<model::Output>& outputs) {
   std::vector<model::Output> said;
   if (resumed) {
     auto earlier = context_.outbox.outputs_of_input(input_.key, execution.input_id);
@@ -85,7 +87,7 @@ Result<api::Answer> ChainBuilder::answer_of(const model::Execution& execution, b
   said.insert(said.end(), outputs.begin(), outputs.end());
   api::Answer answer{200, api::compose_answer(said, input_.key.user_id, input_.key.session_id)};
   if (execution.keyed) {
-    chain_.unit.answers.push_back(
+    batch_.commit.answers.push_back(
         {execution.input_id, answer.status, answer.body, timer_now() + context_.answer_lifetime});
   }
   return answer;
@@ -94,15 +96,15 @@ Result<api::Answer> ChainBuilder::answer_of(const model::Execution& execution, b
 // A failure that nothing is said about: a waiting client learns of it. Not an answer to be
 // replayed: it says that the key may be used for a new attempt. One that is cut was answered, so
 // that its key is spent.
-Result<void> ChainBuilder::settle_failure(const model::Execution& execution, bool resumed) {
+Result<void> TurnBatchBuilder::settle_failure(const model::Execution& execution, bool resumed) {
   if (execution.source != EventType::user_message) return {};
   const auto answers = takes_answers(execution, session_.last_output_seq);
   if (!answers) return fail(answers.error());
   if (!*answers) return come_to_rest(execution, false, resumed, {});
-  chain_.unit.progressed.push_back(execution.input_id);
-  chain_.answered.push_back(
+  batch_.commit.progressed.push_back(execution.input_id);
+  batch_.answered.push_back(
       {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
-  chain_.unit.answers.push_back(
+  batch_.commit.answers.push_back(
       {execution.input_id, 500, "", timer_now() + context_.answer_lifetime});
   return {};
 }

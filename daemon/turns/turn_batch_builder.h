@@ -1,5 +1,6 @@
-// How one chain is built (see chain.h): chain.cc has what goes well, chain_answers.cc who gets what
-// is said, chain_failures.cc what becomes of events that have no effects.
+// How one batch is built (see turn_batch.h): turn_batch.cc has what goes well,
+// turn_batch_answers.cc who gets what is said, turn_batch_failures.cc what becomes of events that
+// have no effects.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "api/live/assets_cache.h"
-#include "daemon/turns/chain.h"
+#include "daemon/turns/turn_batch.h"
 #include "store/conversation/sessions.h"
 
 namespace conversed::daemon {
@@ -32,22 +33,23 @@ inline bool is_store_failure(const model::Error& error) {
 // The execution that an input begins, as far as the input says.
 [[nodiscard]] model::Execution begun_by(const model::Event& event);
 
-// Builds one chain. A Turn that fails has no effects, but the session it was given is gone by then:
-// so the failure is noted in `failed` and the chain is built again from the store; Turns are pure,
+// Builds one batch. A Turn that fails has no effects, but the session it was given is gone by then:
+// so the failure is noted in `failed` and the batch is built again from the store; Turns are pure,
 // so it comes to the same.
-class ChainBuilder {
+class TurnBatchBuilder {
  public:
-  ChainBuilder(const ChainContext& context, ChainInput& input) : context_(context), input_(input) {}
+  TurnBatchBuilder(const TurnBatchContext& context, TurnBatchInput& input)
+      : context_(context), input_(input) {}
 
-  // Nothing: a Turn has failed, build again; or the chain has to be built alone.
-  model::Result<std::optional<Chain>> build();
+  // Nothing: a Turn has failed, build again; or the batch has to be built alone.
+  model::Result<std::optional<TurnBatch>> build();
   [[nodiscard]] bool wants_alone() const { return wants_alone_; }
 
  private:
   model::Result<void> load();
   model::Result<bool> has_had_effects(const model::Position& at) const;
   model::Result<void> take(const queue::LogRecord& record);
-  // Whether the chain has made, or found, anything of the session before a record.
+  // Whether the batch has made, or found, anything of the session before a record.
   enum class Traces : std::uint8_t { none, some };
   model::Result<void> take_new(const queue::LogRecord& logged, Traces so_far);
   model::Result<void> drain();
@@ -62,7 +64,7 @@ class ChainBuilder {
                                   const model::ProjectAssets& assets);
   model::Result<void> apply(const model::Event& event, model::Effects effects,
                             const EndpointPtr& endpoint, const FlowPtr& flow);
-  // Who gets what is said: chain_answers.cc.
+  // Who gets what is said: turn_batch_answers.cc.
   model::Result<void> settle_outputs(const model::Execution& execution, bool ended, bool resumed,
                                      std::vector<model::Output> outputs,
                                      const EndpointPtr& endpoint);
@@ -80,7 +82,7 @@ class ChainBuilder {
   void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
   // Whether what names the record and its event can be stored as it is.
   static bool has_names(const queue::Record& record);
-  // Follow-ups: chain_follow_ups.cc.
+  // Follow-ups: turn_batch_follow_ups.cc.
   enum class FollowUp : std::uint8_t { runs, settled };
   model::Result<bool> follow_up_waits(const std::string& id) const;
   model::Result<FollowUp> take_up(const model::Event& event, const EndpointPtr& endpoint,
@@ -94,14 +96,14 @@ class ChainBuilder {
   // How far the clock of what waits for a while is ahead of `now` of Turns.
   std::chrono::milliseconds timer_offset() const;
   model::Timestamp timer_now() const;
-  // Time-outs of questions: chain_time_outs.cc.
+  // Time-outs of questions: turn_batch_time_outs.cc.
   bool waits_for(const model::Event& event) const;
   model::Result<bool> holds_timer(const model::Event& event) const;
   bool begins_afresh(const model::Event& event, const model::Endpoint& endpoint) const;
   std::string waiting_follow_up_flow(const model::Event& event,
                                      const model::Endpoint& endpoint) const;
   void settle_time_outs();
-  // Scheduled injects: chain_schedules.cc.
+  // Scheduled injects: turn_batch_schedules.cc.
   model::Result<bool> take_schedule(const model::Event& event);
   bool is_too_late(const model::Event& event);
   void to_inbox(const queue::LogRecord& logged);
@@ -111,7 +113,7 @@ class ChainBuilder {
   [[nodiscard]] bool can_drain() const;
   struct Waiting {
     store::InboxEvent parts;
-    std::optional<model::Position> at;  // in the log, if it has come with this chain
+    std::optional<model::Position> at;  // in the log, if it has come with this batch
   };
   Waiting oldest_in_inbox();
   // Set by `take` on entry: arrivals of a busy session, or behind a non-empty inbox, wait there.
@@ -120,22 +122,22 @@ class ChainBuilder {
     return damage_.empty() &&
            (input_.spill || session_.busy() || session_.inbox_size > 0 || !may_start());
   }
-  // Where a single event is looked for, a second one waits for the next chain; so it does behind
+  // Where a single event is looked for, a second one waits for the next batch; so it does behind
   // Turns that took long. The first one starts in any case, so that there is an end to it.
   [[nodiscard]] bool may_start() const {
-    if (chain_.first_started.empty()) return true;
+    if (batch_.first_started.empty()) return true;
     return !input_.one_start && !input_.alone && input_.spent < context_.slice;
   }
 
-  const ChainContext& context_;
-  ChainInput& input_;
-  Chain chain_;
+  const TurnBatchContext& context_;
+  TurnBatchInput& input_;
+  TurnBatch batch_;
   model::Session session_;
   model::Profile profile_;
   std::vector<store::InboxEvent> stored_inbox_;
   std::vector<std::string> time_outs_;     // that the stored session waits for
   std::size_t drained_ = 0;                // of them
-  std::vector<model::Position> added_at_;  // of what this chain puts behind them
+  std::vector<model::Position> added_at_;  // of what this batch puts behind them
   std::size_t added_drained_ = 0;
   model::Execution running_;     // the session's, as the Turn that runs found it
   std::string damage_;           // of what is stored; nothing runs on it

@@ -1,15 +1,15 @@
 // Who gets what an execution says: the client of its message until that is cut, or the webhook.
-#include "tests/unit/daemon/chain_world.h"
+#include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
 namespace {
 
 using Stage = store::InputState::Stage;
 
-class ChainAnswersTest : public ChainTest {
+class TurnBatchAnswersTest : public TurnBatchTest {
  protected:
   void SetUp() override {
-    ChainTest::SetUp();
+    TurnBatchTest::SetUp();
     key_ = session("hooked", "s");
   }
 
@@ -20,44 +20,44 @@ class ChainAnswersTest : public ChainTest {
     for (const auto& output : state.said) said.push_back(output.text);
     return said;
   }
-  // Of a chain that another write has made a conflict.
-  Chain run_again(const std::vector<queue::LogRecord>& records) {
-    auto chain = build_chain(
+  // Of a batch that another write has made a conflict.
+  TurnBatch run_again(const std::vector<queue::LogRecord>& records) {
+    auto batch = build_turn_batch(
         context(), {.key = key_, .records = records, .refused = {}, .after_conflict = true});
-    EXPECT_TRUE(chain && commit(*chain) == Outcome::committed);
-    return chain ? *std::move(chain) : Chain();
+    EXPECT_TRUE(batch && commit_now(*batch) == Outcome::committed);
+    return batch ? *std::move(batch) : TurnBatch();
   }
 };
 
-TEST_F(ChainAnswersTest, WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsThere) {
+TEST_F(TurnBatchAnswersTest, WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsThere) {
   const Event asked = message("hi");
-  const Chain chain = run({asked});
+  const TurnBatch batch = run({asked});
   EXPECT_EQ(for_webhook(), Texts{});
-  EXPECT_EQ(chain.unit.progressed, Texts{asked.id});
+  EXPECT_EQ(batch.commit.progressed, Texts{asked.id});
   const auto state = look(asked);
   EXPECT_EQ(state.stage, Stage::at_rest);
   EXPECT_EQ(texts_of(state), (Texts{"one hi 1"}));
   EXPECT_FALSE(state.cut_behind);
 }
 
-TEST_F(ChainAnswersTest, WithoutADeadlineAllOfItIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, WithoutADeadlineAllOfItIsTheWebhooks) {
   Event asked = message("tell");
   asked.answer_until.reset();  // `Prefer: respond-async`, or a replayed dead letter
-  const auto call = run({asked}).unit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls_started.at(0).id;
   EXPECT_EQ(look(asked).cut_behind, 0);
   run({result_of(call)});
   EXPECT_EQ(for_webhook(), (Texts{"looking", "one tell 1"}));
 }
 
-TEST_F(ChainAnswersTest, WhatIsSaidBehindACutIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, WhatIsSaidBehindACutIsTheWebhooks) {
   const Event asked = message("ask");
-  const auto first = run({asked}).unit.calls_started.at(0).id;
+  const auto first = run({asked}).commit.calls_started.at(0).id;
   const auto state = cut(asked);
   EXPECT_EQ(state.stage, Stage::runs);
   EXPECT_EQ(texts_of(state), (Texts{"looking"}));
   const std::vector records{record(result_of(first))};
-  EXPECT_EQ(commit(build(records)), Outcome::conflict);
-  const auto second = run_again(records).unit.calls_started.at(0).id;
+  EXPECT_EQ(commit_now(build(records)), Outcome::conflict);
+  const auto second = run_again(records).commit.calls_started.at(0).id;
   EXPECT_EQ(for_webhook(), (Texts{"found"}));
   // From then on the execution knows it.
   run({result_of(second)});
@@ -66,17 +66,17 @@ TEST_F(ChainAnswersTest, WhatIsSaidBehindACutIsTheWebhooks) {
   EXPECT_EQ(look(asked).stage, Stage::at_rest);
 }
 
-TEST_F(ChainAnswersTest, AMessageThatIsCutBeforeItRunsIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, AMessageThatIsCutBeforeItRunsIsTheWebhooks) {
   const Event asked = message("hi");
   const std::vector records{record(asked)};
   EXPECT_EQ(cut(asked).stage, Stage::unseen);
-  EXPECT_EQ(commit(build(records)), Outcome::conflict);
+  EXPECT_EQ(commit_now(build(records)), Outcome::conflict);
   run_again(records);
   EXPECT_EQ(for_webhook(), (Texts{"one hi 1"}));
 }
 
-TEST_F(ChainAnswersTest, AMessageThatIsCutInTheInboxIsTheWebhooks) {
-  const auto call = run({event("call")}).unit.calls_started.at(0).id;
+TEST_F(TurnBatchAnswersTest, AMessageThatIsCutInTheInboxIsTheWebhooks) {
+  const auto call = run({event("call")}).commit.calls_started.at(0).id;
   const Event asked = message("hi");
   run({asked});
   EXPECT_EQ(cut(asked).stage, Stage::runs);
@@ -84,7 +84,7 @@ TEST_F(ChainAnswersTest, AMessageThatIsCutInTheInboxIsTheWebhooks) {
   EXPECT_EQ(for_webhook(), (Texts{"one call 1", "one hi 2"}));
 }
 
-TEST_F(ChainAnswersTest, AtRestAMessageIsNotCut) {
+TEST_F(TurnBatchAnswersTest, AtRestAMessageIsNotCut) {
   const Event asked = message("hi");
   run({asked});
   const auto state = cut(asked);
@@ -93,7 +93,7 @@ TEST_F(ChainAnswersTest, AtRestAMessageIsNotCut) {
   EXPECT_FALSE(look(asked).cut_behind);
 }
 
-TEST_F(ChainAnswersTest, ACutComesOnce) {
+TEST_F(TurnBatchAnswersTest, ACutComesOnce) {
   const Event asked = message("tell");
   run({asked});
   EXPECT_EQ(cut(asked).cut_behind, 1);
@@ -101,9 +101,9 @@ TEST_F(ChainAnswersTest, ACutComesOnce) {
   EXPECT_EQ(cut(asked).cut_behind, 1);
 }
 
-TEST_F(ChainAnswersTest, PastItsDeadlineAMessageIsCutByTheTurnItself) {
+TEST_F(TurnBatchAnswersTest, PastItsDeadlineAMessageIsCutByTheTurnItself) {
   const Event asked = message("tell");
-  const auto call = run({asked}).unit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls_started.at(0).id;
   clock_.advance(turn_timeout);
   run({result_of(call)});
   EXPECT_EQ(for_webhook(), (Texts{"one tell 1"}));
@@ -113,97 +113,97 @@ TEST_F(ChainAnswersTest, PastItsDeadlineAMessageIsCutByTheTurnItself) {
   EXPECT_EQ(state.stage, Stage::at_rest);
 }
 
-TEST_F(ChainAnswersTest, AnAnswerWhoseCommitComesPastItsDeadlineIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, AnAnswerWhoseCommitComesPastItsDeadlineIsTheWebhooks) {
   const std::vector records{record(message("hi"))};
-  const Chain late = build(records);
+  const TurnBatch late = build(records);
   clock_.advance(turn_timeout);
-  EXPECT_EQ(commit(late), Outcome::conflict);
+  EXPECT_EQ(commit_now(late), Outcome::conflict);
   run_again(records);
   EXPECT_EQ(for_webhook(), (Texts{"one hi 1"}));
 }
 
-TEST_F(ChainAnswersTest, ClockThatIsSetCutsNoMessage) {
+TEST_F(TurnBatchAnswersTest, ClockThatIsSetCutsNoMessage) {
   std::chrono::milliseconds steady{0};
   TimerClock unset(clock_, [&] { return steady; });
   timer_clock_ = &unset;
   for (const auto jump : {std::chrono::hours(24), std::chrono::hours(-24)}) {
     const std::vector records{record(message("hi"))};
     clock_.advance(jump);
-    const Chain chain = build(records);
+    const TurnBatch batch = build(records);
     clock_.advance(jump);
-    EXPECT_EQ(commit(chain), Outcome::committed);
+    EXPECT_EQ(commit_now(batch), Outcome::committed);
   }
   EXPECT_EQ(for_webhook(), Texts{});
   const std::vector records{record(message("bye"))};
   steady += turn_timeout;
-  EXPECT_EQ(build(records).unit.cuts.size(), 1U);
+  EXPECT_EQ(build(records).commit.cuts.size(), 1U);
   timer_clock_ = nullptr;
 }
 
-TEST_F(ChainAnswersTest, WhatOthersSayIsNotHeldUpByAnAnswer) {
+TEST_F(TurnBatchAnswersTest, WhatOthersSayIsNotHeldUpByAnAnswer) {
   const Event asked = message("tell");
-  const auto call = run({asked}).unit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls_started.at(0).id;
   run({notify()});
   EXPECT_EQ(for_webhook(), (Texts{"said"}));
   run({result_of(call), event("next")});
   EXPECT_EQ(for_webhook(), (Texts{"said", "one next 2"}));
 }
 
-TEST_F(ChainAnswersTest, ManyMessagesAreAnsweredByOneChain) {
+TEST_F(TurnBatchAnswersTest, ManyMessagesAreAnsweredByOneBatch) {
   const Event first = message("a");
   const Event second = message("b");
   auto answer = wait_for(first);
   auto other = wait_for(second);
-  const Chain chain = run({first, second});
-  EXPECT_EQ(chain.answered.size(), 2U);
-  EXPECT_FALSE(chain.drain_more);
+  const TurnBatch batch = run({first, second});
+  EXPECT_EQ(batch.answered.size(), 2U);
+  EXPECT_FALSE(batch.drain_more);
 }
 
-TEST_F(ChainAnswersTest, AnAnswerIsComposedForThoseThatWaitHere) {
+TEST_F(TurnBatchAnswersTest, AnAnswerIsComposedForThoseThatWaitHere) {
   EXPECT_TRUE(run({message("a")}).answered.empty());
   const Event awaited = message("tell");
   auto answer = wait_for(awaited);
-  const Chain ended = run({result_of(run({awaited}).unit.calls_started.at(0).id)});
+  const TurnBatch ended = run({result_of(run({awaited}).commit.calls_started.at(0).id)});
   ASSERT_EQ(ended.answered.size(), 1U);
   EXPECT_NE(ended.answered[0].answer->body.find("looking\\none tell 2"), std::string::npos);
 }
 
-TEST_F(ChainAnswersTest, AKeyedMessageThatIsCutKeepsAllThatItSaid) {
+TEST_F(TurnBatchAnswersTest, AKeyedMessageThatIsCutKeepsAllThatItSaid) {
   const Event asked = keyed_message("tell");
-  const auto call = run({asked}).unit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls_started.at(0).id;
   cut(asked);
-  const Chain ended = run_again({record(result_of(call))});
+  const TurnBatch ended = run_again({record(result_of(call))});
   EXPECT_TRUE(ended.answered.empty()) << "each client has its own part";
-  EXPECT_EQ(ended.unit.progressed, Texts{asked.id});
+  EXPECT_EQ(ended.commit.progressed, Texts{asked.id});
   const auto state = look(asked);
   ASSERT_TRUE(state.kept);
   EXPECT_NE(state.kept->find("looking\\none tell 1"), std::string::npos);
 }
 
-TEST_F(ChainAnswersTest, TheKeyOfACutMessageThatFailsIsSpent) {
+TEST_F(TurnBatchAnswersTest, TheKeyOfACutMessageThatFailsIsSpent) {
   key_ = session("plain", "s");
   const Event asked = keyed_message("tell");
-  const auto call = run({asked}).unit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls_started.at(0).id;
   cut(asked);
   const Event result = result_of(call);
   const std::vector records{record(result)};
-  auto chain = build_chain(context(), {.key = key_,
-                                       .records = records,
-                                       .refused = {{result.id, "refused"}},
-                                       .after_conflict = true});
-  ASSERT_TRUE(chain);
-  ASSERT_EQ(commit(*chain), Outcome::committed);
+  auto batch = build_turn_batch(context(), {.key = key_,
+                                            .records = records,
+                                            .refused = {{result.id, "refused"}},
+                                            .after_conflict = true});
+  ASSERT_TRUE(batch);
+  ASSERT_EQ(commit_now(*batch), Outcome::committed);
   EXPECT_EQ(kept_status(asked), 200);
 }
 
-TEST_F(ChainAnswersTest, AFailureIsToldElsewhereToo) {
+TEST_F(TurnBatchAnswersTest, AFailureIsToldElsewhereToo) {
   key_ = session("plain", "s");
   const Event asked = message("hi");
   run_refused({asked});
   EXPECT_EQ(look(asked).stage, Stage::failed);
 }
 
-TEST_F(ChainAnswersTest, AFailureWithAnErrorTextIsAnAnswer) {
+TEST_F(TurnBatchAnswersTest, AFailureWithAnErrorTextIsAnAnswer) {
   const Event asked = message("hi");
   run_refused({asked});
   EXPECT_EQ(look(asked).stage, Stage::at_rest);
@@ -211,7 +211,7 @@ TEST_F(ChainAnswersTest, AFailureWithAnErrorTextIsAnAnswer) {
   EXPECT_EQ(for_webhook(), Texts{});
 }
 
-TEST_F(ChainAnswersTest, AResetBringsAMessageToRest) {
+TEST_F(TurnBatchAnswersTest, AResetBringsAMessageToRest) {
   const Event asked = message("tell");
   run({asked});
   ASSERT_TRUE(store_->sessions().reset(key_));
@@ -228,10 +228,10 @@ TEST_F(ChainAnswersTest, AResetBringsAMessageToRest) {
   EXPECT_EQ(look(accepted).stage, Stage::at_rest) << "its key is spent";
 }
 
-TEST_F(ChainAnswersTest, ThoseThatRepeatAMessageHearWhenItIsTakenUp) {
+TEST_F(TurnBatchAnswersTest, ThoseThatRepeatAMessageHearWhenItIsTakenUp) {
   run({event("call")});
   const Event asked = keyed_message("hi");
-  EXPECT_EQ(run({asked}).unit.progressed, Texts{asked.id});
+  EXPECT_EQ(run({asked}).commit.progressed, Texts{asked.id});
   EXPECT_EQ(look(asked).answer_until, asked.answer_until);
 }
 

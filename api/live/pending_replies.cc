@@ -1,4 +1,4 @@
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,13 +20,13 @@ void forget(std::vector<std::uint64_t>& tickets, std::uint64_t ticket) {
 
 }  // namespace
 
-AnswerWaiters::~AnswerWaiters() {
+PendingReplies::~PendingReplies() {
   stop();
 }
 
-AnswerWaiters::Ticket AnswerWaiters::wait(std::string input_id, TimePoint deadline,
-                                          AnswerWait wait) {
-  const auto shared = std::make_shared<const AnswerWait>(std::move(wait));
+PendingReplies::Ticket PendingReplies::wait(std::string input_id, TimePoint deadline,
+                                            ReplyWait wait) {
+  const auto shared = std::make_shared<const ReplyWait>(std::move(wait));
   bool refused = false;
   const Ticket ticket = state_.with([&](State& state) -> Ticket {
     const Ticket next = ++state.last_ticket;
@@ -35,17 +35,17 @@ AnswerWaiters::Ticket AnswerWaiters::wait(std::string input_id, TimePoint deadli
     // The deadline may fire at once, on its thread: there it waits for this lock.
     const auto token = deadlines_.add(deadline, [this, next] { expire(next); });
     state.inputs[input_id].push_back(next);
-    state.waiters.emplace(next, Waiter{std::move(input_id), shared, deadline, token});
+    state.pending_replies.emplace(next, PendingReply{std::move(input_id), shared, deadline, token});
     return next;
   });
   if (refused) shared->answered(model::fail(stopped_error()));
   return ticket;
 }
 
-bool AnswerWaiters::move(Ticket ticket, std::string input_id) {
+bool PendingReplies::move(Ticket ticket, std::string input_id) {
   return state_.with([&](State& state) {
-    const auto waiter = state.waiters.find(ticket);
-    if (waiter == state.waiters.end()) return false;
+    const auto waiter = state.pending_replies.find(ticket);
+    if (waiter == state.pending_replies.end()) return false;
     leave(state, waiter->second.input_id, ticket);
     state.inputs[input_id].push_back(ticket);
     waiter->second.input_id = std::move(input_id);
@@ -53,11 +53,11 @@ bool AnswerWaiters::move(Ticket ticket, std::string input_id) {
   });
 }
 
-void AnswerWaiters::hasten(Ticket ticket, TimePoint deadline) {
+void PendingReplies::hasten(Ticket ticket, TimePoint deadline) {
   Deadlines::Token earlier;
   state_.with([&](State& state) {
-    const auto waiter = state.waiters.find(ticket);
-    if (waiter == state.waiters.end() || waiter->second.deadline <= deadline) return;
+    const auto waiter = state.pending_replies.find(ticket);
+    if (waiter == state.pending_replies.end() || waiter->second.deadline <= deadline) return;
     earlier = std::exchange(waiter->second.token,
                             deadlines_.add(deadline, [this, ticket] { expire(ticket); }));
     waiter->second.deadline = deadline;
@@ -65,10 +65,11 @@ void AnswerWaiters::hasten(Ticket ticket, TimePoint deadline) {
   deadlines_.cancel(earlier);
 }
 
-bool AnswerWaiters::end(Ticket ticket, Result<Answer> outcome) {
+bool PendingReplies::end(Ticket ticket, Result<Answer> outcome) {
   Deadlines::Token token;
   const WaitPtr wait = state_.with([&](State& state) {
-    if (const auto waiter = state.waiters.find(ticket); waiter != state.waiters.end()) {
+    if (const auto waiter = state.pending_replies.find(ticket);
+        waiter != state.pending_replies.end()) {
       token = waiter->second.token;
     }
     return take(state, ticket);
@@ -79,19 +80,19 @@ bool AnswerWaiters::end(Ticket ticket, Result<Answer> outcome) {
   return true;
 }
 
-bool AnswerWaiters::awaited(std::string_view input_id) const {
+bool PendingReplies::awaited(std::string_view input_id) const {
   return state_.with([&](const State& state) { return state.inputs.contains(input_id); });
 }
 
-void AnswerWaiters::finish(std::string_view input_id, const Answer& answer) {
+void PendingReplies::finish(std::string_view input_id, const Answer& answer) {
   end_all(input_id, answer);
 }
 
-void AnswerWaiters::fail(std::string_view input_id, const Error& error) {
+void PendingReplies::fail(std::string_view input_id, const Error& error) {
   end_all(input_id, model::fail(error));
 }
 
-void AnswerWaiters::hear(std::string_view input_id) {
+void PendingReplies::hear(std::string_view input_id) {
   state_.with([&](const State& state) {
     const auto input = state.inputs.find(input_id);
     if (input == state.inputs.end()) return;
@@ -99,10 +100,10 @@ void AnswerWaiters::hear(std::string_view input_id) {
   });
 }
 
-void AnswerWaiters::heard(std::string_view input_ids) {
+void PendingReplies::heard(std::string_view input_ids) {
   if (input_ids.empty()) {
     state_.with([&](const State& state) {
-      for (const auto& [ticket, waiter] : state.waiters) look(ticket);
+      for (const auto& [ticket, waiter] : state.pending_replies) look(ticket);
     });
     return;
   }
@@ -113,80 +114,80 @@ void AnswerWaiters::heard(std::string_view input_ids) {
   }
 }
 
-void AnswerWaiters::look(Ticket ticket) {
+void PendingReplies::look(Ticket ticket) {
   deadlines_.add(std::chrono::steady_clock::now(), [this, ticket] { tell(ticket); });
 }
 
-void AnswerWaiters::cut_off() {
+void PendingReplies::cut_off() {
   std::vector<std::pair<Ticket, WaitPtr>> waits;
   state_.with([&](State& state) {
     state.stopped = true;
-    for (auto& [ticket, waiter] : state.waiters) {
+    for (auto& [ticket, waiter] : state.pending_replies) {
       if (!std::exchange(waiter.overdue, true)) waits.emplace_back(ticket, waiter.wait);
     }
   });
   for (const auto& [ticket, wait] : waits) wait->overdue(ticket);
 }
 
-void AnswerWaiters::stop() {
-  std::unordered_map<Ticket, Waiter> waiters;
+void PendingReplies::stop() {
+  std::unordered_map<Ticket, PendingReply> pending_replies;
   state_.with([&](State& state) {
     state.stopped = true;
-    waiters.swap(state.waiters);
+    pending_replies.swap(state.pending_replies);
     state.inputs.clear();
   });
   deadlines_.stop();
-  for (const auto& [ticket, waiter] : waiters) {
+  for (const auto& [ticket, waiter] : pending_replies) {
     waiter.wait->answered(model::fail(stopped_error()));
   }
 }
 
-std::size_t AnswerWaiters::size() const {
-  return state_.with([](const State& state) { return state.waiters.size(); });
+std::size_t PendingReplies::size() const {
+  return state_.with([](const State& state) { return state.pending_replies.size(); });
 }
 
-AnswerWaiters::WaitPtr AnswerWaiters::take(State& state, Ticket ticket) {
-  const auto waiter = state.waiters.find(ticket);
-  if (waiter == state.waiters.end()) return nullptr;
+PendingReplies::WaitPtr PendingReplies::take(State& state, Ticket ticket) {
+  const auto waiter = state.pending_replies.find(ticket);
+  if (waiter == state.pending_replies.end()) return nullptr;
   WaitPtr wait = std::move(waiter->second.wait);
   leave(state, waiter->second.input_id, ticket);
-  state.waiters.erase(waiter);
+  state.pending_replies.erase(waiter);
   return wait;
 }
 
-void AnswerWaiters::leave(State& state, const std::string& input_id, Ticket ticket) {
+void PendingReplies::leave(State& state, const std::string& input_id, Ticket ticket) {
   const auto input = state.inputs.find(input_id);
   forget(input->second, ticket);
   if (input->second.empty()) state.inputs.erase(input);
 }
 
-void AnswerWaiters::expire(Ticket ticket) {
+void PendingReplies::expire(Ticket ticket) {
   const WaitPtr wait = state_.with([&](State& state) -> WaitPtr {
-    const auto waiter = state.waiters.find(ticket);
-    if (waiter == state.waiters.end() || std::exchange(waiter->second.overdue, true))
+    const auto waiter = state.pending_replies.find(ticket);
+    if (waiter == state.pending_replies.end() || std::exchange(waiter->second.overdue, true))
       return nullptr;
     return waiter->second.wait;
   });
   if (wait) wait->overdue(ticket);
 }
 
-void AnswerWaiters::tell(Ticket ticket) {
+void PendingReplies::tell(Ticket ticket) {
   const WaitPtr wait = state_.with([&](const State& state) -> WaitPtr {
-    const auto waiter = state.waiters.find(ticket);
-    return waiter == state.waiters.end() ? nullptr : waiter->second.wait;
+    const auto waiter = state.pending_replies.find(ticket);
+    return waiter == state.pending_replies.end() ? nullptr : waiter->second.wait;
   });
   if (wait) wait->heard(ticket);
 }
 
-void AnswerWaiters::end_all(std::string_view input_id, const Result<Answer>& outcome) {
-  std::vector<Waiter> ended;
+void PendingReplies::end_all(std::string_view input_id, const Result<Answer>& outcome) {
+  std::vector<PendingReply> ended;
   state_.with([&](State& state) {
     const auto input = state.inputs.find(input_id);
     if (input == state.inputs.end()) return;
     for (const Ticket ticket : input->second) {
-      const auto waiter = state.waiters.find(ticket);
+      const auto waiter = state.pending_replies.find(ticket);
       ended.push_back(std::move(waiter->second));
-      state.waiters.erase(waiter);
+      state.pending_replies.erase(waiter);
     }
     state.inputs.erase(input);
   });

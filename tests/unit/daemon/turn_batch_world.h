@@ -11,8 +11,8 @@
 
 #include "api/live/assets_cache.h"
 #include "daemon/timers/timer_clock.h"
-#include "daemon/turns/chain.h"
 #include "daemon/turns/recovery.h"
+#include "daemon/turns/turn_batch.h"
 #include "flows/bundle/loader.h"
 #include "store/conversation/answers.h"
 #include "store/model/ids.h"
@@ -32,7 +32,7 @@ using Texts = std::vector<std::string>;
 
 inline constexpr std::chrono::seconds turn_timeout{30};
 
-inline constexpr const char* chain_bundle = R"(
+inline constexpr const char* batch_bundle = R"(
 conversed: 1
 project: {name: Shop, locales: [en]}
 lexicons:
@@ -78,7 +78,7 @@ endpoints:
 
 // A store with one project, and records as the log would hand them out. Chains are built and
 // committed without worker and lanes.
-class ChainTest : public testing::Test {
+class TurnBatchTest : public testing::Test {
  protected:
   void SetUp() override {
     auto opened = store::Store::open(store_settings(), clock_);
@@ -101,7 +101,7 @@ class ChainTest : public testing::Test {
   }
 
   void import(const std::string& version) {
-    std::string text = chain_bundle;
+    std::string text = batch_bundle;
     text.replace(text.find("VERSION"), 7, version);
     auto bundle = flows::load_bundle(text, "shop.yaml", [](auto) -> std::optional<std::string> {
       return "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -121,7 +121,7 @@ class ChainTest : public testing::Test {
     return {};
   }
 
-  ChainContext context() {
+  TurnBatchContext context() {
     return {.sessions = store_->sessions(),
             .outbox = store_->outbox(),
             .answers = store_->answers(),
@@ -131,7 +131,7 @@ class ChainTest : public testing::Test {
             .schedules = store_->schedules(),
             .usage = store_->usage(),
             .assets = *cache_,
-            .waiters = waiters_,
+            .pending_replies = pending_replies_,
             .clock = clock_,
             .timer_clock = timer_clock_,
             .limits = {},
@@ -170,32 +170,32 @@ class ChainTest : public testing::Test {
   struct How {
     bool spill = false;
     bool alone = false;
-    FlightRecorder::Batch* noted = nullptr;
+    FlightRecorder::Notes* noted = nullptr;
   };
-  Chain build(const std::vector<queue::LogRecord>& records) { return build(records, {}); }
-  Chain build(const std::vector<queue::LogRecord>& records, How how) {
-    auto chain = build_chain(context(), {.key = key_,
-                                         .records = records,
-                                         .spill = how.spill,
-                                         .alone = how.alone,
-                                         .refused = {},
-                                         .noted = how.noted});
-    EXPECT_TRUE(chain) << chain.error().message;
-    return chain ? std::move(*chain) : Chain{};
+  TurnBatch build(const std::vector<queue::LogRecord>& records) { return build(records, {}); }
+  TurnBatch build(const std::vector<queue::LogRecord>& records, How how) {
+    auto batch = build_turn_batch(context(), {.key = key_,
+                                              .records = records,
+                                              .spill = how.spill,
+                                              .alone = how.alone,
+                                              .refused = {},
+                                              .noted = how.noted});
+    EXPECT_TRUE(batch) << batch.error().message;
+    return batch ? std::move(*batch) : TurnBatch{};
   }
 
   // As the worker does when the store has refused these events.
-  Chain run_refused(const std::vector<Event>& events) {
+  TurnBatch run_refused(const std::vector<Event>& events) {
     std::vector<queue::LogRecord> records;
     std::map<std::string, std::string> refused;
     for (const auto& made : events) {
       records.push_back(record(made));
       refused.emplace(made.id, "refused");
     }
-    auto chain = build_chain(context(), {.key = key_, .records = records, .refused = refused});
-    EXPECT_TRUE(chain) << chain.error().message;
-    EXPECT_EQ(commit(*chain), Outcome::committed);
-    return std::move(*chain);
+    auto batch = build_turn_batch(context(), {.key = key_, .records = records, .refused = refused});
+    EXPECT_TRUE(batch) << batch.error().message;
+    EXPECT_EQ(commit_now(*batch), Outcome::committed);
+    return std::move(*batch);
   }
 
   void write(const std::string& sql) {
@@ -242,28 +242,29 @@ class ChainTest : public testing::Test {
 
   std::future<model::Result<api::Answer>> wait_for(const Event& made) {
     auto promise = std::make_shared<std::promise<model::Result<api::Answer>>>();
-    waiters_.wait(made.id, std::chrono::steady_clock::now() + std::chrono::hours(1),
-                  {.answered = [promise](auto answer) { promise->set_value(std::move(answer)); },
-                   .overdue = [](auto) {},
-                   .heard = [](auto) {}});
+    pending_replies_.wait(
+        made.id, std::chrono::steady_clock::now() + std::chrono::hours(1),
+        {.answered = [promise](auto answer) { promise->set_value(std::move(answer)); },
+         .overdue = [](auto) {},
+         .heard = [](auto) {}});
     return promise->get_future();
   }
 
-  Outcome commit(const Chain& chain) {
+  Outcome commit_now(const TurnBatch& batch) {
     std::promise<Outcome> promise;
-    store_->committer().submit(chain.unit, [&](Outcome outcome) { promise.set_value(outcome); });
+    store_->committer().submit(batch.commit, [&](Outcome outcome) { promise.set_value(outcome); });
     return promise.get_future().get();
   }
 
-  Chain run(const std::vector<Event>& events) { return run(events, {}); }
-  Chain run(const std::vector<Event>& events, How how) {
+  TurnBatch run(const std::vector<Event>& events) { return run(events, {}); }
+  TurnBatch run(const std::vector<Event>& events, How how) {
     std::vector<queue::LogRecord> records;
     for (const auto& made : events) records.push_back(record(made));
-    Chain chain = build(records, how);
-    if (chain.changes) {
-      EXPECT_EQ(commit(chain), Outcome::committed);
+    TurnBatch batch = build(records, how);
+    if (batch.changes) {
+      EXPECT_EQ(commit_now(batch), Outcome::committed);
     }
-    return chain;
+    return batch;
   }
 
   std::vector<std::string> texts() {
@@ -294,13 +295,13 @@ class ChainTest : public testing::Test {
   // What waits for a while goes by it, in Turns as in the store.
   class Timers final : public model::Clock {
    public:
-    explicit Timers(const ChainTest& test) : test_(test) {}
+    explicit Timers(const TurnBatchTest& test) : test_(test) {}
     [[nodiscard]] model::Timestamp now() const override {
       return test_.timer_clock_ == nullptr ? test_.clock_.now() : test_.timer_clock_->now();
     }
 
    private:
-    const ChainTest& test_;
+    const TurnBatchTest& test_;
   };
 
   const tests::StorePlace place_;
@@ -312,7 +313,7 @@ class ChainTest : public testing::Test {
   std::string organisation_;
   nlohmann::json report_;
   std::unique_ptr<api::AssetsCache> cache_;
-  api::AnswerWaiters waiters_;
+  api::PendingReplies pending_replies_;
   model::SessionKey key_;
   std::int64_t next_offset_ = 0;
   std::map<std::string, model::Position> positions_;  // of events

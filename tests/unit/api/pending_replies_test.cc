@@ -1,5 +1,5 @@
 // Clients that wait for answers and outputs, and the threads that end their waits.
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 
 #include <gtest/gtest.h>
 
@@ -28,23 +28,23 @@ steady_clock::time_point in(std::chrono::nanoseconds time) {
 // One wait, and what it was told.
 class Client {
  public:
-  [[nodiscard]] AnswerWait wait() const {
+  [[nodiscard]] ReplyWait wait() const {
     return {.answered =
                 [state = state_](Result<Answer> answer) {
                   ++state->answered;
                   state->promise.set_value(std::move(answer));
                 },
             .overdue =
-                [state = state_](AnswerWait::Ticket ticket) {
+                [state = state_](ReplyWait::Ticket ticket) {
                   if (++state->overdue == 1) state->overdue_ticket.set_value(ticket);
                 },
             .heard =
-                [state = state_](AnswerWait::Ticket) {
+                [state = state_](ReplyWait::Ticket) {
                   if (++state->heard == 1) state->first_heard.set_value();
                 }};
   }
   Result<Answer> get() { return state_->promise.get_future().get(); }
-  AnswerWait::Ticket overdue() { return state_->overdue_ticket.get_future().get(); }
+  ReplyWait::Ticket overdue() { return state_->overdue_ticket.get_future().get(); }
   void wait_until_heard() { state_->first_heard.get_future().wait(); }
   [[nodiscard]] int answered() const { return state_->answered; }
   [[nodiscard]] int overdue_times() const { return state_->overdue; }
@@ -53,7 +53,7 @@ class Client {
  private:
   struct State {
     std::promise<Result<Answer>> promise;
-    std::promise<AnswerWait::Ticket> overdue_ticket;
+    std::promise<ReplyWait::Ticket> overdue_ticket;
     std::promise<void> first_heard;
     std::atomic<int> answered{0};
     std::atomic<int> overdue{0};
@@ -62,137 +62,137 @@ class Client {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-TEST(AnswerWaiters, AFinishedWaitGetsTheAnswer) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, AFinishedWaitGetsTheAnswer) {
+  PendingReplies pending_replies;
   Client client;
-  waiters.wait("in1", in(far), client.wait());
-  EXPECT_TRUE(waiters.awaited("in1"));
-  waiters.finish("in1", {200, "{}"});
+  pending_replies.wait("in1", in(far), client.wait());
+  EXPECT_TRUE(pending_replies.awaited("in1"));
+  pending_replies.finish("in1", {200, "{}"});
   EXPECT_EQ(client.get().value(), (Answer{200, "{}"}));
-  EXPECT_FALSE(waiters.awaited("in1"));
-  EXPECT_EQ(waiters.size(), 0U);
-  waiters.finish("in1", {});
+  EXPECT_FALSE(pending_replies.awaited("in1"));
+  EXPECT_EQ(pending_replies.size(), 0U);
+  pending_replies.finish("in1", {});
 }
 
-TEST(AnswerWaiters, AllWaitersOfAnInputGetItsAnswer) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, AllWaitersOfAnInputGetItsAnswer) {
+  PendingReplies pending_replies;
   Client first;
   Client second;
   Client other;
-  waiters.wait("in1", in(far), first.wait());
-  waiters.wait("in2", in(far), other.wait());
-  waiters.wait("in1", in(far), second.wait());
-  waiters.finish("in1", {200, "x"});
+  pending_replies.wait("in1", in(far), first.wait());
+  pending_replies.wait("in2", in(far), other.wait());
+  pending_replies.wait("in1", in(far), second.wait());
+  pending_replies.finish("in1", {200, "x"});
   EXPECT_EQ(first.get()->body, "x");
   EXPECT_EQ(second.get()->body, "x");
   EXPECT_EQ(other.answered(), 0);
 }
 
-TEST(AnswerWaiters, AtItsDeadlineAWaitIsOverdueAndGoesOnUntilItIsEnded) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, AtItsDeadlineAWaitIsOverdueAndGoesOnUntilItIsEnded) {
+  PendingReplies pending_replies;
   Client client;
-  waiters.wait("in1", in(std::chrono::milliseconds(1)), client.wait());
+  pending_replies.wait("in1", in(std::chrono::milliseconds(1)), client.wait());
   const auto ticket = client.overdue();
   EXPECT_EQ(client.answered(), 0);
-  EXPECT_TRUE(waiters.awaited("in1"));
-  EXPECT_TRUE(waiters.end(ticket, Answer{202, "x"}));
+  EXPECT_TRUE(pending_replies.awaited("in1"));
+  EXPECT_TRUE(pending_replies.end(ticket, Answer{202, "x"}));
   EXPECT_EQ(client.get()->status, 202);
-  EXPECT_FALSE(waiters.end(ticket, Answer{}));
+  EXPECT_FALSE(pending_replies.end(ticket, Answer{}));
 }
 
-TEST(AnswerWaiters, AnEarlierDeadlineIsNotHeldUpByALaterOne) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, AnEarlierDeadlineIsNotHeldUpByALaterOne) {
+  PendingReplies pending_replies;
   Client late;
   Client early;
-  waiters.wait("in1", in(far), late.wait());
-  waiters.wait("in2", in(std::chrono::milliseconds(1)), early.wait());
+  pending_replies.wait("in1", in(far), late.wait());
+  pending_replies.wait("in2", in(std::chrono::milliseconds(1)), early.wait());
   early.overdue();
   EXPECT_EQ(late.overdue_times(), 0);
 }
 
-TEST(AnswerWaiters, ADeadlineCanComeEarlierAndNotLater) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, ADeadlineCanComeEarlierAndNotLater) {
+  PendingReplies pending_replies;
   Client hastened;
-  const auto ticket = waiters.wait("in1", in(far), hastened.wait());
-  waiters.hasten(ticket, in(far * 2));
-  waiters.hasten(ticket, in(std::chrono::milliseconds(1)));
+  const auto ticket = pending_replies.wait("in1", in(far), hastened.wait());
+  pending_replies.hasten(ticket, in(far * 2));
+  pending_replies.hasten(ticket, in(std::chrono::milliseconds(1)));
   EXPECT_EQ(hastened.overdue(), ticket);
-  waiters.end(ticket, Answer{});
-  waiters.hasten(ticket, steady_clock::now());
+  pending_replies.end(ticket, Answer{});
+  pending_replies.hasten(ticket, steady_clock::now());
 }
 
-TEST(AnswerWaiters, ThoseThatWaitForAnInputHearOfIt) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, ThoseThatWaitForAnInputHearOfIt) {
+  PendingReplies pending_replies;
   Client client;
   Client other;
-  waiters.wait("in1", in(far), client.wait());
-  waiters.wait("in3", in(far), other.wait());
-  waiters.heard("in0 in1 in2");
+  pending_replies.wait("in1", in(far), client.wait());
+  pending_replies.wait("in3", in(far), other.wait());
+  pending_replies.heard("in0 in1 in2");
   client.wait_until_heard();
   EXPECT_EQ(other.heard(), 0);
-  waiters.heard("");  // something may have been missed
+  pending_replies.heard("");  // something may have been missed
   other.wait_until_heard();
 }
 
-TEST(AnswerWaiters, AMovedWaitGetsTheAnswerOfItsNewInput) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, AMovedWaitGetsTheAnswerOfItsNewInput) {
+  PendingReplies pending_replies;
   Client client;
-  const auto ticket = waiters.wait("in1", in(far), client.wait());
-  EXPECT_TRUE(waiters.move(ticket, "in2"));
-  EXPECT_FALSE(waiters.awaited("in1"));
-  waiters.finish("in2", {200, "two"});
+  const auto ticket = pending_replies.wait("in1", in(far), client.wait());
+  EXPECT_TRUE(pending_replies.move(ticket, "in2"));
+  EXPECT_FALSE(pending_replies.awaited("in1"));
+  pending_replies.finish("in2", {200, "two"});
   EXPECT_EQ(client.get()->body, "two");
-  EXPECT_FALSE(waiters.move(ticket, "in3"));
+  EXPECT_FALSE(pending_replies.move(ticket, "in3"));
 }
 
-TEST(AnswerWaiters, EndingOneWaitLeavesTheOthersOfItsInput) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, EndingOneWaitLeavesTheOthersOfItsInput) {
+  PendingReplies pending_replies;
   Client one;
   Client other;
-  const auto ticket = waiters.wait("in1", in(far), one.wait());
-  waiters.wait("in1", in(far), other.wait());
-  EXPECT_TRUE(waiters.end(ticket, model::fail(Errc::unavailable, "full")));
-  EXPECT_FALSE(waiters.end(ticket, Answer{}));
+  const auto ticket = pending_replies.wait("in1", in(far), one.wait());
+  pending_replies.wait("in1", in(far), other.wait());
+  EXPECT_TRUE(pending_replies.end(ticket, model::fail(Errc::unavailable, "full")));
+  EXPECT_FALSE(pending_replies.end(ticket, Answer{}));
   EXPECT_EQ(one.get().error().message, "full");
-  waiters.fail("in1", {Errc::internal, "failed"});
+  pending_replies.fail("in1", {Errc::internal, "failed"});
   EXPECT_EQ(other.get().error().code, Errc::internal);
 }
 
-TEST(AnswerWaiters, CutOffAllAreOverdueOnceAndNoneIsTaken) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, CutOffAllAreOverdueOnceAndNoneIsTaken) {
+  PendingReplies pending_replies;
   Client before;
   Client after;
-  const auto ticket = waiters.wait("in1", in(far), before.wait());
-  waiters.cut_off();
-  waiters.cut_off();
+  const auto ticket = pending_replies.wait("in1", in(far), before.wait());
+  pending_replies.cut_off();
+  pending_replies.cut_off();
   EXPECT_EQ(before.overdue(), ticket);
   EXPECT_EQ(before.overdue_times(), 1);
-  waiters.wait("in2", in(far), after.wait());
+  pending_replies.wait("in2", in(far), after.wait());
   EXPECT_EQ(after.get().error().code, Errc::unavailable);
-  EXPECT_TRUE(waiters.end(ticket, Answer{202, "x"}));
+  EXPECT_TRUE(pending_replies.end(ticket, Answer{202, "x"}));
   EXPECT_EQ(before.get()->status, 202);
 }
 
-TEST(AnswerWaiters, StopEndsAllWaitsAndLaterOnes) {
-  AnswerWaiters waiters;
+TEST(PendingReplies, StopEndsAllWaitsAndLaterOnes) {
+  PendingReplies pending_replies;
   Client before;
   Client after;
-  waiters.wait("in1", in(far), before.wait());
-  waiters.stop();
-  waiters.stop();
+  pending_replies.wait("in1", in(far), before.wait());
+  pending_replies.stop();
+  pending_replies.stop();
   EXPECT_EQ(before.get().error().code, Errc::unavailable);
-  waiters.wait("in2", in(far), after.wait());
+  pending_replies.wait("in2", in(far), after.wait());
   EXPECT_EQ(after.get().error().code, Errc::unavailable);
 }
 
-TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
+TEST(PendingReplies, EveryWaitEndsOnceWhoeverRacesToEndIt) {
   const auto seed = std::random_device{}();
   RecordProperty("seed", static_cast<int>(seed));
   std::cout << "seed " << seed << '\n';
   constexpr int rounds = 2000;
-  AnswerWaiters waiters;
+  PendingReplies pending_replies;
   std::vector<Client> clients(rounds);
-  std::vector<std::atomic<AnswerWaiters::Ticket>> tickets(rounds);
+  std::vector<std::atomic<PendingReplies::Ticket>> tickets(rounds);
   std::atomic<int> begun{0};
 
   std::jthread client([&] {
@@ -201,7 +201,7 @@ TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
       const auto deadline = in(std::chrono::microseconds(random() % 500));
       const auto name = "in" + std::to_string(i % 50);
       tickets[static_cast<std::size_t>(i)] =
-          waiters.wait(name, deadline, clients[static_cast<std::size_t>(i)].wait());
+          pending_replies.wait(name, deadline, clients[static_cast<std::size_t>(i)].wait());
       begun = i + 1;
     }
   });
@@ -211,16 +211,16 @@ TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
       const auto name = "in" + std::to_string(random() % 50);
       switch (random() % 4) {
         case 0:
-          waiters.finish(name, {200, name});
+          pending_replies.finish(name, {200, name});
           break;
         case 1:
-          waiters.heard(name);
+          pending_replies.heard(name);
           break;
         case 2:
-          waiters.end(tickets[random() % rounds], Answer{200, "end"});
+          pending_replies.end(tickets[random() % rounds], Answer{200, "end"});
           break;
         default:
-          waiters.move(tickets[random() % rounds], name);
+          pending_replies.move(tickets[random() % rounds], name);
       }
     }
   };
@@ -229,13 +229,13 @@ TEST(AnswerWaiters, EveryWaitEndsOnceWhoeverRacesToEndIt) {
     std::jthread two([&] { work(2); });
   }
   client.join();
-  waiters.stop();
+  pending_replies.stop();
   for (auto& each : clients) {
     (void)each.get();
     EXPECT_EQ(each.answered(), 1);
     EXPECT_LE(each.overdue_times(), 1);
   }
-  EXPECT_EQ(waiters.size(), 0U);
+  EXPECT_EQ(pending_replies.size(), 0U);
 }
 
 const model::SessionKey key{"p", "e", "u", "s"};

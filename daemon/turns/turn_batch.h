@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "api/live/waiters.h"
+#include "api/live/pending_replies.h"
 #include "daemon/turns/flight_recorder.h"
 #include "flows/turn/turn.h"
 #include "queue/log.h"
@@ -37,8 +37,8 @@ namespace conversed::daemon {
 class Recovery;
 class TimerClock;
 
-// What chains are built from. Everything must outlive the last `build_chain`.
-struct ChainContext {
+// What batches are built from. Everything must outlive the last `build_turn_batch`.
+struct TurnBatchContext {
   store::Sessions& sessions;
   store::Outbox& outbox;
   store::Answers& answers;
@@ -48,13 +48,13 @@ struct ChainContext {
   store::Schedules& schedules;
   store::Usage& usage;
   api::AssetsCache& assets;
-  api::AnswerWaiters& waiters;
+  api::PendingReplies& pending_replies;
   const model::Clock& clock;
   TimerClock* timer_clock = nullptr;  // what waits for a while is due by it; null: by `clock`
   flows::Limits limits;
-  std::size_t max_drained = 64;  // events that one chain runs of what was in the inbox before it
+  std::size_t max_drained = 64;  // events that one batch runs of what was in the inbox before it
   std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
-  // A chain whose Turns have taken longer starts no more of them: the rest waits in the inbox, and
+  // A batch whose Turns have taken longer starts no more of them: the rest waits in the inbox, and
   // its lane for its turn.
   std::chrono::steady_clock::duration slice = std::chrono::milliseconds(20);
   std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
@@ -63,7 +63,7 @@ struct ChainContext {
   std::int32_t partitions = 1;   // of the log
 };
 
-struct ChainInput {
+struct TurnBatchInput {
   model::SessionKey key;
   std::span<const queue::LogRecord> records;  // of this session, in order
   bool spill = false;                         // move all of them to the inbox
@@ -72,7 +72,7 @@ struct ChainInput {
   // letter.
   std::map<std::string, std::string> refused;
   std::map<std::string, std::string> failed{};  // the same of Turns: what building has found out
-  FlightRecorder::Batch* noted = nullptr;       // of events that are started; null: not noted
+  FlightRecorder::Notes* noted = nullptr;       // of events that are started; null: not noted
   bool one_start = false;                       // start one event at most; implied by `alone`
   bool after_conflict = false;  // something has changed that was not read: maybe an input is cut
   model::Heartbeat* heartbeat = nullptr;        // beats behind each Turn; null: nobody watches
@@ -80,13 +80,13 @@ struct ChainInput {
 };
 
 // Consecutive Turns of one session, run in memory, and what has to follow their commit.
-struct Chain {
+struct TurnBatch {
   struct Answered {
     std::string input_id;
     model::Result<api::Answer> answer;
   };
 
-  store::Unit unit;
+  store::SessionCommit commit;
   bool changes = false;                    // false: there is nothing to commit
   bool wants_alone = false;                // nothing is built: an event of it has to run alone
   std::vector<Answered> answered;          // for this daemon's clients, after the commit
@@ -113,7 +113,8 @@ struct Chain {
 // Reads the store, writes nothing but counts of events that run alone. A Turn that fails has no
 // effects besides its dead letter and the Endpoint's errorText. Errors: `unavailable` (try again
 // later; nothing is lost), `conflict` (a position of a past epoch or another partition: consumption
-// has to stop). Thread-safe; one chain of a session at a time.
-[[nodiscard]] model::Result<Chain> build_chain(const ChainContext& context, ChainInput input);
+// has to stop). Thread-safe; one batch of a session at a time.
+[[nodiscard]] model::Result<TurnBatch> build_turn_batch(const TurnBatchContext& context,
+                                                        TurnBatchInput input);
 
 }  // namespace conversed::daemon

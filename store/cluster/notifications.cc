@@ -1,4 +1,4 @@
-#include "store/cluster/news.h"
+#include "store/cluster/notifications.h"
 
 #include <cstdint>
 #include <mutex>
@@ -9,9 +9,9 @@
 
 namespace conversed::store {
 
-void announce(Connection& connection, std::string_view news) {
+void announce(Connection& connection, std::string_view notification) {
   if (connection.dialect() != Dialect::postgres) return;
-  connection.run("SELECT pg_notify('conversed', :news)", news);
+  connection.run("SELECT pg_notify('conversed', :notification)", notification);
 }
 
 // FNV-1a, 64 bits.
@@ -29,32 +29,32 @@ std::string short_name(std::string_view key) {
   return name;
 }
 
-struct News::State {
+struct Notifications::State {
   std::mutex mutex;  // held during calls, so that the end of a subscription waits for them
   std::vector<Subscription::Entry*> entries;
 };
 
-struct News::Subscription::Entry {
+struct Notifications::Subscription::Entry {
   std::shared_ptr<State> state;
   std::string topic;
   Heard heard;
 };
 
-News::Subscription& News::Subscription::operator=(Subscription&& other) noexcept {
+Notifications::Subscription& Notifications::Subscription::operator=(Subscription&& other) noexcept {
   std::swap(entry_, other.entry_);
   return *this;
 }
 
-News::Subscription::~Subscription() {
+Notifications::Subscription::~Subscription() {
   if (!entry_) return;
   const std::lock_guard lock(entry_->state->mutex);
   std::erase(entry_->state->entries, entry_.get());
 }
 
-News::News() : state_(std::make_shared<State>()) {}
-News::~News() = default;
+Notifications::Notifications() : state_(std::make_shared<State>()) {}
+Notifications::~Notifications() = default;
 
-News::Subscription News::subscribe(std::string topic, Heard heard) {
+Notifications::Subscription Notifications::subscribe(std::string topic, Heard heard) {
   auto entry = std::make_shared<Subscription::Entry>(
       Subscription::Entry{state_, std::move(topic), std::move(heard)});
   const std::lock_guard lock(state_->mutex);
@@ -62,7 +62,7 @@ News::Subscription News::subscribe(std::string topic, Heard heard) {
   return Subscription(std::move(entry));
 }
 
-void News::tell(std::string_view heard) {
+void Notifications::tell(std::string_view heard) {
   const auto space = heard.find(' ');
   const auto topic = heard.substr(0, space);
   const auto payload =
