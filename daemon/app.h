@@ -24,6 +24,19 @@ namespace conversed::daemon {
 // The daemon: owns every part, wires them, starts them in the order in which they need each other
 // and stops them in reverse. One thread at a time, but for `give_up_start`; SIGTERM is blocked in
 // all threads before `start`.
+//
+// Invariants:
+// - A role that is left out starts nothing: without `api` only the admin listener, without `worker`
+//   no consumption, calls, deliveries or jobs, without `scheduler` no timers and no retention.
+//   Kept by: test_cluster.py Roles.
+// - A start obeys a stop: `give_up_start` ends the copy, the migration and each wait for a store.
+//   Kept by: test_service.py StoreThatFails.test_a_start_that_waits_for_it_obeys_a_stop.
+// - A start that fails before it consumes the log leaves the last run's notes to the next start.
+//   Kept by: test_failures.py FailedStarts.
+// - `ready` is said once the log is consumed. Events that run alone do not delay it.
+//   Kept by: test_service.py AfterAKill.test_ready_does_not_wait_for_what_was_in_hand.
+// - Services stop in the reverse order of starting, the Committer and the log last, so that every
+//   mark is kept. Kept by: test_kafka.py TheMainJob.test_a_clean_stop_leaves_nothing.
 class App {
  public:
   // `clock` must outlive it.

@@ -24,6 +24,11 @@ namespace conversed::daemon {
 //
 // `listen`, `open`, `drain` and `stop` belong to one thread, the rest is thread-safe unless it says
 // otherwise.
+//
+// A PostgreSQL that is away at the start is waited for behind the open listeners. An error that a
+// retry can't mend ends the start: a newer schema, another master key, an invalid URL. A password
+// that the server refuses is tried again and logged once, since operators change it while the
+// daemon runs. Kept by: test_postgres.py LateServers.
 class FrontDoor {
  public:
   // All but the folder must outlive it.

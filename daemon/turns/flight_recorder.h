@@ -20,6 +20,13 @@ namespace conversed::daemon {
 // system call. The file is allocated before it is mapped, so that a full disk can't end a write to
 // it. Notes of another boot say nothing: the machine went down, and events are not to blame.
 //
+// A slot is held from before the event's Turn until its effects are out after the commit. A batch
+// that waits for the store gives its slots back, and so does a stop that abandons it. Without the
+// file (a full disk) the daemon runs and attributes nothing.
+// Kept by: FlightRecorderTest.NotesOfAnotherBootAreIgnored,
+// FlightRecorderTest.ATornSlotIsIgnoredAndOthersAreNot,
+// FlightRecorderTest.WithoutRoomItCanNotBeOpened.
+//
 // `left` and `begin` are for one thread, in this order; notes are thread-safe from then on.
 class FlightRecorder {
  public:

@@ -13,6 +13,10 @@ namespace conversed::daemon {
 // Lets batches run side by side, and one that asks for it alone: it begins once all others have
 // left, and until it has left none enters. Those that ask for it go before those that enter.
 // Thread-safe.
+//
+// A batch that meets a counted event is discarded and built again here, and starts that one event.
+// All other events run side by side, so the guilty event is known by its second crash.
+// Kept by: LoneRuns.WhileOneRunsAloneNoneEnters, RecoveryTest.OnlyEventsThatWereInHandRunAlone.
 class LoneRuns {
  public:
   // Waits while a batch runs alone, or is to; the caller is in hand from then on. `heartbeat` beats

@@ -30,6 +30,21 @@ namespace conversed::daemon {
 // (`begin`). Of several daemons, each takes those of the partitions that it takes up, which may
 // have been read elsewhere before: as many as can have been in hand. Thread-safe once begun; taking
 // up and giving up are for the one thread that consumes.
+//
+// Invariants:
+// - An event that brings the daemon down three times is a dead letter, however the process ends.
+//   Kept by: RecoveryTest.TheGuiltyOneAmongManyIsGivenUpAfterThreeCrashesAndItsNeighborsRunOnce.
+// - Each run of the recorder is counted once: the counts and the run's number are one transaction.
+//   Kept by: RecoveryTest.AStartThatEndsBeforeItsRecorderBeginsIsNotCountedTwice.
+// - An innocent event loses its count in the transaction of its effects.
+//   Kept by: RecoveryTest.AnInnocentOneIsForgottenWithItsCommit.
+// - The next start forgets the count of an event that was committed just before the crash.
+//   Kept by: RecoveryTest.WhatWasCommittedIsForgottenAlthoughItWasStillNoted.
+// - Of all partitions that a crash left together, at most `in_flight` events run alone: unfinished
+//   records from the committed position on, and older events in inboxes.
+//   Kept by: RecoveryTest.OfAllLeftPartitionsTogetherNoMoreRunAloneThanWereInFlight.
+// - What an owner has not reached when it gives its partition up runs alone at the next owner.
+//   Kept by: RecoveryTest.WhatARunGivesUpBeforeItHasComeToItRunsAloneWithTheNext.
 class Recovery {
  public:
   // The store must outlive it.

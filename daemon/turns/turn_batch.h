@@ -114,6 +114,29 @@ struct TurnBatch {
 // effects besides its dead letter and the Endpoint's errorText. Errors: `unavailable` (try again
 // later; nothing is lost), `conflict` (a position of a past epoch or another partition: consumption
 // has to stop). Thread-safe; one batch of a session at a time.
+//
+// Invariants:
+// - A Turn that fails has no effects but its dead letter and the Endpoint's `errorText`. Turns are
+//   pure, so the batch is built again from the store without it.
+//   Kept by: TurnBatchTest.ATurnThatFailsIsADeadLetterAndItsNeighboursRun.
+// - A dead letter settles its event: it consumes the claim, answers the client and stores the
+//   keyed answer. Kept by: TurnBatchTest.AKeyedMessageKeepsItsAnswerAndAFailedOneSaysSo.
+// - The first dead letter of a damaged session withdraws what the session waited for. Nothing else
+//   overwrites data that can't be read.
+//   Kept by: TurnBatchTest.AnExecutionThatCannotBeReadLeavesNothingBehind,
+//   TurnBatchTest.WhatHasNoEffectsOverwritesNothingThatCannotBeRead.
+// - A claim is consumed in the transaction of the event's effects, or of its move to the inbox.
+//   Kept by: TurnBatchTest.AKeyedEventInTheInboxHasConsumedItsClaim.
+// - A conflict (version, profile, claim, cut) discards the whole batch.
+//   Kept by: TurnBatchTest.ABatchThatLostIsBuiltAgainFromWhatIsStored.
+// - Once its Turns have taken `slice`, a batch starts no more of them; the rest waits in the inbox.
+//   Kept by: TurnBatchTest.BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder.
+// - An event that this daemon accepted by a clock that was ahead runs as of now. Such a record of
+//   another program is a dead letter.
+//   Kept by: TurnBatchTest.WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow,
+//   TurnBatchTest.AForeignRecordFromTheFutureIsADeadLetterAndReadable.
+// - The tokens that a model reports are counted with the event that brings them, even if its Turn
+//   fails. Kept by: TurnBatchTest.WhatModelsTookIsCountedWhateverBecomesOfTheTurn.
 [[nodiscard]] model::Result<TurnBatch> build_turn_batch(const TurnBatchContext& context,
                                                         TurnBatchInput input);
 

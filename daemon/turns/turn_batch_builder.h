@@ -36,6 +36,20 @@ inline bool is_store_failure(const model::Error& error) {
 // Builds one batch. A Turn that fails has no effects, but the session it was given is gone by then:
 // so the failure is noted in `failed` and the batch is built again from the store; Turns are pure,
 // so it comes to the same.
+//
+// Invariants:
+// - Each output goes one way. What the execution of a user's message says is its client's answer
+//   until the message is cut; everything else is a delivery to the webhook. A Turn past the
+//   deadline cuts its message in the transaction of its outputs, since the daemon whose client
+//   waits may be gone. Kept by: TurnBatchAnswersTest.PastItsDeadlineAMessageIsCutByTheTurnItself,
+//   TurnBatchAnswersTest.WhatIsSaidBehindACutIsTheWebhooks.
+// - Each time of a schedule has its own claim. The transaction that consumes it also moves the
+//   schedule to its next time, so that a restart or a second append neither doubles nor loses one.
+//   Missed times come once. Kept by: Schedules.TwiceInOneBatchItHasAnEffectOnce,
+//   Schedules.TimesThatWereMissedComeOnce.
+// - A follow-up's claim is consumed when it runs, not when it enters the inbox. Until then a user's
+//   message withdraws it, even if that message waits in the inbox or is a dead letter.
+//   Kept by: FollowUps.OneThatWaitsInTheInboxIsTakenBackByAMessage.
 class TurnBatchBuilder {
  public:
   TurnBatchBuilder(const TurnBatchContext& context, TurnBatchInput& input)

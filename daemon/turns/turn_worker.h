@@ -56,6 +56,18 @@ struct TurnCounts {
 // that the database refuses) moves to one thread of its own, so that neither the workers nor the
 // Committer wait. So does a batch of an event that was in hand when the daemon went down: it runs
 // with nothing else in hand. Thread-safe.
+//
+// Invariants:
+// - Effects follow their commit: answers, deliveries, calls and the lane's next run wait for the
+//   Committer's callback. Kept by: tests/fault/kill_campaign.py.
+// - Each Task finishes or abandons its lane's run. A destroyed Task abandons it: the records stay
+//   unfinished in the log and are read again after the next start.
+//   Kept by: LanesDeathTest.AFinishThatIsLostAborts, PumpTest.WhatWasNotFinishedComesAgain.
+// - A store failure never counts as an attempt. Consumption pauses and resumes when the store works
+//   again. Kept by: test_failures.py FailingStore.
+// - A stop does not wait for a store that fails. Once the batches in hand had their time, the
+//   Committer gives up failing commits; the log hands their records out again after the next start.
+//   Kept by: test_failures.py FailingStore.test_a_stop_does_not_wait_for_a_turns_commit.
 class TurnWorker {
  public:
   // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
