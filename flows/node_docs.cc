@@ -7,7 +7,7 @@ namespace conversed::flows {
 std::string document_node_types() {
   std::string text;
   for (const NodeType* type : node_types()) {
-    text += "### `" + std::string(type->name) + "`\n";
+    text += "## `" + std::string(type->name) + "`\n";
     text += std::string(type->summary) + "\n";
     if (!type->fields.empty()) text += "\n| Key | Value | What |\n| --- | --- | --- |\n";
     for (const auto& field : type->fields) {
@@ -21,6 +21,7 @@ std::string document_node_types() {
     }
     text += "\n```yaml\n" + std::string(type->example) + "```\n\n";
   }
+  text.pop_back();  // a page ends with one newline
   return text;
 }
 

@@ -252,7 +252,8 @@ void add_flow_commands(CLI::App& app, Action& action) {
   });
 
   auto* testing = flow->add_subcommand("test", "Run conversations that a file describes");
-  testing->add_option("FILE", asked->paths, "Test files, see flows/tools/README.md")->required();
+  testing->add_option("FILE", asked->paths, "Test files; docs/flows/testing.md has the format")
+      ->required();
   testing->add_option("--junit", asked->junit, "Write the results to this file as JUnit's XML");
   testing->callback([asked, &action] {
     action = [asked](Client& client) { return test(client, asked->paths, asked->junit); };

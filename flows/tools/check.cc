@@ -19,7 +19,7 @@ namespace {
 using Names = std::set<std::string, std::less<>>;
 using Kind = Flow::Use::Kind;
 
-// What `input` holds (see flows/README.md).
+// The members of `input`; docs/flows/expressions.md lists them.
 constexpr std::array<std::string_view, 17> input_members{
     "URLToken",  "answer",  "channel",   "currentTime", "data",   "error",
     "execution", "inputId", "sessionId", "slots",       "source", "state",

@@ -12,7 +12,7 @@
 
 namespace conversed::flows::tools {
 
-// A file of conversations that a Flow is tested by; README.md has its format.
+// A file of conversations that a Flow is tested by; docs/flows/testing.md has its format.
 
 // One thing that is not as the file says.
 struct Failure {

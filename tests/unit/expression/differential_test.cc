@@ -1,5 +1,5 @@
 // Evaluates generated expressions here and in Node.js and compares what comes out. Where we differ
-// on purpose is listed in flows/expression/README.md; the generator makes nothing of that list.
+// on purpose is listed in docs/flows/expressions.md; the generator makes nothing of that list.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

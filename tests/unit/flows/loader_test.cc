@@ -246,12 +246,12 @@ TEST(NodeTypes, AreSortedByNameAndFound) {
 }
 
 TEST(NodeTypes, AreDocumented) {
-  std::ifstream file(CONVERSED_SOURCE_DIR "/flows/README.md");
-  std::stringstream readme;
-  readme << file.rdbuf();
+  std::ifstream file(CONVERSED_SOURCE_DIR "/docs/flows/nodes.md");
+  std::stringstream page;
+  page << file.rdbuf();
   const std::string reference = document_node_types();
-  EXPECT_NE(readme.str().find(reference), std::string::npos) << "the README's section should be:\n"
-                                                             << reference;
+  EXPECT_TRUE(page.str().ends_with(reference)) << "docs/flows/nodes.md should end with:\n"
+                                               << reference;
 }
 
 TEST(NodeTypes, HaveExamplesThatLoad) {

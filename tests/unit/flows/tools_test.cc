@@ -5,8 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "flows/bundle/loader.h"
 #include "flows/tools/check.h"
 #include "flows/tools/flow_test.h"
+#include "flows/tools/flow_test_file.h"
 #include "flows/tools/graph.h"
 #include "flows/tools/match.h"
 #include "tests/unit/flows/conversation.h"
@@ -179,6 +181,41 @@ TEST(FlowGraph, DrawsNodesAndWays) {
   const auto dot = tools::dot_of(*flow);
   EXPECT_NE(dot.find("n1 -> done [label=\"else\"];"), std::string::npos);
   EXPECT_EQ(dot.find("\"this\""), std::string::npos) << "quotes would end the label";
+}
+
+// The examples in YAML of the pages for designers. Parts of a bundle get the header that they need.
+TEST(FlowDocs, HaveExamplesThatLoad) {
+  const Environment environment = [](std::string_view name) {
+    return std::optional<std::string>(name == "HOOK_URL"    ? "https://example.com/hook"
+                                      : name == "CRM_TOKEN" ? "token"
+                                                            : "whsec_" + std::string(32, 'A'));
+  };
+  int bundles = 0;
+  int test_files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(CONVERSED_SOURCE_DIR "/docs/flows")) {
+    const std::string page = entry.path().filename().string();
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    constexpr std::string_view begin = "```yaml\n";
+    for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+      const auto first = at + begin.size();
+      const std::string block = text.substr(first, text.find("```", first) - first);
+      if (block.starts_with("- ")) continue;  // a Node: NodeTypes.HaveExamplesThatLoad
+      if (block.starts_with("bundle:")) {
+        const auto loaded = tools::read_test_file(block, page);
+        EXPECT_TRUE(loaded) << to_string(loaded.error());
+        ++test_files;
+        continue;
+      }
+      const auto loaded =
+          load_bundle((block.starts_with("conversed:") ? "" : header) + block, page, environment);
+      EXPECT_TRUE(loaded) << to_string(loaded.error());
+      ++bundles;
+    }
+  }
+  EXPECT_EQ(bundles, 3);
+  EXPECT_EQ(test_files, 1);
 }
 
 TEST(Match, ComparesWhatIsNamed) {
