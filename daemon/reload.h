@@ -15,7 +15,8 @@ namespace conversed::daemon {
 
 class HttpClient;
 
-// The parts that take other settings while they run, those of the keys that the table marks.
+// The parts that take new settings while they run, for the keys that the table of settings marks.
+// Kept by: test_service.py Reload.
 struct ReloadableParts {
   api::RateLimiter& rate_limiter;
   api::RateLimiter& public_limiter;
@@ -25,8 +26,8 @@ struct ReloadableParts {
   HttpClient& upstreams;
 };
 
-// Gives the settings, which hold already what `reloaded` says was taken over, to the parts and to
-// the log, and logs what needs a restart. The result is one line for people. One thread at a time.
+// Gives the settings, which already hold the changes in `reloaded`, to the parts and to the log,
+// and logs which changes need a restart. The result is one line for people. One thread at a time.
 std::string reload_parts(const config::Settings& settings, const config::Reloaded& reloaded,
                          const ReloadableParts& parts);
 

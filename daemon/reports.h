@@ -10,24 +10,24 @@
 namespace conversed::store {
 struct AuditEntry;
 class KeyRotation;
-}
+}  // namespace conversed::store
 
 namespace conversed::daemon {
 
 class BackupMaker;
 
-// What the API's parts have to tell operators, as lines of the log.
+// Log lines of what the API's parts report to operators.
 
 void log_key_file(api::KeyFileNews news, std::string_view message);
 
-// For Authenticator. It is not said whose account: what was typed there may be a password.
+// For Authenticator. The line names no account, since a user may have typed the password there.
 void log_lockout(std::string_view what, std::string_view address);
 
 // For AuditTrail.
 void log_audit(const store::AuditEntry& entry);
 
-// For Services: BackupMaker::make, with a line of how it went. Not while the master key is rotated:
-// what is backed up then would need both keys. `conflict`.
+// For Services: BackupMaker::make, with a log line of its outcome. `conflict` while the master key
+// is rotated, since the backup would need both keys.
 [[nodiscard]] model::Result<api::BackUpAnswer> back_up(BackupMaker& backups,
                                                        store::KeyRotation& keys,
                                                        const std::string& name);

@@ -25,11 +25,13 @@ struct CallQueueLimits {
   std::size_t searches = 2;       // likewise
 };
 
-// Whose turn it is among the calls, and which calls are in hand. The calls themselves are in the
-// store, in lanes: those of one project to one target. The lane whose turn it is has its next due
-// calls read, and each call that is taken is *in hand* until the commit that marks its row is
-// known, so that it is not read twice. Lanes take turns, so that neither an upstream nor a project
-// holds up another. Does no I/O. One thread.
+// Chooses the calls to make next, and knows the calls in hand. The calls themselves are in the
+// store; a lane is the calls of one project to one target. The Caller reads the next due calls of
+// the chosen lane. A call is *in hand* until the commit that marks its row is known, so that it is
+// not read twice. Lanes take turns, so that no upstream or project delays another. Does no I/O. One
+// thread.
+// Kept by: CallQueue.ProjectsTakeTurnsAtAnUpstream, CallQueue.AProjectIsBoundOverAllUpstreams,
+// CallQueue.SlotsAndIdsInHandAreCountedApart.
 class CallQueue {
  public:
   // When a wait ends, and its number: of those that end together the first to begin comes first.

@@ -18,9 +18,11 @@ namespace conversed::daemon {
 
 // The request of a call. `connection` has the Connection's fields in clear, null if the call names
 // none. Its headers replace those of the same name that the Node wrote, and so do Idempotency-Key
-// and traceparent. A call to a language model gets its base URL, key and model from there; no other
-// call does: such a key goes nowhere else. Where the Connection is not one for the call, or not for
-// the host of its URL, the result says so.
+// and traceparent. A call to a language model gets its base URL, key and model from the Connection.
+// A Connection that does not fit the call, or the host of its URL, is an error.
+//
+// A language model's key goes to its base URL only: an `httpRequest` can't take such a Connection,
+// nor `llmPrompt` another. Kept by: CallerTest.AModelsKeyGoesNowhereElse.
 [[nodiscard]] tl::expected<HttpRequest, model::CallResult> call_request(
     const model::PendingCall& call, const store::ConnectionSecrets* connection,
     std::size_t max_response_bytes);

@@ -47,36 +47,43 @@ struct CallerSettings {
   model::Heartbeats* heartbeats = nullptr;
 };
 
-// Makes the calls that executions wait for, HTTP requests and searches in knowledge, and appends
-// what they came to as `call_result` Events: id "<call id>-r", claim {pending_call, call id}. The
-// secret fields of a Connection are read and added when a request is sent, and are nowhere else.
+// Makes the calls that executions wait for: HTTP requests and searches in knowledge. Appends each
+// result as a `call_result` Event: id "<call id>-r", claim {pending_call, call id}.
 //
 // Up to 1 + retries attempts, after time-outs, broken or refused connections, 408, 425, 429 and
-// 5xx. Each carries the same `Idempotency-Key`, as does the attempt after a restart: a call that
-// has no result in the log is made again, so an upstream sees a call at least once. A result that
-// can't be appended is kept and tried again until the Caller stops; until then no call begins.
+// 5xx. Each carries the same `Idempotency-Key`, as does the attempt after a restart: a call without
+// a result in the log is made again, so an upstream sees a call at least once. A result that can't
+// be appended is tried again until the Caller stops; until then no call begins.
 //
 // Rows drive, memory only excludes: with a free slot the Caller reads the next due calls of the
-// lane whose turn it is. A call is in hand until the commit of its mark is known. Its row says how
-// many tries have failed, when the next one is due, and whether its result is in the log. A crash
-// between the append and the mark appends the result twice; its claim lets one have effects.
+// lane whose turn it is (CallQueue). A call is in hand until the commit of its mark is known. Its
+// row says how many tries have failed, when the next one is due, and whether its result is in the
+// log. Commits only wake the Caller. It finds other calls by a look every few seconds. While the
+// store fails no call begins. In a cluster each daemon makes the calls of its own sessions
+// (Ownership).
 //
 // The result has the last answer's status and body; a status of 400 and above is `error_code`
-// "status". Other codes: "timeout", "refused" (also for a request that can't be sent as it is),
-// "egress_refused", "too_large" (also for the log), "connection_deleted" (the Connection is gone,
-// is of a type that has no place in a request, or can't be read: at once, without a request),
-// "knowledge_deleted" (likewise the knowledge store), "knowledge_damaged" and "search_failed" (it
-// can't be searched), "quota_exhausted" (of the tokens of language models: likewise).
+// "status". Other codes: "timeout", "refused" (also for an invalid request), "egress_refused",
+// "too_large" (also for the log), "knowledge_damaged", "search_failed". Without a request fail
+// "connection_deleted" (the Connection is gone, unreadable, or of an unfit type),
+// "knowledge_deleted" and "quota_exhausted" (of the tokens of language models).
 //
-// Calls are made in turn, as CallQueue says: neither an upstream nor a project holds up another. An
-// upstream is a host and port; of a language model's that of its Connection.
-//
-// Of many daemons each makes the calls of its own sessions (Ownership). Commits only wake it; a
-// call that it was not told of is found within a few seconds. While the store fails no call begins.
+// Invariants:
+// - A crash between an append and its mark appends the result twice. Its claim lets one of them
+//   have effects. Kept by: TurnBatchTest.AResultThatCameTwiceIsTakenOnce.
+// - A row that can't be read delays no other: due times and ids are read apart from the rest, and
+//   the damaged row is marked as `appended`.
+//   Kept by: CallerTest.CallThatCantBeReadHoldsNoOtherUp.
+// - A search in knowledge is a durable, claimed call like a request.
+//   Kept by: CallerTest.UnfinishedSearchesAreMadeAtTheStart.
+// - The secret fields of a Connection are in memory during a request only, and are wiped with it.
+//   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
+// - A result whose session is gone leaves no row, so that an erased user stays erased.
+//   Kept by: CallerTest.ResultThatNobodyWaitsForIsNotAppended.
 //
 // `offer`, `ownership_changed`, `wake` and `idle` are thread-safe and never block; they do nothing
-// once stopped. One thread of its own does all the work, but for searches, which have another one:
-// what is asked of much knowledge must not hold up requests. Each of them is ended after a while.
+// once stopped. One thread of its own does all the work except searches. These have a thread of
+// their own, so that a large knowledge store delays no request, and a time limit.
 class Caller final : public Service {
  public:
   // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
@@ -94,15 +101,14 @@ class Caller final : public Service {
   // A call that has just been committed, with `http` or `search` set.
   void offer(const model::PendingCall& call);
 
-  // Looks for the calls that are its own from now on. A call that is under way ends, and its result
-  // is as good as any other daemon's.
+  // Looks for the calls that are its own now. A call under way ends; its result counts.
   void ownership_changed();
 
   // Looks at the clock again: it jumped.
   void wake();
 
-  // Whether no call is in hand or ready to be made; a call that waits for a retry does not count.
-  // For tests.
+  // Whether no call is in hand or ready to be made. Calls that wait for a retry do not count. For
+  // tests.
   [[nodiscard]] bool idle() const;
 
  private:

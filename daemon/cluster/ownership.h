@@ -10,10 +10,21 @@
 
 namespace conversed::daemon {
 
-// Which sessions are this daemon's: it alone runs their Turns, makes their calls, drains their
-// inboxes and sends their outputs. Those of the partitions that the log's group has assigned to it,
-// or all of them. What it says may be over a moment later, and with a daemon that was stopped for a
-// while it is wrong until that finds out: the store decides what has effects. Thread-safe.
+// The sessions of this daemon: it alone runs their Turns, makes their calls, drains their inboxes
+// and sends their outputs. They are the sessions of the partitions that the log's group has
+// assigned to it; without a cluster, all sessions. The answer may be outdated a moment later. In a
+// daemon that was stopped for a while it is wrong until the daemon learns of its loss. So the store
+// decides what has effects. Thread-safe.
+//
+// - At a revocation the Turns in hand end; Caller and Deliverer begin nothing more of the
+// partition.
+//   Work under way ends, and its result or mark counts.
+//   Kept by: CallerOfSome.WhatHasGoneIsNotTriedAgain, DelivererOfSome.WhatHasGoneIsNotSent.
+// - A daemon that was stopped for longer than its session time-out works on until it learns that
+// its
+//   partitions are gone. Its commits are right, since versions, claims and positions decide, but
+//   nobody tells the new owner. So an owner looks every few seconds for calls, inboxes and outputs.
+//   Kept by: CallerOfSome.WhatAnotherLeftIsFound, test_two_daemons.py Zombies.
 class Ownership {
  public:
   enum class Of : std::uint8_t {
@@ -24,7 +35,7 @@ class Ownership {
   Ownership(const Ownership&) = delete;
   Ownership& operator=(const Ownership&) = delete;
 
-  // Whether there may be others.
+  // Whether other daemons may share the log.
   [[nodiscard]] bool is_shared() const { return of_ == Of::partitions; }
 
   // How many partitions the log has, above 0. Once, before any is taken.
@@ -32,11 +43,11 @@ class Ownership {
   void take(std::span<const std::int32_t> partitions);
   void give_up(std::span<const std::int32_t> partitions);
 
-  // Tells apart the times for which the session is ours, with others' between them; 0: it is not.
+  // Grows each time that the session becomes ours; 0: it is not ours.
   [[nodiscard]] std::uint64_t generation_of(const model::SessionKey& key) const;
   [[nodiscard]] bool owns(const model::SessionKey& key) const { return generation_of(key) != 0; }
 
-  // Those that are ours, ascending; none where there is no other daemon.
+  // Our partitions, ascending; none without a cluster.
   [[nodiscard]] std::vector<std::int32_t> partitions() const;
 
  private:

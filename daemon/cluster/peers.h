@@ -23,24 +23,29 @@ namespace conversed::daemon {
 class TimerClock;
 
 struct PeersSettings {
-  std::string name;  // this daemon's, and nobody else's
+  std::string name;  // unique among the daemons that share the store
   std::vector<std::string> roles;
   std::string version;
-  std::string previous_run;  // of which is known that it has ended; may be empty
+  std::string previous_run;  // known to have ended; may be empty
   std::chrono::milliseconds interval{1'000};
-  // The partitions of the log that this daemon has now. May be empty.
-  std::function<std::vector<std::int32_t>()> partitions{};
-  // Those who do the scheduler's work are others than before. May be empty.
-  std::function<void()> changed{};
-  // Once an interval, whatever the store does. May be empty.
-  std::function<void()> also{};
-  // Another daemon has taken the name meanwhile, so that this one has to end. May be empty.
+  // Each of these callbacks may be empty.
+  std::function<std::vector<std::int32_t>()> partitions{};  // that this daemon has now
+  std::function<void()> changed{};                          // other schedulers than before
+  std::function<void()> also{};                             // once an interval
+  // Another daemon has taken the name, so that this one has to end.
   std::function<void(const model::Error&)> replaced{};
 };
 
-// Says again and again that this daemon is there, and knows which others share its store. The clock
-// of timers follows the store's, which is measured on the way. All that it calls back is called on
-// its own thread, and must not wait for it.
+// Writes this daemon's heartbeat to the store, and knows the other daemons that share it. The clock
+// of timers follows the store's clock, which each heartbeat measures. Callbacks run on its own
+// thread and must not wait for it.
+//
+// A name belongs to one daemon. A daemon that starts under a name that was seen lately waits: it is
+// refused if the name is seen again, and takes it after 5 s. After a crash `run/member` proves that
+// the last run has ended and spares this wait. A daemon whose name was taken while it stood still
+// ends. Kept by: PeersTest.ANameThatALiveDaemonHasIsRefused,
+// PeersTest.TheNameOfARunThatHasEndedIsTakenAtOnceAndItsEndIsSure, test_members.py
+// Members.test_a_name_is_one_daemons.
 //
 // `mine`, `members` and `retire` are thread-safe. One thread of its own does the work.
 class Peers final : public Service {
@@ -49,23 +54,22 @@ class Peers final : public Service {
   Peers(PeersSettings settings, store::Store& store, TimerClock& clock);
   ~Peers() override;
 
-  // Joins; from then on `members` and the clock are known. `conflict`, naming the name, if another
-  // daemon that lives has it; one that may have died is waited for until that is certain, which
-  // takes as long as store::member_lifetime.
+  // Joins; from then on `members` and the clock are known. `conflict`, with the name, if another
+  // live daemon has it. Waits up to store::member_lifetime to know whether that one is alive.
   [[nodiscard]] model::Result<void> start() override;
   // Leaves, if the store works.
   void stop() override;
   [[nodiscard]] std::string_view name() const override { return "peers"; }
 
-  // From now on this daemon has no roles: what was shared with it is the others' at once.
+  // From now on this daemon has no roles: the others take over its share at once.
   void retire();
 
-  // Whether `what` is this daemon's to do, of all that live and have the role scheduler. They agree
-  // but for a moment after one has come or gone, and each has an equal part. A daemon without the
-  // role has none.
+  // Whether `what` is this daemon's share among the live daemons with the role scheduler. The
+  // shares are equal. Daemons agree on them, except for a moment after one has come or gone. False
+  // without the role.
   [[nodiscard]] bool mine(std::string_view what) const;
 
-  // All that live, as of the last look, this one included.
+  // All live daemons as of the last look, this one included.
   [[nodiscard]] std::vector<store::ClusterMember> members() const { return *seen(); }
   // Of this daemon's start.
   [[nodiscard]] const std::string& run() const { return self_.run; }

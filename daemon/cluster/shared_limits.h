@@ -21,27 +21,27 @@ namespace conversed::daemon {
 
 struct SharedLimitsSettings {
   std::string daemon;            // this one's name
-  std::int64_t inbox_limit = 0;  // events; from so many on an inbox is full
+  std::int64_t inbox_limit = 0;  // events; an inbox with this many is full
   std::function<std::chrono::steady_clock::time_point()> steady_now = [] {
     return std::chrono::steady_clock::now();
   };
 };
 
-// What several daemons count together: each tells the others, by the store's notifications, what
-// its clients have spent of their rate limits and whose inboxes are full; and counts in the store
-// how many injects it has accepted. What is told is bounded: of more spenders, or more full
-// inboxes, than fit into a few announcements some are told later, or not. While the store fails
-// nothing is told, and each goes by what it knows itself.
+// The counts that daemons share. Each daemon notifies the others of the rate limits that its
+// clients have spent and of the inboxes that are full, and counts its accepted injects in the
+// store. The notifications are bounded: with too many spenders or full inboxes, some are sent later
+// or never. While the store fails nothing is sent, and each daemon goes by its own counts. Kept by:
+// PeersTest.WhatIsSpentAndWhatIsFullIsKnownToTheOthers.
 //
-// What it hears it notes on the watch's thread; `tell` is for one thread at a time.
+// Notifications arrive on the watch's thread; `tell` is for one thread at a time.
 class SharedLimits {
  public:
   // All must outlive it.
   SharedLimits(SharedLimitsSettings settings, store::Store& store, api::RateLimiter& limiter,
                api::RateLimiter& public_limiter, api::BusySessions& busy, api::InjectQuota& quota);
 
-  // Tells what there is to tell: once a second makes a second's slack. May wait for room with the
-  // Committer.
+  // Sends the counts. Called once a second, the others are a second late. May wait for room with
+  // the Committer.
   void tell();
 
  private:

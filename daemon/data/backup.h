@@ -16,10 +16,10 @@
 
 namespace conversed::daemon {
 
-// A backup is a folder with `store.db`, `log.db` where the log is embedded, and what is known of
-// them in `backup.json`. The master key is not in it: a backup alone opens no secret.
+// A backup is a folder with `store.db`, `log.db` (if the log is embedded) and `backup.json`, which
+// describes them. The master key is not in it: a backup alone opens no secret.
 
-// What `backup.json` says.
+// The content of `backup.json`.
 struct BackupManifest {
   struct File {
     std::int64_t bytes = 0;
@@ -31,14 +31,13 @@ struct BackupManifest {
   std::string log;                // "sqlite": embedded, or "kafka": it is not in the backup
   model::Timestamp created_at{};  // to the second
   std::map<std::string, File> files;
-  // Offsets by partition, below which the log had finished everything before the store was copied;
-  // empty where nobody had the log open, so that its copy says so itself.
+  // Offsets by partition, below which the log had finished everything before the store was copied.
+  // Empty if the log was not open: its copy says so itself.
   std::vector<std::int64_t> committed;
 
   [[nodiscard]] std::int64_t bytes() const;
 
-  // `invalid_argument` if the folder is no backup, or one of a format that this program does not
-  // know.
+  // `invalid_argument` if the folder is no backup, or has an unknown format.
   [[nodiscard]] static model::Result<BackupManifest> read(const std::filesystem::path& backup);
 };
 
@@ -47,34 +46,37 @@ struct MadeBackup {
   BackupManifest manifest;
 };
 
-// Copies of the data folder's store and log, of states that belong together: the log finishes no
-// record's deletion from before the store is copied until the log is, and the store is copied
-// first. So all that the store has not seen is in the log; what it has seen is known by its
-// position when it is read again. Thread-safe; one backup at a time.
+// Copies the data folder's store and log in states that belong together. The store is copied first.
+// From before that until the log is copied, the log deletes no finished record. So the log's copy
+// has every record that the store's copy has not seen; records that it has seen are known by their
+// position when they are read again. `backup.json` says how far the log was finished; a restore
+// reads it again from there, since older events of sessions that retention or erasure removed would
+// run again. Kept by: BackupTest.RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied,
+// BackupTest.RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain.
+//
+// Thread-safe; one backup at a time.
 class BackupMaker {
  public:
-  // `log`: the embedded one, which must outlive it; null if nobody has its file open. `go_on`,
-  // unless it is empty, is asked many times a second while one is made, on the thread that makes
-  // it: false ends it.
+  // `log`: the embedded log, which must outlive it; null if its file is not open. `go_on`, if not
+  // empty, is called many times a second while a backup is made, on that thread: false ends it.
   BackupMaker(const config::Settings& settings, const model::Clock& clock, queue::SqliteLog* log,
               std::function<bool()> go_on = {});
 
-  // Writes the backup `name`, or one that is named by the time if it is empty, and checks it. It is
-  // there as a whole or not at all. While the daemon works, that goes on; the write-ahead logs grow
-  // until a file is copied. Errors: `invalid_argument` for a name that is more than letters,
-  // digits, dots, hyphens and underscores; `conflict` if there is such a backup, or while one is
-  // being made; `not_supported` if the store is in PostgreSQL, or the log is Kafka's, which can't
-  // be copied as it was when the store was; `unavailable` (disk full, ended).
+  // Writes the backup `name` (empty: named by the time) and checks it. It appears as a whole or not
+  // at all. The daemon works on; the write-ahead logs grow until a file is copied. Errors:
+  // `invalid_argument` for a name with other characters than letters, digits, dots, hyphens and
+  // underscores; `conflict` if the backup exists, or while one is being made; `not_supported` with
+  // PostgreSQL or Kafka, whose data can't be copied as of one moment; `unavailable` (disk full,
+  // ended).
   [[nodiscard]] model::Result<MadeBackup> make(const std::string& name);
 
-  // Of a store that is about to be migrated, whatever its log: nobody has the files open. The one
-  // before it of the same schema goes: of a migration that fails again and again there is one.
+  // Before a migration of the store, with any log; the files are not open. Replaces the earlier one
+  // of the same schema, so that a migration that fails repeatedly leaves one.
   [[nodiscard]] model::Result<MadeBackup> make_before_migration(std::int64_t schema);
 
-  // Ends the one that is being made, and every later one.
+  // Ends the backup that is being made, and every later one.
   void stop() { stop_.request_stop(); }
 
-  // Where backups are.
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
  private:
@@ -95,10 +97,10 @@ class BackupMaker {
   std::mutex making_;
 };
 
-// ---- For whoever writes or reads the files of a backup
+// ---- For backup.cc and restore.cc
 
-// Copies a file to a new one (mode 0600, durable) and returns what it held. `unavailable`, naming
-// the file; `conflict` if `to` exists. After an error there is no new file.
+// Copies a file to a new one (mode 0600, durable) and returns its size and digest. `unavailable`,
+// with the file's name; `conflict` if `to` exists. After an error there is no new file.
 [[nodiscard]] model::Result<BackupManifest::File> copy_private(const std::filesystem::path& from,
                                                                const std::filesystem::path& to);
 

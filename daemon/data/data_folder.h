@@ -9,16 +9,15 @@
 
 namespace conversed::daemon {
 
-// The daemon's data folder, locked: one daemon, or one command that writes, at a time. The kernel
-// gives the lock up when the process ends, however it ends. Movable; one thread.
+// The daemon's data folder, locked for one daemon or one writing command at a time. The kernel
+// frees the lock when the process ends. Movable; one thread.
 class DataFolder {
  public:
   enum class Use : std::uint8_t { run, restore };
 
-  // Makes the folder (mode 0700) if it is missing. `permission_denied` if the mode of one that is
-  // there lets other users in. `conflict` if another process holds it, or,
-  // unless that is what it is opened for, if a restore into it was not finished; `unavailable` if
-  // it can't be made or opened.
+  // Makes the folder (mode 0700) if it is missing. `permission_denied` if its mode lets other users
+  // in; `conflict` if another process holds it, or if a restore into it was not finished (except
+  // for `Use::restore`); `unavailable` if it can't be made or opened.
   [[nodiscard]] static model::Result<DataFolder> open(const std::filesystem::path& path,
                                                       Use use = Use::run);
 
@@ -28,18 +27,18 @@ class DataFolder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Writes `run/ports.json`, {"api":N,"admin":N}, in one step: a reader sees the old file or the
-  // new one. Without a listener of the API, without its port.
+  // Writes `run/ports.json`, {"api":N,"admin":N}, atomically. `api` is left out without a listener
+  // of the API.
   [[nodiscard]] model::Result<void> write_ports(std::optional<std::uint16_t> api,
                                                 std::uint16_t admin) const;
   void remove_ports() const;
 
-  // The run that was here last, as that one wrote it (store::ClusterMember::run); nothing if there
-  // was none. Since the folder is locked, that one has ended.
+  // The last run in this folder (store::ClusterMember::run); empty if there was none. It has ended,
+  // since the folder is locked.
   [[nodiscard]] std::string last_run() const;
   [[nodiscard]] model::Result<void> write_run(const std::string& run) const;
 
-  // Between the two, durably, nobody but a restore takes the folder.
+  // Between the two, only a restore can open the folder, also after a crash.
   [[nodiscard]] bool is_being_restored() const;
   [[nodiscard]] model::Result<void> begin_restore() const;
   [[nodiscard]] model::Result<void> end_restore() const;

@@ -16,17 +16,17 @@ class Store;
 
 namespace conversed::daemon {
 
-// How long things are kept; 0: for ever.
+// How long each kind of data is kept; 0: forever.
 struct HousekeeperSettings {
   std::chrono::milliseconds transcripts{0};
   std::chrono::milliseconds dead_letters{0};
   std::chrono::milliseconds audit{0};
-  // How long a webhook's replaced secret is of use; 0: not at all.
+  // How long a webhook's replaced secret signs beside the new one; 0: not at all.
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   std::size_t batch = 500;                     // rows a transaction
   std::chrono::milliseconds interval{60'000};  // between two rounds
-  std::function<void()> also{};  // in each round, whatever the store does; may be empty
-  // Whether this daemon makes the round, where several share the store. Empty: it does.
+  std::function<void()> also{};                // in each round; may be empty
+  // In a cluster: whether this daemon makes the round. Empty: it does.
   std::function<bool()> mine{};
 };
 
@@ -40,17 +40,19 @@ struct TidyReport {
   std::int64_t secrets = 0;
 };
 
-// One round: removes what is older at `now` than it is to be kept, a batch a transaction, so that
-// commits of conversations come in between, until nothing is left to remove or `stopped` says so.
-// What is still to be delivered stays, and so does a session in which something waits or is under
-// way. Blocks on the disk. The error is the store's; what was removed stays removed.
+// One round: removes rows that are older at `now` than their settings allow. Each batch is a
+// transaction, so that commits of conversations come in between. Ends when nothing is left to
+// remove, or when `stopped` returns true. Undelivered outputs stay, and so do sessions in which
+// something waits or runs. Blocks on the disk. Errors: the store's; removed rows stay removed.
+// Kept by: HousekeeperTest.WhatIsStillToBeDeliveredStays,
+// HousekeeperTest.SessionInWhichSomethingWaitsStays.
 [[nodiscard]] model::Result<TidyReport> tidy(store::Store& store,
                                              const HousekeeperSettings& settings,
                                              model::Timestamp now,
                                              const std::function<bool()>& stopped);
 
-// Does what has time: finishes a rotation of the master key that was cut short, then makes rounds.
-// One thread of its own does the work.
+// Background maintenance: finishes an interrupted rotation of the master key, then makes rounds of
+// retention. One thread of its own does the work.
 class Housekeeper final : public Service {
  public:
   // Both must outlive it.

@@ -13,17 +13,21 @@ namespace conversed::daemon {
 
 using LogRanges = std::vector<queue::PartitionRange>;
 
-// What the log holds, provided that it is the one that the store has seen; else `conflict`, and
-// whatever either of them fails with.
+// What the log holds. `conflict` if it is not the log that the store has seen; else the errors of
+// the log and the store.
 [[nodiscard]] model::Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store);
 
-// Whether it may be over by itself: a log or store in the network may be away for a while.
+// Whether the error may go away by itself: a log or store in the network may be away for a while.
 [[nodiscard]] bool may_come_back(const model::Error& error);
 
 // Between two looks. False if it is to stop.
 [[nodiscard]] bool wait_a_while(const std::stop_token& stopping);
 
-// Waits for a log that is not there at the start. One thread at a time.
+// Waits for a log that is away at the start, while the daemon listens. Until the log has been
+// compared with the store, every append is refused with 503 and `/readyz` says 503. A log that the
+// store has not seen ends the daemon. Kept by: test_kafka.py
+// Kills.test_a_daemon_that_starts_before_its_broker_listens_refuses_and_goes_on, DeletedTopic.
+// One thread at a time.
 class LateLog {
  public:
   LateLog() = default;
@@ -31,11 +35,11 @@ class LateLog {
   LateLog(const LateLog&) = delete;
   LateLog& operator=(const LateLog&) = delete;
 
-  // Looks again and again, on a thread of its own, until there is what `look` asks for, or an error
-  // that stays; `done` has it then, on that thread. At most once.
+  // Calls `look` again and again, on a thread of its own, until it succeeds or its error is
+  // permanent. Then calls `done` with the outcome, on that thread. At most once.
   void start(std::function<model::Result<LogRanges>()> look,
              std::function<void(model::Result<LogRanges>)> done);
-  // Blocks until neither of the two runs; may be called again.
+  // Blocks until neither of the two runs. May be called again.
   void stop();
 
  private:

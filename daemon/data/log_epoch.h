@@ -11,14 +11,15 @@
 
 namespace conversed::daemon {
 
-// Whether the log holds all that the store has seen. A log that ends below a position of the store,
-// or is in an older epoch, was restored from an earlier state: its next records would look like
-// redeliveries and be dropped. `conflict` then, with what to do.
+// `conflict`, with what to do, if the log ends below a position of the store or is in an older
+// epoch. Such a log was restored from an earlier state: its next records would look like
+// redeliveries and be dropped.
 [[nodiscard]] model::Result<void> check_log_against_store(
     std::span<const queue::PartitionRange> log, std::span<const model::Position> store);
 
-// `conversed new-epoch`: what is appended from now on counts as new whatever the store has seen.
-// Every daemon has to be stopped: the error names those that run. Returns the new epoch.
+// `conversed new-epoch`: records that are appended from now on count as new. Clears the marks of
+// appended timers and calls, whose events are not in the new log. Every daemon has to be stopped:
+// the error names those that run. Returns the new epoch.
 [[nodiscard]] model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
                                                          const model::Clock& clock);
 

@@ -12,17 +12,18 @@ namespace conversed::daemon {
 struct RestoreOrder {
   std::filesystem::path backup;  // its folder
   std::filesystem::path key;     // a key file to take with it; empty: the one that is there already
-  // Whether a backup without a log may be restored, as those from before a migration are where the
-  // log is Kafka's: what Kafka's consumers finished after it has no effects then.
+  // Whether a backup without a log may be restored, such as one from before a migration with Kafka.
+  // Events that were finished after such a backup have no effects then.
   enum class Log : std::uint8_t { needed, may_be_missing } log = Log::needed;
 };
 
 // Puts a backup into the data folder, whose daemon is stopped and which holds neither store nor
-// log, checks that it is whole, that store and log belong together and that the master key opens
-// all of the store's secrets, and has the log read again from where it was when the store was
-// copied. An older store is migrated. What root makes in another user's folder is that user's.
-// After an error the folder is as it was; after an end of the process it is refused by all but
-// another restore.
+// log. Checks that the backup is whole, that store and log belong together and that the master key
+// opens all secrets of the store. The log is read again from its state at the store's copy. An
+// older store is migrated. Files that root makes belong to the folder's owner. After an error the
+// folder is as before. After a crash only another restore can open it. Kept by:
+// BackupTest.DamagedBackupIsRefusedAndChangesNothing,
+// BackupTest.RestoreThatWasNotFinishedIsBegunAgainAndNothingElseRuns.
 //
 // Errors: `invalid_argument` (no backup, damaged), `conflict` (a daemon runs, the folder is in use,
 // another key, a newer program's store), `not_found` (no master key), `not_supported` (the settings

@@ -7,7 +7,7 @@
 #include "queue/kafka/kafka_log.h"
 #include "store/store.h"
 
-// From an operator's settings to those of the store and the log. Pure; thread-safe.
+// Makes the settings of the store and the log from an operator's settings. Pure; thread-safe.
 namespace conversed::daemon {
 
 // This daemon's name among the daemons that share its store and log: `cluster.name`, else the

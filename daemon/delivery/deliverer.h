@@ -30,32 +30,43 @@ struct DelivererSettings {
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
-  // Where other daemons may be at it, what they left is found within this time.
+  // In a cluster, outputs that another daemon left are found within this time.
   std::chrono::milliseconds look_interval{3'000};
   // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
 };
 
-// Sends pending outputs to their Endpoints' webhooks: of one session in order and one at a time, of
-// many sessions side by side, with the connections shared as DeliveryQueue says. At least once,
-// with a constant `webhook-id`: a crash between the POST and its mark repeats it.
+// Sends pending outputs to their Endpoints' webhooks: one session in order and one at a time, many
+// sessions side by side. DeliveryQueue shares the connections among them. At least once, with a
+// constant `webhook-id`: a crash between the POST and its mark repeats the POST.
 //
-// Delivered is what was answered with 2xx. Everything else is tried again with backoff (a receiver
-// that is wrong today may be right tomorrow; redirects are not followed) until `retry_for` has
-// passed since the output's creation; 410 Gone ends it at once. An output that is given up becomes
-// a dead letter with its reason, and the session's next one follows. If the Endpoint or its webhook
-// is gone, its outputs are dropped. A retry waits with the whole of its session, and an Endpoint
-// that fails waits as long itself: one try tells whether it works again, and what is too old then
-// is given up without one of its own.
-//
-// Retries and ages go by the clock of timers: they do not mind that the wall clock is set.
+// An answer of 2xx marks the output as delivered. Any other end is tried again with backoff, since
+// a receiver may be mended, until `retry_for` has passed since the output's creation. 410 Gone ends
+// the output at once. Redirects are not followed. An output that is given up becomes a dead letter
+// with its reason, and the session's next one follows. If the Endpoint or its webhook is gone, its
+// outputs are dropped. A retry holds up its session. An Endpoint that fails waits as a whole: one
+// try tells whether it works again, and outputs that are too old by then are given up untried.
 //
 // Rows drive, memory only excludes: with a free connection the Deliverer reads the next due rows of
-// the Endpoint whose turn it is. What is in hand is in memory until the commit of its marks is
-// known. Commits only wake it; what it was not told of it finds in the store within a few seconds.
-// While the store fails, nothing is sent, since nothing could be marked.
+// the Endpoint whose turn it is. Commits only wake it. It finds other rows by a look every few
+// seconds. While the store fails nothing is sent, since nothing could be marked. In a cluster each
+// daemon sends the outputs of its own sessions (Ownership).
 //
-// Of many daemons each sends what is its own (Ownership).
+// Invariants:
+// - A session's outputs stay in hand together until the commits of all their marks are known, so
+//   that none is sent twice or overtakes an earlier one.
+//   Kept by: DeliveryQueueTest.SessionIsInHandUntilItsMarksAreStored,
+//   DelivererTest.OneIsInFlightASession.
+// - The Deliverer begins with the session's oldest row, also with one that another daemon left.
+//   Kept by: DelivererOfSome.WhatAnotherLeftIsFoundAndGoesFirst.
+// - The delivery of a follow-up begins with a committed write (`FollowUps::begin_delivery`), so
+//   that either the delivery or the answer that withdraws it comes first.
+//   Kept by: FollowUps.AnswerTakesBackWhatHasNotBegunToBeDelivered.
+// - Retries and ages go by the clock of timers, also across restarts. A wait that is longer than
+//   any retry's ends at the start: the clock was set back while no daemon ran.
+//   Kept by: DelivererTest.ClockThatIsSetBackHoldsNothingUp,
+//   DelivererTest.RestartKeepsTheClockOfRetriesAndAges,
+//   DelivererTest.RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns.
 //
 // `offer`, `offer_earlier`, `ownership_changed`, `wake`, `idle` are thread-safe and never block;
 // they do nothing once stopped. One thread of its own does all the work; it alone reads the store.
@@ -70,25 +81,27 @@ class Deliverer final : public Service {
 
   [[nodiscard]] model::Result<void> start() override;
 
-  // No new POST; waits for those in flight up to `drain_timeout`. The store's Committer, which must
-  // run until after it, then holds all marks. What was cut off is sent again after the next start.
+  // Begins no POST and waits for those in flight up to `drain_timeout`. The store's Committer,
+  // which must run until after it, then holds all marks. A POST that was cut off is repeated after
+  // the next start.
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
   // The session's newest outputs are pending: to be called once that is committed.
   void offer(const model::SessionKey& key);
 
-  // The same of outputs that may come before some that are in hand.
+  // The same, for outputs that may come before some that are in hand.
   void offer_earlier(const model::SessionKey& key);
 
-  // Looks for what is its own from now on. What is not any more ends with the POST in flight.
+  // Looks for the outputs that are its own now. Those of a lost session end with the POST in
+  // flight.
   void ownership_changed();
 
   // Looks at the clock again: it jumped.
   void wake();
 
-  // Whether nothing is in flight or ready to be sent; what waits for a retry does not count. For
-  // tests.
+  // Whether nothing is in flight or ready to be sent. Outputs that wait for a retry do not count.
+  // For tests.
   [[nodiscard]] bool idle() const;
 
  private:

@@ -28,18 +28,22 @@ struct DeliveryQueueLimits {
   int failures = 3;  // in a row, none of the same session as the one before: the Endpoint fails
 };
 
-// Whose turn it is to be delivered to, and which sessions are in hand. The outputs themselves are
-// in the store: an Endpoint whose turn it is has its next due sessions read, and each session that
-// is taken is *in hand* until the commit that marks or puts off its outputs is known, so that it is
-// not read twice. Does no I/O. One thread.
+// Chooses the Endpoint to deliver to next, and knows the sessions in hand. The outputs themselves
+// are in the store: the Deliverer reads the next due sessions of the chosen Endpoint. A session is
+// *in hand* until the commit that marks or puts off its outputs is known, so that it is not read
+// twice. Does no I/O. One thread.
 //
-// Of the connections
-//   - a project has three quarters at most, and so has an Endpoint;
-//   - Endpoints that fail, are slow, or have not answered yet are *doubtful*: together they have
-//     three quarters at most, of one project five eighths. The rest is kept for those that answer;
-//   - one that has not answered yet has one, and all such an eighth a project and a quarter in all;
-//   - one that fails has one, and its next try only when its wait is over; one that is slow has a
-//     quarter. Both kinds have three eighths a project and half in all.
+// No webhook takes the connections of the others. Shares of the connections, at most:
+//   - three quarters for a project, and for an Endpoint;
+//   - three quarters for all *doubtful* Endpoints (failing, slow, or without an answer yet), five
+//     eighths for those of one project. The rest is kept for Endpoints that answer;
+//   - without an answer yet: one an Endpoint, an eighth a project, a quarter in all;
+//   - failing: one an Endpoint, and its next try only when its wait is over. Slow: a quarter an
+//     Endpoint. Both kinds together: three eighths a project, half in all.
+// Kept by: DeliveryQueueTest.AnEndpointAndAProjectHaveThreeQuarters,
+// DeliveryQueueTest.HungEndpointsLeaveConnectionsToThoseThatAnswer,
+// DeliveryQueueTest.EndpointsThatHaveNotAnsweredAreTriedByOneAndAFewAtATime,
+// DelivererTest.EndpointThatFailsGetsOneTryAtATimeUntilItAnswers.
 class DeliveryQueue {
  public:
   using Steady = std::chrono::steady_clock::time_point;

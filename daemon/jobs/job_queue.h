@@ -13,19 +13,19 @@
 
 namespace conversed::daemon {
 
-// Reads the log that wakes those who run jobs, where that is one of its own: a job then waits
-// behind no backlog of events. What can't be read keeps no job, as their rows are looked at, too:
-// nobody is less ready for it.
+// Reads the separate log of jobs' wake-ups (Kafka), so that no job waits behind a backlog of
+// events. A failure of this log delays jobs until the rescuer finds their rows, and does not make
+// the daemon unready.
 class JobQueue final : public Service {
  public:
-  // `woken` has the id of each job that is to be looked at, on a thread of the queue; it must not
-  // block. Empty: other daemons read the log, and this one only writes to it.
+  // Calls `woken` with the id of each job to look at, on a thread of the queue; it must not block.
+  // Empty: this daemon only writes to the log.
   JobQueue(std::unique_ptr<queue::Log> log, std::function<void(const std::string&)> woken);
   ~JobQueue() override;
 
-  // Waits for no broker.
+  // Does not wait for the broker.
   [[nodiscard]] model::Result<void> start() override;
-  // Refuses what is appended from then on.
+  // From then on appends are refused.
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 

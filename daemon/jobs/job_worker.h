@@ -24,8 +24,7 @@ class Jobs;
 
 namespace conversed::daemon {
 
-// What a job's worker gives to whoever does its steps. One job, one thread; lives as long as the
-// job is in hand.
+// What a job's steps may ask of its worker. One job, one thread; lives while the job is in hand.
 class JobHold {
  public:
   JobHold() = default;
@@ -33,12 +32,12 @@ class JobHold {
   JobHold(const JobHold&) = delete;
   JobHold& operator=(const JobHold&) = delete;
 
-  // Waits for `pause` or until something happened that the steps have to look at: the daemon stops,
-  // somebody changed the job, or `notify` was called. False: stop now, leave all as it is.
+  // Waits for `pause`, or until the daemon stops, the job is changed or `notify` is called. False:
+  // stop now and leave everything as it is.
   [[nodiscard]] virtual bool wait(std::chrono::milliseconds pause) = 0;
-  // Ends a `wait`, the next one if none goes on. Thread-safe; the hold has to be there still.
+  // Ends the current `wait`, else the next one. Thread-safe while the hold lives.
   virtual void notify() = 0;
-  // Makes the lease last anew; false if the job was given to another worker or the store fails.
+  // Renews the lease. False if another worker has the job or the store fails.
   [[nodiscard]] virtual bool renew() = 0;
 };
 
@@ -50,49 +49,58 @@ class JobSteps {
   JobSteps(const JobSteps&) = delete;
   JobSteps& operator=(const JobSteps&) = delete;
 
-  // Does the next step of the job, as it is stored, in one transaction with its progress; or, if
-  // the job is to be undone, undoes the last one. Called again until the job is over. An Error
-  // leaves the job to the next lease: the store fails, the daemon stops, or the lease is lost.
+  // Does the next step of the stored job in one transaction with its progress. Undoes the last step
+  // if the job is to be undone. Called again until the job has ended. An Error leaves the job to
+  // the next lease: the store fails, the daemon stops, or the lease is lost.
   [[nodiscard]] virtual model::Result<void> advance(const model::Job& job, JobHold& hold) = 0;
 };
 
 struct JobWorkerSettings {
   std::size_t threads = 2;          // jobs at once
-  std::size_t max_waiting = 1'000;  // known to wait; others are found by the rescuer
-  // After it a job whose worker vanished goes on elsewhere. A wait renews it.
+  std::size_t max_waiting = 1'000;  // ids in memory; the rescuer finds the other jobs
+  // After it another worker takes a job whose worker vanished. A wait renews it.
   std::chrono::milliseconds lease{60'000};
-  // Jobs that nobody told us of, or whose lease ran out, are looked for at least so often.
+  // The longest time between two looks for jobs without a worker or with an expired lease.
   std::chrono::milliseconds rescue_interval{5'000};
-  // Has a job that waits brought to one of those who run jobs, by the log: it comes by `offer`,
-  // here or elsewhere. Called on a thread of the worker; must not block. Empty: taken up here.
+  // Wakes a worker for the job by the log: the job comes by `offer`, here or in another daemon.
+  // Called on a thread of the worker; must not block. Empty: the job is run here.
   std::function<void(const std::string& job_id)> wake{};
   std::chrono::milliseconds retention{std::chrono::hours(24 * 30)};
   std::chrono::milliseconds prune_interval{60'000};
-  // Of the age of jobs that are over (RetentionClock); must outlive it. Null: as of leases.
+  // The clock for the age of ended jobs (RetentionClock); must outlive it. Null: that of leases.
   const model::Clock* retention_clock = nullptr;
 };
 
-// Runs jobs: takes a lease, has steps done until the job is over, and lets go. The row is the
-// truth; `offer` only wakes. The rescuer, which is whichever thread has nothing to do, finds what
-// was not offered and what a worker left behind, has it woken again, and forgets old jobs.
+// Runs jobs: takes a lease, does steps until the job has ended, and frees the lease. The rescuer
+// (any idle thread) finds jobs that were not offered or that a worker left, wakes a worker for
+// them, and removes old jobs.
+//
+// Invariants:
+// - A job's row is the truth. An event in the log wakes a worker after the row's commit; if it is
+//   lost, the rescuer wakes one. Kept by:
+//   JobWorkerTest.WhatWaitsIsWokenByTheLogAndTakenUpHereIfNobodyCame.
+// - A step's effects and its progress are one transaction under the lease's fencing token; undoing
+//   is the same. Kept by: JobWorkerTest.JobOfAWorkerThatVanishedGoesOnAfterItsLease.
+// - A job always ends: one that was leased a hundred times is undone.
+//   Kept by: JobWorkerTest.SetUpThatWasLeasedAHundredTimesIsUndone.
 //
 // `offer` is thread-safe and never blocks.
 class JobWorker final : public Service {
  public:
-  // `clock` is that of leases, the store's own of waits. `others`: the notifications of the store,
-  // if other daemons have the same; they wake this one by it. Null if there are none: then leases
-  // of an earlier run end at the start. All must outlive it.
+  // `clock` is the clock of leases; waits go by the store's. `others`: in a cluster, the store's
+  // notifications, by which other daemons wake this one. Null: no other daemon; then leases of an
+  // earlier run end at the start. All must outlive it.
   JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
             const model::Clock& clock, store::Notifications* others = nullptr);
   ~JobWorker() override;
 
   [[nodiscard]] model::Result<void> start() override;
-  // Ends after the step in hand; what is unfinished goes on after the next start. While the store
-  // fails, the Committer has to have given up retrying before.
+  // Ends after the step in hand; unfinished jobs go on after the next start. If the store fails,
+  // the Committer must give up its retries first.
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // The job was made, or changed, and that is committed.
+  // The job's creation or change has been committed.
   void offer(const std::string& job_id);
 
  private:

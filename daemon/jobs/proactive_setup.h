@@ -16,8 +16,8 @@
 namespace conversed::daemon {
 
 struct ProactiveSetupSettings {
-  std::int64_t follow_ups_per_month = 0;  // what a tenant gets; 0: unlimited
-  std::string provisioning_url;           // empty: tenants are announced to nobody
+  std::int64_t follow_ups_per_month = 0;  // of a new tenant; 0: unlimited
+  std::string provisioning_url;           // empty: tenants are not announced
   std::string provisioning_token;         // empty: none is sent
   std::chrono::milliseconds timeout{10'000};
   std::chrono::milliseconds retry_for{120'000};
@@ -27,13 +27,13 @@ struct ProactiveSetupSettings {
 };
 
 // The steps of a `proactiveSetup` job: the project's tenant, its journey, its follow-up Flow, the
-// switch. What a step made and the job's progress are one transaction, so each is made once,
-// however often the daemon dies in between. `data` of the job says what there is: `tenantId`,
-// `journeyId`, `flowId`, and, until the job is over, `provisioned`, `generated`, `undoing` (why),
-// `withdrawn` and `left` (what could not be undone).
+// switch. A step's effects and the job's progress are one transaction, so each step has its effects
+// once, also after crashes. The job's `data` names what was made: `tenantId`, `journeyId`,
+// `flowId`, and until the job has ended `provisioned`, `generated`, `undoing` (why), `withdrawn`
+// and `left` (what could not be undone).
 //
-// The provisioning service is called before its step is committed, under an `Idempotency-Key` that
-// never changes: it may see a request again and has to take it for the same. Thread-safe.
+// The provisioning service is called before its step is committed, under a constant
+// `Idempotency-Key`: it may see a request again and has to treat it as the same. Thread-safe.
 class ProactiveSetup final : public JobSteps {
  public:
   // Both must outlive it.
@@ -57,15 +57,15 @@ class ProactiveSetup final : public JobSteps {
   model::Result<void> end_undone(const model::Job& job);
   model::Result<void> begin_undo(const model::Job& job, const std::string& reason);
 
-  // Commits what `make` does together with the job's progress; if it refuses, undoing begins.
+  // Commits the writes of `make` together with the job's progress. If `make` fails, undoing begins.
   model::Result<void> commit(const model::Job& job, Reach reached, const Make& make);
-  // The same on the way back: progress stays where it is.
+  // The same while undoing: progress does not fall.
   model::Result<void> commit_undo(const model::Job& job, const Make& make);
 
   [[nodiscard]] HttpRequest request(const std::string& method, const std::string& url,
                                     const std::string& idempotency_key) const;
   enum class Cancellable : std::uint8_t { no, yes };
-  // Sends until it works or nothing is to be hoped for. Nothing: the job is being cancelled.
+  // Retries until success or a permanent error. Nothing: the job is being cancelled.
   model::Result<std::optional<HttpOutcome>> send(const model::Job& job, JobHold& hold,
                                                  const HttpRequest& request,
                                                  Cancellable cancellable);

@@ -8,8 +8,8 @@
 
 namespace conversed::daemon {
 
-// How a Service appends an Event to the log; api::Events::append fits. Calls back exactly once,
-// maybe inside the call; the errors are queue::Log's. Thread-safe.
+// Appends an Event to the log; api::Events::append fits. Calls back exactly once, maybe inside the
+// call. The errors are queue::Log's. Thread-safe.
 using AppendEvent =
     std::function<void(model::Event, std::function<void(model::Result<queue::Appended>)>)>;
 

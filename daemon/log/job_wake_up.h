@@ -9,16 +9,15 @@
 
 namespace conversed::daemon {
 
-// A job's row is the truth; an event in a log wakes one of those who run jobs, whichever daemon
-// that is. It belongs to no conversation: its key can't be one's, and reading it twice, or not at
-// all (the rescuer finds the row), harms nothing. Kafka has a topic for it
-// (daemon/jobs/job_queue.h).
+// A wake-up is an event in a log that wakes one worker of jobs, in any daemon. It belongs to no
+// conversation, and its key can't be a session's. Reading it twice, or never, does no harm: the
+// job's row is the truth. Kafka has a topic for it (daemon/jobs/job_queue.h).
 
-// Appends the event. `failed` is called if it certainly, or maybe, is not in the log.
+// Appends the event. Calls `failed` if the append failed or its outcome is unknown.
 void append_wake_up(queue::Log& log, const std::string& job_id, model::Timestamp now,
                     std::function<void(const model::Error&)> failed);
 
-// The job that the record wakes; nothing: it is another record.
+// The id of the job that the record wakes; nothing for other records.
 [[nodiscard]] std::optional<std::string> woken_job(const queue::Record& record);
 
 }  // namespace conversed::daemon

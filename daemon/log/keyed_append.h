@@ -15,15 +15,17 @@
 
 namespace conversed::daemon {
 
-// Appends under a key for a log that keeps no keys: they are rows of the store. The row comes
-// first, then the record, then the record's position in the row. What a crash leaves in between, or
-// an append whose outcome is unknown, is a row without a position: the next use of the key appends
-// again under the id in the row. A client waits for the row and for the record, each within its
-// own time limit, and for nothing else. So a record may be in the log twice, and has to carry a
-// claim. Thread-safe. Uses of one key by this process run one after the other.
+// Appends under a key for a log that keeps no keys: they are rows of the store. The row is written
+// first, then the record, then the record's position in the row. A crash in between, or an append
+// of unknown outcome, leaves a row without a position: the next use of the key appends again under
+// the row's id. So a record may be in the log twice, and has to carry a claim. Only an append that
+// certainly failed frees its key. A client waits for the row and for the record only, each within
+// its own time limit. Thread-safe. Uses of one key by this process run one after the other.
+// Kept by: KeyedAppendTest.AfterAnUnknownOutcomeTheNextUseRunsUnderTheFirstId,
+// KeyedAppendTest.WhatCertainlyWasNotDoneFreesItsKey.
 class StoredKeyedAppend final : public queue::KeyedAppend {
  public:
-  // Makes `record` one of the event `id`, with all in it that names its event.
+  // Gives the record's event the id `id`, in every place of the record that names it.
   using Rename = std::function<void(queue::Record& record, const std::string& id)>;
 
   // All must outlive it, and the log has to be stopped before it is destroyed.

@@ -14,21 +14,21 @@ struct sockaddr;
 
 namespace conversed::daemon {
 
-// Which addresses the daemon may connect to on behalf of Flows, webhooks and whoever else names a
-// URL. Public unicast addresses are open. Everything else (loopback, private, link-local with the
+// The addresses that the daemon may connect to for Flows, webhooks and all other URLs of users.
+// Public unicast addresses are open. Everything else (loopback, private, link-local with the
 // clouds' metadata addresses, carrier-grade NAT, unique local, multicast, documentation, reserved,
 // unspecified, and all addresses of this machine's own interfaces) is closed unless `egress.allow`
 // opens it: by a range, or by a host name, whose addresses are then open for requests to that name
 // only. IPv6 addresses that embed an IPv4 one (mapped, compatible, NAT64, 6to4) are judged by that
 // one too: the range must be open for both.
 //
-// It is asked when a connection is made, about the address that the name resolved to, so that a
-// name that changes its address gains nothing. Immutable, hence thread-safe.
+// HttpClient asks it about the resolved address when it connects, so that a name that changes its
+// address gains nothing. Immutable, hence thread-safe.
 class Egress {
  public:
   // `allow`: CIDR ranges ("10.0.0.0/8", "fd00::/8"), addresses and host names, the latter compared
-  // without case and a trailing dot. `invalid_argument` names the entry that is none of these.
-  // `is_own` says which addresses are this machine's; without one its interfaces say so.
+  // without case and a trailing dot. `invalid_argument`, with the entry, for anything else.
+  // `is_own` tells whether an address is this machine's; empty: its interfaces tell.
   using IsOwn = std::function<bool(const config::Address&)>;
   [[nodiscard]] static model::Result<Egress> create(const std::vector<std::string>& allow,
                                                     IsOwn is_own = {});

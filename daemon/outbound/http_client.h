@@ -24,8 +24,8 @@ struct HttpRequest {
   std::string body{};  // at most what fits in memory; sent if not empty, or for POST, PUT and PATCH
   std::chrono::milliseconds timeout{10'000};    // of the whole exchange, from its begin
   std::size_t max_response_bytes = 256 * 1024;  // of the body
-  // Set: the status is the whole answer. Once the headers are in, the rest is waited for so long,
-  // only to keep the connection; however it ends, the outcome is the status.
+  // Set: only the status matters. After the headers, the client waits this long for the body, to
+  // reuse the connection. The outcome is the status in any case.
   std::optional<std::chrono::milliseconds> wait_for_body{};
 };
 
@@ -36,7 +36,7 @@ enum class HttpError : std::uint8_t {
   refused,         // name not found, no connection, TLS not trusted, or the connection broke
   egress_refused,  // the policy closes the address: nothing was sent
   too_large,   // the answer is above `max_response_bytes`, or its headers and trailers above 64 KiB
-  overloaded,  // too many wait already: nothing was sent
+  overloaded,  // too many requests wait: nothing was sent
   aborted,     // the client stopped; the outcome at the other end is unknown
 };
 [[nodiscard]] std::string_view to_string(HttpError error);
@@ -62,9 +62,15 @@ struct HttpClientSettings {
   model::Heartbeats* heartbeats = nullptr;
 };
 
-// Sends HTTP/1.1 requests, any number at once, from one thread: a request that waits for its answer
-// costs memory only. Connections are kept and used again. Redirects are not followed, proxies of
-// the environment not used, certificates checked. Nothing of a request is ever logged.
+// Sends HTTP/1.1 requests, any number at once, from one thread: a request in flight costs memory
+// only. Connections are reused. Certificates are checked; proxies of the environment are not used.
+//
+// Invariants:
+// - Each connection asks Egress about its resolved address. Redirects are not followed.
+//   Kept by: HttpClientTest.ClosedAddressIsNeverConnectedTo,
+//   HttpClientTest.RedirectIsAnAnswerAndNotFollowed.
+// - No URL, header or body is logged. Kept by:
+// CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 //
 // `send` is thread-safe. Callbacks run on the client's thread, one after the other, exactly once
 // for every request, also for those that are refused or aborted; they must not block. They may
@@ -87,14 +93,14 @@ class HttpClient final : public Service {
   [[nodiscard]] std::string_view name() const override;
 
   void send(HttpRequest request, Callback callback);
-  // Hands over many at the price of one; they begin in order.
+  // Takes many under one lock; they begin in order.
   void send(std::vector<Exchange> exchanges);
 
-  // From now on this policy holds. Connections that were made under the one before are not used
-  // for further requests. Thread-safe.
+  // Replaces the policy. Connections of the former policy serve no further request. Thread-safe.
+  // Kept by: HttpClientTest.AConnectionOfAFormerPolicyServesNoFurtherRequest.
   void set_egress(Egress egress);
 
-  // Begun and not ended; for metrics.
+  // Requests that have begun and not ended, for metrics.
   [[nodiscard]] std::size_t in_flight() const;
 
  private:

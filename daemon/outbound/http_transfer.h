@@ -12,14 +12,14 @@
 
 namespace conversed::daemon {
 
-// The policy that holds, and since when if another one held before it.
+// The current policy, and its beginning if it replaced another one.
 struct EgressInForce {
   std::shared_ptr<const Egress> policy;
   std::optional<std::chrono::steady_clock::time_point> since;
 };
 
-// One exchange on one of libcurl's easy handles, which is used again for the next exchange. Part of
-// http_client.cc: no other file includes this. One thread.
+// One exchange on one of libcurl's easy handles. The next exchange reuses it. Only http_client.cc
+// includes this. One thread.
 class HttpTransfer {
  public:
   // `close_socket` and `close_data` are called when a connection ends.
@@ -29,17 +29,17 @@ class HttpTransfer {
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
-  // Takes the exchange and makes the handle ready for it. False if the request can't be sent as it
-  // is (`invalid`); `take` then hands the exchange back all the same.
+  // Takes the exchange and prepares the handle for it. False if the request is invalid; `release`
+  // still returns the callback.
   [[nodiscard]] bool prepare(HttpClient::Exchange exchange, EgressInForce egress);
 
-  // What came of it; `code` is libcurl's.
+  // `code` is libcurl's.
   [[nodiscard]] HttpOutcome outcome(CURLcode code);
 
-  // When the exchange ends although the answer's body goes on; none: not before the body does.
+  // When to end the exchange before the end of the body; none: wait for the whole body.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> cut_off() const;
 
-  // Ends the exchange, wipes what may be secret, and returns whom to tell.
+  // Ends the exchange, wipes its secrets and returns its callback.
   [[nodiscard]] HttpClient::Callback release();
 
   [[nodiscard]] CURL* easy() const { return easy_; }

@@ -17,7 +17,7 @@ namespace conversed::daemon {
 // The addresses that this machine's interfaces have. Thread-safe.
 class OwnAddresses {
  public:
-  // The interfaces are read anew once what was read is that old.
+  // The interfaces are read again after `good_for`.
   explicit OwnAddresses(std::chrono::milliseconds good_for);
 
   [[nodiscard]] bool contains(const config::Address& address);

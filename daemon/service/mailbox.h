@@ -7,12 +7,11 @@
 
 namespace conversed::daemon {
 
-// How other threads talk to the one thread of a Service: they put letters in, it takes all of them
-// at once. A shared_ptr to it may outlive its Service, in callbacks that others hold: once closed
-// it swallows everything. Thread-safe.
+// Passes letters from any thread to the one thread of a Service, which takes all of them at once. A
+// shared_ptr to it may outlive its Service in callbacks. Once closed it drops all letters.
+// Thread-safe.
 //
-// `Letters` is default constructible and has `bool empty() const`. What it holds is for its Service
-// to bound.
+// `Letters` is default constructible and has `bool empty() const`. Its Service bounds its size.
 template <typename Letters>
 class Mailbox {
  public:
@@ -41,7 +40,7 @@ class Mailbox {
     return std::exchange(letters_, {});
   }
 
-  // For the Service's thread: whether it has nothing to do now. Holds until something is put in.
+  // For the Service's thread: whether it has nothing to do now. Stays true until the next `put`.
   void set_quiet(bool quiet) {
     const std::lock_guard lock(mutex_);
     quiet_ = quiet && letters_.empty();

@@ -6,8 +6,8 @@
 
 namespace conversed::daemon {
 
-// Something that runs beside the others from `start` to `stop`: owned, started and stopped by one
-// thread, the App's. What else a Service offers says itself which threads may call it.
+// A part that runs from `start` to `stop`. The App's thread owns, starts and stops it. Each further
+// member says which threads may call it.
 class Service {
  public:
   Service() = default;

@@ -5,16 +5,16 @@
 
 namespace conversed::daemon {
 
-// What started the daemon and wants to know how it is: systemd, or whoever else speaks sd_notify's
-// protocol and names its socket in $NOTIFY_SOCKET. Where there is none, nothing is said. A message
-// that can't be sent is dropped: a manager that went away is no reason to stop working.
+// Tells systemd, or another service manager with sd_notify's protocol, how the daemon is. The
+// manager names its socket in $NOTIFY_SOCKET; without one nothing is sent. A message that can't be
+// sent is dropped: the daemon works without its manager.
 //
 // Thread-safe; the environment must not be changed while it is in use.
 class ServiceManager {
  public:
   ServiceManager();
 
-  // After this long without `feed` the manager ends the daemon; zero: it doesn't.
+  // The manager ends the daemon after this long without `feed`. Zero: it does not.
   [[nodiscard]] std::chrono::milliseconds watchdog() const { return watchdog_; }
 
   void ready(std::string_view status) const;
@@ -22,7 +22,7 @@ class ServiceManager {
   void stopping(std::string_view status) const;
   void status(std::string_view status) const;  // one line
   void feed() const;                           // the watchdog
-  // The start or the stop that goes on may take this long from now, if less was allowed before.
+  // Asks for at least this long, from now, for the start or the stop that goes on.
   void extend(std::chrono::milliseconds by) const;
 
  private:

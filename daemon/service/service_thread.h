@@ -17,14 +17,14 @@
 
 namespace conversed::daemon {
 
-// The one thread that owns all state of a Service, and the mailbox through which the others talk to
-// it. `Letters` is what its Mailbox asks for, with a `bool stop`. One thread at a time: the App's.
+// The one thread that owns all state of a Service, and its mailbox: other threads only put letters
+// into it. `Letters` is as Mailbox requires, with a `bool stop`. For the App's thread.
 template <typename Letters>
 class ServiceThread {
  public:
-  // `run` returns once it has read a letter with `stop`, and reads its letters by `take`, which is
-  // where its heart beats. At most once, and not after `stop`; `name` is for the error and for
-  // `heartbeats`, which is null where nobody watches.
+  // `run` reads its letters by `take`, where its heart beats, and returns once it has read a letter
+  // with `stop`. At most once, and not after `stop`. `name` is for the error and for `heartbeats`,
+  // which is null if the thread is not watched.
   [[nodiscard]] model::Result<void> start(std::string_view name, model::Heartbeats* heartbeats,
                                           std::function<void()> run) {
     if (thread_.joinable() || stopped_) {
@@ -38,13 +38,13 @@ class ServiceThread {
     return {};
   }
 
-  // For the thread itself: what Mailbox::take gives, which may be nothing before `until` is there.
+  // For the thread itself: Mailbox::take. May return no letter before `until`.
   [[nodiscard]] Letters take(std::chrono::steady_clock::time_point until) {
     heartbeat_.beat();
     return mailbox_->take(std::min(until, std::chrono::steady_clock::now() + model::beat_interval));
   }
 
-  // Blocks until `run` has returned; from then on the mailbox swallows everything.
+  // Blocks until `run` has returned. From then on the mailbox drops all letters.
   void stop() {
     stopped_ = true;
     mailbox_->put([](Letters& letters) { letters.stop = true; });
@@ -52,7 +52,7 @@ class ServiceThread {
     mailbox_->close();
   }
 
-  // Callbacks that others hold share it: they may come later than the Service's end.
+  // Shared with callbacks, which may come after the Service's end.
   [[nodiscard]] const std::shared_ptr<Mailbox<Letters>>& mailbox() const { return mailbox_; }
 
  private:
@@ -68,7 +68,7 @@ struct AppendEnd {
   std::optional<model::Error> error;
 };
 
-// What to give to an append, so that its end comes back among the letters' `appends`.
+// A callback for an append. It puts the end of the append into the letters' `appends`.
 template <typename Letters>
 [[nodiscard]] auto letter_at_end(std::shared_ptr<Mailbox<Letters>> mailbox, std::string id) {
   return [mailbox = std::move(mailbox),

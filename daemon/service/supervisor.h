@@ -14,14 +14,14 @@
 
 namespace conversed::daemon {
 
-// How the daemon does at one instant. The counts are totals since the start.
+// The daemon's state at one instant. The counts are totals since the start.
 struct Progress {
   std::uint64_t appended = 0;   // events that became durable
-  std::uint64_t turns = 0;      // whose effects were committed
+  std::uint64_t turns = 0;      // committed
   std::uint64_t delivered = 0;  // outputs that webhooks took
   std::uint64_t in_flight = 0;  // records that were taken from the log and are not finished
   bool consuming = false;
-  // While it does not consume: what the start is at, for people.
+  // The current step of the start while it does not consume, for people.
   std::string_view waits_for = "the log is not consumed yet";
   bool store_healthy = true;
   bool log_healthy = true;
@@ -33,9 +33,19 @@ struct Progress {
 [[nodiscard]] std::string describe(const Progress& before, const Progress& now,
                                    std::chrono::duration<double> between);
 
-// Looks at the daemon's loops and tells the service manager: that a start goes on, that it is
-// ready, how fast it works; and feeds the watchdog as long as every loop has beaten within half of
-// the watchdog's time. Loops that stand still are logged, too.
+// Tells the service manager that a start goes on, that the daemon is ready, and how fast it works.
+// Feeds the watchdog while every loop has beaten within half of the watchdog's time, and logs the
+// loops that stand still.
+//
+// Every loop on a conversation's way has a heartbeat (store/runtime/heartbeat.h) and comes round
+// once a second: listeners, workers, the rerunner, the consumer, the Services and their HTTP
+// clients. The threads that write the store and the log, jobs and housekeeping have none, since
+// they wait for a disk, which shows as `unhealthy`. A store or log that fails stops no loop: the
+// watchdog is for defects. Kept by:
+// SupervisorTest.ALoopThatStandsStillForHalfOfTheTimeStarvesTheWatchdog, test_service.py Watchdog.
+//
+// It runs before the start, and asks for more time while a backup, a migration or a wait makes
+// progress. Kept by: SupervisorTest.AStartThatMakesProgressAsksForMoreTimeAndIsNotReady.
 //
 // `consuming`, `reloading` and `reloaded` are thread-safe. One thread of its own looks.
 class Supervisor final : public Service {
@@ -54,8 +64,8 @@ class Supervisor final : public Service {
 
   // The daemon listens and consumes: the start is over.
   void consuming();
-  // A reload begins, and ends with what is to be said of it. Nothing is said before `ready`: the
-  // manager would take the end of the reload for that of the start.
+  // A reload begins, and ends with `outcome`. Nothing is sent before `ready`: the manager would
+  // take the end of the reload for the end of the start.
   void reloading();
   void reloaded(const std::string& outcome);
   // The daemon begins to drain, which takes `limit` at most. Nothing is said after it.

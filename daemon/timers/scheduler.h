@@ -24,44 +24,63 @@ class TimerClock;
 struct SchedulerSettings {
   std::size_t max_appending = 256;  // appends at once
   std::size_t max_in_hand = 1'024;  // timers that are appended, or whose mark is not known yet
-  // The clock is looked at again at least so often, in case it jumped.
+  // The longest sleep between two looks at the clock, which may jump.
   std::chrono::milliseconds max_sleep{5'000};
-  // A timer that no commit told of is found within this time; with `mine`, `shared_look_interval`.
+  // A timer of which no commit told is found within this time; with `mine`, within
+  // `shared_look_interval`.
   std::chrono::milliseconds look_interval{5'000};
   std::chrono::milliseconds shared_look_interval{500};
-  // After an append, or a look into the store, that failed; one timer tries for all of them.
+  // The pause after a failed append or read. Then one timer tries for all of them.
   std::chrono::milliseconds retry{500};
-  // How often schedules that recur are checked against the wall clock, beside at the start and when
-  // it was set: another daemon's may have been ahead.
+  // How often recurring schedules are checked against the wall clock, in addition to the start and
+  // to each time it was set: another daemon's clock may have been ahead.
   std::chrono::milliseconds check_interval{3600'000};
   // How many records wait for their Turns. From `max_backlog` on only a few timers fire each
-  // `backlog_pause`, so that those of a long downtime do not stand before what users say now. Null:
-  // the backlog is not known. Called on the scheduler's thread.
+  // `backlog_pause`, so that the timers of a long downtime do not delay users' messages. Null: the
+  // backlog is unknown. Called on the scheduler's thread.
   std::function<std::size_t()> backlog{};
   std::size_t max_backlog = 1'024;
   std::chrono::milliseconds backlog_pause{20};
-  // What timers and follow-ups are due by; schedules go by the wall clock, and with `mine` by this
-  // one. Its offset is kept in the store. Must outlive it. Null: all go by the wall clock.
+  // The clock of timers and follow-ups. Schedules go by the wall clock, with `mine` by this one.
+  // Its offset is kept in the store. Must outlive the Scheduler. Null: all go by the wall clock.
   TimerClock* timer_clock = nullptr;
-  // Where several daemons share the store: whether a timer, by its claim's id, is this one's to
-  // append. The clock is then the server's, and its offset is not kept. Empty: all are. Called on
-  // the scheduler's thread.
+  // In a cluster: whether this daemon appends the timer with this claim's id. The clock is then the
+  // server's, and its offset is not kept. Empty: all timers are its own. Called on the scheduler's
+  // thread.
   std::function<bool(std::string_view id)> mine{};
   // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
   model::Heartbeats* heartbeats = nullptr;
 };
 
-// Appends an Event for each timer that falls due, `timer` for one of an execution, `time_out` for
-// one of a question, `follow_up` for a follow-up, `inject` for a schedule: id "<claim's id>-t",
-// accepted at the time of firing, in the order of due times. The claim is consumed by the Turn that
-// takes the Event, so a crash, or an append of unknown outcome, may append it twice, and so may two
-// daemons that both take it for theirs: the second one has no claim and no effect. A timer that was
-// cancelled meanwhile, or went with its session, is not appended; nor is one that can't be read,
-// which the log tells. One that was put off meanwhile waits for its new time.
+// Appends an Event for each timer that falls due: `timer` for an execution, `time_out` for a
+// question, `follow_up` for a follow-up, `inject` for a schedule. Its id is "<claim's id>-t"; it is
+// accepted at the time of firing, in the order of due times. The Turn that takes the Event consumes
+// the claim. A timer that was cancelled, or went with its session, is not appended. One that was
+// put off waits for its new time.
 //
 // Rows drive, memory only excludes: the scheduler knows when the next timer is due, and reads the
-// due ones from the store while it has free slots. A timer is in hand until the commit of its mark
-// is known. Commits only wake it; a timer of another daemon's commit is found by a look.
+// due timers from the store while it has free slots. A timer is in hand until the commit of its
+// mark is known. Commits only wake the scheduler. It finds another daemon's timers by a look.
+//
+// Invariants:
+// - A crash, an append of unknown outcome, or two daemons that both take a timer for theirs append
+//   it twice. The second Event finds no claim and has no effect.
+//   Kept by: Schedules.TwiceInOneBatchItHasAnEffectOnce.
+// - A timer whose event is in the log is not appended again, unless `conversed new-epoch` cleared
+//   that mark because the log was lost.
+//   Kept by: SchedulerTest.OneWhoseEventIsInTheLogComesAgainOnlyWithAnotherLog.
+// - A row that can't be read delays no other; it is logged and marked as `appended`.
+//   Kept by: SchedulerTest.OneThatCantBeReadHoldsNoOtherUp.
+// - A recurring schedule is checked against the wall clock at the start, each hour, and when the
+//   clock was set. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays.
+// - In a cluster a timer belongs to the live scheduler that rendezvous hashing picks for its claim.
+//   Each looks every 500 ms, so a shorter timer may be that much late. When members change, each
+//   reads all due timers again. Kept by: SharedTimersTest.EachTakesItsOwnWhereverTheyAreMade,
+//   SharedTimersTest.WhenMembersChangeTimersChangeHands.
+// - While many records wait for their Turns, only a few late timers fire at a time.
+//   Kept by: SchedulerTest.LateOnesGiveWayToWhatWaitsForItsTurn.
+// - A timer of an erased session leaves no row.
+//   Kept by: SchedulerTest.TimerOfAnErasedSessionAppendsNothing.
 //
 // `offer`, `wake`, `look_again` and `idle` are thread-safe and never block. One thread of its own
 // does the work; it alone reads the store.
@@ -76,14 +95,14 @@ class Scheduler final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // A timer or follow-up has been committed, or moved, that falls due then.
+  // A timer or follow-up that is due then has been committed or moved.
   void offer(model::Timestamp due);
   void offer(const model::Schedule& schedule);
 
   // Looks at the clock, and at the backlog, again.
   void wake();
 
-  // Others are `mine` than before: what is due is read again from its beginning.
+  // `mine` has changed: reads all due timers again.
   void look_again();
 
   // Whether no timer is due or in hand. For tests.

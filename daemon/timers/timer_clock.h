@@ -9,47 +9,47 @@
 
 namespace conversed::daemon {
 
-// The clock that everything goes by that waits for a while: it goes on evenly while the wall clock
-// is set. The rule, for whatever waits:
+// The clock of timers. It goes on evenly while the wall clock is set. Each wait goes by one clock:
 //
-// - A while (a sleep, a silence, a retry, a lease, the life of a key, a token or a cursor) is
-// waited
-//   for by this clock, and the row holds this clock's time. So a wall clock that is set, by seconds
-//   or years, forth or back, neither ends nor lengthens it, running or across a restart.
-// - What lasts no longer than the process and is in no row (rate limits, lock-outs, time-outs of
-//   connections) goes by std::chrono::steady_clock.
-// - A time of day or a month that people know (a schedule, `at`, a quota's month, what is shown)
-//   goes by the wall clock, whatever it says; a schedule of several daemons goes by the server's
-//   clock (`schedule_now`). What recurs is put right when the clock is: a
-//   schedule never waits for longer than its rule says.
-// - What is old by its date (transcripts, dead letters, jobs that are over) is removed by
-//   `retention_now`, so that a clock that is wrong for less than a day removes nothing.
+// - A duration that is in a row (a sleep, a silence, a retry, a lease, the life of a key, a token
+//   or a cursor) goes by this clock, and the row holds this clock's time. Setting the wall clock
+//   neither ends nor prolongs it, also across a restart.
+//   Kept by: ClockJumps.SleepQuestionAndFollowUpComeWhenTheirTimeIsOver.
+// - A duration that ends with the process (rate limits, lock-outs, time-outs of connections) goes
+//   by std::chrono::steady_clock. Kept by: ClockJumps.LockOutAndRateLimitHearOfNoClock.
+// - A date (a schedule, `at`, a quota's month, all that is shown) goes by the wall clock, in a
+//   cluster by the server's clock (`schedule_now`). A schedule waits for no longer than its rule
+//   says. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays,
+//   SchedulerTest.ScheduleOfAClusterGoesByTheServersClock.
+// - Retention (transcripts, dead letters, ended jobs) goes by `retention_now`, so that a clock that
+//   is wrong for less than a day removes nothing.
+//   Kept by: ClockJumps.NothingYoungIsRemovedForItsAgeOnTheDayThatTheClockIsWrong.
 //
-// Where it stands against the wall clock is its offset, which the Scheduler keeps in the store.
-// Where several daemons share a store they all follow its server's clock, and keep nothing. A clock
-// that was set while the daemon was down can't be told from a long downtime. Thread-safe.
+// The Scheduler keeps the offset to the wall clock in the store. Daemons that share a store follow
+// the clock of its server and keep no offset. A wall clock that was set while the daemon was down
+// looks like a long downtime. Thread-safe.
 class TimerClock final : public model::Clock {
  public:
-  // Time that nobody sets, and that goes on while the machine is suspended.
+  // A clock that is never set, and that goes on while the machine is suspended.
   using Steady = std::function<std::chrono::milliseconds()>;
   [[nodiscard]] static std::chrono::milliseconds since_boot();
 
   // `wall` must outlive it.
   explicit TimerClock(const model::Clock& wall, Steady steady = since_boot);
 
-  // What an earlier run has kept; before anybody else asks.
+  // Takes the offset that an earlier run has stored. Before any other call.
   void set_offset(std::chrono::milliseconds offset);
 
-  // Follows another clock instead, which said `theirs` when the steady one said `at`, give or take
-  // `within`. What that can't tell from a clock that is disciplined changes nothing.
+  // Follows another clock, which showed `theirs` when the steady clock showed `at`, with an error
+  // of up to `within`. Differences within that error change nothing.
   void follow(model::Timestamp theirs, std::chrono::milliseconds at,
               std::chrono::milliseconds within);
   [[nodiscard]] std::chrono::milliseconds steady_now() const { return steady_(); }
 
   [[nodiscard]] model::Timestamp now() const override;
 
-  // How far it is ahead of the wall clock. Notices here, as `now` does, if that has been set since
-  // the last look. Differences below two seconds are a clock that is disciplined, and are followed.
+  // How far it is ahead of the wall clock. Like `now`, it notices here that the wall clock was set
+  // since the last look. It follows differences below two seconds, such as those of NTP.
   [[nodiscard]] std::chrono::milliseconds offset() const;
 
   // Both at one moment.
@@ -59,12 +59,12 @@ class TimerClock final : public model::Clock {
   };
   [[nodiscard]] Reading read() const;
 
-  // The clock that schedules go by: the wall clock; of daemons that follow a server's clock, that
-  // one, so that they agree, and none fires early.
+  // The clock of schedules: the wall clock, in a cluster the server's, so that daemons agree and
+  // none fires early.
   [[nodiscard]] model::Timestamp schedule_now() const;
 
-  // The wall clock, but the earlier of the two for a day after it was set, or after a start with an
-  // offset. Of daemons that follow a server's clock, that one.
+  // The clock of retention: the wall clock, and for a day after it was set (or after a start with
+  // an offset) the earlier of the two. In a cluster the server's.
   [[nodiscard]] model::Timestamp retention_now() const;
 
  private:
@@ -81,7 +81,7 @@ class TimerClock final : public model::Clock {
   bool follows_ = false;
 };
 
-// What people plan by the clock goes by what this clock says.
+// `schedule_now` as a Clock.
 class ScheduleClock final : public model::Clock {
  public:
   // `clock` must outlive it.
@@ -92,7 +92,7 @@ class ScheduleClock final : public model::Clock {
   const TimerClock& clock_;
 };
 
-// What is removed for its age is as old as this clock says.
+// `retention_now` as a Clock.
 class RetentionClock final : public model::Clock {
  public:
   // `clock` must outlive it.

@@ -209,6 +209,16 @@ TEST_F(HttpClientTest, HostNameInTheListOpensIt) {
       << "the kept connection belongs to the name";
 }
 
+TEST_F(HttpClientTest, AConnectionOfAFormerPolicyServesNoFurtherRequest) {
+  EXPECT_EQ(get(receiver_.url()).status, 200);
+  client_->set_egress(*Egress::create({}));
+  EXPECT_EQ(get(receiver_.url()).error, HttpError::egress_refused)
+      << "the kept connection is not used";
+  client_->set_egress(loopback_egress());
+  EXPECT_EQ(get(receiver_.url()).status, 200);
+  EXPECT_EQ(receiver_.connections(), 2U);
+}
+
 TEST_F(HttpClientTest, WhatIsNoRequestIsInvalid) {
   const auto url = receiver_.url();
   const auto port = std::to_string(receiver_.port());

@@ -194,6 +194,19 @@ TEST(JobWakeUp, IsARecordOfNoConversation) {
   EXPECT_EQ(refused.get_future().get(), model::Errc::unavailable);
 }
 
+TEST_F(JobWorkerTest, SetUpThatWasLeasedAHundredTimesIsUndone) {
+  const auto id = create();
+  for (int n = 0; n < 100; ++n) ASSERT_TRUE(store_->jobs().lease(id, clock_.now()));
+  HttpClient http({}, loopback_egress());
+  ProactiveSetup setup({}, *store_, http);
+  replace_worker(
+      std::make_unique<JobWorker>(JobWorkerSettings{}, store_->jobs(), setup, clock_, nullptr));
+  ASSERT_TRUE(worker_->start());
+  EXPECT_TRUE(becomes(id, JobState::error));
+  EXPECT_NE(store_->jobs().get(id)->fail_reason.find("100 times"), std::string::npos);
+  replace_worker(nullptr);  // before what it uses
+}
+
 TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
   HttpClient http({}, loopback_egress());
   ProactiveSetup setup({}, *store_, http);
