@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
+import architecture
+
 # Third-party headers and the files that may name them; `*` matches slashes as well. To give a file
 # access, widen a row; for a new library, add one. tests/ may use all of them.
 THIRD_PARTY = {
@@ -47,6 +49,9 @@ MODEL_LIBRARIES = ("nlohmann/", "tl/expected.hpp")
 
 MAX_LINES = 700
 MAX_COLUMNS = 100
+MAX_FUNCTION_LINES = 70
+# clang-tidy's, which `./dev lint` runs.
+MAX_COMPLEXITY = 25
 # A room is one concern; a header and its source are one name. Lists of like things may be longer.
 MAX_NAMES = 20
 LONG_ROOMS = {"api/operations", "flows/nodes"}
@@ -65,8 +70,13 @@ UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b|(?i:\bfor" r" now\b)"
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
 DETACH = re.compile(r"[Tt]hread\w*(\(.*\)|\{.*\})?(\.|->)detach\(\)")
 
-A_TEST = re.compile(r"^(?:TEST(?:_F|_P)?\((\w+),\s*(\w+)\)|\s+def (test_\w+)\()", re.MULTILINE)
+A_TEST = re.compile(r"^(?:TEST(?:_F|_P)?\((\w+),\s*(\w+)\)|class (\w+)\(|\s+def (test_\w+)\()", re.MULTILINE)
 NAMED_TEST = re.compile(r"`([A-Z]\w*\.[A-Z]\w*|test_\w+)`")
+# Of an invariant: the tests that fail without it, up to the period. A suite, a test, or a file and what is in it.
+A_KEEPER = re.compile(r"[A-Z]\w*(?:\.\w+)?|test_\w+(?:\.py)?|tests/[\w/]+\.py")
+KEPT_BY = re.compile(rf"Kept by:((?:[\s/`,]|and\b|{A_KEEPER.pattern})*)")
+# As clang-format lays a function out: from the first column to the brace that stands there.
+FUNCTION = re.compile(r"[A-Za-z_][^;]*\([^;]*$")
 
 
 class Violation(NamedTuple):
@@ -165,28 +175,63 @@ def check_file(root: Path, file: str, modules: list) -> Iterator[Violation]:
             yield Violation(file, number, rule, message)
     if len(lines) > MAX_LINES:
         yield Violation(file, len(lines), "lines", f"{len(lines)} lines; at most {MAX_LINES}")
+    if file.endswith(CPP):
+        yield from check_functions(file, lines)
     if file.endswith(".h") and "#pragma once" not in lines:
         yield Violation(file, 1, "pragma-once", "a header needs #pragma once")
 
 
 def names_of_tests(root: Path, files: list) -> set:
+    """Of files, of suites, and of tests with and without their suite."""
     names = set()
     for file in files:
-        if file.startswith("tests/") and file.endswith((".cc", ".py")):
-            for suite, claim, method in A_TEST.findall((root / file).read_text(encoding="utf-8")):
-                names.add(method or f"{suite}.{claim}")
+        if not file.startswith("tests/") or not file.endswith((".cc", ".py")):
+            continue
+        names |= {file, Path(file).name}
+        group = ""
+        for suite, claim, group_begun, method in A_TEST.findall((root / file).read_text(encoding="utf-8")):
+            group = group_begun or group
+            names |= {group, method, f"{group}.{method}"} if method else {suite or group, f"{suite}.{claim}"}
     return names
 
 
-def check_named_tests(root: Path, files: list) -> Iterator[Violation]:
-    """A threat whose test was renamed or removed would look defended."""
-    if "SECURITY.md" not in files:
+def check_functions(file: str, lines: list) -> Iterator[Violation]:
+    first = 0
+    for number, line in enumerate(lines, 1):
+        if FUNCTION.match(line):
+            first = number
+        elif line == "}" and first:
+            if number - first >= MAX_FUNCTION_LINES:
+                yield Violation(file, first, "function-lines",
+                                f"{number - first + 1} lines; at most {MAX_FUNCTION_LINES}")
+            first = 0
+
+
+def check_complexity(root: Path, files: list) -> Iterator[Violation]:
+    if ".clang-tidy" not in files:
         return
+    limit = re.search(r"function-cognitive-complexity\.Threshold, value: (\d+)",
+                      (root / ".clang-tidy").read_text(encoding="utf-8"))
+    if limit is None or int(limit[1]) > MAX_COMPLEXITY:
+        yield Violation(".clang-tidy", 1, "complexity", f"functions have a complexity of {MAX_COMPLEXITY} at most")
+
+
+def check_named_tests(root: Path, files: list) -> Iterator[Violation]:
+    """A threat or an invariant whose test was renamed or removed would look defended."""
     names = names_of_tests(root, files)
-    for number, line in enumerate((root / "SECURITY.md").read_text(encoding="utf-8").splitlines(), 1):
-        for name in NAMED_TEST.findall(line):
+    for file in files:
+        if not file.endswith((".h", ".md")):
+            continue
+        text = (root / file).read_text(encoding="utf-8")
+        named = []
+        for kept in KEPT_BY.finditer(text):
+            found = [(kept.start(1) + test.start(), test[0]) for test in A_KEEPER.finditer(kept[1])]
+            named += found or [(kept.start(), "the text behind it")]
+        if file in ("SECURITY.md", architecture.DOCUMENT):
+            named += [(test.start(), test[1]) for test in NAMED_TEST.finditer(text)]
+        for at, name in named:
             if name not in names:
-                yield Violation("SECURITY.md", number, "named-test", f"{name} is no test in tests/")
+                yield Violation(file, text.count("\n", 0, at) + 1, "named-test", f"{name} is no test in tests/")
 
 
 def check_rooms(files: list, modules: list) -> Iterator[Violation]:
@@ -223,7 +268,11 @@ def check_tree(root: Path, modules: list) -> Iterator[Violation]:
     for folder in TOP_FOLDERS:
         if folder in folders and f"{folder}/README.md" not in files:
             yield Violation(folder, 1, "readme", "needs a README.md: purpose, files, invariants")
+    yield from check_complexity(root, files)
     yield from check_named_tests(root, files)
+    if architecture.DOCUMENT in files:
+        for line, rule, message in architecture.check_architecture(root, files):
+            yield Violation(architecture.DOCUMENT, line, rule, message)
     for file in files:
         yield from check_file(root, file, modules)
 

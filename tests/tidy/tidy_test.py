@@ -49,6 +49,10 @@ PLANTED = [
     ("unfinished", "store/later.sql", "-- good enough for" " now\n"),
     ("unfinished", "dev", "# FIX" "ME\n"),
     ("named-test", "SECURITY.md", "| guess | lock-out | `TurnTest.Ends`, `TurnTest.Never` |\n"),
+    ("named-test", "store/kept.h", "#pragma once\n// Kept by: TurnTest.Ends,\n// TurnTest.Never.\n"),
+    ("named-test", "store/kept.md", "- One writer. Kept by: a test.\n"),
+    ("function-lines", "store/function.cc", "void f() {\n" + "  g();\n" * 69 + "}\n"),
+    ("complexity", ".clang-tidy", "  - {key: readability-function-cognitive-complexity.Threshold, value: 26}\n"),
     ("readme", "queue/log.h", "#pragma once\n"),
 ]
 # These need a table or several files.
@@ -95,8 +99,16 @@ class TidyTest(unittest.TestCase):
         rules = {rule for rule, _, _ in PLANTED} | PLANTED_ROOMS
         for rule in rules:
             self.assertIn(f'"{rule}"', source)
-        yielded = set(re.findall(r'(?:yield |number, |lines\), |1, )"([a-z-]+)"', source))
+        yielded = set(re.findall(r'(?:yield |number, |lines\), |1, |first, )"([a-z-]+)"', source))
         self.assertEqual(yielded, rules)
+
+    def test_what_keeps_a_limit_is_no_violation(self):
+        self.assertEqual(self.violations_of(
+            ("store/kept.h", "#pragma once\n// Kept by: TurnTest.Ends,\n// test_chat.py Chat.test_answers, Chat,\n"
+             "// tests/integration/test_chat.py. Done.\n"),
+            ("tests/integration/test_chat.py", "class Chat(World):\n    def test_answers(self):\n"),
+            ("store/function.cc", "void f() {\n" + "  g();\n" * 68 + "}\n"),
+            (".clang-tidy", "  - {key: readability-function-cognitive-complexity.Threshold, value: 25}\n")), [])
 
     def test_detaching_something_else_is_no_violation(self):
         self.assertEqual(self.violations_of(("store/buffer.cc", "buffer_.detach();\n")), [])
