@@ -6,14 +6,20 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "api/auth/principal.h"
 #include "api/http/http.h"
+#include "store/model/result.h"
 
 namespace conversed::api {
 
-struct Services;
+struct MessageServices;
+struct SessionServices;
+struct ProjectServices;
+struct AccountServices;
+struct DaemonServices;
 
 namespace openapi {
 struct Description;
@@ -56,13 +62,28 @@ struct Call {
   Request request;
   PathParameters parameters;
   std::shared_ptr<const Principal> principal;  // null exactly if the credential is `open`
+  ExchangeContext exchange = {};               // set for a Respond only
 };
 
-// One operation of the API: a constant row of the table in operations.cc. `run` is called on a
-// thread of the HTTP server for `open` and `client` operations, where it must not block on more
-// than a point select; for `basic` ones on the management pool, where it may. It answers exactly
-// once, from any thread, by the Reply. Whether the principal has `role` in the project at hand
-// is for `run` to check (see Principal::has): only it knows the project.
+// An operation has one of two forms, over the services of its family (services.h).
+//
+// A Respond returns the answer, or the error that refuses the request. It is called on the
+// management pool, where it may block; that of an `open` operation on a thread of the HTTP server.
+template <typename Family>
+using Respond = model::Result<Response> (*)(const Call& call, Family& services);
+// A Run answers exactly once by the Reply, now or later, from any thread. Of a `basic` operation it
+// is called on the management pool. Of the others it is called on a thread of the HTTP server,
+// where it must not block on more than a point select.
+template <typename Family>
+using Run = void (*)(Call call, Family& services, Reply reply);
+
+template <typename... Families>
+using HandlerOf = std::variant<Respond<Families>..., Run<Families>...>;
+using AnyHandler =
+    HandlerOf<MessageServices, SessionServices, ProjectServices, AccountServices, DaemonServices>;
+
+// One operation of the API: a constant row of the table in operations.cc. Its handler checks that
+// the principal has `role` in the project at hand (see Principal::has): only it knows the project.
 struct Operation {
   std::string_view id;  // the operationId of the OpenAPI document
   Method method = Method::get;
@@ -74,8 +95,28 @@ struct Operation {
   std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
   bool is_inject = false;          // its answers are measured as those of injects
   Audited audited = Audited::changes;
-  void (*run)(Call call, Services& services, Reply reply) = nullptr;
+  AnyHandler run;
   openapi::Description (*describe)() = nullptr;  // for the OpenAPI document; pure
+
+  [[nodiscard]] bool runs_on_pool() const {
+    constexpr std::size_t responds = std::variant_size_v<AnyHandler> / 2;  // they come first
+    return credential == Credential::basic ||
+           (credential == Credential::client && run.index() < responds);
+  }
 };
+
+// A row below /management, which takes HTTP Basic.
+constexpr Operation managed(std::string_view id, Method method, std::string_view path, Role role,
+                            AnyHandler run, openapi::Description (*describe)(),
+                            Audited audited = Audited::changes) {
+  return {.id = id,
+          .method = method,
+          .path = path,
+          .credential = Credential::basic,
+          .role = role,
+          .audited = audited,
+          .run = run,
+          .describe = describe};
+}
 
 }  // namespace conversed::api

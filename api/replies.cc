@@ -3,28 +3,34 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/live/pending_replies.h"
-#include "api/services.h"
-
 namespace conversed::api {
 
 using model::Errc;
 using model::Error;
 
+Response json_response(int status, const nlohmann::json& body, HeaderList headers) {
+  return json_text_response(status,
+                            body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                            std::move(headers));
+}
+
+Response json_text_response(int status, std::string body, HeaderList headers) {
+  return {.status = status,
+          .content_type = "application/json; charset=utf-8",
+          .headers = std::move(headers),
+          .body = std::move(body)};
+}
+
+Response ok(const nlohmann::json& body) {
+  return json_response(status::ok, body);
+}
+
+Response no_content() {
+  return {.status = status::no_content};
+}
+
 void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList headers) {
-  send_json_text(reply, status, body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                 std::move(headers));
-}
-
-void send_json_text(Reply& reply, int status, std::string body, HeaderList headers) {
-  reply.send({.status = status,
-              .content_type = "application/json; charset=utf-8",
-              .headers = std::move(headers),
-              .body = std::move(body)});
-}
-
-void send_no_content(Reply& reply) {
-  reply.send({.status = status::no_content, .content_type = {}, .headers = {}, .body = {}});
+  reply.send(json_response(status, body, std::move(headers)));
 }
 
 ErrorShape error_shape_of(const Operation& operation, Errc code) {
@@ -35,10 +41,6 @@ ErrorShape error_shape_of(const Operation& operation, Errc code) {
 
 void send_error(Reply& reply, const Operation& operation, const Error& error) {
   reply.fail(error, error_shape_of(operation, error.code));
-}
-
-void end_wait(Services& services, const std::string& input_id, const std::string& reason) {
-  services.pending_replies.fail(input_id, {Errc::internal, reason});
 }
 
 Error store_error(const Error& error) {

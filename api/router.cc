@@ -13,6 +13,7 @@
 #include "api/auth/credentials.h"
 #include "api/auth/issuer.h"
 #include "api/auth/sign_in_queue.h"
+#include "api/dispatch.h"
 #include "api/http/client_address.h"
 #include "api/http/error_reply.h"
 #include "api/http/percent.h"
@@ -120,7 +121,7 @@ Response basic_challenge(const Error& error, const ExchangeContext& context, mod
   return response;
 }
 
-// A Call on its way to the management pool: std::function wants to copy what it holds.
+// A Call on its way through the sign-in pool: std::function wants to copy what it holds.
 struct Pending {
   Call call;
   Reply reply;
@@ -133,7 +134,7 @@ void refuse_busy(Reply& reply) {
 }
 
 // Whether there was room for a request of this key or user.
-bool take_as_user(const Principal& principal, Services& services) {
+bool take_as_user(const Principal& principal, EntryServices& services) {
   if (!services.rate_limiter.active()) return true;
   const std::string name =
       principal.key_id.empty() ? "user " + principal.user_id : "key " + principal.key_id;
@@ -151,19 +152,19 @@ std::string stranger_name(const Request& request) {
 }
 
 // Whether there was room for a request of this address, which shows no credentials or wrong ones.
-bool take_as_stranger(const Request& request, Services& services) {
+bool take_as_stranger(const Request& request, EntryServices& services) {
   if (!services.public_limiter.active()) return true;
   return !services.public_limiter.take(stranger_name(request), services.options.steady_now(),
                                        1 + tokens_of_bytes(request));
 }
 
 // The same for credentials that may be right: the bytes are charged once they proved wrong.
-bool take_as_guest(const Request& request, Services& services) {
+bool take_as_guest(const Request& request, EntryServices& services) {
   if (!services.public_limiter.active()) return true;
   return !services.public_limiter.take(stranger_name(request), services.options.steady_now());
 }
 
-void charge_bytes(const Request& request, Services& services) {
+void charge_bytes(const Request& request, EntryServices& services) {
   const auto tokens = tokens_of_bytes(request);
   if (tokens == 0 || !services.public_limiter.active()) return;
   services.public_limiter.charge(stranger_name(request), services.options.steady_now(), tokens);
@@ -171,40 +172,18 @@ void charge_bytes(const Request& request, Services& services) {
 
 const Error too_fast{Errc::too_many, "too many requests; slow down"};
 
-void run_on_pool(const std::shared_ptr<Pending>& pending) {
-  const std::string organisation = pending->call.principal->organisation_id;
-  const auto line = BlockingPool::Line::others;
-  const bool posted = pending->services.pool.post(organisation, line, [pending] {
-    auto& [call, reply, operation, services] = *pending;
-    operation.run(std::move(call), services, std::move(reply));
-  });
-  if (!posted) refuse_busy(pending->reply);
-}
-
-// An audited request is begun when its entry is durable.
-void run_audited(const std::shared_ptr<Pending>& pending) {
-  auto& [call, reply, operation, services] = *pending;
-  AuditTrail& audit = services.audit;
-  audit.begin(operation, call, reply.context().trace_id,
-              [pending, &audit](Result<store::AuditEntry> entry) {
-                Reply& waiting = pending->reply;
-                if (!entry) return waiting.fail(entry.error());
-                waiting.on_answer(
-                    [&audit, entry = *std::move(entry)](int status) { audit.end(entry, status); });
-                run_on_pool(pending);
-              });
-}
-
 void run_management(const std::shared_ptr<Pending>& pending) {
-  if (!take_as_user(*pending->call.principal, pending->services)) {
+  if (!take_as_user(*pending->call.principal, pending->services.entry)) {
     return pending->reply.fail(too_fast);
   }
-  is_audited(pending->operation) ? run_audited(pending) : run_on_pool(pending);
+  auto& [call, reply, operation, services] = *pending;
+  dispatch(operation, std::move(call), services, std::move(reply));
 }
 
 // On the sign-in pool.
 void sign_in(const std::shared_ptr<Pending>& pending) {
-  auto& [call, reply, operation, services] = *pending;
+  auto& [call, reply, operation, all] = *pending;
+  EntryServices& services = all.entry;
   const auto authorization = call.request.header("authorization").value_or("");
   auto verified =
       services.authenticator.basic(authorization, call.request.peer, services.options.steady_now());
@@ -221,7 +200,8 @@ void sign_in(const std::shared_ptr<Pending>& pending) {
   run_management(pending);
 }
 
-void start_management(const Operation& operation, Call&& call, Services& services, Reply reply) {
+void start_management(const Operation& operation, Call&& call, Services& all, Reply reply) {
+  EntryServices& services = all.entry;
   // A browser remembers the credentials that it was asked for, whoever sends it here.
   if (operation.method != Method::get && !is_from_own_site(call.request)) {
     return reply.fail({Errc::permission_denied, "a page of another site may not ask for this"});
@@ -239,7 +219,7 @@ void start_management(const Operation& operation, Call&& call, Services& service
   call.principal =
       services.authenticator.remembered_basic(authorization, services.options.steady_now());
   auto pending =
-      std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, services});
+      std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, all});
   // Whoever was here before does not wait behind those who guess.
   if (pending->call.principal) return run_management(pending);
   if (!take_as_guest(pending->call.request, services)) return pending->reply.fail(too_fast);
@@ -251,7 +231,7 @@ void start_management(const Operation& operation, Call&& call, Services& service
 
 // The user of an operation's request. Errors: `unauthenticated`, `invalid_argument`, `too_many`,
 // `unavailable`.
-Result<Authenticator::Verified> check_client(const Call& call, Services& services) {
+Result<Authenticator::Verified> check_client(const Call& call, EntryServices& services) {
   const auto now = services.options.steady_now();
   const auto verify = [&]() -> Result<Authenticator::Verified> {
     auto credential = presented_credential(call.request);
@@ -345,7 +325,7 @@ class Router::Table {
 };
 
 Router::Router(std::span<const Operation* const> operations, Services& services)
-    : Router(operations, services.options.api) {
+    : Router(operations, services.entry.options.api) {
   open(services);
 }
 
@@ -367,7 +347,7 @@ void Router::handle(Request&& request, Reply reply) const {
     return reply.fail({Errc::unavailable, "The daemon waits for its store; try again later."},
                       table_->path(request.path).error_shape);
   }
-  Services& services = *opened;
+  EntryServices& services = opened->entry;
   const Route* route = table_->find(request.method, request.path, segments);
   if (route == nullptr) {
     const auto path = table_->path(request.path);
@@ -393,7 +373,7 @@ void Router::handle(Request&& request, Reply reply) const {
   call.request = std::move(request);
   switch (operation.credential) {
     case Credential::basic:
-      return start_management(operation, std::move(call), services, std::move(reply));
+      return start_management(operation, std::move(call), *opened, std::move(reply));
     case Credential::client: {
       auto verified = check_client(call, services);
       if (!verified) {
@@ -409,11 +389,7 @@ void Router::handle(Request&& request, Reply reply) const {
       }
       break;
   }
-  if (operation.credential == Credential::client && is_audited(operation)) {
-    return run_audited(
-        std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, services}));
-  }
-  operation.run(std::move(call), services, std::move(reply));
+  dispatch(operation, std::move(call), *opened, std::move(reply));
 }
 
 BodyRule Router::body_rule(const Request& head) const {
@@ -431,8 +407,8 @@ BodyRule Router::body_rule(const Request& head) const {
   }
   const auto authorization = head.header("authorization").value_or("");
   rule.wanted = parse_basic(authorization).has_value();
-  if (const auto known =
-          services->authenticator.remembered_basic(authorization, services->options.steady_now())) {
+  if (const auto known = services->entry.authenticator.remembered_basic(
+          authorization, services->entry.options.steady_now())) {
     rule.sender = Sender::known;
     rule.wanted = known->has_anywhere(route->operation->role);
   }

@@ -13,6 +13,8 @@
 
 namespace conversed::api {
 
+struct Services;
+
 // Finds the operation of a request and sees that it is called with what it was promised:
 // authenticated, within its rate. Built from the table once; thread-safe.
 //

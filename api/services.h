@@ -69,8 +69,9 @@ struct MemberView {
   model::Timestamp seen_at{};            // when it last said that it is there
 };
 
-// What the operations work with. The daemon's App owns all of it; everything must outlive the last
-// request, and each is thread-safe.
+// What operations and the router work with, by families of operations: an operation sees the
+// services of its family and no others. The daemon's App owns all of it. Everything must outlive
+// the last request, and each is thread-safe.
 //
 // The store needs a reading connection for each thread that calls in here: those of the HTTP
 // server, those of `pool`, `sign_ins` and `imports`, and one each for `pending_replies`, `watch`
@@ -78,55 +79,109 @@ struct MemberView {
 //
 // To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `imports`,
 // `pending_replies`, `watch` and `job_watch`, then the log and the store.
-struct Services {
+
+// Users' messages, injects, notifies, and the outputs of a session.
+struct MessageServices {
   const ApiOptions& options;
+  const model::Clock& clock;
+  store::Store& store;
+  Events& events;
+  AssetsCache& assets;
+  InjectQuota& quota;
+  BusySessions& busy;
+  PendingReplies& pending_replies;
+  OutputWatch& watch;
+  BlockingPool& pool;
+};
+
+// Operators look after conversations: sessions, schedules, timers, dead letters, a user's data.
+struct SessionServices {
   const model::Clock& clock;
   const model::Clock& schedule_clock;  // that schedules and timers are planned by
   store::Store& store;
   queue::Log& log;
   Events& events;
   AssetsCache& assets;
+  BusySessions& busy;
+  PendingReplies& pending_replies;
+
+  // Runs the session's lane once more (queue::Lanes::touch) if the session is this daemon's: a
+  // reset may have freed its inbox. Other daemons hear of it
+  // (store/cluster/session_notifications.h).
+  std::function<void(const model::SessionKey&)> touch = {};
+  // Delivers outputs that have become pending in the store (Deliverer::offer_earlier). Called on
+  // the Committer's thread.
+  std::function<void(const model::SessionKey&)> deliver = {};
+  // Tells the scheduler of a schedule whose next time has just been stored.
+  std::function<void(const model::Schedule&)> schedule = {};
+  // Tells the scheduler that a timer falls due then, by the clock of timers
+  // (store::PendingTimers::Place): an operator has moved it.
+  std::function<void(model::Timestamp due)> timer = {};
+};
+
+// What a project consists of, and the jobs that change it.
+struct ProjectServices {
+  const ApiOptions& options;
+  const model::Clock& clock;
+  store::Store& store;
+  AssetsCache& assets;
+  KeyWatch& job_watch;
+  // Reads and imports bundles. The memory of one import is bounded, and one thread bounds the
+  // memory of all.
+  BlockingPool& imports;
+};
+
+// Organisations, users and what they sign in with, and the audit trail.
+struct AccountServices {
+  const ApiOptions& options;
+  const model::Clock& clock;
+  store::Store& store;
+  Authenticator& authenticator;
+  AuditTrail& audit;
+  BlockingPool& pool;
+  BlockingPool& sign_ins;
+};
+
+// The daemon itself: its state, its backups and key, and what describes it.
+struct DaemonServices {
+  const ApiOptions& options;
+  const model::Clock& clock;
+  store::Store& store;
+  queue::Log& log;
+  Events& events;
+  PendingReplies& pending_replies;
+  OutputWatch& watch;
+  // Makes a backup of log and store under the name. An empty name stands for the time. Takes as
+  // long as the disk does. Empty if there is nothing to back up (daemon/data/backup.h).
+  std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};
+  // The daemons that share the store, this one included. Empty: this one is alone.
+  std::function<std::vector<MemberView>()> members = {};
+};
+
+// From a request to its operation: credentials, rates, the audit trail, the pools.
+struct EntryServices {
+  const ApiOptions& options;
+  const model::Clock& clock;
+  store::Store& store;
   Authenticator& authenticator;
   AuditTrail& audit;
   RateLimiter& rate_limiter;    // of keys and users
   RateLimiter& public_limiter;  // of addresses
-  InjectQuota& quota;
-  BusySessions& busy;
-  PendingReplies& pending_replies;
-  OutputWatch& watch;
-  KeyWatch& job_watch;
-  BlockingPool& pool;  // 2 threads and a queue of 64 do
-  // Checks passwords and nothing else: it is what bounds the cost of guesses. One thread does. Its
+  BlockingPool& pool;           // 2 threads and a queue of 64 do
+  // Checks passwords and nothing else, so that it bounds the cost of guesses. One thread does. Its
   // names are addresses (api/auth/sign_in_queue.h).
   BlockingPool& sign_ins;
-  // Reads bundles and imports them: what each takes of memory is bounded, and one thread bounds
-  // what they take together.
-  BlockingPool& imports;
-
-  // Has the session's lane run once more (queue::Lanes::touch), if it is this daemon's, from any
-  // thread: a reset may have freed its inbox. Others hear of it
-  // (store/cluster/session_notifications.h).
-  std::function<void(const model::SessionKey&)> touch = {};
-
-  // Has outputs delivered that have become pending in the store (Deliverer::offer_earlier), as
-  // above. Called on the Committer's thread.
-  std::function<void(const model::SessionKey&)> deliver = {};
-
-  // Has the scheduler know of a schedule whose next time has just been stored.
-  std::function<void(const model::Schedule&)> schedule = {};
-  // Has the scheduler know that a timer falls due then, by the clock of timers
-  // (store::PendingTimers::Place): an operator has put it off or forward.
-  std::function<void(model::Timestamp due)> timer = {};
-  // Makes a backup of log and store under the name, or one of its own choice if that is empty
-  // (daemon/data/backup.h). Takes as long as the disk does. Empty where there is nothing to back
-  // up.
-  std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};
-
-  // The daemons that are there, this one included; at least that one. Empty: there is one.
-  std::function<std::vector<MemberView>()> members = {};
-
   // For metrics: told of the answer of each inject that had a route, refused ones included.
   AnswerObserver on_inject_answered = {};
+};
+
+struct Services {
+  EntryServices entry;
+  MessageServices messages;
+  SessionServices sessions;
+  ProjectServices projects;
+  AccountServices accounts;
+  DaemonServices daemon;
 };
 
 }  // namespace conversed::api

@@ -156,37 +156,69 @@ TurnPorts App::Parts::ports() {
 }
 
 Result<void> App::Parts::start_listening() {
-  services.emplace(api::Services{
-      .options = options,
-      .clock = clock,
-      .schedule_clock = schedule_clock,
-      .store = *store,
-      .log = *log,
-      .events = events,
-      .assets = assets,
-      .authenticator = authenticator,
-      .audit = audit,
-      .rate_limiter = rate_limiter,
-      .public_limiter = public_limiter,
-      .quota = quota,
-      .busy = busy,
-      .pending_replies = pending_replies,
-      .watch = watch,
-      .job_watch = job_watch,
-      .pool = pool,
-      .sign_ins = sign_ins,
-      .imports = imports,
-      .touch = [this](const model::SessionKey& key) { touch_lane(key); },
-      .deliver = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); },
-      .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
-      .timer = [this](model::Timestamp due) { scheduler.offer(due); },
-      .back_up =
-          [this](const std::string& name) { return back_up(backups, store->key_rotation(), name); },
-      .members = [this] { return members(); },
-      .on_inject_answered =
-          [this](int status, std::chrono::steady_clock::duration took) {
-            metrics.inject_answered(status, took);
-          }});
+  services.emplace(
+      api::Services{
+          .entry = {.options = options,
+                    .clock = clock,
+                    .store = *store,
+                    .authenticator = authenticator,
+                    .audit = audit,
+                    .rate_limiter = rate_limiter,
+                    .public_limiter = public_limiter,
+                    .pool = pool,
+                    .sign_ins = sign_ins,
+                    .on_inject_answered =
+                        [this](int status, std::chrono::steady_clock::duration took) {
+                          metrics.inject_answered(status, took);
+                        }},
+          .messages = {.options = options,
+                       .clock = clock,
+                       .store = *store,
+                       .events = events,
+                       .assets = assets,
+                       .quota = quota,
+                       .busy = busy,
+                       .pending_replies = pending_replies,
+                       .watch = watch,
+                       .pool = pool},
+          .sessions = {
+              .clock = clock,
+              .schedule_clock = schedule_clock,
+              .store = *store,
+              .log = *log,
+              .events = events,
+              .assets = assets,
+              .busy = busy,
+              .pending_replies = pending_replies,
+              .touch = [this](const model::SessionKey& key) { touch_lane(key); },
+              .deliver = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); },
+              .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
+              .timer = [this](model::Timestamp due) { scheduler.offer(due); }},
+          .projects = {.options = options,
+                       .clock = clock,
+                       .store = *store,
+                       .assets = assets,
+                       .job_watch = job_watch,
+                       .imports = imports},
+          .accounts = {.options = options,
+                       .clock = clock,
+                       .store = *store,
+                       .authenticator = authenticator,
+                       .audit = audit,
+                       .pool = pool,
+                       .sign_ins = sign_ins},
+          .daemon = {.options = options,
+                     .clock = clock,
+                     .store = *store,
+                     .log = *log,
+                     .events = events,
+                     .pending_replies = pending_replies,
+                     .watch = watch,
+                     .back_up =
+                         [this](const std::string& name) {
+                           return back_up(backups, store->key_rotation(), name);
+                         },
+                     .members = [this] { return members(); }}});
   if (auto listening = door.listen(); !listening) return listening;
   metrics.add_source([this] { update_metrics(); });
   door.open(*services, [this] { return not_ready(); });

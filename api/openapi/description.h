@@ -62,7 +62,6 @@ struct Answer {
 };
 
 struct Description {
-  std::string_view tag;
   std::string summary;
   std::string details = {};
   std::vector<Parameter> parameters = {};

@@ -203,10 +203,31 @@ Value security_of(Credential credential) {
   return choices;
 }
 
+// The chapter of the document that a path belongs to: the first row that it begins with.
+std::string_view tag_of(std::string_view path) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> chapters{{
+      {"/management", "Management"},
+      {"/auth/", "OAuth 2.0"},
+      {"/.well-known/", "OAuth 2.0"},
+      {"/openapi.", "About"},
+      {"/v2.0/tasks", "Tasks"},
+      {"/v2.0/projects/", "Projects"},
+      {"/v2.0/connections/", "Projects"},
+      {"/v2.0/users/", "Users"},
+      {"/v2.0/lexicons/", "Knowledge"},
+      {"/v2.0/knowledgestores/", "Knowledge"},
+      {"/v2.0/organisations/", "Knowledge"},
+  }};
+  for (const auto& [begin, tag] : chapters) {
+    if (path.starts_with(begin)) return tag;
+  }
+  return "Conversations";
+}
+
 Value operation_object(const Operation& operation, const Description& description,
                        Components& components, std::set<int>& errors_used) {
   Value object{{"operationId", operation.id},
-               {"tags", Value::array({description.tag})},
+               {"tags", Value::array({tag_of(operation.path)})},
                {"summary", description.summary}};
   std::string details = description.details;
   if (const auto role = to_string(operation.role); !role.empty()) {
@@ -280,7 +301,7 @@ Value document(std::span<const Operation* const> operations, std::string_view ba
   for (const Operation* operation : operations) {
     if (operation->describe == nullptr) defect("no description", operation->id);
     const Description description = operation->describe();
-    const Value tag{{"name", description.tag}};
+    const Value tag{{"name", tag_of(operation->path)}};
     if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(tag);
     paths[std::string(operation->path)][lower(method_name(operation->method))] =
         operation_object(*operation, description, components, errors);

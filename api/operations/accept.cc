@@ -32,18 +32,18 @@ bool goes_on(const model::Session& session, const Endpoint& endpoint, model::Tim
 
 }  // namespace
 
-Result<std::shared_ptr<const Endpoint>> find_endpoint(Services& services,
+Result<std::shared_ptr<const Endpoint>> find_endpoint(AssetsCache& assets,
                                                       std::string_view url_token) {
-  auto endpoint = services.assets.endpoint_by_token(url_token);
+  auto endpoint = assets.endpoint_by_token(url_token);
   if (!endpoint && endpoint.error().code == Errc::not_found) return no_endpoint();
   if (!endpoint) return model::fail(store_error(endpoint.error()));
   return endpoint;
 }
 
-Result<std::shared_ptr<const Endpoint>> find_endpoint_for(Services& services,
+Result<std::shared_ptr<const Endpoint>> find_endpoint_for(AssetsCache& assets,
                                                           const Principal& principal,
                                                           std::string_view url_token) {
-  auto endpoint = find_endpoint(services, url_token);
+  auto endpoint = find_endpoint(assets, url_token);
   if (!endpoint) return endpoint;
   switch (principal.access((*endpoint)->organisation_id, (*endpoint)->project_id,
                            Role::conversation_admin)) {
@@ -58,21 +58,22 @@ Result<std::shared_ptr<const Endpoint>> find_endpoint_for(Services& services,
   return no_endpoint();
 }
 
-Event make_event(const Services& services, model::EventType type, const Endpoint& endpoint,
+Event make_event(model::Timestamp now, model::EventType type, const Endpoint& endpoint,
                  MessageBody&& body, const std::string& trace_id) {
   Event event;
   event.id = model::new_id();
   event.type = type;
   event.session = {endpoint.project_id, endpoint.id, std::move(body.user_id),
                    std::move(body.session_id)};
-  event.accepted_at = services.clock.now();
+  event.accepted_at = now;
   event.trace_id = trace_id;
   event.text = std::move(body.text);
   event.data = std::move(body.data);
   return event;
 }
 
-Result<void> check_session(Services& services, const Endpoint& endpoint, const Event& event) {
+Result<void> check_session(MessageServices& services, const Endpoint& endpoint,
+                           const Event& event) {
   const auto bound = static_cast<std::int64_t>(services.options.limits.inbox);
   if (services.busy.is_full(event.session.encode(), bound, services.options.steady_now())) {
     return model::fail(Errc::too_many, "too many messages wait for this session; try again later");

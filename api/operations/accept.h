@@ -22,23 +22,24 @@ namespace conversed::api {
 // The Endpoint of a URLToken. Errors: `not_found`; `unavailable` while the store is down and the
 // Endpoint is not cached.
 [[nodiscard]] model::Result<std::shared_ptr<const model::Endpoint>> find_endpoint(
-    Services& services, std::string_view url_token);
+    AssetsCache& assets, std::string_view url_token);
 
 // The same for a principal with conversationAdmin (or projectAdmin) in the Endpoint's project. A
 // foreign Endpoint is the very error of a missing one; on an own one without the role it is
 // `permission_denied`.
 [[nodiscard]] model::Result<std::shared_ptr<const model::Endpoint>> find_endpoint_for(
-    Services& services, const Principal& principal, std::string_view url_token);
+    AssetsCache& assets, const Principal& principal, std::string_view url_token);
 
 // Moves the body into an event with a new id. `claim` is not set.
-[[nodiscard]] model::Event make_event(const Services& services, model::EventType type,
+[[nodiscard]] model::Event make_event(model::Timestamp now, model::EventType type,
                                       const model::Endpoint& endpoint, MessageBody&& body,
                                       const std::string& trace_id);
 
 // Whether the session takes another event: its inbox is not full (`too_many`) and, for an inject
 // on an Endpoint that is `activeOnly`, the conversation is going on (`conflict`), decided from what
 // is committed. Reads the store for `activeOnly` Endpoints only.
-[[nodiscard]] model::Result<void> check_session(Services& services, const model::Endpoint& endpoint,
+[[nodiscard]] model::Result<void> check_session(MessageServices& services,
+                                                const model::Endpoint& endpoint,
                                                 const model::Event& event);
 
 // The key of a request with an `Idempotency-Key`; nothing without one. `route` names the operation

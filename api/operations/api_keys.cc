@@ -24,7 +24,7 @@ struct NewKey {
   store::User user;
 };
 
-Result<NewKey> read_new_key(const Call& call, Services& services) {
+Result<NewKey> read_new_key(const Call& call, AccountServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto name = name_member(*body);
@@ -48,23 +48,24 @@ Result<NewKey> read_new_key(const Call& call, Services& services) {
   return NewKey{std::move(*name), std::move(*user)};
 }
 
-void create_key(Call call, Services& services, Reply reply) {
+Result<Response> create_key(const Call& call, AccountServices& services) {
   auto wanted = read_new_key(call, services);
-  if (!wanted) return send_error(reply, create_api_key_operation, wanted.error());
+  if (!wanted) return model::fail(wanted.error());
   auto made = services.store.accounts().create_api_key(call.principal->organisation_id,
                                                        wanted->user.id, wanted->name);
-  if (!made) return send_error(reply, create_api_key_operation, store_error(made.error()));
+  if (!made) return model::fail(store_error(made.error()));
   // The one time that the key is shown.
-  send_json(reply, status::created,
-            {{"_id", made->key.id},
-             {"name", made->key.name},
-             {"user", wanted->user.email},
-             {"key", made->secret}},
-            {{"Cache-Control", "no-store"}});
+  return json_response(status::created,
+                       {{"_id", made->key.id},
+                        {"name", made->key.name},
+                        {"user", wanted->user.email},
+                        {"key", made->secret}},
+                       {{"Cache-Control", "no-store"}});
 }
 
 // The keys that the principal may see: all of the organisation's, or its own.
-Result<std::vector<store::ApiKey>> visible_keys(const Principal& principal, Services& services) {
+Result<std::vector<store::ApiKey>> visible_keys(const Principal& principal,
+                                                AccountServices& services) {
   auto keys = services.store.accounts().api_keys(principal.organisation_id);
   if (!keys) return model::fail(store_error(keys.error()));
   if (!principal.has(Role::user_admin)) {
@@ -73,11 +74,11 @@ Result<std::vector<store::ApiKey>> visible_keys(const Principal& principal, Serv
   return std::move(*keys);
 }
 
-void list_keys(Call call, Services& services, Reply reply) {
+Result<Response> list_keys(const Call& call, AccountServices& services) {
   auto keys = visible_keys(*call.principal, services);
-  if (!keys) return send_error(reply, list_api_keys_operation, keys.error());
+  if (!keys) return model::fail(keys.error());
   auto users = services.store.accounts().users(call.principal->organisation_id);
-  if (!users) return send_error(reply, list_api_keys_operation, store_error(users.error()));
+  if (!users) return model::fail(store_error(users.error()));
   json items = json::array();
   for (const store::ApiKey& key : *keys) {
     const auto user = std::find_if(users->begin(), users->end(),
@@ -87,10 +88,10 @@ void list_keys(Call call, Services& services, Reply reply) {
                      {"user", user == users->end() ? "" : user->email},
                      {"createdAt", unix_seconds(key.created_at)}});
   }
-  send_json(reply, status::ok, {{"items", std::move(items)}});
+  return ok({{"items", std::move(items)}});
 }
 
-Result<void> end_key(const Call& call, Services& services) {
+Result<void> end_key(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
   const std::string id(call.parameters["keyId"]);
   auto keys = visible_keys(principal, services);
@@ -106,10 +107,10 @@ Result<void> end_key(const Call& call, Services& services) {
   return {};
 }
 
-void revoke_key(Call call, Services& services, Reply reply) {
+Result<Response> revoke_key(const Call& call, AccountServices& services) {
   auto ended = end_key(call, services);
-  if (!ended) return send_error(reply, revoke_api_key_operation, ended.error());
-  send_no_content(reply);
+  if (!ended) return model::fail(ended.error());
+  return no_content();
 }
 
 openapi::Description describe_create_key() {
@@ -123,7 +124,6 @@ openapi::Description describe_create_key() {
                            {"user", text(1)},
                            {"key", described("Shown once.", text(1))}});
   return {
-      .tag = "Management",
       .summary = "Create an API key",
       .details =
           "Others' keys take the role `userAdmin`, and those of a platformAdmin `platformAdmin`.",
@@ -139,8 +139,7 @@ openapi::Description describe_list_keys() {
   using namespace openapi;
   const auto key =
       object({{"_id", id()}, {"name", text(1)}, {"user", text()}, {"createdAt", unix_time()}});
-  return {.tag = "Management",
-          .summary = "List API keys",
+  return {.summary = "List API keys",
           .details = "All with the role `userAdmin`, else one's own.",
           .answers = {{.description = "The keys, without their secrets.",
                        .content = json_content(items_of(named("ApiKey", key)))}}};
@@ -148,8 +147,7 @@ openapi::Description describe_list_keys() {
 
 openapi::Description describe_revoke_key() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Revoke an API key",
+  return {.summary = "Revoke an API key",
           .parameters = {path_parameter("keyId", "The key.", id())},
           .answers = {{.status = status::no_content, .description = "It opens nothing any more."}},
           .errors = {404}};
@@ -157,28 +155,15 @@ openapi::Description describe_revoke_key() {
 
 }  // namespace
 
-constinit const Operation create_api_key_operation{.id = "createApiKey",
-                                                   .method = Method::post,
-                                                   .path = "/management/apikeys",
-                                                   .credential = Credential::basic,
-                                                   .role = Role::member,
-                                                   .run = create_key,
-                                                   .describe = describe_create_key};
+constinit const Operation create_api_key_operation =
+    managed("createApiKey", Method::post, "/management/apikeys", Role::member, create_key,
+            describe_create_key);
 
-constinit const Operation list_api_keys_operation{.id = "listApiKeys",
-                                                  .method = Method::get,
-                                                  .path = "/management/apikeys",
-                                                  .credential = Credential::basic,
-                                                  .role = Role::member,
-                                                  .run = list_keys,
-                                                  .describe = describe_list_keys};
+constinit const Operation list_api_keys_operation = managed(
+    "listApiKeys", Method::get, "/management/apikeys", Role::member, list_keys, describe_list_keys);
 
-constinit const Operation revoke_api_key_operation{.id = "revokeApiKey",
-                                                   .method = Method::delete_,
-                                                   .path = "/management/apikeys/{keyId}",
-                                                   .credential = Credential::basic,
-                                                   .role = Role::member,
-                                                   .run = revoke_key,
-                                                   .describe = describe_revoke_key};
+constinit const Operation revoke_api_key_operation =
+    managed("revokeApiKey", Method::delete_, "/management/apikeys/{keyId}", Role::member,
+            revoke_key, describe_revoke_key);
 
 }  // namespace conversed::api

@@ -34,26 +34,24 @@ json item_of(const store::AuditEntry& entry) {
           {"traceId", entry.trace_id}};
 }
 
-void list_audit(Call call, Services& services, Reply reply) {
+Result<Response> list_audit(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
   if (!principal.has(Role::user_admin)) {
-    return send_error(reply, list_audit_operation,
-                      {Errc::permission_denied, "the role userAdmin is needed"});
+    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
   }
   const bool of_all = principal.has(Role::platform_admin);
   auto page = page_query(call.request);
-  if (!page) return send_error(reply, list_audit_operation, page.error());
+  if (!page) return model::fail(page.error());
   const store::AuditFilter filter{
       .organisation_id = of_all ? "" : principal.organisation_id,
       .actor = std::string(call.request.parameter("actor").value_or("")),
       .operation = std::string(call.request.parameter("operation").value_or(""))};
   auto entries = services.store.audit().list(filter, page->after, page->limit);
-  if (!entries) return send_error(reply, list_audit_operation, store_error(entries.error()));
+  if (!entries) return model::fail(store_error(entries.error()));
   json items = json::array();
   for (const store::AuditEntry& entry : *entries) items.push_back(item_of(entry));
   const bool full = entries->size() == page->limit;
-  send_json(
-      reply, status::ok,
+  return ok(
       {{"items", std::move(items)}, {"next", full ? json(entries->back().row) : json(nullptr)}});
 }
 
@@ -81,7 +79,6 @@ openapi::Description describe_list_audit() {
   parameters.push_back(
       query_parameter("operation", "Only entries of this operation, such as `signIn`.", text()));
   return {
-      .tag = "Management",
       .summary = "List the audit trail",
       .details =
           "Newest first: sign-ins, changes, exports, erasures, replays and reads of "
@@ -94,12 +91,8 @@ openapi::Description describe_list_audit() {
 
 }  // namespace
 
-constinit const Operation list_audit_operation{.id = "listAudit",
-                                               .method = Method::get,
-                                               .path = "/management/audit",
-                                               .credential = Credential::basic,
-                                               .role = Role::user_admin,
-                                               .run = list_audit,
-                                               .describe = describe_list_audit};
+constinit const Operation list_audit_operation =
+    managed("listAudit", Method::get, "/management/audit", Role::user_admin, list_audit,
+            describe_list_audit);
 
 }  // namespace conversed::api

@@ -15,7 +15,7 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-Result<BackUpAnswer> make(const Call& call, Services& services) {
+Result<BackUpAnswer> make(const Call& call, DaemonServices& services) {
   if (!call.principal->has(Role::platform_admin)) {
     return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
@@ -30,14 +30,13 @@ Result<BackUpAnswer> make(const Call& call, Services& services) {
   return services.back_up(*name);
 }
 
-void back_up(Call call, Services& services, Reply reply) {
+Result<Response> back_up(const Call& call, DaemonServices& services) {
   auto made = make(call, services);
-  if (!made) return send_error(reply, back_up_operation, made.error());
-  send_json(reply, status::created,
-            {{"name", made->name},
-             {"path", made->path},
-             {"bytes", made->bytes},
-             {"createdAt", unix_seconds(made->created_at)}});
+  if (!made) return model::fail(made.error());
+  return json_response(status::created, {{"name", made->name},
+                                         {"path", made->path},
+                                         {"bytes", made->bytes},
+                                         {"createdAt", unix_seconds(made->created_at)}});
 }
 
 openapi::Description describe_back_up() {
@@ -48,8 +47,7 @@ openapi::Description describe_back_up() {
                               {"path", described("On the daemon's machine.", text(1))},
                               {"bytes", integer(0)},
                               {"createdAt", unix_time()}});
-  return {.tag = "Management",
-          .summary = "Make a backup",
+  return {.summary = "Make a backup",
           .details =
               "Of store and log, as `conversectl restore` takes it. The master key is not in "
               "it.",
@@ -62,12 +60,7 @@ openapi::Description describe_back_up() {
 
 }  // namespace
 
-constinit const Operation back_up_operation{.id = "backUp",
-                                            .method = Method::post,
-                                            .path = "/management/backups",
-                                            .credential = Credential::basic,
-                                            .role = Role::platform_admin,
-                                            .run = back_up,
-                                            .describe = describe_back_up};
+constinit const Operation back_up_operation = managed(
+    "backUp", Method::post, "/management/backups", Role::platform_admin, back_up, describe_back_up);
 
 }  // namespace conversed::api

@@ -12,26 +12,20 @@
 namespace conversed::api {
 namespace {
 
-void chunk_count(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            if (!taken.principal->is_member()) {
-              return send_error(answer, chunk_count_operation,
-                                {model::Errc::permission_denied,
-                                 "membership in a project of the organisation is needed"});
-            }
-            auto count = with.store.assets().count_chunks(taken.principal->organisation_id);
-            if (!count)
-              return send_error(answer, chunk_count_operation, store_error(count.error()));
-            send_json(answer, status::ok, {{"chunkCount", *count}});
-          });
+model::Result<Response> chunk_count(const Call& call, ProjectServices& services) {
+  if (!call.principal->is_member()) {
+    return model::fail(model::Errc::permission_denied,
+                       "membership in a project of the organisation is needed");
+  }
+  auto count = services.store.assets().count_chunks(call.principal->organisation_id);
+  if (!count) return model::fail(store_error(count.error()));
+  return ok({{"chunkCount", *count}});
 }
 
 openapi::Description describe_chunk_count() {
   using namespace openapi;
   const auto count = object({{"chunkCount", integer(0)}});
-  return {.tag = "Knowledge",
-          .summary = "Get the number of Knowledge Chunks",
+  return {.summary = "Get the number of Knowledge Chunks",
           .details = "Of all projects of the organisation.",
           .answers = {{.description = "The number.",
                        .content = json_content(named("ChunkCount", count))}},

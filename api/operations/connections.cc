@@ -35,12 +35,12 @@ constexpr std::size_t max_examined = 200'000;
 constexpr std::chrono::milliseconds max_time{1'000};
 constexpr std::size_t examined_at_once = 500;
 
-void list(Call call, Services& services, Reply reply) {
-  auto project = project_of(services, call, list_connections_operation.role);
-  if (!project) return send_error(reply, list_connections_operation, project.error());
+Result<Response> list(const Call& call, ProjectServices& services) {
+  auto project = project_of(services.store, call, list_connections_operation.role);
+  if (!project) return model::fail(project.error());
   auto connections = services.store.assets().connections(project->id);
   if (!connections) {
-    return send_error(reply, list_connections_operation, store_error(connections.error()));
+    return model::fail(store_error(connections.error()));
   }
   json items = json::array();
   for (const store::ConnectionInfo& connection : *connections) {
@@ -50,7 +50,7 @@ void list(Call call, Services& services, Reply reply) {
                      {"type", connection.type},
                      {"hosts", connection.hosts}});
   }
-  send_json(reply, status::ok, {{"items", std::move(items)}});
+  return ok({{"items", std::move(items)}});
 }
 
 // When a session may come to a Node that uses the Connection.
@@ -63,7 +63,8 @@ enum class Meets : std::uint8_t {
 // Looks for them in one project.
 class Search {
  public:
-  Search(Services& services, const store::ProjectInfo& project, store::ConnectionInfo connection)
+  Search(ProjectServices& services, const store::ProjectInfo& project,
+         store::ConnectionInfo connection)
       : services_(services), project_(project), connection_(std::move(connection)) {}
 
   Result<void> prepare() {
@@ -216,19 +217,19 @@ class Search {
     return item;
   }
 
-  Services& services_;
+  ProjectServices& services_;
   const store::ProjectInfo& project_;
   const store::ConnectionInfo connection_;
   std::map<std::string, Known> known_;  // Flows by name
   std::unique_ptr<flows::tools::WaysToConnection> ways_;
 };
 
-Result<json> usages_body(const Call& call, Services& services) {
+Result<Response> usages(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "connectionId");
   if (!id) return model::fail(id.error());
   constexpr std::string_view missing = "there is no such Connection";
   auto& assets = services.store.assets();
-  auto project = open_owner(services, *call.principal, assets.project_of_connection(*id),
+  auto project = open_owner(services.store, *call.principal, assets.project_of_connection(*id),
                             connection_usages_operation.role, missing);
   if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
@@ -250,13 +251,7 @@ Result<json> usages_body(const Call& call, Services& services) {
   if (!may_see) (*sessions)["items"] = (*sessions)["next"] = nullptr;
   body["flows"] = search.using_flows();
   body["sessions"] = *std::move(sessions);
-  return body;
-}
-
-void usages(Call call, Services& services, Reply reply) {
-  auto body = usages_body(call, services);
-  if (!body) return send_error(reply, connection_usages_operation, body.error());
-  send_json(reply, status::ok, *body);
+  return ok(body);
 }
 
 openapi::Schema type_schema() {
@@ -276,8 +271,7 @@ openapi::Description describe_list() {
                                   {"name", text(1)},
                                   {"type", type_schema()},
                                   {"hosts", hosts_schema()}});
-  return {.tag = "Management",
-          .summary = "List the Connections of a project",
+  return {.summary = "List the Connections of a project",
           .parameters = {project_parameter()},
           .answers = {{.description = "The Connections, by name, without their fields.",
                        .content = json_content(items_of(named("Connection", connection)))}},
@@ -312,8 +306,7 @@ openapi::Description describe_usages() {
                             {"sessions", sessions}});
   auto parameters = row_parameters();
   parameters.push_back(path_parameter("connectionId", "The Connection.", id()));
-  return {.tag = "Management",
-          .summary = "Say what a Connection's deletion would hit",
+  return {.summary = "Say what a Connection's deletion would hit",
           .details =
               "The Nodes of the Flows' newest versions that name it, and of older ones to which "
               "a session is pinned that will meet them there, as far as this page has looked; and "
@@ -327,21 +320,12 @@ openapi::Description describe_usages() {
 
 }  // namespace
 
-constinit const Operation list_connections_operation{.id = "listConnections",
-                                                     .method = Method::get,
-                                                     .path = "/management/connections",
-                                                     .credential = Credential::basic,
-                                                     .role = Role::connection_admin,
-                                                     .run = list,
-                                                     .describe = describe_list};
+constinit const Operation list_connections_operation =
+    managed("listConnections", Method::get, "/management/connections", Role::connection_admin, list,
+            describe_list);
 
-constinit const Operation connection_usages_operation{
-    .id = "getConnectionUsages",
-    .method = Method::get,
-    .path = "/management/connections/{connectionId}/usages",
-    .credential = Credential::basic,
-    .role = Role::connection_admin,
-    .run = usages,
-    .describe = describe_usages};
+constinit const Operation connection_usages_operation =
+    managed("getConnectionUsages", Method::get, "/management/connections/{connectionId}/usages",
+            Role::connection_admin, usages, describe_usages);
 
 }  // namespace conversed::api

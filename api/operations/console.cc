@@ -11,31 +11,32 @@
 namespace conversed::api {
 namespace {
 
-void show_console(Call /*call*/, Services& /*services*/, Reply reply) {
+using model::Result;
+
+Result<Response> show_console(const Call& /*call*/, DaemonServices& /*services*/) {
   static const std::string policy =
       "default-src 'none'; style-src " + csp_source(console_style) + "; script-src " +
       csp_source(console_script) +
       "; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-  reply.send({.status = status::ok,
-              .content_type = "text/html; charset=utf-8",
-              .headers = {{"Content-Security-Policy", policy},
-                          {"X-Frame-Options", "DENY"},
-                          {"Referrer-Policy", "same-origin"},
-                          {"Cache-Control", "no-store"}},
-              .body = std::string(console_page)});
+  return Response{.status = status::ok,
+                  .content_type = "text/html; charset=utf-8",
+                  .headers = {{"Content-Security-Policy", policy},
+                              {"X-Frame-Options", "DENY"},
+                              {"Referrer-Policy", "same-origin"},
+                              {"Cache-Control", "no-store"}},
+                  .body = std::string(console_page)};
 }
 
 // Relative, so that it keeps the base path and whatever a proxy puts before it.
-void lead_there(Call call, Services& /*services*/, Reply reply) {
+Result<Response> lead_there(const Call& call, DaemonServices& /*services*/) {
   const bool within = call.request.path.ends_with('/');
-  reply.send({.status = status::found,
-              .headers = {{"Location", within ? "console" : "management/console"}}});
+  return Response{.status = status::found,
+                  .headers = {{"Location", within ? "console" : "management/console"}}};
 }
 
 openapi::Description describe_way() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Find the web console",
+  return {.summary = "Find the web console",
           .details = "Leads to `/management/console`.",
           .answers = {{.status = status::found,
                        .description = "The way there.",
@@ -44,21 +45,15 @@ openapi::Description describe_way() {
 
 openapi::Description describe() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Get the web console",
+  return {.summary = "Get the web console",
           .details = "A page for browsers, which ask their user for the credentials.",
           .answers = {{.description = "The page.", .content = {{"text/html", text(1)}}}}};
 }
 
 }  // namespace
 
-constinit const Operation console_operation{.id = "console",
-                                            .method = Method::get,
-                                            .path = "/management/console",
-                                            .credential = Credential::basic,
-                                            .role = Role::member,
-                                            .run = show_console,
-                                            .describe = describe};
+constinit const Operation console_operation =
+    managed("console", Method::get, "/management/console", Role::member, show_console, describe);
 
 constinit const Operation management_operation{.id = "management",
                                                .method = Method::get,

@@ -74,26 +74,18 @@ Document document_of(const store::Token& token) {
           .list = std::nullopt};
 }
 
-Result<store::Token> create(const Call& call, Services& services) {
+Result<Response> create_token(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "projectId");
   if (!id) return model::fail(id.error());
-  auto project = open_project(services, *call.principal, *id, Role::token_admin);
+  auto project = open_project(services.store, *call.principal, *id, Role::token_admin);
   if (!project) return model::fail(project.error());
   auto wanted = read_token(call);
   if (!wanted) return model::fail(wanted.error());
   auto token = services.store.assets().create_token(
       project->id, *wanted, static_cast<std::int64_t>(services.options.quota.get().tokens));
   if (!token) return model::fail(store_error(token.error()));
-  return token;
-}
-
-void create_token(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto token = create(taken, with);
-            if (!token) return send_error(answer, create_token_operation, token.error());
-            send_document(answer, taken.request, status::created, document_of(*token));
-          });
+  return document_response(call.request, call.exchange.instance, status::created,
+                           document_of(*token));
 }
 
 openapi::Schema token_schema() {
@@ -118,8 +110,7 @@ openapi::Description describe_create_token() {
         Need::optional},
        {"type", with_default("custom", nullable(one_of(types))), Need::optional},
        {"script", described("What the Token expands to.", nullable(text())), Need::optional}});
-  return {.tag = "Projects",
-          .summary = "Create a Token in a project",
+  return {.summary = "Create a Token in a project",
           .parameters = {path_parameter("projectId", "The project.", id())},
           .body = json_content(named(
               "NewToken", with_example({{"label", "shopName"}, {"script", "The Shop"}}, body))),

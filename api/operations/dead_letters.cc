@@ -51,29 +51,28 @@ Result<std::optional<store::DeadLetterState>> state_filter(const Request& reques
   return model::fail(Errc::invalid_argument, "state must be new, replayed or discarded");
 }
 
-void list_dead_letters(Call call, Services& services, Reply reply) {
-  auto project = project_of(services, call, Role::conversation_admin);
-  if (!project) return send_error(reply, list_dead_letters_operation, project.error());
+Result<Response> list_dead_letters(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
-  if (!page) return send_error(reply, list_dead_letters_operation, page.error());
+  if (!page) return model::fail(page.error());
   auto state = state_filter(call.request);
-  if (!state) return send_error(reply, list_dead_letters_operation, state.error());
+  if (!state) return model::fail(state.error());
   auto letters = services.store.dead_letters().list(project->id, *state, page->after, page->limit);
   if (!letters) {
-    return send_error(reply, list_dead_letters_operation, store_error(letters.error()));
+    return model::fail(store_error(letters.error()));
   }
   json items = json::array();
   for (const store::DeadLetter& letter : *letters) items.push_back(letter_json(letter));
   const bool full = letters->size() == page->limit;
-  send_json(
-      reply, status::ok,
+  return ok(
       {{"items", std::move(items)}, {"next", full ? json(letters->back().row) : json(nullptr)}});
 }
 
 // The dead letter of the path, in whichever project of the principal's it is.
-Result<store::DeadLetter> find_dead_letter(const Call& call, Services& services) {
+Result<store::DeadLetter> find_dead_letter(const Call& call, SessionServices& services) {
   const std::string id(call.parameters["deadLetterId"]);
-  auto projects = projects_with(services, *call.principal, Role::member);
+  auto projects = projects_with(services.store, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
   for (const store::ProjectInfo& project : *projects) {
     auto letter = services.store.dead_letters().get(project.id, id);
@@ -88,9 +87,9 @@ Result<store::DeadLetter> find_dead_letter(const Call& call, Services& services)
   return model::fail(Errc::not_found, "there is no such dead letter");
 }
 
-void show_dead_letter(Call call, Services& services, Reply reply) {
+Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
-  if (!letter) return send_error(reply, show_dead_letter_operation, letter.error());
+  if (!letter) return model::fail(letter.error());
   json body = letter_json(*letter);
   // An event that can't be decoded is shown without its content: that may be why it is here.
   if (auto event = decode(*letter); event && !letter->output_seq) {
@@ -98,12 +97,12 @@ void show_dead_letter(Call call, Services& services, Reply reply) {
     body["data"] = event->data;
     body["acceptedAt"] = unix_seconds(event->accepted_at);
   }
-  send_json(reply, status::ok, body);
+  return ok(body);
 }
 
 // The event as it is appended again: at the tail, under a new id. Its claim is the dead letter, so
 // that two replays have one effect.
-Result<model::Event> replayed(const store::DeadLetter& letter, Services& services) {
+Result<model::Event> replayed(const store::DeadLetter& letter, SessionServices& services) {
   if (letter.state != store::DeadLetterState::fresh) {
     return model::fail(Errc::conflict, "the dead letter was replayed or discarded before");
   }
@@ -122,7 +121,7 @@ Result<model::Event> replayed(const store::DeadLetter& letter, Services& service
   return event;
 }
 
-void replay(Call call, Services& services, Reply reply) {
+void replay(Call call, SessionServices& services, Reply reply) {
   auto letter = find_dead_letter(call, services);
   if (!letter) return send_error(reply, replay_dead_letter_operation, letter.error());
   if (letter->output_seq) {
@@ -145,12 +144,12 @@ void replay(Call call, Services& services, Reply reply) {
   });
 }
 
-void discard(Call call, Services& services, Reply reply) {
+Result<Response> discard(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
-  if (!letter) return send_error(reply, discard_dead_letter_operation, letter.error());
+  if (!letter) return model::fail(letter.error());
   auto done = services.store.dead_letters().discard(letter->key.project_id, letter->id);
-  if (!done) return send_error(reply, discard_dead_letter_operation, store_error(done.error()));
-  send_no_content(reply);
+  if (!done) return model::fail(store_error(done.error()));
+  return no_content();
 }
 
 openapi::Schema dead_letter_state_schema() {
@@ -186,8 +185,7 @@ openapi::Description describe_list_dead_letters() {
   parameters.push_back(project_parameter());
   parameters.push_back(
       query_parameter("state", "Only those of this state.", dead_letter_state_schema()));
-  return {.tag = "Management",
-          .summary = "List dead letters",
+  return {.summary = "List dead letters",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of them, the oldest first.",
                        .content = json_content(row_page(named("DeadLetter", letter_schema()))),
@@ -202,8 +200,7 @@ openapi::Description describe_show_dead_letter() {
   const auto letter = with_members(letter_schema(), {{"text", nullable(text()), Need::optional},
                                                      {"data", anything(), Need::optional},
                                                      {"acceptedAt", unix_time(), Need::optional}});
-  return {.tag = "Management",
-          .summary = "Show a dead letter",
+  return {.summary = "Show a dead letter",
           .parameters = {letter_parameter()},
           .answers = {{.description = "The dead letter, with its event if that can be read.",
                        .content = json_content(named("DeadLetterWithEvent", letter))}},
@@ -212,8 +209,7 @@ openapi::Description describe_show_dead_letter() {
 
 openapi::Description describe_replay() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Replay a dead letter",
+  return {.summary = "Replay a dead letter",
           .parameters = {letter_parameter()},
           .answers = {{.status = 202,
                        .description = "It runs again, under this id.",
@@ -222,8 +218,7 @@ openapi::Description describe_replay() {
 }
 
 openapi::Description describe_discard() {
-  return {.tag = "Management",
-          .summary = "Discard a dead letter",
+  return {.summary = "Discard a dead letter",
           .parameters = {letter_parameter()},
           .answers = {{.status = status::no_content, .description = "It is discarded."}},
           .errors = {404, 409}};
@@ -231,41 +226,20 @@ openapi::Description describe_discard() {
 
 }  // namespace
 
-constinit const Operation list_dead_letters_operation{.id = "listDeadLetters",
-                                                      .method = Method::get,
-                                                      .path = "/management/deadletters",
-                                                      .credential = Credential::basic,
-                                                      .role = Role::conversation_admin,
-                                                      .audited = Audited::always,
-                                                      .run = list_dead_letters,
-                                                      .describe = describe_list_dead_letters};
+constinit const Operation list_dead_letters_operation =
+    managed("listDeadLetters", Method::get, "/management/deadletters", Role::conversation_admin,
+            list_dead_letters, describe_list_dead_letters, Audited::always);
 
-constinit const Operation show_dead_letter_operation{
-    .id = "showDeadLetter",
-    .method = Method::get,
-    .path = "/management/deadletters/{deadLetterId}",
-    .credential = Credential::basic,
-    .role = Role::conversation_admin,
-    .audited = Audited::always,
-    .run = show_dead_letter,
-    .describe = describe_show_dead_letter};
+constinit const Operation show_dead_letter_operation =
+    managed("showDeadLetter", Method::get, "/management/deadletters/{deadLetterId}",
+            Role::conversation_admin, show_dead_letter, describe_show_dead_letter, Audited::always);
 
-constinit const Operation replay_dead_letter_operation{
-    .id = "replayDeadLetter",
-    .method = Method::post,
-    .path = "/management/deadletters/{deadLetterId}/replay",
-    .credential = Credential::basic,
-    .role = Role::conversation_admin,
-    .run = replay,
-    .describe = describe_replay};
+constinit const Operation replay_dead_letter_operation =
+    managed("replayDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/replay",
+            Role::conversation_admin, replay, describe_replay);
 
-constinit const Operation discard_dead_letter_operation{
-    .id = "discardDeadLetter",
-    .method = Method::post,
-    .path = "/management/deadletters/{deadLetterId}/discard",
-    .credential = Credential::basic,
-    .role = Role::conversation_admin,
-    .run = discard,
-    .describe = describe_discard};
+constinit const Operation discard_dead_letter_operation =
+    managed("discardDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/discard",
+            Role::conversation_admin, discard, describe_discard);
 
 }  // namespace conversed::api

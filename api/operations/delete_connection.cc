@@ -17,11 +17,11 @@ using model::Result;
 
 constexpr std::string_view missing_connection = "there is no such Connection";
 
-Result<void> remove(const Call& call, Services& services) {
+Result<Response> delete_connection(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "connectionId");
   if (!id) return model::fail(id.error());
   auto& assets = services.store.assets();
-  auto project = open_owner(services, *call.principal, assets.project_of_connection(*id),
+  auto project = open_owner(services.store, *call.principal, assets.project_of_connection(*id),
                             Role::connection_admin, missing_connection);
   if (!project) return model::fail(project.error());
   auto deleted = assets.delete_connection(project->id, *id);
@@ -30,22 +30,12 @@ Result<void> remove(const Call& call, Services& services) {
     return model::fail(Errc::not_found, std::string(missing_connection));
   }
   if (!deleted) return model::fail(store_error(deleted.error()));
-  return {};
-}
-
-void delete_connection(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto removed = remove(taken, with);
-            if (!removed) return send_error(answer, delete_connection_operation, removed.error());
-            send_no_content(answer);
-          });
+  return no_content();
 }
 
 openapi::Description describe_delete_connection() {
   using namespace openapi;
-  return {.tag = "Projects",
-          .summary = "Delete a Connection",
+  return {.summary = "Delete a Connection",
           .details = "Flows that use it are not changed: they fail at the Node that does.",
           .parameters = {path_parameter("connectionId", "The Connection.", id())},
           .answers = {{.status = status::no_content, .description = "It is deleted."}},

@@ -19,7 +19,7 @@ namespace {
 using model::Errc;
 using model::Result;
 
-Result<void> deprecate(const Call& call, Services& services) {
+Result<Response> deprecate_password(const Call& call, AccountServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto text = text_member(*body, "userId");
@@ -42,25 +42,15 @@ Result<void> deprecate(const Call& call, Services& services) {
     return model::fail(Errc::invalid_argument, done.error().message);
   }
   if (!done) return model::fail(store_error(done.error()));
-  return {};
-}
-
-void deprecate_password(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto done = deprecate(taken, with);
-            if (!done) return send_error(answer, deprecate_password_operation, done.error());
-            send_document(
-                answer, taken.request, status::ok,
-                {.name = "confirmation", .value = {{"deprecated", true}}, .list = std::nullopt});
-          });
+  return document_response(
+      call.request, call.exchange.instance, status::ok,
+      {.name = "confirmation", .value = {{"deprecated", true}}, .list = std::nullopt});
 }
 
 openapi::Description describe_deprecate_password() {
   using namespace openapi;
   const auto done = object({{"deprecated", constant(true)}});
-  return {.tag = "Users",
-          .summary = "Deprecate the password of a user",
+  return {.summary = "Deprecate the password of a user",
           .details =
               "It opens nothing any more, and the tokens that it led to end. An unknown user is a "
               "400, and so is the only one who can administer the platform.",

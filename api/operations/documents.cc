@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "api/http/percent.h"
-#include "api/live/blocking_pool.h"
 #include "api/representation/query.h"
-#include "store/commit/committer.h"
 #include "store/model/ids.h"
-#include "store/store.h"
 
 namespace conversed::api {
 
@@ -87,18 +83,11 @@ Result<std::string> parse_cursor(const Request& request, std::string_view name) 
   return std::string(*text);
 }
 
-struct Pending {
-  Call call;
-  Services& services;
-  Reply reply;
-  Work work;
-};
-
 }  // namespace
 
-void send_document(Reply& reply, const Request& request, int status, Document document,
-                   HeaderList headers) {
-  const std::string& instance = reply.context().instance;
+Response document_response(const Request& request, const std::string& instance, int status,
+                           Document document) {
+  HeaderList headers;
   Links& links = document.links;
   if (links.self.empty()) links.self = address(request, instance, {}, {});
   if (document.list) {
@@ -113,10 +102,10 @@ void send_document(Reply& reply, const Request& request, int status, Document do
   }
   headers.emplace_back("Vary", "Accept");
   const MediaType type = negotiate(request);
-  reply.send({.status = status,
-              .content_type = std::string(content_type(type)),
-              .headers = std::move(headers),
-              .body = write(document, type)});
+  return {.status = status,
+          .content_type = std::string(content_type(type)),
+          .headers = std::move(headers),
+          .body = write(document, type)};
 }
 
 std::string base_of(std::string_view instance) {
@@ -144,26 +133,6 @@ Result<store::PageRequest> read_page_request(const Request& request, model::Time
   if (!previous) return model::fail(previous.error());
   page.previous = *std::move(previous);
   return page;
-}
-
-PageInfo page_info(std::int64_t total, std::string next, std::string previous) {
-  return {.total = total, .next_cursor = std::move(next), .previous_cursor = std::move(previous)};
-}
-
-void on_pool(Call call, Services& services, Reply reply, Work work) {
-  // While the store fails no request needs a thread of the pool to find that out.
-  if (!services.store.committer().healthy()) {
-    return reply.fail({Errc::unavailable, "the store is not available at present"});
-  }
-  const std::string organisation = call.principal->organisation_id;
-  auto pending =
-      std::make_shared<Pending>(Pending{std::move(call), services, std::move(reply), work});
-  const bool posted = services.pool.post(organisation, BlockingPool::Line::others, [pending] {
-    pending->work(pending->call, pending->services, pending->reply);
-  });
-  if (!posted) {
-    pending->reply.fail({Errc::unavailable, "too many requests wait; try again later"});
-  }
 }
 
 }  // namespace conversed::api

@@ -7,19 +7,17 @@
 #include "api/http/http.h"
 #include "api/operation.h"
 #include "api/representation/document.h"
-#include "api/services.h"
 #include "store/model/result.h"
 #include "store/paging/page.h"
 
-// What operations that answer with documents have in common: representations, pages of lists, and
-// work that may block.
+// What operations that answer with documents have in common: representations and pages of lists.
 namespace conversed::api {
 
-// Answers with the representation that the request asks for. A list also says where it goes on, in
-// the headers `Link`, `X-Next-Cursor`, `X-Previous-Cursor` and `X-Total-Count`. Without links of
-// its own the document gets those of the request.
-void send_document(Reply& reply, const Request& request, int status, Document document,
-                   HeaderList headers = {});
+// The document in the representation that the request asks for. A list also says where it goes on,
+// in the headers `Link`, `X-Next-Cursor`, `X-Previous-Cursor` and `X-Total-Count`. A document
+// without links gets those of the request, whose path was `instance`.
+[[nodiscard]] Response document_response(const Request& request, const std::string& instance,
+                                         int status, Document document);
 
 // What comes before "/v2.0/" in the path that the client used: "/new" or nothing.
 [[nodiscard]] std::string base_of(std::string_view instance);
@@ -29,11 +27,16 @@ void send_document(Reply& reply, const Request& request, int status, Document do
 [[nodiscard]] model::Result<store::PageRequest> read_page_request(const Request& request,
                                                                   model::Timestamp now);
 
-[[nodiscard]] PageInfo page_info(std::int64_t total, std::string next, std::string previous);
-
-// Runs `work` on the pool, where it may block; 503 when too much waits there already, or while the
-// store fails.
-using Work = void (*)(const Call& call, Services& services, Reply& reply);
-void on_pool(Call call, Services& services, Reply reply, Work work);
+// A page of a list, which `item_of` makes of its rows.
+template <typename Row, typename ItemOf>
+[[nodiscard]] Document page_document(store::Page<Row> page, std::string name, ListShape shape,
+                                     ItemOf item_of) {
+  shape.page = {.total = page.total,
+                .next_cursor = std::move(page.next),
+                .previous_cursor = std::move(page.previous)};
+  Value items = Value::array();
+  for (const Row& row : page.items) items.push_back(item_of(row));
+  return {.name = std::move(name), .value = std::move(items), .list = std::move(shape)};
+}
 
 }  // namespace conversed::api

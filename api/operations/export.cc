@@ -21,14 +21,14 @@ namespace {
 using model::Result;
 using nlohmann::json;
 
-void list_projects(Call call, Services& services, Reply reply) {
-  auto projects = projects_with(services, *call.principal, Role::member);
-  if (!projects) return send_error(reply, list_projects_operation, projects.error());
+Result<Response> list_projects(const Call& call, ProjectServices& services) {
+  auto projects = projects_with(services.store, *call.principal, Role::member);
+  if (!projects) return model::fail(projects.error());
   json items = json::array();
   for (const store::ProjectInfo& project : *projects) {
     items.push_back({{"_id", project.id}, {"name", project.name}});
   }
-  send_json(reply, status::ok, {{"items", std::move(items)}});
+  return ok({{"items", std::move(items)}});
 }
 
 // What an import of the text would object to: a Flow that names a deleted Connection, say.
@@ -52,32 +52,25 @@ std::string file_name(const std::string& project) {
   return (name.empty() ? "project" : name) + ".yaml";
 }
 
-Result<json> export_body(const Call& call, Services& services) {
+Result<Response> export_project(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "projectId");
   if (!id) return model::fail(id.error());
-  auto project = open_project(services, *call.principal, *id, export_operation.role);
+  auto project = open_project(services.store, *call.principal, *id, export_operation.role);
   if (!project) return model::fail(project.error());
   auto bundle = services.store.assets().export_bundle(*id);
   if (!bundle) return model::fail(store_error(bundle.error()));
   auto written = flows::write_bundle(*bundle);
   const std::string file = file_name(project->name);
   json problems = problems_of(written.text, file);
-  return json{{"file", file},
-              {"text", std::move(written.text)},
-              {"variables", std::move(written.variables)},
-              {"problems", std::move(problems)}};
-}
-
-void export_project(Call call, Services& services, Reply reply) {
-  auto body = export_body(call, services);
-  if (!body) return send_error(reply, export_operation, body.error());
-  send_json(reply, status::ok, *body);
+  return ok({{"file", file},
+             {"text", std::move(written.text)},
+             {"variables", std::move(written.variables)},
+             {"problems", std::move(problems)}});
 }
 
 openapi::Description describe_list_projects() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "List projects",
+  return {.summary = "List projects",
           .details = "Those that one is a member of.",
           .answers = {{.description = "The projects, by name.",
                        .content = json_content(items_of(
@@ -94,8 +87,7 @@ openapi::Description describe_export() {
               {"problems", described("What an import of it would refuse, such as a Flow that names "
                                      "a deleted Connection.",
                                      list_of(problem_in_file()))}});
-  return {.tag = "Management",
-          .summary = "Export a project as a bundle",
+  return {.summary = "Export a project as a bundle",
           .details = "Imported, it makes the same project. No secret is in it.",
           .parameters = {path_parameter("projectId", "The project.", id())},
           .answers = {{.description = "The bundle.",
@@ -105,21 +97,12 @@ openapi::Description describe_export() {
 
 }  // namespace
 
-constinit const Operation list_projects_operation{.id = "listProjects",
-                                                  .method = Method::get,
-                                                  .path = "/management/projects",
-                                                  .credential = Credential::basic,
-                                                  .role = Role::member,
-                                                  .run = list_projects,
-                                                  .describe = describe_list_projects};
+constinit const Operation list_projects_operation =
+    managed("listProjects", Method::get, "/management/projects", Role::member, list_projects,
+            describe_list_projects);
 
-constinit const Operation export_operation{.id = "exportProject",
-                                           .method = Method::get,
-                                           .path = "/management/projects/{projectId}/export",
-                                           .credential = Credential::basic,
-                                           .role = Role::project_admin,
-                                           .audited = Audited::always,
-                                           .run = export_project,
-                                           .describe = describe_export};
+constinit const Operation export_operation =
+    managed("exportProject", Method::get, "/management/projects/{projectId}/export",
+            Role::project_admin, export_project, describe_export, Audited::always);
 
 }  // namespace conversed::api

@@ -26,11 +26,11 @@ constexpr std::string_view missing_flow = "there is no such Flow";
 // The largest whole number that a JSON number holds exactly wherever it is read.
 constexpr std::int64_t max_version = 9'007'199'254'740'991;
 
-void list_flows(Call call, Services& services, Reply reply) {
-  auto project = project_of(services, call, list_flows_operation.role);
-  if (!project) return send_error(reply, list_flows_operation, project.error());
+Result<Response> list_flows(const Call& call, ProjectServices& services) {
+  auto project = project_of(services.store, call, list_flows_operation.role);
+  if (!project) return model::fail(project.error());
   auto flows = services.store.assets().flows(project->id);
-  if (!flows) return send_error(reply, list_flows_operation, store_error(flows.error()));
+  if (!flows) return model::fail(store_error(flows.error()));
   json items = json::array();
   for (const store::FlowInfo& flow : *flows) {
     items.push_back({{"_id", flow.id},
@@ -38,28 +38,29 @@ void list_flows(Call call, Services& services, Reply reply) {
                      {"name", flow.name},
                      {"version", flow.version}});
   }
-  send_json(reply, status::ok, {{"items", std::move(items)}});
+  return ok({{"items", std::move(items)}});
 }
 
 // The id of the path's Flow, for a principal with the role in its project.
-Result<std::string> flow_of(const Call& call, Services& services) {
+Result<std::string> flow_of(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "flowId");
   if (!id) return model::fail(id.error());
-  auto project = open_owner(services, *call.principal, services.store.assets().project_of_flow(*id),
-                            Role::project_admin, missing_flow);
+  auto project =
+      open_owner(services.store, *call.principal, services.store.assets().project_of_flow(*id),
+                 Role::project_admin, missing_flow);
   if (!project) return model::fail(project.error());
   return id;
 }
 
 Result<std::vector<store::FlowVersionInfo>> versions_of(const std::string& flow,
-                                                        Services& services) {
+                                                        ProjectServices& services) {
   auto versions = services.store.assets().flow_versions(flow);
   if (!versions) return model::fail(store_error(versions.error()));
   return versions;
 }
 
 Result<model::FlowVersion> version_of(const std::string& flow, std::int64_t version,
-                                      Services& services) {
+                                      ProjectServices& services) {
   auto found = services.store.assets().flow(flow, version);
   if (!found) return model::fail(store_error(found.error()));
   if (!*found) return model::fail(Errc::not_found, "there is no such version of the Flow");
@@ -72,7 +73,7 @@ Result<json> definition_of(const model::FlowVersion& version) {
   return model::fail(Errc::internal, "what is stored of the Flow can't be read");
 }
 
-Result<json> versions_body(const Call& call, Services& services) {
+Result<Response> list_versions(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
   auto versions = versions_of(*flow, services);
@@ -85,16 +86,10 @@ Result<json> versions_body(const Call& call, Services& services) {
          {"createdBy", version.created_by.empty() ? json(nullptr) : json(version.created_by)},
          {"restoredFrom", version.restored_from ? json(*version.restored_from) : json(nullptr)}});
   }
-  return json{{"items", std::move(items)}};
+  return ok({{"items", std::move(items)}});
 }
 
-void list_versions(Call call, Services& services, Reply reply) {
-  auto body = versions_body(call, services);
-  if (!body) return send_error(reply, list_flow_versions_operation, body.error());
-  send_json(reply, status::ok, *body);
-}
-
-Result<json> definition_body(const Call& call, Services& services) {
+Result<Response> show_definition(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
   auto number = number_parameter(call.request, "version", 1, max_version, 0);
@@ -103,16 +98,10 @@ Result<json> definition_body(const Call& call, Services& services) {
   if (!version) return model::fail(version.error());
   auto definition = definition_of(*version);
   if (!definition) return model::fail(definition.error());
-  return json{{"_id", *flow},
-              {"name", version->name},
-              {"version", version->version},
-              {"definition", *std::move(definition)}};
-}
-
-void show_definition(Call call, Services& services, Reply reply) {
-  auto body = definition_body(call, services);
-  if (!body) return send_error(reply, show_flow_definition_operation, body.error());
-  send_json(reply, status::ok, *body);
+  return ok({{"_id", *flow},
+             {"name", version->name},
+             {"version", version->version},
+             {"definition", *std::move(definition)}});
 }
 
 json change_json(const flows::tools::FlowChange& change) {
@@ -135,7 +124,7 @@ json change_json(const flows::tools::FlowChange& change) {
 // Without `to` the newest, without `from` the one that was kept before `to`.
 Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::string& flow,
                                                                 const Call& call,
-                                                                Services& services) {
+                                                                ProjectServices& services) {
   auto from = number_parameter(call.request, "from", 1, max_version, 0);
   if (!from) return model::fail(from.error());
   auto to = number_parameter(call.request, "to", 1, max_version, 0);
@@ -151,7 +140,7 @@ Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::strin
   return std::pair(*from, *to);
 }
 
-Result<json> diff_body(const Call& call, Services& services) {
+Result<Response> diff(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
   auto compared = compared_versions(*flow, call, services);
@@ -170,17 +159,11 @@ Result<json> diff_body(const Call& call, Services& services) {
   for (const auto& change : flows::tools::diff_flows(definitions[0], definitions[1])) {
     changes.push_back(change_json(change));
   }
-  return json{{"_id", *flow},
-              {"name", name},
-              {"from", compared->first},
-              {"to", compared->second},
-              {"changes", std::move(changes)}};
-}
-
-void diff(Call call, Services& services, Reply reply) {
-  auto body = diff_body(call, services);
-  if (!body) return send_error(reply, diff_flow_operation, body.error());
-  send_json(reply, status::ok, *body);
+  return ok({{"_id", *flow},
+             {"name", name},
+             {"from", compared->first},
+             {"to", compared->second},
+             {"changes", std::move(changes)}});
 }
 
 Result<std::int64_t> read_version(const Request& request) {
@@ -204,7 +187,7 @@ Result<void> check_runnable(const model::FlowVersion& version) {
                          " can't be run any more: " + flows::to_string(compiled.error()));
 }
 
-Result<json> rollback_body(const Call& call, Services& services) {
+Result<Response> roll_back(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
   auto number = read_version(call.request);
@@ -214,14 +197,10 @@ Result<json> rollback_body(const Call& call, Services& services) {
   if (auto good = check_runnable(*old); !good) return model::fail(good.error());
   auto made = services.store.assets().roll_back(*flow, *number, call.principal->user_id);
   if (!made) return model::fail(store_error(made.error()));
-  return json{
-      {"_id", *flow}, {"name", made->name}, {"version", made->version}, {"restoredFrom", *number}};
-}
-
-void roll_back(Call call, Services& services, Reply reply) {
-  auto body = rollback_body(call, services);
-  if (!body) return send_error(reply, roll_back_flow_operation, body.error());
-  send_json(reply, status::ok, *body);
+  return ok({{"_id", *flow},
+             {"name", made->name},
+             {"version", made->version},
+             {"restoredFrom", *number}});
 }
 
 // --- The document ------------------------------------------------------------------------------
@@ -240,8 +219,7 @@ openapi::Description describe_list_flows() {
                             {"projectId", id()},
                             {"name", text(1)},
                             {"version", described("The newest.", version_number())}});
-  return {.tag = "Management",
-          .summary = "List the Flows of a project",
+  return {.summary = "List the Flows of a project",
           .parameters = {project_parameter()},
           .answers = {{.description = "The Flows, by name.",
                        .content = json_content(items_of(named("FlowSummary", flow)))}},
@@ -256,8 +234,7 @@ openapi::Description describe_versions() {
               {"createdBy", described("Whose import or rollback it is.", nullable(text(1)))},
               {"restoredFrom", described("The version that a rollback made it equal to.",
                                          nullable(version_number()))}});
-  return {.tag = "Management",
-          .summary = "List the versions of a Flow",
+  return {.summary = "List the versions of a Flow",
           .details = "The last " + std::to_string(store::kept_flow_versions) +
                      " are kept, and those that executions still run.",
           .parameters = {flow_parameter()},
@@ -272,8 +249,7 @@ openapi::Description describe_definition() {
                             {"name", text(1)},
                             {"version", version_number()},
                             {"definition", described("As bundles have it.", free_object())}});
-  return {.tag = "Management",
-          .summary = "Show a version of a Flow",
+  return {.summary = "Show a version of a Flow",
           .parameters = {flow_parameter(),
                          query_parameter("version", "Which one; the newest without it.",
                                          version_number())},
@@ -300,8 +276,7 @@ openapi::Description describe_diff() {
                             {"from", version_number()},
                             {"to", version_number()},
                             {"changes", list_of(named("FlowChange", change))}});
-  return {.tag = "Management",
-          .summary = "Compare two versions of a Flow",
+  return {.summary = "Compare two versions of a Flow",
           .parameters = {flow_parameter(),
                          query_parameter("from", "The older one; without it the one before `to`.",
                                          version_number()),
@@ -319,8 +294,7 @@ openapi::Description describe_rollback() {
                             {"name", text(1)},
                             {"version", described("The newest now.", version_number())},
                             {"restoredFrom", version_number()}});
-  return {.tag = "Management",
-          .summary = "Go back to an older version of a Flow",
+  return {.summary = "Go back to an older version of a Flow",
           .details =
               "Makes a new version that is equal to the older one; none, if the newest is equal "
               "already. Executions go on with the version that they began with.",
@@ -333,46 +307,24 @@ openapi::Description describe_rollback() {
 
 }  // namespace
 
-constinit const Operation list_flows_operation{.id = "listFlows",
-                                               .method = Method::get,
-                                               .path = "/management/flows",
-                                               .credential = Credential::basic,
-                                               .role = Role::project_admin,
-                                               .run = list_flows,
-                                               .describe = describe_list_flows};
+constinit const Operation list_flows_operation =
+    managed("listFlows", Method::get, "/management/flows", Role::project_admin, list_flows,
+            describe_list_flows);
 
-constinit const Operation list_flow_versions_operation{
-    .id = "listFlowVersions",
-    .method = Method::get,
-    .path = "/management/flows/{flowId}/versions",
-    .credential = Credential::basic,
-    .role = Role::project_admin,
-    .run = list_versions,
-    .describe = describe_versions};
+constinit const Operation list_flow_versions_operation =
+    managed("listFlowVersions", Method::get, "/management/flows/{flowId}/versions",
+            Role::project_admin, list_versions, describe_versions);
 
-constinit const Operation show_flow_definition_operation{
-    .id = "showFlowDefinition",
-    .method = Method::get,
-    .path = "/management/flows/{flowId}/definition",
-    .credential = Credential::basic,
-    .role = Role::project_admin,
-    .run = show_definition,
-    .describe = describe_definition};
+constinit const Operation show_flow_definition_operation =
+    managed("showFlowDefinition", Method::get, "/management/flows/{flowId}/definition",
+            Role::project_admin, show_definition, describe_definition);
 
-constinit const Operation diff_flow_operation{.id = "diffFlow",
-                                              .method = Method::get,
-                                              .path = "/management/flows/{flowId}/diff",
-                                              .credential = Credential::basic,
-                                              .role = Role::project_admin,
-                                              .run = diff,
-                                              .describe = describe_diff};
+constinit const Operation diff_flow_operation =
+    managed("diffFlow", Method::get, "/management/flows/{flowId}/diff", Role::project_admin, diff,
+            describe_diff);
 
-constinit const Operation roll_back_flow_operation{.id = "rollBackFlow",
-                                                   .method = Method::post,
-                                                   .path = "/management/flows/{flowId}/rollback",
-                                                   .credential = Credential::basic,
-                                                   .role = Role::project_admin,
-                                                   .run = roll_back,
-                                                   .describe = describe_rollback};
+constinit const Operation roll_back_flow_operation =
+    managed("rollBackFlow", Method::post, "/management/flows/{flowId}/rollback",
+            Role::project_admin, roll_back, describe_rollback);
 
 }  // namespace conversed::api

@@ -71,7 +71,8 @@ flows::Checked<model::Bundle> load(const Source& source) {
 }
 
 // Its own projects take a projectAdmin of the project, new ones one of the organisation.
-Result<std::optional<store::ProjectInfo>> check_role(Services& services, const Principal& principal,
+Result<std::optional<store::ProjectInfo>> check_role(ProjectServices& services,
+                                                     const Principal& principal,
                                                      const std::string& project_name) {
   auto projects = services.store.assets().projects(principal.organisation_id);
   if (!projects) return model::fail(store_error(projects.error()));
@@ -90,7 +91,7 @@ Result<std::optional<store::ProjectInfo>> check_role(Services& services, const P
 }
 
 // For a dry run, which writes nothing: what the import itself finds out inside its transaction.
-Result<void> check_tokens(Services& services, const Principal& principal,
+Result<void> check_tokens(ProjectServices& services, const Principal& principal,
                           const std::optional<store::ProjectInfo>& project,
                           const model::Bundle& bundle) {
   const auto quota = services.options.quota.get().tokens;
@@ -110,7 +111,7 @@ Result<void> check_tokens(Services& services, const Principal& principal,
 }
 
 // With the journey that the bundle has, should its project be set up already: one transaction.
-model::Result<json> import_all(Services& services, const Principal& principal,
+model::Result<json> import_all(ProjectServices& services, const Principal& principal,
                                const model::Bundle& bundle) {
   model::Result<json> report;
   auto written =
@@ -129,36 +130,36 @@ model::Result<json> import_all(Services& services, const Principal& principal,
 
 // On the pool of imports. The request goes as soon as it is read: it may have as many bytes as all
 // that is made of it.
-void run_import(Call call, Services& services, Reply reply) {
+Result<Response> import_bundle(Call& call, ProjectServices& services,
+                               const ExchangeContext& exchange) {
   const auto dry_run = read_dry_run(call.request);
-  if (!dry_run) return send_error(reply, import_operation, dry_run.error());
+  if (!dry_run) return model::fail(dry_run.error());
   auto source = read_source(call.request);
-  if (!source) return send_error(reply, import_operation, source.error());
+  if (!source) return model::fail(source.error());
   call.request = {};
   auto bundle = load(*source);
   source = {};
   if (!bundle) {
-    return reply.send(error_response(400, "the bundle has problems; nothing was imported",
-                                     reply.context(), services.clock.now(), ErrorShape::problem,
-                                     json{{"problems", to_json(bundle.error())}}));
+    return error_response(400, "the bundle has problems; nothing was imported", exchange,
+                          services.clock.now(), ErrorShape::problem,
+                          json{{"problems", to_json(bundle.error())}});
   }
   auto project = check_role(services, *call.principal, bundle->project_name);
-  if (!project) return send_error(reply, import_operation, project.error());
+  if (!project) return model::fail(project.error());
   if (*dry_run) {
     auto room = check_tokens(services, *call.principal, *project, *bundle);
-    if (!room) return send_error(reply, import_operation, room.error());
-    return send_json(reply, status::ok, {{"problems", json::array()}});
+    if (!room) return model::fail(room.error());
+    return ok({{"problems", json::array()}});
   }
   auto report = import_all(services, *call.principal, *bundle);
-  if (!report) return send_error(reply, import_operation, store_error(report.error()));
-  send_json(reply, status::ok, *report);
+  if (!report) return model::fail(store_error(report.error()));
+  return ok(*report);
 }
 
-void import(Call call, Services& services, Reply reply) {
+void import(Call call, ProjectServices& services, Reply reply) {
   // Told before anything is read: parsing costs memory.
   if (!call.principal->has_anywhere(Role::project_admin)) {
-    return send_error(reply, import_operation,
-                      {Errc::permission_denied, "the role projectAdmin is needed"});
+    return reply.fail({Errc::permission_denied, "the role projectAdmin is needed"});
   }
   struct Waiting {
     Call call;
@@ -167,11 +168,11 @@ void import(Call call, Services& services, Reply reply) {
   const auto waiting = std::make_shared<Waiting>(Waiting{std::move(call), std::move(reply)});
   const bool posted = services.imports.post(
       waiting->call.principal->organisation_id, BlockingPool::Line::others, [waiting, &services] {
-        run_import(std::move(waiting->call), services, std::move(waiting->reply));
+        auto answer = import_bundle(waiting->call, services, waiting->reply.context());
+        answer ? waiting->reply.send(*std::move(answer)) : waiting->reply.fail(answer.error());
       });
   if (posted) return;
-  send_error(waiting->reply, import_operation,
-             {Errc::unavailable, "too many imports wait for their turn; try again later"});
+  waiting->reply.fail({Errc::unavailable, "too many imports wait for their turn; try again later"});
 }
 
 openapi::Schema report_schema() {
@@ -214,8 +215,7 @@ openapi::Description describe_import() {
               {"environment", described("What `${NAME}` stands for.", nullable(map_of(text()))),
                Need::optional}});
   const auto no_problems = object({{"problems", list_of(anything(), 0)}});
-  return {.tag = "Management",
-          .summary = "Import a project bundle",
+  return {.summary = "Import a project bundle",
           .details =
               "Taken whole or not at all; a 400 has all problems, with their places, in "
               "`details.problems`.",

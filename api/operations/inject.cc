@@ -48,20 +48,21 @@ std::string route_of(const Operation& operation, const Call& call) {
 
 // What the request itself can be refused for: its body, its Endpoint, its key.
 Result<Prepared> prepare(model::EventType type, const Operation& operation, const Call& call,
-                         UrlTokenIn place, Services& services) {
+                         UrlTokenIn place, MessageServices& services) {
   auto body = read_body(call, place);
   if (!body) return model::fail(body.error());
-  auto endpoint = find_endpoint_for(services, *call.principal, body->url_token);
+  auto endpoint = find_endpoint_for(services.assets, *call.principal, body->url_token);
   if (!endpoint) return model::fail(endpoint.error());
   auto key = append_key(call.request, (*endpoint)->organisation_id, route_of(operation, call));
   if (!key) return model::fail(key.error());
-  auto event = make_event(services, type, **endpoint, std::move(*body), call.request.trace_id);
+  auto event =
+      make_event(services.clock.now(), type, **endpoint, std::move(*body), call.request.trace_id);
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 
 // What it can be refused for at this moment only. On success one inject of the quota is taken; what
 // is only said to the user is none.
-Result<void> admit(const Prepared& message, Services& services) {
+Result<void> admit(const Prepared& message, MessageServices& services) {
   if (message.event.type == model::EventType::notify) return {};
   if (auto open = check_session(services, *message.endpoint, message.event); !open) return open;
   return services.quota.take(message.endpoint->organisation_id, services.options.steady_now());
@@ -69,7 +70,7 @@ Result<void> admit(const Prepared& message, Services& services) {
 
 // A message between its append, or the look-up of its key, and the log's answer.
 struct Waiting {
-  Services& services;
+  MessageServices& services;
   const Operation& operation;
   std::string organisation_id;
   model::EventType type;
@@ -103,19 +104,18 @@ void answer_inject(Reply& reply, const std::string& id) {
   answer_text(reply, id, std::string(inject_answer));
 }
 
-void inject(Call call, Services& services, Reply reply) {
+void inject(Call call, MessageServices& services, Reply reply) {
   accept_message(model::EventType::inject, inject_operation, call, UrlTokenIn::body, services,
                  std::move(reply), answer_inject);
 }
 
-void inject_by_token(Call call, Services& services, Reply reply) {
+void inject_by_token(Call call, MessageServices& services, Reply reply) {
   accept_message(model::EventType::inject, inject_by_token_operation, call, UrlTokenIn::path,
                  services, std::move(reply), answer_inject);
 }
 
 openapi::Description describe_inject() {
-  return {.tag = "Conversations",
-          .summary = "Send a message as a user input",
+  return {.summary = "Send a message as a user input",
           .details =
               "Passes the message to the Flow of an active conversation. Once it is "
               "answered, the message is durable and has its effects exactly once.",
@@ -136,7 +136,7 @@ openapi::Description describe_inject_by_token() {
 }  // namespace
 
 void accept_message(model::EventType type, const Operation& operation, const Call& call,
-                    UrlTokenIn place, Services& services, Reply reply,
+                    UrlTokenIn place, MessageServices& services, Reply reply,
                     void (*accepted)(Reply& reply, const std::string& id)) {
   auto prepared = prepare(type, operation, call, place, services);
   if (!prepared) return send_error(reply, operation, prepared.error());

@@ -11,7 +11,7 @@ namespace conversed::api {
 // Takes an inject or a notify (`type`) whatever its route: checks, appends, and has `accepted`
 // answer with the id once the log holds it durably.
 void accept_message(model::EventType type, const Operation& operation, const Call& call,
-                    UrlTokenIn place, Services& services, Reply reply,
+                    UrlTokenIn place, MessageServices& services, Reply reply,
                     void (*accepted)(Reply& reply, const std::string& id));
 
 // 200 with the id in `X-Inject-Id`.

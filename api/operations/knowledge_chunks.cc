@@ -16,7 +16,7 @@ namespace {
 
 using model::Result;
 
-Value item_of(const store::KnowledgeChunk& chunk) {
+Value chunk_item(const store::KnowledgeChunk& chunk) {
   Value data = Value::parse(chunk.data, nullptr, false);
   if (data.is_discarded()) data = nullptr;  // what is stored is damaged; the rest is of use
   return {{"_id", chunk.id},
@@ -29,18 +29,7 @@ Value item_of(const store::KnowledgeChunk& chunk) {
           {"createdAt", unix_seconds(chunk.created_at)}};
 }
 
-Document document_of(store::Page<store::KnowledgeChunk>&& page) {
-  ListShape shape{.json = ListShape::Json::object,
-                  .item = "item",
-                  .columns = {"_id", "order", "text", "disabled", "data", "storeReference",
-                              "sourceReference", "createdAt"},
-                  .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
-  Value items = Value::array();
-  for (const auto& chunk : page.items) items.push_back(item_of(chunk));
-  return {.name = "knowledgeChunks", .value = std::move(items), .list = std::move(shape)};
-}
-
-Result<Document> read_chunks(const Call& call, Services& services) {
+Result<Response> knowledge_chunks(const Call& call, ProjectServices& services) {
   auto store_id = id_of(call, "knowledgeStoreId");
   if (!store_id) return model::fail(store_id.error());
   auto source_id = id_of(call, "sourceId");
@@ -50,21 +39,19 @@ Result<Document> read_chunks(const Call& call, Services& services) {
   request->filter = call.request.parameter("filter").value_or("");
   auto& assets = services.store.assets();
   auto project =
-      open_owner(services, *call.principal, assets.project_of_source(*store_id, *source_id),
+      open_owner(services.store, *call.principal, assets.project_of_source(*store_id, *source_id),
                  Role::member, "there is no such Knowledge Source");
   if (!project) return model::fail(project.error());
   auto page = assets.chunks(*source_id, *request);
   if (!page) return model::fail(store_error(page.error()));
-  return document_of(*std::move(page));
-}
-
-void knowledge_chunks(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto document = read_chunks(taken, with);
-            if (!document) return send_error(answer, knowledge_chunks_operation, document.error());
-            send_document(answer, taken.request, status::ok, *std::move(document));
-          });
+  return document_response(
+      call.request, call.exchange.instance, status::ok,
+      page_document(*std::move(page), "knowledgeChunks",
+                    ListShape{.json = ListShape::Json::object,
+                              .item = "item",
+                              .columns = {"_id", "order", "text", "disabled", "data",
+                                          "storeReference", "sourceReference", "createdAt"}},
+                    chunk_item));
 }
 
 openapi::Schema chunk_schema() {
@@ -87,8 +74,7 @@ openapi::Description describe_knowledge_chunks() {
   parameters.push_back(query_parameter(
       "filter", "What the text has to hold, without regard to case. A cursor brings its own.",
       form_text()));
-  return {.tag = "Knowledge",
-          .summary = "Get Knowledge Chunks",
+  return {.summary = "Get Knowledge Chunks",
           .parameters = std::move(parameters),
           .answers = {list_answer({.operation = knowledge_chunks_operation.id,
                                    .description = "A page of them.",

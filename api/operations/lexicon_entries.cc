@@ -28,7 +28,7 @@ std::string keyphrase_id(const std::string& entry_id, const std::string& keyphra
   return id;
 }
 
-Value item_of(const store::LexiconEntry& entry) {
+Value entry_item(const store::LexiconEntry& entry) {
   Value keyphrases = Value::array();
   const auto add = [&](const std::string& text, bool is_main) {
     keyphrases.push_back(
@@ -43,17 +43,7 @@ Value item_of(const store::LexiconEntry& entry) {
           {"slotReferences", entry.slot_ids}};
 }
 
-Document document_of(store::Page<store::LexiconEntry>&& page) {
-  ListShape shape{.json = ListShape::Json::bare_array,
-                  .item = "lexiconEntry",
-                  .columns = {"_id", "mainKeyphrase", "data", "keyphrases", "slotReferences"},
-                  .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
-  Value items = Value::array();
-  for (const auto& entry : page.items) items.push_back(item_of(entry));
-  return {.name = "lexiconEntries", .value = std::move(items), .list = std::move(shape)};
-}
-
-Result<Document> read_entries(const Call& call, Services& services) {
+Result<Response> lexicon_entries(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "lexiconId");
   if (!id) return model::fail(id.error());
   auto request = read_page_request(call.request, services.store.timer_now());
@@ -65,24 +55,21 @@ Result<Document> read_entries(const Call& call, Services& services) {
     }
   }
   auto& assets = services.store.assets();
-  auto project = open_owner(services, *call.principal, assets.project_of_lexicon(*id), Role::member,
-                            missing_lexicon);
+  auto project = open_owner(services.store, *call.principal, assets.project_of_lexicon(*id),
+                            Role::member, missing_lexicon);
   if (!project) return model::fail(project.error());
   if (project_id && *project_id != project->id) {
     return model::fail(Errc::not_found, std::string(missing_lexicon));
   }
   auto page = assets.lexicon_entries(*id, *request);
   if (!page) return model::fail(store_error(page.error()));
-  return document_of(*std::move(page));
-}
-
-void lexicon_entries(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto document = read_entries(taken, with);
-            if (!document) return send_error(answer, lexicon_entries_operation, document.error());
-            send_document(answer, taken.request, status::ok, *std::move(document));
-          });
+  return document_response(call.request, call.exchange.instance, status::ok,
+                           page_document(*std::move(page), "lexiconEntries",
+                                         ListShape{.json = ListShape::Json::bare_array,
+                                                   .item = "lexiconEntry",
+                                                   .columns = {"_id", "mainKeyphrase", "data",
+                                                               "keyphrases", "slotReferences"}},
+                                         entry_item));
 }
 
 openapi::Schema entry_schema() {
@@ -100,8 +87,7 @@ openapi::Description describe_lexicon_entries() {
   auto parameters = page_parameters(store::Assets::entry_sort_fields());
   parameters.push_back(path_parameter("lexiconId", "The Lexicon.", id()));
   parameters.push_back(query_parameter("projectId", "The project that it has to be in.", id()));
-  return {.tag = "Knowledge",
-          .summary = "Get Lexicon entries",
+  return {.summary = "Get Lexicon entries",
           .parameters = std::move(parameters),
           .answers = {list_answer({.operation = lexicon_entries_operation.id,
                                    .description = "A page of them.",

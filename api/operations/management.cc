@@ -16,9 +16,9 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-Result<std::vector<store::ProjectInfo>> projects_with(Services& services,
+Result<std::vector<store::ProjectInfo>> projects_with(store::Store& store,
                                                       const Principal& principal, Role role) {
-  auto projects = services.store.assets().projects(principal.organisation_id);
+  auto projects = store.assets().projects(principal.organisation_id);
   if (!projects) return model::fail(store_error(projects.error()));
   std::erase_if(*projects, [&](const store::ProjectInfo& project) {
     return principal.access(project.organisation_id, project.id, role) != Access::granted;
@@ -26,16 +26,16 @@ Result<std::vector<store::ProjectInfo>> projects_with(Services& services,
   return std::move(*projects);
 }
 
-Result<store::ProjectInfo> project_of(Services& services, const Call& call, Role role) {
+Result<store::ProjectInfo> project_of(store::Store& store, const Call& call, Role role) {
   const auto id = call.request.parameter("projectId");
   if (!id) {
-    auto projects = projects_with(services, *call.principal, role);
+    auto projects = projects_with(store, *call.principal, role);
     if (!projects) return model::fail(projects.error());
     if (projects->size() == 1) return std::move(projects->front());
     return model::fail(Errc::invalid_argument,
                        "the query parameter projectId is required unless you have one project");
   }
-  auto project = services.store.assets().project(std::string(*id));
+  auto project = store.assets().project(std::string(*id));
   if (!project && project.error().code != Errc::not_found) {
     return model::fail(store_error(project.error()));
   }
@@ -53,7 +53,7 @@ Result<store::ProjectInfo> project_of(Services& services, const Call& call, Role
   return model::fail(Errc::not_found, "there is no such project");
 }
 
-Result<model::SessionKey> session_of(Services& services, const Principal& principal,
+Result<model::SessionKey> session_of(AssetsCache& assets, const Principal& principal,
                                      std::string_view url_token, std::string_view user_id,
                                      std::string_view session_id) {
   auto token = normal_url_token(url_token);
@@ -62,7 +62,7 @@ Result<model::SessionKey> session_of(Services& services, const Principal& princi
   if (auto checked = check_name("sessionId", session_id); !checked) {
     return model::fail(checked.error());
   }
-  auto endpoint = find_endpoint_for(services, principal, *token);
+  auto endpoint = find_endpoint_for(assets, principal, *token);
   if (!endpoint) return model::fail(endpoint.error());
   return model::SessionKey{(*endpoint)->project_id, (*endpoint)->id, std::string(user_id),
                            std::string(session_id)};

@@ -22,17 +22,17 @@ namespace conversed::api {
 
 // The projects of the principal's organisation in which it holds the role.
 [[nodiscard]] model::Result<std::vector<store::ProjectInfo>> projects_with(
-    Services& services, const Principal& principal, Role role);
+    store::Store& store, const Principal& principal, Role role);
 
 // The project of the query parameter `projectId`; without one, the only project in which the
 // principal holds the role. Errors: `not_found` (also foreign), `permission_denied`,
 // `invalid_argument` when there are several to choose from.
-[[nodiscard]] model::Result<store::ProjectInfo> project_of(Services& services, const Call& call,
+[[nodiscard]] model::Result<store::ProjectInfo> project_of(store::Store& store, const Call& call,
                                                            Role role);
 
 // The session that `URLToken`, `userId` and `sessionId` name, for a principal with
 // conversationAdmin in its project. Whether it exists is not checked.
-[[nodiscard]] model::Result<model::SessionKey> session_of(Services& services,
+[[nodiscard]] model::Result<model::SessionKey> session_of(AssetsCache& assets,
                                                           const Principal& principal,
                                                           std::string_view url_token,
                                                           std::string_view user_id,

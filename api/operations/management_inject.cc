@@ -16,14 +16,13 @@ void answer_id(Reply& reply, const std::string& inject_id) {
   send_json(reply, 202, {{"_id", inject_id}}, {{"X-Inject-Id", inject_id}});
 }
 
-void management_inject(Call call, Services& services, Reply reply) {
+void management_inject(Call call, MessageServices& services, Reply reply) {
   accept_message(model::EventType::inject, management_inject_operation, call, UrlTokenIn::body,
                  services, std::move(reply), answer_id);
 }
 
 openapi::Description describe_management_inject() {
-  return {.tag = "Management",
-          .summary = "Inject a message with a password in place of a key",
+  return {.summary = "Inject a message with a password in place of a key",
           .parameters = {openapi::idempotency_parameter()},
           .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),
           .answers = {{.status = 202,

@@ -98,8 +98,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
  public:
   enum class Wanted : std::uint8_t { answer, acceptance };
 
-  PendingReply(Services& services, Event event, std::optional<queue::AppendKey> key, Reply reply,
-               Wanted wanted)
+  PendingReply(MessageServices& services, Event event, std::optional<queue::AppendKey> key,
+               Reply reply, Wanted wanted)
       : services_(services),
         event_(std::move(event)),
         key_(std::move(key)),
@@ -184,8 +184,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     if (answer->status == status::accepted && wanted_ == Wanted::acceptance) {
       headers.emplace_back("Preference-Applied", "respond-async");
     }
-    send_json_text(reply_, answer->status, body_of(std::move(answer->body), event_.session),
-                   std::move(headers));
+    reply_.send(json_text_response(answer->status, body_of(std::move(answer->body), event_.session),
+                                   std::move(headers)));
   }
 
   // On a thread of the log, which must not block: the look is made by `pending_replies`.
@@ -284,7 +284,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     });
   }
 
-  Services& services_;
+  MessageServices& services_;
   Event event_;
   std::optional<queue::AppendKey> key_;
   Reply reply_;
@@ -299,7 +299,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
 // given again. One that is still unanswered is not appended once more, as it would be otherwise:
 // what refuses it is that its session can take no more.
 struct Refused {
-  Services& services;
+  MessageServices& services;
   Error refusal;
   model::SessionKey session;
   Reply reply;
@@ -312,12 +312,12 @@ struct Refused {
     if (!state) return refuse(store_error(state.error()));
     auto answer = answer_to_repeat(*state, session);
     if (!answer) return refuse(refusal);
-    send_json_text(reply, (*answer)->status, body_of(std::move((*answer)->body), session));
+    reply.send(json_text_response((*answer)->status, body_of(std::move((*answer)->body), session)));
   }
 };
 
-void refuse_unless_answered(Services& services, const queue::AppendKey& key, const Error& refusal,
-                            const model::SessionKey& session, Reply reply) {
+void refuse_unless_answered(MessageServices& services, const queue::AppendKey& key,
+                            const Error& refusal, const model::SessionKey& session, Reply reply) {
   auto refused = std::make_shared<Refused>(Refused{services, refusal, session, std::move(reply)});
   services.events.look_up(key, [refused](auto found) {
     if (!found) return refused->refuse(append_error(found.error()));
@@ -330,17 +330,17 @@ void refuse_unless_answered(Services& services, const queue::AppendKey& key, con
   });
 }
 
-void message(Call call, Services& services, Reply reply) {
+void message(Call call, MessageServices& services, Reply reply) {
   auto body = parse_message(call.request.body, UrlTokenIn::path);
   if (!body) return send_error(reply, message_operation, body.error());
   auto token = normal_url_token(call.parameters["URLToken"]);
   if (!token) return send_error(reply, message_operation, {Errc::not_found, "no such Endpoint"});
-  auto endpoint = find_endpoint(services, *token);
+  auto endpoint = find_endpoint(services.assets, *token);
   if (!endpoint) return send_error(reply, message_operation, endpoint.error());
   auto key = append_key(call.request, (*endpoint)->organisation_id, "message " + *token);
   if (!key) return send_error(reply, message_operation, key.error());
-  auto event = make_event(services, model::EventType::user_message, **endpoint, std::move(*body),
-                          call.request.trace_id);
+  auto event = make_event(services.clock.now(), model::EventType::user_message, **endpoint,
+                          std::move(*body), call.request.trace_id);
   if (auto open = check_session(services, **endpoint, event); !open) {
     if (!*key) return send_error(reply, message_operation, open.error());
     return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));
@@ -367,8 +367,7 @@ openapi::Description describe_message() {
                                        {"outputStack", openapi::list_of(output)},
                                        {"userId", openapi::text(1)},
                                        {"sessionId", openapi::text(1)}});
-  return {.tag = "Conversations",
-          .summary = "Send a user's own message",
+  return {.summary = "Send a user's own message",
           .details =
               "Begins or continues a conversation; answered when what it sets off waits or ends. "
               "202: processing continues. Read the rest from `/outputs` or the webhook.",

@@ -16,19 +16,18 @@ void answer_notify(Reply& reply, const std::string& id) {
   answer_text(reply, id, std::string(notify_answer));
 }
 
-void notify(Call call, Services& services, Reply reply) {
+void notify(Call call, MessageServices& services, Reply reply) {
   accept_message(model::EventType::notify, notify_operation, call, UrlTokenIn::body, services,
                  std::move(reply), answer_notify);
 }
 
-void notify_by_token(Call call, Services& services, Reply reply) {
+void notify_by_token(Call call, MessageServices& services, Reply reply) {
   accept_message(model::EventType::notify, notify_by_token_operation, call, UrlTokenIn::path,
                  services, std::move(reply), answer_notify);
 }
 
 openapi::Description describe_notify() {
-  return {.tag = "Conversations",
-          .summary = "Send a message as an AI Agent output",
+  return {.summary = "Send a message as an AI Agent output",
           .details = "Delivers the message to the user of a conversation, past the Flow.",
           .parameters = {openapi::idempotency_parameter()},
           .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),

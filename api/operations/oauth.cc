@@ -68,18 +68,18 @@ OauthResult<ClientCredentials> client_credentials(const Request& request, const 
   return ClientCredentials{std::move(*name), std::move(given)};
 }
 
-Response response_to(const Reply& reply, const Services& services, const OauthError& error) {
+Response response_to(const Reply& reply, const AccountServices& services, const OauthError& error) {
   return oauth_error_response(error.status, error.code, error.description, reply.context(),
                               services.clock.now());
 }
 
 }  // namespace
 
-void send_oauth_error(Reply& reply, const Services& services, const OauthError& error) {
+void send_oauth_error(Reply& reply, const AccountServices& services, const OauthError& error) {
   reply.send(response_to(reply, services, error));
 }
 
-void show_oauth_error(Reply& reply, const Services& services, const Request& request,
+void show_oauth_error(Reply& reply, const AccountServices& services, const Request& request,
                       const OauthError& error) {
   auto response = response_to(reply, services, error);
   if (prefers_html(request)) {
@@ -143,7 +143,7 @@ OauthResult<std::string> Form::require(std::string_view name) const {
 }
 
 OauthResult<store::OauthClient> authenticate_client(const Request& request, const Form& form,
-                                                    const Services& services) {
+                                                    const AccountServices& services) {
   auto credentials = client_credentials(request, form);
   if (!credentials) return tl::unexpected(credentials.error());
   auto client = services.store.oauth().authenticate_client(credentials->id, credentials->secret);
@@ -154,14 +154,14 @@ OauthResult<store::OauthClient> authenticate_client(const Request& request, cons
   return std::move(*client);
 }
 
-void sign_in_or_refuse(Services& services, const std::shared_ptr<Reply>& reply,
+void sign_in_or_refuse(AccountServices& services, const std::shared_ptr<Reply>& reply,
                        std::string_view email, std::string_view peer, std::function<void()> work) {
   if (!post_sign_in(services.authenticator, services.sign_ins, email, peer, std::move(work))) {
     send_oauth_error(*reply, services, busy);
   }
 }
 
-void post_write(Services& services, const std::shared_ptr<Reply>& reply,
+void post_write(AccountServices& services, const std::shared_ptr<Reply>& reply,
                 std::function<void()> work) {
   if (!services.store.committer().healthy()) {
     return send_oauth_error(*reply, services, oauth_error({Errc::unavailable, ""}, {}));

@@ -32,10 +32,10 @@ using OauthResult = tl::expected<T, OauthError>;
   return tl::unexpected(OauthError{400, std::move(code), std::move(description)});
 }
 
-void send_oauth_error(Reply& reply, const Services& services, const OauthError& error);
+void send_oauth_error(Reply& reply, const AccountServices& services, const OauthError& error);
 
 // The same where a person may be looking: as a page if the client would rather have one.
-void show_oauth_error(Reply& reply, const Services& services, const Request& request,
+void show_oauth_error(Reply& reply, const AccountServices& services, const Request& request,
                       const OauthError& error);
 
 // A failure of ours as an OauthError; `refused` names what `invalid_argument` and `unauthenticated`
@@ -65,16 +65,16 @@ class Form {
 // public one by its id (RFC 6749 §2.3). Blocks on a point select.
 [[nodiscard]] OauthResult<store::OauthClient> authenticate_client(const Request& request,
                                                                   const Form& form,
-                                                                  const Services& services);
+                                                                  const AccountServices& services);
 
 // Runs `work`, which owns a Reply, in its turn among the sign-ins (api/auth/sign_in_queue.h);
 // answers 503 by that Reply if there is no place.
-void sign_in_or_refuse(Services& services, const std::shared_ptr<Reply>& reply,
+void sign_in_or_refuse(AccountServices& services, const std::shared_ptr<Reply>& reply,
                        std::string_view email, std::string_view peer, std::function<void()> work);
 
 // The same on the pool for what may write. Refuses at once while the store fails: a write would
 // wait for it.
-void post_write(Services& services, const std::shared_ptr<Reply>& reply,
+void post_write(AccountServices& services, const std::shared_ptr<Reply>& reply,
                 std::function<void()> work);
 
 }  // namespace conversed::api

@@ -44,7 +44,7 @@ void redirect(Reply& reply, std::string location) {
                           {"Referrer-Policy", "no-referrer"}}});
 }
 
-std::string issuer_of(const Request& request, const Services& services) {
+std::string issuer_of(const Request& request, const AccountServices& services) {
   return issuer_of(request, services.options.oauth.issuer, services.options.api.base_path);
 }
 
@@ -56,7 +56,7 @@ void redirect_error(Reply& reply, const AuthorizeRequest& request, const OauthEr
                                                     {"iss", issuer}}));
 }
 
-std::string sealed(const AuthorizeRequest& request, const Services& services) {
+std::string sealed(const AuthorizeRequest& request, const AccountServices& services) {
   return services.store.oauth().seal(json{{"clientId", request.client_id},
                                           {"redirectUri", request.redirect_uri},
                                           {"redirectUriSent", request.redirect_uri_sent},
@@ -71,7 +71,7 @@ struct SealedRequest {
   bool expired = false;
 };
 
-OauthResult<SealedRequest> open_sealed(const std::string& text, const Services& services) {
+OauthResult<SealedRequest> open_sealed(const std::string& text, const AccountServices& services) {
   const auto opened = services.store.oauth().open_sealed(text);
   const auto fields = json::parse(opened.value_or(""), nullptr, false);
   if (!fields.is_object()) {
@@ -125,14 +125,15 @@ std::optional<OauthError> fault_of(const Form& form, const store::OauthClient& c
   return std::nullopt;
 }
 
-OauthResult<store::OauthClient> find_client(const std::string& id, const Services& services) {
+OauthResult<store::OauthClient> find_client(const std::string& id,
+                                            const AccountServices& services) {
   auto client = services.store.oauth().client(id);
   if (client) return std::move(*client);
   return tl::unexpected(
       oauth_error(client.error(), {400, "invalid_request", "there is no such client"}));
 }
 
-void show_page(Reply& reply, const Services& services, const AuthorizeRequest& request,
+void show_page(Reply& reply, const AccountServices& services, const AuthorizeRequest& request,
                const store::OauthClient& client, std::string_view username = {},
                std::string_view message = {}) {
   reply.send(sign_in_page({.client_name = client.name,
@@ -142,7 +143,7 @@ void show_page(Reply& reply, const Services& services, const AuthorizeRequest& r
                            .message = message}));
 }
 
-void authorize(Call call, Services& services, Reply reply) {
+void authorize(Call call, AccountServices& services, Reply reply) {
   const auto form = Form::of(std::move(call.request.query));
   if (!form) return show_oauth_error(reply, services, call.request, form.error());
   const auto client_id = form->require("client_id");
@@ -165,7 +166,7 @@ void authorize(Call call, Services& services, Reply reply) {
 
 // A form on its way through the pools.
 struct SignIn {
-  Services& services;
+  AccountServices& services;
   AuthorizeRequest request;
   store::OauthClient client;
   std::string username;
@@ -203,7 +204,7 @@ void give_code(const std::shared_ptr<SignIn>& attempt, const store::SignIn& sign
 
 // On the sign-in pool. One message for a wrong password and for a user of another organisation.
 void sign_in(const std::shared_ptr<SignIn>& attempt) {
-  Services& services = attempt->services;
+  AccountServices& services = attempt->services;
   auto user = services.authenticator.password(attempt->username, attempt->password,
                                               attempt->address, services.options.steady_now());
   services.audit.sign_in(
@@ -227,7 +228,7 @@ void sign_in(const std::shared_ptr<SignIn>& attempt) {
              [attempt, signed_in = std::move(user->sign_in)] { give_code(attempt, signed_in); });
 }
 
-void take_form(Call call, Services& services, Reply reply) {
+void take_form(Call call, AccountServices& services, Reply reply) {
   if (!is_from_own_site(call.request)) {
     return show_oauth_error(reply, services, call.request,
                             {403, "access_denied", "the form was sent from another site"});
@@ -268,8 +269,7 @@ openapi::Description describe_authorize() {
   const auto parameter = [](const char* name, const char* description, Need need) {
     return query_parameter(name, description, form_text(), need);
   };
-  return {.tag = "OAuth 2.0",
-          .summary = "Show the sign-in page",
+  return {.summary = "Show the sign-in page",
           .details =
               "The authorization code grant, with PKCE (S256) for public clients. Empty "
               "and unknown parameters are ignored.",
@@ -291,8 +291,7 @@ openapi::Description describe_sign_in() {
   const auto form = object({{"request", described("Of the page.", form_text(1))},
                             {"username", form_text(), Need::optional},
                             {"password", form_text(), Need::optional}});
-  return {.tag = "OAuth 2.0",
-          .summary = "Sign in",
+  return {.summary = "Sign in",
           .details = "What the page sends; for browsers.",
           .body = form_content(form),
           .answers = {{.description = "The page again, with what was wrong.",

@@ -60,7 +60,7 @@ Result<store::OauthClient> read_client(const Call& call) {
                             .password_grant = *password_grant};
 }
 
-Result<store::NewOauthClient> create_wanted_client(const Call& call, Services& services) {
+Result<store::NewOauthClient> create_wanted_client(const Call& call, AccountServices& services) {
   if (auto allowed = may(call); !allowed) return model::fail(allowed.error());
   auto wanted = read_client(call);
   if (!wanted) return model::fail(wanted.error());
@@ -69,23 +69,24 @@ Result<store::NewOauthClient> create_wanted_client(const Call& call, Services& s
   return made;
 }
 
-void create_client(Call call, Services& services, Reply reply) {
+Result<Response> create_client(const Call& call, AccountServices& services) {
   auto made = create_wanted_client(call, services);
-  if (!made) return send_error(reply, create_oauth_client_operation, made.error());
+  if (!made) return model::fail(made.error());
   // The one time that the secret is shown.
-  send_json(reply, status::created,
-            {{"clientId", made->client.id},
-             {"clientSecret", made->secret.empty() ? json(nullptr) : json(made->secret)}},
-            {{"Cache-Control", "no-store"}});
+  return json_response(
+      status::created,
+      {{"clientId", made->client.id},
+       {"clientSecret", made->secret.empty() ? json(nullptr) : json(made->secret)}},
+      {{"Cache-Control", "no-store"}});
 }
 
-void list_clients(Call call, Services& services, Reply reply) {
+Result<Response> list_clients(const Call& call, AccountServices& services) {
   if (auto allowed = may(call); !allowed) {
-    return send_error(reply, list_oauth_clients_operation, allowed.error());
+    return model::fail(allowed.error());
   }
   auto clients = services.store.oauth().clients(call.principal->organisation_id);
   if (!clients) {
-    return send_error(reply, list_oauth_clients_operation, store_error(clients.error()));
+    return model::fail(store_error(clients.error()));
   }
   json items = json::array();
   for (const store::OauthClient& client : *clients) {
@@ -96,19 +97,19 @@ void list_clients(Call call, Services& services, Reply reply) {
                      {"passwordGrant", client.password_grant},
                      {"createdAt", unix_seconds(client.created_at)}});
   }
-  send_json(reply, status::ok, {{"items", std::move(items)}});
+  return ok({{"items", std::move(items)}});
 }
 
-void remove_client(Call call, Services& services, Reply reply) {
+Result<Response> remove_client(const Call& call, AccountServices& services) {
   if (auto allowed = may(call); !allowed) {
-    return send_error(reply, remove_oauth_client_operation, allowed.error());
+    return model::fail(allowed.error());
   }
   auto removed = services.store.oauth().remove_client(call.principal->organisation_id,
                                                       std::string(call.parameters["clientId"]));
   if (!removed) {
-    return send_error(reply, remove_oauth_client_operation, store_error(removed.error()));
+    return model::fail(store_error(removed.error()));
   }
-  send_no_content(reply);
+  return no_content();
 }
 
 openapi::Description describe_create_client() {
@@ -132,8 +133,7 @@ openapi::Description describe_create_client() {
       object({{"clientId", id()},
               {"clientSecret", described("Shown once; null if public.", nullable(text(1)))}});
   Value example{{"name", "Shop"}, {"redirectUris", {"https://shop.example/callback"}}};
-  return {.tag = "Management",
-          .summary = "Add an OAuth client",
+  return {.summary = "Add an OAuth client",
           .details = "It needs redirectUris or passwordGrant.",
           .body = json_content(named("NewOAuthClient", with_example(std::move(example), body))),
           .answers = {{.status = status::created,
@@ -151,16 +151,14 @@ openapi::Description describe_list_clients() {
                               {"redirectUris", list_of(text(1))},
                               {"passwordGrant", boolean()},
                               {"createdAt", unix_time()}});
-  return {.tag = "Management",
-          .summary = "List the OAuth clients of the organisation",
+  return {.summary = "List the OAuth clients of the organisation",
           .answers = {{.description = "The clients.",
                        .content = json_content(items_of(named("OAuthClient", client)))}}};
 }
 
 openapi::Description describe_remove_client() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Remove an OAuth client",
+  return {.summary = "Remove an OAuth client",
           .details = "What it was given ends.",
           .parameters = {path_parameter("clientId", "The client.", id())},
           .answers = {{.status = status::no_content, .description = "It is gone."}},
@@ -169,29 +167,16 @@ openapi::Description describe_remove_client() {
 
 }  // namespace
 
-constinit const Operation create_oauth_client_operation{.id = "createOauthClient",
-                                                        .method = Method::post,
-                                                        .path = "/management/oauth/clients",
-                                                        .credential = Credential::basic,
-                                                        .role = Role::user_admin,
-                                                        .run = create_client,
-                                                        .describe = describe_create_client};
+constinit const Operation create_oauth_client_operation =
+    managed("createOauthClient", Method::post, "/management/oauth/clients", Role::user_admin,
+            create_client, describe_create_client);
 
-constinit const Operation list_oauth_clients_operation{.id = "listOauthClients",
-                                                       .method = Method::get,
-                                                       .path = "/management/oauth/clients",
-                                                       .credential = Credential::basic,
-                                                       .role = Role::user_admin,
-                                                       .run = list_clients,
-                                                       .describe = describe_list_clients};
+constinit const Operation list_oauth_clients_operation =
+    managed("listOauthClients", Method::get, "/management/oauth/clients", Role::user_admin,
+            list_clients, describe_list_clients);
 
-constinit const Operation remove_oauth_client_operation{
-    .id = "removeOauthClient",
-    .method = Method::delete_,
-    .path = "/management/oauth/clients/{clientId}",
-    .credential = Credential::basic,
-    .role = Role::user_admin,
-    .run = remove_client,
-    .describe = describe_remove_client};
+constinit const Operation remove_oauth_client_operation =
+    managed("removeOauthClient", Method::delete_, "/management/oauth/clients/{clientId}",
+            Role::user_admin, remove_client, describe_remove_client);
 
 }  // namespace conversed::api

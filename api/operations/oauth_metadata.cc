@@ -19,24 +19,24 @@ constexpr std::initializer_list<std::string_view> grant_types{"authorization_cod
 constexpr std::initializer_list<std::string_view> client_authentication{
     "client_secret_basic", "client_secret_post", "none"};
 
-void show(Call call, Services& services, Reply reply) {
+Result<Response> show(const Call& call, DaemonServices& services) {
   const auto& options = services.options;
   const auto issuer = issuer_of(call.request, options.oauth.issuer, options.api.base_path);
   const std::string routes = issuer + "/auth/oauth2/";
   // It names the address that the client has used: not for a cache that others share.
-  send_json(reply, status::ok,
-            {{"issuer", issuer},
-             {"authorization_endpoint", routes + "authorize"},
-             {"token_endpoint", routes + "token"},
-             {"revocation_endpoint", routes + "revoke"},
-             {"response_types_supported", json::array({"code"})},
-             {"response_modes_supported", json::array({"query"})},
-             {"grant_types_supported", grant_types},
-             {"token_endpoint_auth_methods_supported", client_authentication},
-             {"revocation_endpoint_auth_methods_supported", client_authentication},
-             {"code_challenge_methods_supported", json::array({"S256"})},
-             {"authorization_response_iss_parameter_supported", true}},
-            {{"Cache-Control", "no-store"}});
+  return json_response(status::ok,
+                       {{"issuer", issuer},
+                        {"authorization_endpoint", routes + "authorize"},
+                        {"token_endpoint", routes + "token"},
+                        {"revocation_endpoint", routes + "revoke"},
+                        {"response_types_supported", json::array({"code"})},
+                        {"response_modes_supported", json::array({"query"})},
+                        {"grant_types_supported", grant_types},
+                        {"token_endpoint_auth_methods_supported", client_authentication},
+                        {"revocation_endpoint_auth_methods_supported", client_authentication},
+                        {"code_challenge_methods_supported", json::array({"S256"})},
+                        {"authorization_response_iss_parameter_supported", true}},
+                       {{"Cache-Control", "no-store"}});
 }
 
 openapi::Description describe_metadata() {
@@ -54,8 +54,7 @@ openapi::Description describe_metadata() {
        {"revocation_endpoint_auth_methods_supported", list_of(one_of(client_authentication))},
        {"code_challenge_methods_supported", list_of(constant("S256"))},
        {"authorization_response_iss_parameter_supported", constant(true)}});
-  return {.tag = "OAuth 2.0",
-          .summary = "Get the authorization server's metadata",
+  return {.summary = "Get the authorization server's metadata",
           .details =
               "As of RFC 8414. The issuer is the setting `oauth.issuer`, or else the address that "
               "the client has used.",

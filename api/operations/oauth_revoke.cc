@@ -11,7 +11,7 @@
 namespace conversed::api {
 namespace {
 
-void revoke_token(Call call, Services& services, Reply reply) {
+void revoke_token(Call call, AccountServices& services, Reply reply) {
   auto form = Form::of_body(call.request);
   if (!form) return send_oauth_error(reply, services, form.error());
   auto client = authenticate_client(call.request, *form, services);
@@ -37,8 +37,7 @@ openapi::Description describe_oauth_revoke() {
        {"token_type_hint", optional("Ignored: tokens say what they are."), Need::optional},
        {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
        {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional}});
-  return {.tag = "OAuth 2.0",
-          .summary = "Revoke a token",
+  return {.summary = "Revoke a token",
           .details = "A refresh token with all that came of its sign-in (RFC 7009).",
           .body = form_content(form),
           .answers = {{.description = "It has ended, or was none of the client's."}},

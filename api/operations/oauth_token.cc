@@ -19,7 +19,7 @@ using model::Result;
 
 // A request whose client is known, on its way through the pools.
 struct Exchange {
-  Services& services;
+  AccountServices& services;
   Form form;
   store::OauthClient client;
   std::string address;
@@ -49,7 +49,7 @@ void Exchange::answer(const Result<store::IssuedTokens>& tokens, const OauthErro
 // On the sign-in pool. One answer for a wrong password and for a user of another organisation.
 void check_password(const ExchangePtr& exchange, const std::string& username,
                     const std::string& password) {
-  Services& services = exchange->services;
+  AccountServices& services = exchange->services;
   static const OauthError refused{400, "invalid_grant",
                                   "the e-mail address or the password is wrong"};
   auto user = services.authenticator.password(username, password, exchange->address,
@@ -127,7 +127,7 @@ OauthResult<Grant> grant_of(const Form& form) {
                     "grant_type is one of password, authorization_code and refresh_token");
 }
 
-void token(Call call, Services& services, Reply reply) {
+void token(Call call, AccountServices& services, Reply reply) {
   auto form = Form::of_body(call.request);
   if (!form) return send_oauth_error(reply, services, form.error());
   const auto grant = grant_of(*form);
@@ -162,8 +162,7 @@ openapi::Description describe_oauth_token() {
                               {"token_type", constant("Bearer")},
                               {"expires_in", described("In seconds.", integer(1))},
                               {"refresh_token", text(1)}});
-  return {.tag = "OAuth 2.0",
-          .summary = "Get tokens",
+  return {.summary = "Get tokens",
           .details =
               "For a password, an authorization code or a refresh token, which is used up. "
               "Empty and unknown parameters are ignored.",

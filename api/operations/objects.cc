@@ -19,10 +19,10 @@ Result<std::string> id_of(const Call& call, std::string_view parameter) {
   return checked_id(parameter, call.parameters[parameter]);
 }
 
-Result<store::ProjectInfo> open_project(Services& services, const Principal& principal,
+Result<store::ProjectInfo> open_project(store::Store& store, const Principal& principal,
                                         const std::string& project_id, Role role,
                                         std::string_view missing) {
-  auto project = services.store.assets().project(project_id);
+  auto project = store.assets().project(project_id);
   if (!project && project.error().code != Errc::not_found) {
     return model::fail(store_error(project.error()));
   }
@@ -40,10 +40,10 @@ Result<void> require_role(const Principal& principal, const store::ProjectInfo& 
                      "the role " + std::string(to_string(role)) + " is needed in the project");
 }
 
-Result<store::ProjectInfo> open_owner(Services& services, const Principal& principal,
+Result<store::ProjectInfo> open_owner(store::Store& store, const Principal& principal,
                                       const Result<std::string>& found, Role role,
                                       std::string_view missing) {
-  if (found) return open_project(services, principal, *found, role, missing);
+  if (found) return open_project(store, principal, *found, role, missing);
   if (found.error().code != Errc::not_found) return model::fail(store_error(found.error()));
   return model::fail(Errc::not_found, std::string(missing));
 }

@@ -20,7 +20,7 @@ namespace conversed::api {
 
 // The project, for a principal with the role in it. `missing` is what its absence is called.
 [[nodiscard]] model::Result<store::ProjectInfo> open_project(
-    Services& services, const Principal& principal, const std::string& project_id, Role role,
+    store::Store& store, const Principal& principal, const std::string& project_id, Role role,
     std::string_view missing = "there is no such project");
 
 // The role, for an object that the principal can see: `permission_denied` without it.
@@ -29,7 +29,7 @@ namespace conversed::api {
 
 // The project of an object, as `found` in the store, for a principal with the role in it. `missing`
 // is what the object's absence is called.
-[[nodiscard]] model::Result<store::ProjectInfo> open_owner(Services& services,
+[[nodiscard]] model::Result<store::ProjectInfo> open_owner(store::Store& store,
                                                            const Principal& principal,
                                                            const model::Result<std::string>& found,
                                                            Role role, std::string_view missing);

@@ -30,27 +30,27 @@ Text text_for(const std::string& base, std::string_view path, Write write) {
   return text;
 }
 
-void send(const Operation& operation, const Call& call, const Services& services, Reply reply,
-          const char* type, Write write) {
+Response document_as(const Operation& operation, const Call& call, const DaemonServices& services,
+                     const char* type, Write write) {
   // "/new" if the client came by it: its generated client shall, too.
   const auto base = base_of(call.request.path, services.options.api.base_path);
-  const auto text = text_for(std::string(base), operation.path, write);
-  reply.send({.status = status::ok, .content_type = type, .headers = {}, .body = *text});
+  return {.status = status::ok,
+          .content_type = type,
+          .body = *text_for(std::string(base), operation.path, write)};
 }
 
-void send_as_json(Call call, Services& services, Reply reply) {
-  send(openapi_json_operation, call, services, std::move(reply), "application/json; charset=utf-8",
-       to_text);
+model::Result<Response> document_as_json(const Call& call, DaemonServices& services) {
+  return document_as(openapi_json_operation, call, services, "application/json; charset=utf-8",
+                     to_text);
 }
 
-void send_as_yaml(Call call, Services& services, Reply reply) {
-  send(openapi_yaml_operation, call, services, std::move(reply), "application/yaml; charset=utf-8",
-       yaml::write);
+model::Result<Response> document_as_yaml(const Call& call, DaemonServices& services) {
+  return document_as(openapi_yaml_operation, call, services, "application/yaml; charset=utf-8",
+                     yaml::write);
 }
 
 openapi::Description describe_openapi(std::string_view type) {
   return {
-      .tag = "About",
       .summary = "Get the OpenAPI document",
       .details = "Below the base path it names the routes there.",
       .answers = {{.description = "This document.", .content = {{type, openapi::free_object()}}}}};
@@ -70,14 +70,14 @@ constinit const Operation openapi_json_operation{.id = "getOpenApiJson",
                                                  .method = Method::get,
                                                  .path = "/openapi.json",
                                                  .credential = Credential::open,
-                                                 .run = send_as_json,
+                                                 .run = document_as_json,
                                                  .describe = describe_json};
 
 constinit const Operation openapi_yaml_operation{.id = "getOpenApiYaml",
                                                  .method = Method::get,
                                                  .path = "/openapi.yaml",
                                                  .credential = Credential::open,
-                                                 .run = send_as_yaml,
+                                                 .run = document_as_yaml,
                                                  .describe = describe_yaml};
 
 }  // namespace conversed::api

@@ -23,7 +23,8 @@ using nlohmann::json;
 
 constexpr std::size_t max_domains = 100;
 
-Result<store::Organisation> create_wanted_organisation(const Call& call, Services& services) {
+Result<store::Organisation> create_wanted_organisation(const Call& call,
+                                                       AccountServices& services) {
   if (!call.principal->has(Role::platform_admin)) {
     return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
@@ -44,20 +45,19 @@ Result<store::Organisation> create_wanted_organisation(const Call& call, Service
   return made;
 }
 
-void create(Call call, Services& services, Reply reply) {
+Result<Response> create(const Call& call, AccountServices& services) {
   auto made = create_wanted_organisation(call, services);
-  if (!made) return send_error(reply, create_organisation_operation, made.error());
-  send_json(reply, status::created, {{"_id", made->id}, {"name", made->name}});
+  if (!made) return model::fail(made.error());
+  return json_response(status::created, {{"_id", made->id}, {"name", made->name}});
 }
 
-void list_organisations(Call call, Services& services, Reply reply) {
+Result<Response> list_organisations(const Call& call, AccountServices& services) {
   if (!call.principal->has(Role::platform_admin)) {
-    return send_error(reply, list_organisations_operation,
-                      {Errc::permission_denied, "the role platformAdmin is needed"});
+    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
   auto organisations = services.store.accounts().organisations();
   if (!organisations) {
-    return send_error(reply, list_organisations_operation, store_error(organisations.error()));
+    return model::fail(store_error(organisations.error()));
   }
   json items = json::array();
   const std::string month = store::month_of(services.clock.now());
@@ -66,7 +66,7 @@ void list_organisations(Call call, Services& services, Reply reply) {
     for (const char* counter : {store::injects_counter, store::model_tokens_counter}) {
       auto amount = services.store.usage().used(each.id, counter, month);
       if (!amount) {
-        return send_error(reply, list_organisations_operation, store_error(amount.error()));
+        return model::fail(store_error(amount.error()));
       }
       used[counter] = *amount;
     }
@@ -75,10 +75,10 @@ void list_organisations(Call call, Services& services, Reply reply) {
                      {"domains", each.domains},
                      {"used", std::move(used)}});
   }
-  send_json(reply, status::ok, {{"items", std::move(items)}});
+  return ok({{"items", std::move(items)}});
 }
 
-Result<store::DomainsSet> set_wanted_domains(const Call& call, Services& services) {
+Result<store::DomainsSet> set_wanted_domains(const Call& call, AccountServices& services) {
   if (!call.principal->has(Role::platform_admin)) {
     return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
@@ -105,11 +105,10 @@ Result<store::DomainsSet> set_wanted_domains(const Call& call, Services& service
   return set;
 }
 
-void set_domains(Call call, Services& services, Reply reply) {
+Result<Response> set_domains(const Call& call, AccountServices& services) {
   auto set = set_wanted_domains(call, services);
-  if (!set) return send_error(reply, set_organisation_domains_operation, set.error());
-  send_json(reply, status::ok,
-            {{"_id", set->organisation.id},
+  if (!set) return model::fail(set.error());
+  return ok({{"_id", set->organisation.id},
              {"name", set->organisation.name},
              {"domains", set->organisation.domains},
              {"strangers", set->strangers}});
@@ -125,8 +124,7 @@ openapi::Description describe_create() {
   const auto body = object({{"name", bounded_bytes(max_display_name_bytes)},
                             {"admin", described("The first administrator.", email())},
                             {"password", new_password_schema()}});
-  return {.tag = "Management",
-          .summary = "Add an organisation",
+  return {.summary = "Add an organisation",
           .body = json_content(named("NewOrganisation", body)),
           .answers = {{.status = status::created,
                        .description = "The organisation.",
@@ -148,8 +146,7 @@ openapi::Description describe_set_domains() {
               {"strangers", described("Addresses there that users of other organisations have had "
                                       "before, and keep.",
                                       list_of(text(1)))}});
-  return {.tag = "Management",
-          .summary = "Set the e-mail domains of an organisation",
+  return {.summary = "Set the e-mail domains of an organisation",
           .details =
               "Other organisations can't add users with addresses there. Subdomains are domains of "
               "their own. A 409 if another organisation has one.",
@@ -170,36 +167,22 @@ openapi::Description describe_list_organisations() {
       "OrganisationInUse",
       object({{"_id", id()}, {"name", text(1)}, {"domains", list_of(text(1))}, {"used", used}}));
   return {
-      .tag = "Management",
       .summary = "List the organisations, and what each has used of its plan this month",
       .answers = {{.description = "The organisations.", .content = json_content(items_of(item))}}};
 }
 
 }  // namespace
 
-constinit const Operation create_organisation_operation{.id = "createOrganisation",
-                                                        .method = Method::post,
-                                                        .path = "/management/organisations",
-                                                        .credential = Credential::basic,
-                                                        .role = Role::platform_admin,
-                                                        .run = create,
-                                                        .describe = describe_create};
+constinit const Operation create_organisation_operation =
+    managed("createOrganisation", Method::post, "/management/organisations", Role::platform_admin,
+            create, describe_create);
 
-constinit const Operation list_organisations_operation{.id = "listOrganisations",
-                                                       .method = Method::get,
-                                                       .path = "/management/organisations",
-                                                       .credential = Credential::basic,
-                                                       .role = Role::platform_admin,
-                                                       .run = list_organisations,
-                                                       .describe = describe_list_organisations};
+constinit const Operation list_organisations_operation =
+    managed("listOrganisations", Method::get, "/management/organisations", Role::platform_admin,
+            list_organisations, describe_list_organisations);
 
-constinit const Operation set_organisation_domains_operation{
-    .id = "setOrganisationDomains",
-    .method = Method::put,
-    .path = "/management/organisations/{organisationId}/domains",
-    .credential = Credential::basic,
-    .role = Role::platform_admin,
-    .run = set_domains,
-    .describe = describe_set_domains};
+constinit const Operation set_organisation_domains_operation = managed(
+    "setOrganisationDomains", Method::put, "/management/organisations/{organisationId}/domains",
+    Role::platform_admin, set_domains, describe_set_domains);
 
 }  // namespace conversed::api

@@ -31,10 +31,10 @@ struct Query {
   std::chrono::seconds wait{0};
 };
 
-Result<Query> read_query(const Call& call, Services& services) {
+Result<Query> read_query(const Call& call, MessageServices& services) {
   auto token = normal_url_token(call.parameters["URLToken"]);
   if (!token) return model::fail(token.error());
-  auto endpoint = find_endpoint(services, *token);
+  auto endpoint = find_endpoint(services.assets, *token);
   if (!endpoint) return model::fail(endpoint.error());
   Query query;
   query.key.project_id = (*endpoint)->project_id;
@@ -63,7 +63,7 @@ struct Page {
   bool restarted = false;
 };
 
-Result<Page> look(Services& services, const Query& query) {
+Result<Page> look(MessageServices& services, const Query& query) {
   auto& outbox = services.store.outbox();
   auto outputs = outbox.outputs(query.key, query.after, max_items);
   if (!outputs) return model::fail(store_error(outputs.error()));
@@ -85,7 +85,7 @@ void send_page(Reply& reply, const Page& page) {
   send_json(reply, status::ok, body);
 }
 
-void send_outputs(Reply& reply, Services& services, const Query& query) {
+void send_outputs(Reply& reply, MessageServices& services, const Query& query) {
   auto page = look(services, query);
   if (!page) return send_error(reply, outputs_operation, page.error());
   send_page(reply, *page);
@@ -99,7 +99,7 @@ struct Poll {
   Reply reply;
 };
 
-void wait_for_outputs(const std::shared_ptr<Poll>& poll, Services& services) {
+void wait_for_outputs(const std::shared_ptr<Poll>& poll, MessageServices& services) {
   const Query& query = poll->query;
   // Watching before looking: what is said in between is noticed.
   const auto ticket =
@@ -124,7 +124,7 @@ void wait_for_outputs(const std::shared_ptr<Poll>& poll, Services& services) {
   send_page(poll->reply, *found);
 }
 
-void outputs(Call call, Services& services, Reply reply) {
+void outputs(Call call, MessageServices& services, Reply reply) {
   auto query = read_query(call, services);
   if (!query) return send_error(reply, outputs_operation, query.error());
   if (query->wait.count() == 0) return send_outputs(reply, services, *query);
@@ -140,8 +140,7 @@ openapi::Description describe_outputs() {
       {{"items", openapi::list_of(openapi::output_schema())},
        {"last", openapi::integer(0)},
        {"restarted", openapi::described("Only if so.", openapi::boolean()), Need::optional}});
-  return {.tag = "Conversations",
-          .summary = "Get what a session has said",
+  return {.summary = "Get what a session has said",
           .details = "For clients without a webhook. At most " + std::to_string(max_items) +
                      " items an answer; `last` is for the next `after`. An `after` "
                      "beyond the session's last number is answered at once without items and with "

@@ -17,7 +17,7 @@ namespace {
 using model::Errc;
 
 // For people; empty if this daemon is the only one.
-std::string other_members(Services& services) {
+std::string other_members(DaemonServices& services) {
   const auto members = services.members ? services.members() : std::vector<MemberView>();
   if (members.size() < 2) return {};
   std::string names;
@@ -28,22 +28,20 @@ std::string other_members(Services& services) {
   return names;
 }
 
-void rotate(Call call, Services& services, Reply reply) {
+Result<Response> rotate(const Call& call, DaemonServices& services) {
   if (!call.principal->has(Role::platform_admin)) {
-    return send_error(reply, rotate_key_operation,
-                      {Errc::permission_denied, "the role platformAdmin is needed"});
+    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
   // They read the key file at their start alone, and each has a file of its own.
   if (const auto others = other_members(services); !others.empty()) {
-    return send_error(reply, rotate_key_operation,
-                      {Errc::conflict,
+    return model::fail(Errc::conflict,
                        "the master key is in a file of each daemon, so that one daemon alone can "
                        "rotate it; stop the others first (" +
-                           others + "), and then give them the new master.key"});
+                           others + "), and then give them the new master.key");
   }
   auto done = services.store.key_rotation().rotate();
-  if (!done) return send_error(reply, rotate_key_operation, store_error(done.error()));
-  send_json(reply, status::ok, {{"key", done->key}, {"resealed", done->resealed}});
+  if (!done) return model::fail(store_error(done.error()));
+  return ok({{"key", done->key}, {"resealed", done->resealed}});
 }
 
 openapi::Description describe_rotate_key() {
@@ -51,8 +49,7 @@ openapi::Description describe_rotate_key() {
   const auto answer =
       object({{"key", described("The number of the key that seals now.", integer(1))},
               {"resealed", described("Values that were sealed anew.", integer(0))}});
-  return {.tag = "Management",
-          .summary = "Rotate the master key",
+  return {.summary = "Rotate the master key",
           .details =
               "If it is interrupted, both keys stay, and the next start of the daemon goes on. "
               "Of several daemons all but one have to be stopped.",
@@ -63,12 +60,8 @@ openapi::Description describe_rotate_key() {
 
 }  // namespace
 
-constinit const Operation rotate_key_operation{.id = "rotateKey",
-                                               .method = Method::post,
-                                               .path = "/management/key/rotate",
-                                               .credential = Credential::basic,
-                                               .role = Role::platform_admin,
-                                               .run = rotate,
-                                               .describe = describe_rotate_key};
+constinit const Operation rotate_key_operation =
+    managed("rotateKey", Method::post, "/management/key/rotate", Role::platform_admin, rotate,
+            describe_rotate_key);
 
 }  // namespace conversed::api

@@ -54,7 +54,7 @@ struct WantedSchedule {
   std::optional<queue::AppendKey> key;
   bool dry_run = false;
 };
-Result<WantedSchedule> read_wanted_schedule(const Call& call, Services& services) {
+Result<WantedSchedule> read_wanted_schedule(const Call& call, SessionServices& services) {
   WantedSchedule wanted;
   auto dry_run = read_dry_run(call.request);
   if (!dry_run) return model::fail(dry_run.error());
@@ -63,7 +63,7 @@ Result<WantedSchedule> read_wanted_schedule(const Call& call, Services& services
   if (!body) return model::fail(body.error());
   auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
-  auto endpoint = find_endpoint_for(services, *call.principal, body->url_token);
+  auto endpoint = find_endpoint_for(services.assets, *call.principal, body->url_token);
   if (!endpoint) return model::fail(endpoint.error());
   auto key = append_key(call.request, (*endpoint)->organisation_id, create_schedule_operation.id);
   if (!key) return model::fail(key.error());
@@ -81,12 +81,12 @@ Result<WantedSchedule> read_wanted_schedule(const Call& call, Services& services
   return wanted;
 }
 
-void create_schedule(Call call, Services& services, Reply reply) {
+Result<Response> create_schedule(const Call& call, SessionServices& services) {
   auto wanted = read_wanted_schedule(call, services);
-  if (!wanted) return send_error(reply, create_schedule_operation, wanted.error());
+  if (!wanted) return model::fail(wanted.error());
   const Schedule& schedule = wanted->schedule;
   const json body = with_preview(schedule);
-  if (wanted->dry_run) return send_json(reply, status::ok, body);
+  if (wanted->dry_run) return ok(body);
   std::optional<store::KeyedAnswer> keyed;
   if (wanted->key) {
     keyed = store::KeyedAnswer{answer_key(*wanted->key),
@@ -94,30 +94,29 @@ void create_schedule(Call call, Services& services, Reply reply) {
                                schedule.session.encode()};
   }
   auto earlier = services.store.schedules().create(schedule, keyed);
-  if (!earlier) return send_error(reply, create_schedule_operation, store_error(earlier.error()));
-  if (*earlier) return send_json_text(reply, (*earlier)->status, std::move((*earlier)->body));
+  if (!earlier) return model::fail(store_error(earlier.error()));
+  if (*earlier) return json_text_response((*earlier)->status, std::move((*earlier)->body));
   if (services.schedule) services.schedule(schedule);
-  send_json(reply, status::created, body);
+  return json_response(status::created, body);
 }
 
-void list_schedules(Call call, Services& services, Reply reply) {
-  auto project = project_of(services, call, Role::conversation_admin);
-  if (!project) return send_error(reply, list_schedules_operation, project.error());
+Result<Response> list_schedules(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
-  if (!page) return send_error(reply, list_schedules_operation, page.error());
+  if (!page) return model::fail(page.error());
   auto rows = services.store.schedules().list(project->id, page->after, page->limit);
-  if (!rows) return send_error(reply, list_schedules_operation, store_error(rows.error()));
+  if (!rows) return model::fail(store_error(rows.error()));
   json items = json::array();
   for (const auto& row : *rows) items.push_back(schedule_json(row.schedule));
   const bool full = rows->size() == page->limit;
-  send_json(reply, status::ok,
-            {{"items", std::move(items)}, {"next", full ? json(rows->back().n) : json(nullptr)}});
+  return ok({{"items", std::move(items)}, {"next", full ? json(rows->back().n) : json(nullptr)}});
 }
 
 // The schedule of the path, in whichever project of the principal's it is.
-Result<Schedule> find_schedule(const Call& call, Services& services) {
+Result<Schedule> find_schedule(const Call& call, SessionServices& services) {
   const std::string id(call.parameters["scheduleId"]);
-  auto projects = projects_with(services, *call.principal, Role::member);
+  auto projects = projects_with(services.store, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
   for (const store::ProjectInfo& project : *projects) {
     auto schedule = services.store.schedules().get(project.id, id);
@@ -132,21 +131,21 @@ Result<Schedule> find_schedule(const Call& call, Services& services) {
   return model::fail(Errc::not_found, "there is no such schedule");
 }
 
-void show_schedule(Call call, Services& services, Reply reply) {
+Result<Response> show_schedule(const Call& call, SessionServices& services) {
   auto schedule = find_schedule(call, services);
-  if (!schedule) return send_error(reply, show_schedule_operation, schedule.error());
-  send_json(reply, status::ok, with_preview(*schedule));
+  if (!schedule) return model::fail(schedule.error());
+  return ok(with_preview(*schedule));
 }
 
-void cancel_schedule(Call call, Services& services, Reply reply) {
+Result<Response> cancel_schedule(const Call& call, SessionServices& services) {
   auto schedule = find_schedule(call, services);
-  if (!schedule) return send_error(reply, cancel_schedule_operation, schedule.error());
+  if (!schedule) return model::fail(schedule.error());
   auto done = services.store.schedules().cancel(schedule->session.project_id, schedule->id);
-  if (!done) return send_error(reply, cancel_schedule_operation, store_error(done.error()));
-  send_no_content(reply);
+  if (!done) return model::fail(store_error(done.error()));
+  return no_content();
 }
 
-Result<Schedule> put_off(const Call& call, Services& services, bool dry_run) {
+Result<Schedule> put_off(const Call& call, SessionServices& services, bool dry_run) {
   auto schedule = find_schedule(call, services);
   if (!schedule) return schedule;
   auto wish = read_times(call.request);
@@ -154,12 +153,12 @@ Result<Schedule> put_off(const Call& call, Services& services, bool dry_run) {
   return move_schedule(services, *std::move(schedule), *wish, dry_run ? DryRun::yes : DryRun::no);
 }
 
-void move_schedule(Call call, Services& services, Reply reply) {
+Result<Response> reschedule(const Call& call, SessionServices& services) {
   auto dry_run = read_dry_run(call.request);
-  if (!dry_run) return send_error(reply, reschedule_operation, dry_run.error());
+  if (!dry_run) return model::fail(dry_run.error());
   auto moved = put_off(call, services, *dry_run);
-  if (!moved) return send_error(reply, reschedule_operation, moved.error());
-  send_json(reply, status::ok, with_preview(*moved));
+  if (!moved) return model::fail(moved.error());
+  return ok(with_preview(*moved));
 }
 
 // ---- What the OpenAPI document says
@@ -262,8 +261,7 @@ openapi::Link link(std::string_view name, const Operation& operation, std::strin
 openapi::Description describe_create_schedule() {
   using namespace openapi;
   constexpr std::string_view of_it = "$response.body#/_id";
-  return {.tag = "Management",
-          .summary = "Have a message injected at a time, or again and again",
+  return {.summary = "Have a message injected at a time, or again and again",
           .details =
               "It counts, and an Endpoint that is `activeOnly` decides, when it comes. Times that "
               "were missed come once, late. By the clock of the time zone: what falls into the "
@@ -288,8 +286,7 @@ openapi::Description describe_list_schedules() {
   constexpr std::string_view first = "$response.body#/items/0/_id";
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
-  return {.tag = "Management",
-          .summary = "List scheduled messages",
+  return {.summary = "List scheduled messages",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of those that are still to come, the oldest first.",
                        .content = json_content(row_page(named("Schedule", schedule_schema()))),
@@ -300,8 +297,7 @@ openapi::Description describe_list_schedules() {
 
 openapi::Description describe_show_schedule() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Show a scheduled message",
+  return {.summary = "Show a scheduled message",
           .parameters = {schedule_parameter()},
           .answers = {{.description = "The schedule, with its next times.",
                        .content = json_content(previewed_schema())}},
@@ -309,8 +305,7 @@ openapi::Description describe_show_schedule() {
 }
 
 openapi::Description describe_cancel_schedule() {
-  return {.tag = "Management",
-          .summary = "Cancel a scheduled message",
+  return {.summary = "Cancel a scheduled message",
           .parameters = {schedule_parameter()},
           .answers = {{.status = status::no_content, .description = "It comes no more."}},
           .errors = {404}};
@@ -318,8 +313,7 @@ openapi::Description describe_cancel_schedule() {
 
 openapi::Description describe_move_schedule() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Have a scheduled message come at another time",
+  return {.summary = "Have a scheduled message come at another time",
           .parameters = {schedule_parameter(), dry_run_parameter()},
           .body = json_content(schedule_times_schema()),
           .answers = {{.description = "The schedule, with its next times.",
@@ -345,7 +339,7 @@ Result<flows::ScheduleWish> read_times(const Request& request) {
   return wish;
 }
 
-Result<Schedule> move_schedule(Services& services, Schedule schedule,
+Result<Schedule> move_schedule(SessionServices& services, Schedule schedule,
                                const flows::ScheduleWish& wish, DryRun dry_run) {
   auto timed = flows::set_times(schedule, wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
@@ -364,45 +358,24 @@ openapi::Schema schedule_times_schema() {
   return named("ScheduleTimes", with_example(example, with_one_time(with_times(object({})))));
 }
 
-constinit const Operation create_schedule_operation{.id = "createSchedule",
-                                                    .method = Method::post,
-                                                    .path = "/management/schedules",
-                                                    .credential = Credential::basic,
-                                                    .role = Role::conversation_admin,
-                                                    .run = create_schedule,
-                                                    .describe = describe_create_schedule};
+constinit const Operation create_schedule_operation =
+    managed("createSchedule", Method::post, "/management/schedules", Role::conversation_admin,
+            create_schedule, describe_create_schedule);
 
-constinit const Operation list_schedules_operation{.id = "listSchedules",
-                                                   .method = Method::get,
-                                                   .path = "/management/schedules",
-                                                   .credential = Credential::basic,
-                                                   .role = Role::conversation_admin,
-                                                   .run = list_schedules,
-                                                   .describe = describe_list_schedules};
+constinit const Operation list_schedules_operation =
+    managed("listSchedules", Method::get, "/management/schedules", Role::conversation_admin,
+            list_schedules, describe_list_schedules);
 
-constinit const Operation show_schedule_operation{.id = "showSchedule",
-                                                  .method = Method::get,
-                                                  .path = "/management/schedules/{scheduleId}",
-                                                  .credential = Credential::basic,
-                                                  .role = Role::conversation_admin,
-                                                  .run = show_schedule,
-                                                  .describe = describe_show_schedule};
+constinit const Operation show_schedule_operation =
+    managed("showSchedule", Method::get, "/management/schedules/{scheduleId}",
+            Role::conversation_admin, show_schedule, describe_show_schedule);
 
-constinit const Operation cancel_schedule_operation{.id = "cancelSchedule",
-                                                    .method = Method::delete_,
-                                                    .path = "/management/schedules/{scheduleId}",
-                                                    .credential = Credential::basic,
-                                                    .role = Role::conversation_admin,
-                                                    .run = cancel_schedule,
-                                                    .describe = describe_cancel_schedule};
+constinit const Operation cancel_schedule_operation =
+    managed("cancelSchedule", Method::delete_, "/management/schedules/{scheduleId}",
+            Role::conversation_admin, cancel_schedule, describe_cancel_schedule);
 
-constinit const Operation reschedule_operation{
-    .id = "reschedule",
-    .method = Method::post,
-    .path = "/management/schedules/{scheduleId}/reschedule",
-    .credential = Credential::basic,
-    .role = Role::conversation_admin,
-    .run = move_schedule,
-    .describe = describe_move_schedule};
+constinit const Operation reschedule_operation =
+    managed("reschedule", Method::post, "/management/schedules/{scheduleId}/reschedule",
+            Role::conversation_admin, reschedule, describe_move_schedule);
 
 }  // namespace conversed::api

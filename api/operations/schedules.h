@@ -17,7 +17,7 @@ namespace conversed::api {
 // The schedule as it comes by the wish, which is stored unless it is a dry run, and told to the
 // scheduler. Errors: `invalid_argument`, naming the member; those of store::Schedules.
 enum class DryRun : bool { no, yes };
-[[nodiscard]] model::Result<model::Schedule> move_schedule(Services& services,
+[[nodiscard]] model::Result<model::Schedule> move_schedule(SessionServices& services,
                                                            model::Schedule schedule,
                                                            const flows::ScheduleWish& wish,
                                                            DryRun dry_run);

@@ -24,13 +24,13 @@ using nlohmann::json;
 
 constexpr std::int64_t shown_outputs = 20;  // the last ones
 
-void list_sessions(Call call, Services& services, Reply reply) {
-  auto project = project_of(services, call, Role::conversation_admin);
-  if (!project) return send_error(reply, list_sessions_operation, project.error());
+Result<Response> list_sessions(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
-  if (!page) return send_error(reply, list_sessions_operation, page.error());
+  if (!page) return model::fail(page.error());
   auto sessions = services.store.sessions().list(project->id, page->after, page->limit);
-  if (!sessions) return send_error(reply, list_sessions_operation, store_error(sessions.error()));
+  if (!sessions) return model::fail(store_error(sessions.error()));
   json items = json::array();
   for (const store::SessionSummary& session : *sessions) {
     json item = session_names(session.key);
@@ -45,8 +45,7 @@ void list_sessions(Call call, Services& services, Reply reply) {
     items.push_back(std::move(item));
   }
   const bool full = sessions->size() == page->limit;
-  send_json(
-      reply, status::ok,
+  return ok(
       {{"items", std::move(items)}, {"next", full ? json(sessions->back().row) : json(nullptr)}});
 }
 
@@ -73,12 +72,12 @@ json session_json(const model::Session& session, const std::vector<model::Output
   return body;
 }
 
-Result<json> show_session(const Call& call, Services& services) {
+Result<Response> show_session(const Call& call, SessionServices& services) {
   auto token = required_parameter(call.request, "URLToken");
   if (!token) return model::fail(token.error());
-  auto key =
-      session_of(services, *call.principal, *token, call.request.parameter("userId").value_or(""),
-                 call.request.parameter("sessionId").value_or(""));
+  auto key = session_of(services.assets, *call.principal, *token,
+                        call.request.parameter("userId").value_or(""),
+                        call.request.parameter("sessionId").value_or(""));
   if (!key) return model::fail(key.error());
   auto session = services.store.sessions().load(*key);
   if (!session) return model::fail(store_error(session.error()));
@@ -86,16 +85,10 @@ Result<json> show_session(const Call& call, Services& services) {
   const std::int64_t after = std::max<std::int64_t>(0, (*session)->last_output_seq - shown_outputs);
   auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
-  return session_json(**session, *outputs);
+  return ok(session_json(**session, *outputs));
 }
 
-void show_session(Call call, Services& services, Reply reply) {
-  auto body = show_session(call, services);
-  if (!body) return send_error(reply, show_session_operation, body.error());
-  send_json(reply, status::ok, *body);
-}
-
-Result<model::SessionKey> read_key(const Call& call, Services& services) {
+Result<model::SessionKey> read_key(const Call& call, SessionServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   std::array<std::string, 3> names;
@@ -105,27 +98,27 @@ Result<model::SessionKey> read_key(const Call& call, Services& services) {
     if (!text) return model::fail(text.error());
     names[next++] = std::move(*text);
   }
-  return session_of(services, *call.principal, names[0], names[1], names[2]);
+  return session_of(services.assets, *call.principal, names[0], names[1], names[2]);
 }
 
-void reset_session(Call call, Services& services, Reply reply) {
+Result<Response> reset_session(const Call& call, SessionServices& services) {
   auto key = read_key(call, services);
-  if (!key) return send_error(reply, reset_session_operation, key.error());
+  if (!key) return model::fail(key.error());
   const auto tell = [&services](const std::string& ended_input) {
     if (!ended_input.empty()) {
-      end_wait(services, ended_input, "The conversation was reset before it answered.");
+      services.pending_replies.fail(
+          ended_input, {Errc::internal, "The conversation was reset before it answered."});
     }
   };
   auto done = services.store.sessions().reset(*key, tell);
   if (!done) {
     const bool missing = done.error().code == Errc::not_found;
-    return send_error(reply, reset_session_operation,
-                      missing ? model::Error{Errc::not_found, "there is no such session"}
-                              : store_error(done.error()));
+    return model::fail(missing ? model::Error{Errc::not_found, "there is no such session"}
+                               : store_error(done.error()));
   }
   // What waited for the execution that is gone runs now.
   if (services.touch) services.touch(*key);
-  send_no_content(reply);
+  return no_content();
 }
 
 openapi::Schema session_schema() {
@@ -143,8 +136,7 @@ openapi::Description describe_list_sessions() {
   const auto session = with_members(session_schema(), {{"endpoint", nullable(text(1))},
                                                        {"URLToken", nullable(url_token())},
                                                        {"outputs", integer(0)}});
-  return {.tag = "Management",
-          .summary = "List sessions",
+  return {.summary = "List sessions",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of them.",
                        .content = json_content(row_page(named("SessionSummary", session)))}},
@@ -166,8 +158,7 @@ openapi::Description describe_show_session() {
   const auto name = [](const char* parameter, const char* what) {
     return query_parameter(parameter, what, conversation_name(), Need::required);
   };
-  return {.tag = "Management",
-          .summary = "Show a session",
+  return {.summary = "Show a session",
           .details = "With its last " + std::to_string(shown_outputs) + " outputs.",
           .parameters = {query_parameter("URLToken", "The Endpoint.", url_token(), Need::required),
                          name("userId", "The user."), name("sessionId", "The session.")},
@@ -181,8 +172,7 @@ openapi::Description describe_reset_session() {
   const auto body = object({{"URLToken", url_token()},
                             {"userId", conversation_name()},
                             {"sessionId", conversation_name()}});
-  return {.tag = "Management",
-          .summary = "End a conversation",
+  return {.summary = "End a conversation",
           .details = "The session's next message begins anew.",
           .body = json_content(named("SessionName", body)),
           .answers = {{.status = status::no_content, .description = "It is over."}},
@@ -191,29 +181,16 @@ openapi::Description describe_reset_session() {
 
 }  // namespace
 
-constinit const Operation list_sessions_operation{.id = "listSessions",
-                                                  .method = Method::get,
-                                                  .path = "/management/sessions",
-                                                  .credential = Credential::basic,
-                                                  .role = Role::conversation_admin,
-                                                  .run = list_sessions,
-                                                  .describe = describe_list_sessions};
+constinit const Operation list_sessions_operation =
+    managed("listSessions", Method::get, "/management/sessions", Role::conversation_admin,
+            list_sessions, describe_list_sessions);
 
-constinit const Operation show_session_operation{.id = "showSession",
-                                                 .method = Method::get,
-                                                 .path = "/management/sessions/show",
-                                                 .credential = Credential::basic,
-                                                 .role = Role::conversation_admin,
-                                                 .audited = Audited::always,
-                                                 .run = show_session,
-                                                 .describe = describe_show_session};
+constinit const Operation show_session_operation =
+    managed("showSession", Method::get, "/management/sessions/show", Role::conversation_admin,
+            show_session, describe_show_session, Audited::always);
 
-constinit const Operation reset_session_operation{.id = "resetSession",
-                                                  .method = Method::post,
-                                                  .path = "/management/sessions/reset",
-                                                  .credential = Credential::basic,
-                                                  .role = Role::conversation_admin,
-                                                  .run = reset_session,
-                                                  .describe = describe_reset_session};
+constinit const Operation reset_session_operation =
+    managed("resetSession", Method::post, "/management/sessions/reset", Role::conversation_admin,
+            reset_session, describe_reset_session);
 
 }  // namespace conversed::api

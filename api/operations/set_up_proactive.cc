@@ -28,10 +28,10 @@ struct WantedSetUp {
   store::Jobs::Creation creation;
 };
 
-Result<WantedSetUp> read_wanted_set_up(const Call& call, Services& services) {
+Result<WantedSetUp> read_wanted_set_up(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "projectId");
   if (!id) return model::fail(id.error());
-  auto project = open_project(services, *call.principal, *id, Role::proactive_admin);
+  auto project = open_project(services.store, *call.principal, *id, Role::proactive_admin);
   if (!project) return model::fail(project.error());
   if (!services.options.proactive.enabled) {
     return model::fail(Errc::not_supported, "proactive follow-up is switched off");
@@ -57,46 +57,44 @@ Result<WantedSetUp> read_wanted_set_up(const Call& call, Services& services) {
   return wanted;
 }
 
-void refuse(Reply& reply, const Services& services, const Error& error) {
-  // The store names the other job by its id alone.
-  const bool has_other = error.code == Errc::conflict && model::is_id(error.message);
-  if (!has_other) return send_error(reply, set_up_proactive_operation, store_error(error));
-  reply.send(error_response(409, "the project is being set up, or is set up already",
-                            reply.context(), services.clock.now(), ErrorShape::problem,
-                            {{"taskId", error.message}}));
+Response in_conflict_with(const std::string& job_id, const Call& call, model::Timestamp now) {
+  return error_response(409, "the project is being set up, or is set up already", call.exchange,
+                        now, ErrorShape::problem, {{"taskId", job_id}});
 }
 
-void set_up(const Call& call, Services& services, Reply& reply) {
+Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
   auto wanted = read_wanted_set_up(call, services);
-  if (!wanted) return send_error(reply, set_up_proactive_operation, wanted.error());
-  const auto base = base_of(reply.context().instance);
+  if (!wanted) return model::fail(wanted.error());
+  const auto base = base_of(call.exchange.instance);
   const Document document = task_document(wanted->job, base);
   const MediaType type = negotiate(call.request);
   store::KeptAnswer answer{status::created, std::string(content_type(type)), write(document, type)};
   if (wanted->creation.keyed) wanted->creation.keyed->answer = answer;
 
   auto earlier = services.store.jobs().create(wanted->job, wanted->creation);
-  if (!earlier) return refuse(reply, services, earlier.error());
+  if (!earlier) {
+    const Error& error = earlier.error();
+    // The store names the other job by its id alone.
+    if (error.code != Errc::conflict || !model::is_id(error.message)) {
+      return model::fail(store_error(error));
+    }
+    return in_conflict_with(error.message, call, services.clock.now());
+  }
   HeaderList headers{{"Vary", "Accept"}};
   if (*earlier) {
     answer = std::move(**earlier);
   } else {
     headers.emplace_back("Location", task_path(wanted->job, base));
   }
-  reply.send({.status = answer.status,
-              .content_type = std::move(answer.content_type),
-              .headers = std::move(headers),
-              .body = std::move(answer.body)});
-}
-
-void set_up_proactive(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply), set_up);
+  return Response{.status = answer.status,
+                  .content_type = std::move(answer.content_type),
+                  .headers = std::move(headers),
+                  .body = std::move(answer.body)};
 }
 
 openapi::Description describe_set_up_proactive() {
   using namespace openapi;
   return {
-      .tag = "Projects",
       .summary = "Set up proactive follow-up",
       .details =
           "Provisions a tenant, creates a journey and generates a follow-up Flow, as a "

@@ -65,16 +65,14 @@ json figure(const model::Result<std::int64_t>& count) {
   return count ? json(*count) : json(nullptr);
 }
 
-void show_status(Call call, Services& services, Reply reply) {
+Result<Response> show_status(const Call& call, DaemonServices& services) {
   if (!call.principal->has(Role::platform_admin)) {
-    return send_error(reply, status_operation,
-                      {Errc::permission_denied, "the role platformAdmin is needed"});
+    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
   }
   const auto uptime = services.clock.now() - services.options.started_at;
   auto& store = services.store;
   const auto members = services.members ? services.members() : std::vector<MemberView>();
-  send_json(reply, status::ok,
-            {{"version", services.options.version},
+  return ok({{"version", services.options.version},
              {"startedAt", unix_seconds(services.options.started_at)},
              {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
              {"warnings", services.options.warnings},
@@ -132,8 +130,7 @@ openapi::Description describe_status() {
               {"queue", queue},
               {"store", object({{"healthy", boolean()}})},
               {"counts", counts}});
-  return {.tag = "Management",
-          .summary = "Get how the daemon is",
+  return {.summary = "Get how the daemon is",
           .details = "A figure that can't be had is null.",
           .answers = {{.description = "Its figures, of all organisations.",
                        .content = json_content(named("Status", body))}}};
@@ -141,12 +138,8 @@ openapi::Description describe_status() {
 
 }  // namespace
 
-constinit const Operation status_operation{.id = "status",
-                                           .method = Method::get,
-                                           .path = "/management/status",
-                                           .credential = Credential::basic,
-                                           .role = Role::platform_admin,
-                                           .run = show_status,
-                                           .describe = describe_status};
+constinit const Operation status_operation =
+    managed("status", Method::get, "/management/status", Role::platform_admin, show_status,
+            describe_status);
 
 }  // namespace conversed::api

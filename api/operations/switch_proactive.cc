@@ -26,24 +26,24 @@ std::string_view name_of(FollowUpSwitch is) {
   return is == FollowUpSwitch::on ? "on" : "off";
 }
 
-Result<store::ProjectInfo> find_project(const Call& call, Services& services) {
+Result<store::ProjectInfo> find_project(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "projectId");
   if (!id) return model::fail(id.error());
-  return open_project(services, *call.principal, *id, Role::proactive_admin);
+  return open_project(services.store, *call.principal, *id, Role::proactive_admin);
 }
 
-Result<json> state_of(Services& services, const std::string& project_id) {
+Result<json> state_of(ProjectServices& services, const std::string& project_id) {
   auto is = services.store.proactive().follow_up_switch(project_id);
   if (!is) return model::fail(store_error(is.error()));
   return json{{"projectId", project_id}, {"state", name_of(*is)}};
 }
 
-void show_proactive(Call call, Services& services, Reply reply) {
+Result<Response> show_proactive(const Call& call, ProjectServices& services) {
   auto project = find_project(call, services);
-  if (!project) return send_error(reply, show_proactive_operation, project.error());
+  if (!project) return model::fail(project.error());
   auto state = state_of(services, project->id);
-  if (!state) return send_error(reply, show_proactive_operation, state.error());
-  send_json(reply, status::ok, *state);
+  if (!state) return model::fail(state.error());
+  return ok(*state);
 }
 
 Result<bool> read_on(const Request& request) {
@@ -55,7 +55,7 @@ Result<bool> read_on(const Request& request) {
 }
 
 // How many follow-ups were taken back.
-Result<std::int64_t> turn(Services& services, const std::string& project_id, bool on) {
+Result<std::int64_t> turn(ProjectServices& services, const std::string& project_id, bool on) {
   std::int64_t taken_back = 0;
   auto written =
       services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
@@ -73,21 +73,20 @@ Result<std::int64_t> turn(Services& services, const std::string& project_id, boo
   return taken_back;
 }
 
-void switch_it(Call call, Services& services, Reply reply) {
+Result<Response> switch_it(const Call& call, ProjectServices& services) {
   auto project = find_project(call, services);
-  if (!project) return send_error(reply, switch_proactive_operation, project.error());
+  if (!project) return model::fail(project.error());
   auto on = read_on(call.request);
-  if (!on) return send_error(reply, switch_proactive_operation, on.error());
+  if (!on) return model::fail(on.error());
   if (*on && !services.options.proactive.enabled) {
-    return send_error(reply, switch_proactive_operation,
-                      {Errc::not_supported, "proactive follow-up is switched off"});
+    return model::fail(Errc::not_supported, "proactive follow-up is switched off");
   }
   auto taken_back = turn(services, project->id, *on);
-  if (!taken_back) return send_error(reply, switch_proactive_operation, taken_back.error());
+  if (!taken_back) return model::fail(taken_back.error());
   auto state = state_of(services, project->id);
-  if (!state) return send_error(reply, switch_proactive_operation, state.error());
+  if (!state) return model::fail(state.error());
   (*state)["withdrawn"] = *taken_back;
-  send_json(reply, status::ok, *state);
+  return ok(*state);
 }
 
 openapi::Parameter path_project() {
@@ -101,8 +100,7 @@ openapi::Schema proactive_state_schema() {
 
 openapi::Description describe_show_proactive() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Say whether silent users are followed up",
+  return {.summary = "Say whether silent users are followed up",
           .parameters = {path_project()},
           .answers = {{.description = "`notSetUp` until a set-up is done.",
                        .content = json_content(named("ProactiveState", proactive_state_schema()))}},
@@ -115,8 +113,7 @@ openapi::Description describe_switch() {
   const auto answer = with_members(
       proactive_state_schema(),
       {{"withdrawn", described("Follow-ups that waited and were taken back.", integer(0))}});
-  return {.tag = "Management",
-          .summary = "Switch the follow-up of silent users off, or on again",
+  return {.summary = "Switch the follow-up of silent users off, or on again",
           .details =
               "On: in a project that is set up, else 409. Off: no journey begins any more, and the "
               "follow-ups of the journey that wait are taken back, in one transaction; those that "
@@ -131,22 +128,12 @@ openapi::Description describe_switch() {
 
 }  // namespace
 
-constinit const Operation show_proactive_operation{
-    .id = "showProactive",
-    .method = Method::get,
-    .path = "/management/projects/{projectId}/proactive",
-    .credential = Credential::basic,
-    .role = Role::proactive_admin,
-    .run = show_proactive,
-    .describe = describe_show_proactive};
+constinit const Operation show_proactive_operation =
+    managed("showProactive", Method::get, "/management/projects/{projectId}/proactive",
+            Role::proactive_admin, show_proactive, describe_show_proactive);
 
-constinit const Operation switch_proactive_operation{
-    .id = "switchProactive",
-    .method = Method::post,
-    .path = "/management/projects/{projectId}/proactive",
-    .credential = Credential::basic,
-    .role = Role::proactive_admin,
-    .run = switch_it,
-    .describe = describe_switch};
+constinit const Operation switch_proactive_operation =
+    managed("switchProactive", Method::post, "/management/projects/{projectId}/proactive",
+            Role::proactive_admin, switch_it, describe_switch);
 
 }  // namespace conversed::api

@@ -24,7 +24,7 @@ using model::Result;
 
 constexpr std::string_view missing_task = "there is no such task";
 
-Result<Job> find_job(Services& services, const std::string& id) {
+Result<Job> find_job(ProjectServices& services, const std::string& id) {
   auto job = services.store.jobs().get(id);
   if (!job && job.error().code == Errc::not_found) {
     return model::fail(Errc::not_found, std::string(missing_task));
@@ -34,19 +34,22 @@ Result<Job> find_job(Services& services, const std::string& id) {
 }
 
 // The job that the path names, for a principal with the role in its project.
-Result<Job> open_job(const Call& call, Services& services, Role role) {
+Result<Job> open_job(const Call& call, ProjectServices& services, Role role) {
   auto id = id_of(call, "taskId");
   if (!id) return model::fail(id.error());
   auto job = find_job(services, *id);
   if (!job) return job;
-  auto project = open_project(services, *call.principal, job->project_id, role, missing_task);
+  auto project = open_project(services.store, *call.principal, job->project_id, role, missing_task);
   if (!project) return model::fail(project.error());
   return job;
 }
 
+Response job_response(const Request& request, const std::string& instance, const Job& job) {
+  return document_response(request, instance, status::ok, task_document(job, base_of(instance)));
+}
+
 void send_job(Reply& reply, const Request& request, const Job& job) {
-  const auto base = base_of(reply.context().instance);
-  send_document(reply, request, status::ok, task_document(job, base));
+  reply.send(job_response(request, reply.context().instance, job));
 }
 
 bool has_news(const Job& seen, const Job& now) {
@@ -58,7 +61,7 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
  public:
   using TimePoint = KeyWatch::TimePoint;
 
-  TaskPoll(Request request, Services& services, Reply reply, Job seen, TimePoint deadline)
+  TaskPoll(Request request, ProjectServices& services, Reply reply, Job seen, TimePoint deadline)
       : request_(std::move(request)),
         services_(services),
         reply_(std::move(reply)),
@@ -89,13 +92,13 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
   }
 
   const Request request_;
-  Services& services_;
+  ProjectServices& services_;
   Reply reply_;
   const Job seen_;
   const TimePoint deadline_;
 };
 
-void show_task(Call call, Services& services, Reply reply) {
+void show_task(Call call, ProjectServices& services, Reply reply) {
   auto wait = wait_parameter(call.request);
   if (!wait) return send_error(reply, show_task_operation, wait.error());
   auto job = open_job(call, services, Role::member);
@@ -108,35 +111,23 @@ void show_task(Call call, Services& services, Reply reply) {
 }
 
 // The projects whose jobs are listed: that of the query, or all that the principal is a member of.
-Result<std::vector<std::string>> read_projects(const Call& call, Services& services) {
+Result<std::vector<std::string>> read_projects(const Call& call, ProjectServices& services) {
   std::vector<std::string> ids;
   if (const auto wanted = call.request.parameter("projectId")) {
     auto id = checked_id("projectId", *wanted);
     if (!id) return model::fail(id.error());
-    auto project = open_project(services, *call.principal, *id, Role::member);
+    auto project = open_project(services.store, *call.principal, *id, Role::member);
     if (!project) return model::fail(project.error());
     ids.push_back(std::move(project->id));
     return ids;
   }
-  auto projects = projects_with(services, *call.principal, Role::member);
+  auto projects = projects_with(services.store, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
   for (auto& project : *projects) ids.push_back(std::move(project.id));
   return ids;
 }
 
-Document document_of(store::Page<Job>&& page) {
-  ListShape shape{
-      .json = ListShape::Json::object,
-      .item = "item",
-      .columns = {"_id", "status", "type", "progress", "name", "currentStep", "totalStep",
-                  "stepName", "failReason", "data", "createdAt", "lastChangedAt"},
-      .page = page_info(page.total, std::move(page.next), std::move(page.previous))};
-  Value items = Value::array();
-  for (const Job& job : page.items) items.push_back(task_value(job));
-  return {.name = "tasks", .value = std::move(items), .list = std::move(shape)};
-}
-
-Result<Document> read_list(const Call& call, Services& services) {
+Result<Response> list_tasks(const Call& call, ProjectServices& services) {
   auto request = read_page_request(call.request, services.store.timer_now());
   if (!request) return model::fail(request.error());
   store::Jobs::Filter filter;
@@ -152,36 +143,26 @@ Result<Document> read_list(const Call& call, Services& services) {
   filter.project_ids = *std::move(projects);
   auto page = services.store.jobs().list(filter, *request);
   if (!page) return model::fail(store_error(page.error()));
-  return document_of(*std::move(page));
+  return document_response(
+      call.request, call.exchange.instance, status::ok,
+      page_document(*std::move(page), "tasks",
+                    ListShape{.json = ListShape::Json::object,
+                              .item = "item",
+                              .columns = {"_id", "status", "type", "progress", "name",
+                                          "currentStep", "totalStep", "stepName", "failReason",
+                                          "data", "createdAt", "lastChangedAt"}},
+                    task_value));
 }
 
-void list_tasks(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto document = read_list(taken, with);
-            if (!document) return send_error(answer, list_tasks_operation, document.error());
-            send_document(answer, taken.request, status::ok, *std::move(document));
-          });
-}
-
-Result<Job> cancel_job(const Call& call, Services& services) {
+Result<Response> cancel_task(const Call& call, ProjectServices& services) {
   auto job = open_job(call, services, Role::proactive_admin);
-  if (!job) return job;
+  if (!job) return model::fail(job.error());
   auto cancelled = services.store.jobs().cancel(job->id);
   if (!cancelled && cancelled.error().code == Errc::conflict) {
     return model::fail(Errc::conflict, "the task is over");
   }
   if (!cancelled) return model::fail(store_error(cancelled.error()));
-  return cancelled;
-}
-
-void cancel_task(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto job = cancel_job(taken, with);
-            if (!job) return send_error(answer, cancel_task_operation, job.error());
-            send_job(answer, taken.request, *job);
-          });
+  return job_response(call.request, call.exchange.instance, *cancelled);
 }
 
 openapi::Parameter task_parameter() {
@@ -193,13 +174,12 @@ openapi::Answer task_answer(std::string description) {
           .content = openapi::representations("task", task_schema())};
 }
 
-openapi::Description describe_list_of(std::string_view tag, std::string_view operation) {
+openapi::Description describe_list_of(std::string_view operation) {
   using namespace openapi;
   auto parameters = page_parameters(store::Jobs::sort_fields());
   parameters.push_back(query_parameter("status", "Only tasks of this status.", task_status()));
   parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
-  return {.tag = tag,
-          .summary = "List tasks",
+  return {.summary = "List tasks",
           .parameters = std::move(parameters),
           .answers = {list_answer({.operation = operation,
                                    .description = "A page of them, the newest first.",
@@ -211,12 +191,11 @@ openapi::Description describe_list_of(std::string_view tag, std::string_view ope
 }
 
 openapi::Description describe_list_tasks() {
-  return describe_list_of("Tasks", list_tasks_operation.id);
+  return describe_list_of(list_tasks_operation.id);
 }
 
 openapi::Description describe_show_task() {
   return {
-      .tag = "Tasks",
       .summary = "Get a task",
       .parameters = {task_parameter(), openapi::wait_until("a change of its status or progress")},
       .answers = {task_answer("The task.")},
@@ -224,26 +203,14 @@ openapi::Description describe_show_task() {
 }
 
 openapi::Description describe_cancel_task() {
-  return {.tag = "Tasks",
-          .summary = "Cancel a task",
+  return {.summary = "Cancel a task",
           .parameters = {task_parameter()},
           .answers = {task_answer("The task, cancelled or being cancelled.")},
           .errors = {404, 409}};
 }
 
-// Below /management they are the same.
-openapi::Description as_managed(openapi::Description description) {
-  description.tag = "Management";
-  return description;
-}
 openapi::Description describe_managed_list() {
-  return describe_list_of("Management", manage_tasks_operation.id);
-}
-openapi::Description describe_managed_show() {
-  return as_managed(describe_show_task());
-}
-openapi::Description describe_managed_cancel() {
-  return as_managed(describe_cancel_task());
+  return describe_list_of(manage_tasks_operation.id);
 }
 
 }  // namespace
@@ -273,28 +240,16 @@ constinit const Operation cancel_task_operation{.id = "cancelTask_2_0",
                                                 .describe = describe_cancel_task};
 
 // The same for operators, with a password in place of a key.
-constinit const Operation manage_tasks_operation{.id = "manageTasks",
-                                                 .method = Method::get,
-                                                 .path = "/management/tasks",
-                                                 .credential = Credential::basic,
-                                                 .role = Role::member,
-                                                 .run = list_tasks,
-                                                 .describe = describe_managed_list};
+constinit const Operation manage_tasks_operation =
+    managed("manageTasks", Method::get, "/management/tasks", Role::member, list_tasks,
+            describe_managed_list);
 
-constinit const Operation manage_task_operation{.id = "manageTask",
-                                                .method = Method::get,
-                                                .path = "/management/tasks/{taskId}",
-                                                .credential = Credential::basic,
-                                                .role = Role::member,
-                                                .run = show_task,
-                                                .describe = describe_managed_show};
+constinit const Operation manage_task_operation =
+    managed("manageTask", Method::get, "/management/tasks/{taskId}", Role::member, show_task,
+            describe_show_task);
 
-constinit const Operation manage_cancel_task_operation{.id = "manageCancelTask",
-                                                       .method = Method::post,
-                                                       .path = "/management/tasks/{taskId}/cancel",
-                                                       .credential = Credential::basic,
-                                                       .role = Role::proactive_admin,
-                                                       .run = cancel_task,
-                                                       .describe = describe_managed_cancel};
+constinit const Operation manage_cancel_task_operation =
+    managed("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",
+            Role::proactive_admin, cancel_task, describe_cancel_task);
 
 }  // namespace conversed::api

@@ -52,7 +52,7 @@ Result<PendingTimers::Place> place_of_timer(const Request& request) {
 }
 
 // A session is named by all three, or by none.
-Result<std::optional<model::SessionKey>> session_filter(const Call& call, Services& services,
+Result<std::optional<model::SessionKey>> session_filter(const Call& call, SessionServices& services,
                                                         const std::string& project_id) {
   std::array<std::string, session_parameters.size()> names;
   bool any = false;
@@ -62,7 +62,7 @@ Result<std::optional<model::SessionKey>> session_filter(const Call& call, Servic
     names[i] = name.value_or("");
   }
   if (!any) return std::nullopt;
-  auto key = session_of(services, *call.principal, names[0], names[1], names[2]);
+  auto key = session_of(services.assets, *call.principal, names[0], names[1], names[2]);
   if (!key) return model::fail(key.error());
   if (key->project_id != project_id) {
     return model::fail(Errc::not_found, "the project has no such Endpoint");
@@ -70,8 +70,8 @@ Result<std::optional<model::SessionKey>> session_filter(const Call& call, Servic
   return *std::move(key);
 }
 
-Result<json> read_timer_page(const Call& call, Services& services) {
-  auto project = project_of(services, call, Role::conversation_admin);
+Result<Response> list_timers(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
   PendingTimers::Filter filter{.project_id = project->id};
   if (const auto kind = call.request.parameter("kind")) {
@@ -93,39 +93,33 @@ Result<json> read_timer_page(const Call& call, Services& services) {
   if (!page) return model::fail(store_error(page.error()));
   json items = json::array();
   for (const auto& row : page->rows) items.push_back(timer_json(row));
-  return json{{"items", std::move(items)},
-              {"next", page->next ? json(to_text(*page->next)) : json(nullptr)}};
-}
-
-void list_timers(Call call, Services& services, Reply reply) {
-  auto page = read_timer_page(call, services);
-  if (!page) return send_error(reply, list_timers_operation, page.error());
-  send_json(reply, status::ok, *page);
+  return ok({{"items", std::move(items)},
+             {"next", page->next ? json(to_text(*page->next)) : json(nullptr)}});
 }
 
 // The timer of the path, in whichever project of the principal's it is.
-Result<PendingTimers::Row> find_timer(const Call& call, Services& services) {
+Result<PendingTimers::Row> find_timer(const Call& call, SessionServices& services) {
   constexpr std::string_view missing = "there is no such timer; it may have fallen due";
   auto row = services.store.pending_timers().get(std::string(call.parameters["timerId"]));
   if (!row && row.error().code == Errc::not_found) {
     return model::fail(Errc::not_found, std::string(missing));
   }
   if (!row) return model::fail(store_error(row.error()));
-  auto project = open_project(services, *call.principal, row->session.project_id,
+  auto project = open_project(services.store, *call.principal, row->session.project_id,
                               Role::conversation_admin, missing);
   if (!project) return model::fail(project.error());
   return row;
 }
 
-void cancel_timer(Call call, Services& services, Reply reply) {
+Result<Response> cancel_timer(const Call& call, SessionServices& services) {
   auto timer = find_timer(call, services);
-  if (!timer) return send_error(reply, cancel_timer_operation, timer.error());
+  if (!timer) return model::fail(timer.error());
   auto done = services.store.pending_timers().cancel(timer->id);
-  if (!done) return send_error(reply, cancel_timer_operation, store_error(done.error()));
-  send_no_content(reply);
+  if (!done) return model::fail(store_error(done.error()));
+  return no_content();
 }
 
-Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
+Result<PendingTimers::Row> put_off(const Call& call, SessionServices& services) {
   auto timer = find_timer(call, services);
   if (!timer) return timer;
   auto wish = read_times(call.request);
@@ -151,10 +145,10 @@ Result<PendingTimers::Row> put_off(const Call& call, Services& services) {
   return moved;
 }
 
-void reschedule_timer(Call call, Services& services, Reply reply) {
+Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   auto moved = put_off(call, services);
-  if (!moved) return send_error(reply, reschedule_timer_operation, moved.error());
-  send_json(reply, status::ok, timer_json(*moved));
+  if (!moved) return model::fail(moved.error());
+  return ok(timer_json(*moved));
 }
 
 // ---- What the OpenAPI document says
@@ -193,8 +187,7 @@ openapi::Description describe_list_timers() {
   const auto page =
       object({{"items", list_of(timer_schema())},
               {"next", described("For `after`; null on the last page.", nullable(text(1)))}});
-  return {.tag = "Management",
-          .summary = "List what waits for its time",
+  return {.summary = "List what waits for its time",
           .details =
               "In the order in which they fall due. A page may hold fewer than `limit` though "
               "there is a `next`: what belongs to other projects is passed over a part at a time.",
@@ -208,8 +201,7 @@ openapi::Description describe_list_timers() {
 
 openapi::Description describe_cancel_timer() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Take a timer back",
+  return {.summary = "Take a timer back",
           .details =
               "A question goes on waiting, for as long as it takes. A `sleep` can't be taken "
               "back (409): its execution would stand still for ever; put it forward, or reset "
@@ -221,8 +213,7 @@ openapi::Description describe_cancel_timer() {
 
 openapi::Description describe_reschedule_timer() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Have a timer fall due at another time",
+  return {.summary = "Have a timer fall due at another time",
           .details =
               "`cron` is for schedules only. A follow-up can't be put off past its expiry. What "
               "has just fallen due comes in any case.",
@@ -235,29 +226,16 @@ openapi::Description describe_reschedule_timer() {
 
 }  // namespace
 
-constinit const Operation list_timers_operation{.id = "listTimers",
-                                                .method = Method::get,
-                                                .path = "/management/timers",
-                                                .credential = Credential::basic,
-                                                .role = Role::conversation_admin,
-                                                .run = list_timers,
-                                                .describe = describe_list_timers};
+constinit const Operation list_timers_operation =
+    managed("listTimers", Method::get, "/management/timers", Role::conversation_admin, list_timers,
+            describe_list_timers);
 
-constinit const Operation cancel_timer_operation{.id = "cancelTimer",
-                                                 .method = Method::delete_,
-                                                 .path = "/management/timers/{timerId}",
-                                                 .credential = Credential::basic,
-                                                 .role = Role::conversation_admin,
-                                                 .run = cancel_timer,
-                                                 .describe = describe_cancel_timer};
+constinit const Operation cancel_timer_operation =
+    managed("cancelTimer", Method::delete_, "/management/timers/{timerId}",
+            Role::conversation_admin, cancel_timer, describe_cancel_timer);
 
-constinit const Operation reschedule_timer_operation{
-    .id = "rescheduleTimer",
-    .method = Method::post,
-    .path = "/management/timers/{timerId}/reschedule",
-    .credential = Credential::basic,
-    .role = Role::conversation_admin,
-    .run = reschedule_timer,
-    .describe = describe_reschedule_timer};
+constinit const Operation reschedule_timer_operation =
+    managed("rescheduleTimer", Method::post, "/management/timers/{timerId}/reschedule",
+            Role::conversation_admin, reschedule_timer, describe_reschedule_timer);
 
 }  // namespace conversed::api

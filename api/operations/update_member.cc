@@ -52,12 +52,13 @@ Document document_of(const store::Member& member) {
           .list = std::nullopt};
 }
 
-Result<store::Member> update(const Call& call, Services& services) {
+Result<Response> update_member(const Call& call, ProjectServices& services) {
   auto project_id = id_of(call, "projectId");
   if (!project_id) return model::fail(project_id.error());
   auto user_id = id_of(call, "userId");
   if (!user_id) return model::fail(user_id.error());
-  auto project = open_project(services, *call.principal, *project_id, Role::member, missing_member);
+  auto project =
+      open_project(services.store, *call.principal, *project_id, Role::member, missing_member);
   if (!project) return model::fail(project.error());
   // Before the role and the body are looked at: who is no member is missing whatever they are.
   auto known = services.store.accounts().member(project->id, *user_id);
@@ -72,16 +73,7 @@ Result<store::Member> update(const Call& call, Services& services) {
   if (!locales) return model::fail(locales.error());
   auto member = services.store.accounts().set_allowed_locales(project->id, *user_id, *locales);
   if (!member) return model::fail(store_error(member.error()));
-  return member;
-}
-
-void update_member(Call call, Services& services, Reply reply) {
-  on_pool(std::move(call), services, std::move(reply),
-          [](const Call& taken, Services& with, Reply& answer) {
-            auto member = update(taken, with);
-            if (!member) return send_error(answer, update_member_operation, member.error());
-            send_document(answer, taken.request, status::ok, document_of(*member));
-          });
+  return document_response(call.request, call.exchange.instance, status::ok, document_of(*member));
 }
 
 openapi::Description describe_update_member() {
@@ -89,8 +81,7 @@ openapi::Description describe_update_member() {
   const auto locales = list_of(object({{"localeId", id()}}));
   const auto member = object(
       {{"_id", id()}, {"name", text()}, {"roles", list_of(text(1))}, {"allowedLocales", locales}});
-  return {.tag = "Projects",
-          .summary = "Update a project member",
+  return {.summary = "Update a project member",
           .parameters = {path_parameter("projectId", "The project.", id()),
                          path_parameter("userId", "The member.", id())},
           .body = json_content(named("MemberUpdate", object({{"allowedLocales", locales}}))),

@@ -18,7 +18,7 @@ using model::Errc;
 using model::Result;
 
 // The user of the path, if the principal may manage it.
-Result<store::User> managed_user(const Call& call, Services& services) {
+Result<store::User> managed_user(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
   if (!principal.has(Role::user_admin)) return model::fail(needs_user_admin());
   auto id = id_of(call, "userId");
@@ -29,7 +29,7 @@ Result<store::User> managed_user(const Call& call, Services& services) {
   return user;
 }
 
-Result<store::User> change_roles(const Call& call, Services& services) {
+Result<store::User> change_roles(const Call& call, AccountServices& services) {
   auto user = managed_user(call, services);
   if (!user) return user;
   auto body = read_object(call.request);
@@ -44,18 +44,18 @@ Result<store::User> change_roles(const Call& call, Services& services) {
   return user;
 }
 
-void set_roles(Call call, Services& services, Reply reply) {
+Result<Response> set_roles(const Call& call, AccountServices& services) {
   auto user = change_roles(call, services);
-  if (!user) return send_error(reply, set_user_roles_operation, user.error());
-  send_json(reply, status::ok, {{"_id", user->id}, {"email", user->email}, {"roles", user->roles}});
+  if (!user) return model::fail(user.error());
+  return ok({{"_id", user->id}, {"email", user->email}, {"roles", user->roles}});
 }
 
-void remove_user(Call call, Services& services, Reply reply) {
+Result<Response> remove_user(const Call& call, AccountServices& services) {
   auto user = managed_user(call, services);
-  if (!user) return send_error(reply, remove_user_operation, user.error());
+  if (!user) return model::fail(user.error());
   auto removed = services.store.accounts().remove_user(user->organisation_id, user->id);
-  if (!removed) return send_error(reply, remove_user_operation, store_error(removed.error()));
-  send_no_content(reply);
+  if (!removed) return model::fail(store_error(removed.error()));
+  return no_content();
 }
 
 openapi::Description describe_set_roles() {
@@ -63,8 +63,7 @@ openapi::Description describe_set_roles() {
   const auto roles = list_of(one_of(names_of_roles()));
   const auto body = object({{"roles", described("All that the user is to have.", roles)}});
   const auto user = object({{"_id", id()}, {"email", text(1)}, {"roles", roles}});
-  return {.tag = "Management",
-          .summary = "Set the roles of a user in the organisation",
+  return {.summary = "Set the roles of a user in the organisation",
           .details = "A 409 if nobody else could administer the platform.",
           .parameters = {path_parameter("userId", "The user.", id())},
           .body = json_content(named("UserRoles", body)),
@@ -75,8 +74,7 @@ openapi::Description describe_set_roles() {
 
 openapi::Description describe_remove_user() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Remove a user",
+  return {.summary = "Remove a user",
           .details =
               "The user's API keys, tokens, sign-ins and memberships end. A 409 if nobody else "
               "could administer the platform.",
@@ -87,20 +85,12 @@ openapi::Description describe_remove_user() {
 
 }  // namespace
 
-constinit const Operation set_user_roles_operation{.id = "setUserRoles",
-                                                   .method = Method::put,
-                                                   .path = "/management/users/{userId}/roles",
-                                                   .credential = Credential::basic,
-                                                   .role = Role::user_admin,
-                                                   .run = set_roles,
-                                                   .describe = describe_set_roles};
+constinit const Operation set_user_roles_operation =
+    managed("setUserRoles", Method::put, "/management/users/{userId}/roles", Role::user_admin,
+            set_roles, describe_set_roles);
 
-constinit const Operation remove_user_operation{.id = "removeUser",
-                                                .method = Method::delete_,
-                                                .path = "/management/users/{userId}",
-                                                .credential = Credential::basic,
-                                                .role = Role::user_admin,
-                                                .run = remove_user,
-                                                .describe = describe_remove_user};
+constinit const Operation remove_user_operation =
+    managed("removeUser", Method::delete_, "/management/users/{userId}", Role::user_admin,
+            remove_user, describe_remove_user);
 
 }  // namespace conversed::api

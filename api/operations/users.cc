@@ -64,7 +64,7 @@ namespace {
 
 // The project by its id or its name.
 Result<std::string> find_project(const std::string& wanted, const Principal& principal,
-                                 Services& services) {
+                                 AccountServices& services) {
   auto projects = services.store.assets().projects(principal.organisation_id);
   if (!projects) return model::fail(store_error(projects.error()));
   for (const store::ProjectInfo& project : *projects) {
@@ -73,7 +73,7 @@ Result<std::string> find_project(const std::string& wanted, const Principal& pri
   return model::fail(Errc::not_found, "there is no such project");
 }
 
-Result<store::Accounts::NewUser> read_user(const Call& call, Services& services) {
+Result<store::Accounts::NewUser> read_user(const Call& call, AccountServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   store::Accounts::NewUser user;
@@ -105,24 +105,24 @@ Result<store::Accounts::NewUser> read_user(const Call& call, Services& services)
   return user;
 }
 
-void create_user(Call call, Services& services, Reply reply) {
+Result<Response> create_user(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
   if (!principal.has(Role::user_admin)) {
-    return send_error(reply, create_user_operation, needs_user_admin());
+    return model::fail(needs_user_admin());
   }
   auto wanted = read_user(call, services);
-  if (!wanted) return send_error(reply, create_user_operation, wanted.error());
+  if (!wanted) return model::fail(wanted.error());
   auto user = services.store.accounts().create_user(principal.organisation_id, *wanted);
-  if (!user) return send_error(reply, create_user_operation, store_error(user.error()));
-  send_json(reply, status::created, {{"_id", user->id}, {"email", user->email}});
+  if (!user) return model::fail(store_error(user.error()));
+  return json_response(status::created, {{"_id", user->id}, {"email", user->email}});
 }
 
-void list_users(Call call, Services& services, Reply reply) {
+Result<Response> list_users(const Call& call, AccountServices& services) {
   if (!call.principal->has(Role::user_admin)) {
-    return send_error(reply, list_users_operation, needs_user_admin());
+    return model::fail(needs_user_admin());
   }
   auto users = services.store.accounts().users(call.principal->organisation_id);
-  if (!users) return send_error(reply, list_users_operation, store_error(users.error()));
+  if (!users) return model::fail(store_error(users.error()));
   json items = json::array();
   for (const store::User& user : *users) {
     items.push_back({{"_id", user.id},
@@ -132,12 +132,12 @@ void list_users(Call call, Services& services, Reply reply) {
                      {"hasPassword", user.has_password},
                      {"createdAt", unix_seconds(user.created_at)}});
   }
-  send_json(reply, status::ok, {{"items", std::move(items)}});
+  return ok({{"items", std::move(items)}});
 }
 
 // The user whose password is to be set, if the principal may.
 Result<store::User> password_owner(const std::string& email, const Principal& principal,
-                                   Services& services) {
+                                   AccountServices& services) {
   auto& accounts = services.store.accounts();
   auto user = email.empty() ? accounts.user(principal.organisation_id, principal.user_id)
                             : accounts.user_by_email(principal.organisation_id, email);
@@ -153,7 +153,7 @@ Result<store::User> password_owner(const std::string& email, const Principal& pr
   return user;
 }
 
-Result<void> change_password(const Call& call, Services& services) {
+Result<void> change_password(const Call& call, AccountServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto email = text_member(*body, "user");
@@ -167,10 +167,10 @@ Result<void> change_password(const Call& call, Services& services) {
   return {};
 }
 
-void set_password(Call call, Services& services, Reply reply) {
+Result<Response> set_password(const Call& call, AccountServices& services) {
   auto changed = change_password(call, services);
-  if (!changed) return send_error(reply, set_password_operation, changed.error());
-  send_no_content(reply);
+  if (!changed) return model::fail(changed.error());
+  return no_content();
 }
 
 openapi::Schema new_user_schema() {
@@ -197,8 +197,7 @@ openapi::Schema new_user_schema() {
 
 openapi::Description describe_create_user() {
   using namespace openapi;
-  return {.tag = "Management",
-          .summary = "Add a user",
+  return {.summary = "Add a user",
           .body = json_content(new_user_schema()),
           .answers = {{.status = status::created,
                        .description = "The user.",
@@ -217,8 +216,7 @@ openapi::Description describe_list_users() {
                             {"roles", list_of(one_of(names_of_roles()))},
                             {"hasPassword", boolean()},
                             {"createdAt", unix_time()}});
-  return {.tag = "Management",
-          .summary = "List the users of the organisation",
+  return {.summary = "List the users of the organisation",
           .answers = {{.description = "The users.",
                        .content = json_content(items_of(named("User", user)))}}};
 }
@@ -229,8 +227,7 @@ openapi::Description describe_set_password() {
       object({{"password", new_password_schema()},
               {"user", described("An e-mail address; oneself without it.", nullable(text())),
                Need::optional}});
-  return {.tag = "Management",
-          .summary = "Set a password",
+  return {.summary = "Set a password",
           .details = "Others' take the role `userAdmin`. The tokens that the old one led to end.",
           .body = json_content(named("NewPassword", body)),
           .answers = {{.status = status::no_content, .description = "It is set."}},
@@ -239,28 +236,16 @@ openapi::Description describe_set_password() {
 
 }  // namespace
 
-constinit const Operation create_user_operation{.id = "createUser",
-                                                .method = Method::post,
-                                                .path = "/management/users",
-                                                .credential = Credential::basic,
-                                                .role = Role::user_admin,
-                                                .run = create_user,
-                                                .describe = describe_create_user};
+constinit const Operation create_user_operation =
+    managed("createUser", Method::post, "/management/users", Role::user_admin, create_user,
+            describe_create_user);
 
-constinit const Operation list_users_operation{.id = "listUsers",
-                                               .method = Method::get,
-                                               .path = "/management/users",
-                                               .credential = Credential::basic,
-                                               .role = Role::user_admin,
-                                               .run = list_users,
-                                               .describe = describe_list_users};
+constinit const Operation list_users_operation =
+    managed("listUsers", Method::get, "/management/users", Role::user_admin, list_users,
+            describe_list_users);
 
-constinit const Operation set_password_operation{.id = "setPassword",
-                                                 .method = Method::post,
-                                                 .path = "/management/users/password",
-                                                 .credential = Credential::basic,
-                                                 .role = Role::member,
-                                                 .run = set_password,
-                                                 .describe = describe_set_password};
+constinit const Operation set_password_operation =
+    managed("setPassword", Method::post, "/management/users/password", Role::member, set_password,
+            describe_set_password);
 
 }  // namespace conversed::api

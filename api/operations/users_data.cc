@@ -34,8 +34,8 @@ Result<store::UserData::Place> place_of_data(const Request& request) {
   return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
 }
 
-Result<json> read_data_page(const Call& call, Services& services) {
-  auto project = project_of(services, call, Role::conversation_admin);
+Result<Response> export_data(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
   auto user = required_parameter(call.request, "userId");
   if (!user) return model::fail(user.error());
@@ -47,14 +47,8 @@ Result<json> read_data_page(const Call& call, Services& services) {
   auto page = services.store.user_data().read_page({project->id, std::string(*user)}, *after,
                                                    static_cast<std::size_t>(*limit));
   if (!page) return model::fail(store_error(page.error()));
-  return json{{"items", std::move(page->items)},
-              {"next", page->next ? json(page->next->to_text()) : json(nullptr)}};
-}
-
-void export_data(Call call, Services& services, Reply reply) {
-  auto page = read_data_page(call, services);
-  if (!page) return send_error(reply, export_user_data_operation, page.error());
-  send_json(reply, status::ok, *page);
+  return ok({{"items", std::move(page->items)},
+             {"next", page->next ? json(page->next->to_text()) : json(nullptr)}});
 }
 
 std::vector<queue::KeyRange> of_log(const std::vector<store::KeyRange>& ranges) {
@@ -64,7 +58,7 @@ std::vector<queue::KeyRange> of_log(const std::vector<store::KeyRange>& ranges) 
 }
 
 // What was accepted and has not had its effects yet would leave new data behind the erasure.
-Result<void> check_nothing_waits(Services& services, const store::UserOfProject& user) {
+Result<void> check_nothing_waits(SessionServices& services, const store::UserOfProject& user) {
   auto ranges = services.store.user_data().key_ranges(user);
   if (!ranges) return model::fail(store_error(ranges.error()));
   auto waiting = services.log.unfinished(of_log(*ranges));
@@ -74,7 +68,7 @@ Result<void> check_nothing_waits(Services& services, const store::UserOfProject&
   return model::fail(Errc::conflict, "events of this user are on their way; try again in a moment");
 }
 
-Result<store::UserData::Erased> erase_from_store(Services& services,
+Result<store::UserData::Erased> erase_from_store(SessionServices& services,
                                                  const store::UserOfProject& user) {
   const auto ranges = services.log.ranges();
   if (!ranges) return model::fail(Errc::unavailable, "the queue can't be asked at present");
@@ -85,7 +79,8 @@ Result<store::UserData::Erased> erase_from_store(Services& services,
   const auto ended = [&](const model::SessionKey& key, const std::vector<std::string>& inputs) {
     services.busy.set(key, 0);
     for (const auto& input : inputs) {
-      end_wait(services, input, "The conversation was erased before it answered.");
+      services.pending_replies.fail(
+          input, {Errc::internal, "The conversation was erased before it answered."});
     }
     // The store has nothing of it left to deliver.
     if (services.deliver) services.deliver(key);
@@ -99,8 +94,8 @@ Result<store::UserData::Erased> erase_from_store(Services& services,
   return erased;
 }
 
-Result<json> erase(const Call& call, Services& services) {
-  auto project = project_of(services, call, Role::conversation_admin);
+Result<Response> erase_data(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
@@ -124,21 +119,15 @@ Result<json> erase(const Call& call, Services& services) {
                        "everything is erased from the store, but the queue can't be cleared at "
                        "present; try again");
   }
-  return json{{"userId", whose.user_id},
-              {"projectId", whose.project_id},
-              {"sessions", erased->sessions},
-              {"outputs", erased->outputs},
-              {"pending", erased->pending},
-              {"deadLetters", erased->dead_letters},
-              {"answers", erased->answers},
-              {"profiles", erased->profiles},
-              {"queue", purged ? "cleared" : "kept"}};
-}
-
-void erase_data(Call call, Services& services, Reply reply) {
-  auto erased = erase(call, services);
-  if (!erased) return send_error(reply, erase_user_data_operation, erased.error());
-  send_json(reply, status::ok, *erased);
+  return ok({{"userId", whose.user_id},
+             {"projectId", whose.project_id},
+             {"sessions", erased->sessions},
+             {"outputs", erased->outputs},
+             {"pending", erased->pending},
+             {"deadLetters", erased->dead_letters},
+             {"answers", erased->answers},
+             {"profiles", erased->profiles},
+             {"queue", purged ? "cleared" : "kept"}});
 }
 
 // What UserData::read_page gives, kind by kind.
@@ -187,8 +176,7 @@ openapi::Description describe_export_data() {
   parameters.push_back(project_parameter());
   const auto page = object(
       {{"items", list_of(named("UserDataItem", item_schema()))}, {"next", nullable(text(1))}});
-  return {.tag = "Management",
-          .summary = "Export what is stored about a user",
+  return {.summary = "Export what is stored about a user",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of it; nothing for a user that nothing is known of.",
                        .content = json_content(named("UserDataPage", page))}},
@@ -210,8 +198,7 @@ openapi::Description describe_erase() {
        {"profiles", count},
        {"queue", described("`cleared`, or `kept` by Kafka until its retention ends.",
                            one_of({"cleared", "kept"}))}});
-  return {.tag = "Management",
-          .summary = "Erase what is stored about a user",
+  return {.summary = "Erase what is stored about a user",
           .details =
               "All sessions, outputs, waiting events, timers, calls, follow-ups, schedules, dead "
               "letters, answers, Idempotency-Keys and the profile; for good. A request that is "
@@ -227,21 +214,12 @@ openapi::Description describe_erase() {
 
 }  // namespace
 
-constinit const Operation export_user_data_operation{.id = "exportUserData",
-                                                     .method = Method::get,
-                                                     .path = "/management/usersdata",
-                                                     .credential = Credential::basic,
-                                                     .role = Role::conversation_admin,
-                                                     .audited = Audited::always,
-                                                     .run = export_data,
-                                                     .describe = describe_export_data};
+constinit const Operation export_user_data_operation =
+    managed("exportUserData", Method::get, "/management/usersdata", Role::conversation_admin,
+            export_data, describe_export_data, Audited::always);
 
-constinit const Operation erase_user_data_operation{.id = "eraseUserData",
-                                                    .method = Method::post,
-                                                    .path = "/management/usersdata/erase",
-                                                    .credential = Credential::basic,
-                                                    .role = Role::conversation_admin,
-                                                    .run = erase_data,
-                                                    .describe = describe_erase};
+constinit const Operation erase_user_data_operation =
+    managed("eraseUserData", Method::post, "/management/usersdata/erase", Role::conversation_admin,
+            erase_data, describe_erase);
 
 }  // namespace conversed::api

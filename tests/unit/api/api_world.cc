@@ -110,13 +110,19 @@ World::World(const WorldSettings& settings) {
                  .burst = settings.limits.burst});
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
-  services = std::make_unique<Services>(Services{
-      options, clock, clock, *store, *log, *events, *assets, *authenticator, *audit, *rate_limiter,
-      *public_limiter, *quota, busy, pending_replies, watch, job_watch, pool, sign_ins, imports});
-  services->touch = [this](const model::SessionKey& key) { touched.push_back(key); };
-  services->deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
-  services->schedule = [](const model::Schedule&) {};
-  services->back_up = [this](const std::string& name) { return back_up(name); };
+  services = std::make_unique<Services>(
+      Services{.entry = {options, clock, *store, *authenticator, *audit, *rate_limiter,
+                         *public_limiter, pool, sign_ins},
+               .messages = {options, clock, *store, *events, *assets, *quota, busy, pending_replies,
+                            watch, pool},
+               .sessions = {clock, clock, *store, *log, *events, *assets, busy, pending_replies},
+               .projects = {options, clock, *store, *assets, job_watch, imports},
+               .accounts = {options, clock, *store, *authenticator, *audit, pool, sign_ins},
+               .daemon = {options, clock, *store, *log, *events, pending_replies, watch}});
+  services->sessions.touch = [this](const model::SessionKey& key) { touched.push_back(key); };
+  services->sessions.deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
+  services->sessions.schedule = [](const model::Schedule&) {};
+  services->daemon.back_up = [this](const std::string& name) { return back_up(name); };
   store->jobs().on_change(
       [this](const std::string& id, store::Jobs::Change /*change*/) { job_watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), *services);

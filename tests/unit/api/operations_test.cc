@@ -227,7 +227,7 @@ TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
 TEST(Inject, WhoeverMeasuresIsToldOfEachAnswer) {
   World world;
   std::vector<int> told;  // all on this thread or before its answer
-  world.services->on_inject_answered = [&](int status, std::chrono::steady_clock::duration took) {
+  world.services->entry.on_inject_answered = [&](int status, std::chrono::steady_clock::duration took) {
     told.push_back(status);
     EXPECT_GE(took.count(), 0);
   };

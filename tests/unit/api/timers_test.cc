@@ -21,7 +21,7 @@ using test::World;
 class Timers : public testing::Test {
  protected:
   Timers() {
-    world_.services->timer = [this](model::Timestamp due) { told_.push_back(due); };
+    world_.services->sessions.timer = [this](model::Timestamp due) { told_.push_back(due); };
   }
 
   // Of a session that is new.
