@@ -189,14 +189,14 @@ Result<void> TurnBatchBuilder::drain() {
   return {};
 }
 
-// What this batch has added is behind all that is stored, and goes only once that is empty: so what
-// a session comes to depends on the order of its records, and not on how many of them come at a
-// time, unless they are too many (`spill`, `max_drained`).
+// A batch that spills runs nothing. Otherwise the events that this batch has added run after all
+// stored ones: the outcome depends on the order of a session's records, and not on how many of them
+// come at a time (up to `max_drained`).
 bool TurnBatchBuilder::can_drain() const {
-  if (session_.busy() || !may_start()) return false;
+  if (session_.busy() || input_.spill || !may_start()) return false;
   if (drained_ < stored_inbox_.size()) return true;
   const auto added = batch_.commit.inbox_added.size() - added_drained_;
-  return !input_.spill && added > 0 && session_.inbox_size == static_cast<std::int64_t>(added);
+  return added > 0 && session_.inbox_size == static_cast<std::int64_t>(added);
 }
 
 TurnBatchBuilder::Waiting TurnBatchBuilder::oldest_in_inbox() {

@@ -66,7 +66,7 @@ struct TurnBatchContext {
 struct TurnBatchInput {
   model::SessionKey key;
   std::span<const queue::LogRecord> records;  // of this session, in order
-  bool spill = false;                         // move all of them to the inbox
+  bool spill = false;                         // move inputs to the inbox and run none
   bool alone = false;                         // nothing else is in hand; starts one event at most
   // What the store does not take, not even into the inbox: event id → why it is to be a dead
   // letter.
