@@ -1,5 +1,6 @@
 // GET /.well-known/oauth-authorization-server: what clients have to know to use OAuth 2.0 here
 // (RFC 8414). Below the base path, and with the base path behind it, it is of the issuer there.
+#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,10 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::initializer_list<std::string_view> grant_types{"authorization_code", "password",
-                                                              "refresh_token"};
-constexpr std::initializer_list<std::string_view> client_authentication{
-    "client_secret_basic", "client_secret_post", "none"};
+constexpr std::array grant_types{"authorization_code", "password", "refresh_token"};
+constexpr std::array client_authentication{"client_secret_basic", "client_secret_post", "none"};
 
 Result<Response> show(const Call& call, DaemonServices& services) {
   const auto& options = services.options;
