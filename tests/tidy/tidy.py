@@ -75,6 +75,12 @@ NAMED_TEST = re.compile(r"`([A-Z]\w*\.[A-Z]\w*|test_\w+)`")
 # Of an invariant: the tests that fail without it, up to the period. A suite, a test, or a file and what is in it.
 A_KEEPER = re.compile(r"[A-Z]\w*(?:\.\w+)?|test_\w+(?:\.py)?|tests/[\w/]+\.py")
 KEPT_BY = re.compile(rf"Kept by:((?:[\s/`,]|and\b|{A_KEEPER.pattern})*)")
+# Of Markdown: a link to a file, and a file's name in a span, where `{h,cc}` stands for two.
+LINK = re.compile(r"\]\(([^):#\s]+)[)#]")
+NAMED_FILE = re.compile(r"`([\w./-]+\.(?:h|cc|py|sql|md|\{h,cc\}))`")
+# Files that CONTRIBUTING.md has a reader make, and the system's.
+NOT_OURS = {"project_count.cc", "echo.cc", "sqlite3.h"}
+
 # As clang-format lays a function out: from the first column to the brace that stands there.
 FUNCTION = re.compile(r"[A-Za-z_][^;]*\([^;]*$")
 
@@ -234,6 +240,20 @@ def check_named_tests(root: Path, files: list) -> Iterator[Violation]:
                 yield Violation(file, text.count("\n", 0, at) + 1, "named-test", f"{name} is no test in tests/")
 
 
+def check_named_files(root: Path, files: list) -> Iterator[Violation]:
+    """A link leads to a file or a folder; a name in a span is that of a file in the tree."""
+    ends = {"/".join(Path(file).parts[-depth:]) for file in files for depth in range(1, len(Path(file).parts) + 1)}
+    for file in files:
+        if not file.endswith(".md") or file == "CHANGELOG.md":
+            continue
+        for number, line in enumerate((root / file).read_text(encoding="utf-8").splitlines(), 1):
+            missing = [link for link in LINK.findall(line) if not (root / file).parent.joinpath(link).exists()]
+            missing += [name for name in NAMED_FILE.findall(line) if Path(name).name not in NOT_OURS
+                        and not {name.replace("{h,cc}", end) for end in ("h", "cc")} <= ends]
+            for name in missing:
+                yield Violation(file, number, "named-file", f"{name} is no file here")
+
+
 def check_rooms(files: list, modules: list) -> Iterator[Violation]:
     for module in modules:
         names = {Path(file).name.split(".")[0] for file in files
@@ -270,6 +290,7 @@ def check_tree(root: Path, modules: list) -> Iterator[Violation]:
             yield Violation(folder, 1, "readme", "needs a README.md: purpose, files, invariants")
     yield from check_complexity(root, files)
     yield from check_named_tests(root, files)
+    yield from check_named_files(root, files)
     if architecture.DOCUMENT in files:
         for line, rule, message in architecture.check_architecture(root, files):
             yield Violation(architecture.DOCUMENT, line, rule, message)

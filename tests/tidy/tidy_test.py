@@ -51,6 +51,8 @@ PLANTED = [
     ("named-test", "SECURITY.md", "| guess | lock-out | `TurnTest.Ends`, `TurnTest.Never` |\n"),
     ("named-test", "store/kept.h", "#pragma once\n// Kept by: TurnTest.Ends,\n// TurnTest.Never.\n"),
     ("named-test", "store/kept.md", "- One writer. Kept by: a test.\n"),
+    ("named-file", "docs/a.md", "See [the README](../store/README.md#invariants) and [more](more.md).\n"),
+    ("named-file", "store/sql/README.md", "| `sqlite.cc`, `sql/sqlite.{h,cc}` | SQLite |\n"),
     ("function-lines", "store/function.cc", "void f() {\n" + "  g();\n" * 69 + "}\n"),
     ("complexity", ".clang-tidy", "  - {key: readability-function-cognitive-complexity.Threshold, value: 26}\n"),
     ("readme", "queue/log.h", "#pragma once\n"),
