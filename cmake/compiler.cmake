@@ -28,7 +28,7 @@ endif()
 # GCC 12 reports false positives inside the standard library for moved strings and with sanitizers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(conversed_flags INTERFACE
-    -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds -Wno-restrict)
+    -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict)
 endif()
 # What Debian asks of its packages (hardening=+all), and shadow stacks where the processor has them;
 # tests/package looks for each in the binary. In what is shipped only: fortified functions need an
