@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import census  # noqa: E402
 import tidy  # noqa: E402
 
 TABLE = "store/model model: \nstore store: model\nflows flows: model expression\nflows/expression expression: \n"
@@ -123,6 +124,15 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(tidy.module_of("flows/expression/value.h", modules).name, "expression")
         self.assertEqual(tidy.module_of("flows/turn/turn.h", modules).name, "flows")
         self.assertIsNone(tidy.module_of("flowsy/turn.h", modules))
+
+    def test_the_census_counts_public_fields_and_tables_that_are_left(self):
+        fields = "".join(f"  std::function<void(int)> f{i} = {{}};\n" for i in range(16))
+        header = ("struct Large {\n  using X = int;\n  void run();\n" + fields + "};\n"
+                  "class Hidden {\n public:\n  int shown = 0;\n private:\n" + fields + "};\n")
+        self.assertEqual(census.large_types({"store/a.h": header, "tests/a.h": header}), [(16, "Large", "store/a.h")])
+        steps = {"store/migrations/1.sql": "CREATE TABLE a (x INT);\nCREATE TABLE b (x INT);\n",
+                 "store/migrations/2.sql": "CREATE TABLE c (x INT); DROP TABLE b; ALTER TABLE c RENAME TO b; DROP TABLE a;\n"}
+        self.assertEqual(census.tables(steps), {"b"})
 
 
 if __name__ == "__main__":
