@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple
 
 DOCUMENT = "docs/architecture.md"
+GLOSSARY = "docs/glossary.md"
 SCHEMA = "store/migrations/001_schema/"
 MAX_WORDS = 2500
 CODE_FOLDERS = ("config/", "store/", "queue/", "flows/", "api/", "daemon/")
@@ -198,3 +199,10 @@ def check_architecture(root: Path, files: list) -> Iterator[tuple]:
     if picture is None or picture[0] not in (root / "README.md").read_text(encoding="utf-8"):
         yield 1, "picture", "the first picture is that of README.md: change both"
     yield from check_document(text, Code(root, files))
+
+
+def check_glossary(root: Path, files: list) -> Iterator[tuple]:
+    """The last column has the types that hold a term."""
+    lines = (root / GLOSSARY).read_text(encoding="utf-8").splitlines()
+    types = "\n".join(line.split(" | ")[-1] if line.startswith("|") else "" for line in lines)
+    yield from check_names(types, Code(root, files))

@@ -291,9 +291,10 @@ def check_tree(root: Path, modules: list) -> Iterator[Violation]:
     yield from check_complexity(root, files)
     yield from check_named_tests(root, files)
     yield from check_named_files(root, files)
-    if architecture.DOCUMENT in files:
-        for line, rule, message in architecture.check_architecture(root, files):
-            yield Violation(architecture.DOCUMENT, line, rule, message)
+    for document, check in ((architecture.DOCUMENT, architecture.check_architecture),
+                            (architecture.GLOSSARY, architecture.check_glossary)):
+        for line, rule, message in check(root, files) if document in files else []:
+            yield Violation(document, line, rule, message)
     for file in files:
         yield from check_file(root, file, modules)
 

@@ -52,6 +52,7 @@ PLANTED = [
     ("named-test", "SECURITY.md", "| guess | lock-out | `TurnTest.Ends`, `TurnTest.Never` |\n"),
     ("named-test", "store/kept.h", "#pragma once\n// Kept by: TurnTest.Ends,\n// TurnTest.Never.\n"),
     ("named-test", "store/kept.md", "- One writer. Kept by: a test.\n"),
+    ("document-name", "docs/glossary.md", "| Term | Meaning | Type |\n| a | Of `Nothing`. | `store::Nothing` |\n"),
     ("named-file", "docs/a.md", "See [the README](../store/README.md#invariants) and [more](more.md).\n"),
     ("named-file", "store/sql/README.md", "| `sqlite.cc`, `sql/sqlite.{h,cc}` | SQLite |\n"),
     ("function-lines", "store/function.cc", "void f() {\n" + "  g();\n" * 69 + "}\n"),
@@ -60,6 +61,8 @@ PLANTED = [
 ]
 # These need a table or several files.
 PLANTED_ROOMS = {"room-size", "room-edge", "room-cycle"}
+# architecture.py has this one.
+PLANTED_NAMES = {"document-name"}
 
 
 class TidyTest(unittest.TestCase):
@@ -99,7 +102,7 @@ class TidyTest(unittest.TestCase):
 
     def test_every_rule_is_planted(self):
         source = Path(tidy.__file__).read_text(encoding="utf-8")
-        rules = {rule for rule, _, _ in PLANTED} | PLANTED_ROOMS
+        rules = {rule for rule, _, _ in PLANTED} - PLANTED_NAMES | PLANTED_ROOMS
         for rule in rules:
             self.assertIn(f'"{rule}"', source)
         yielded = set(re.findall(r'(?:yield |number, |lines\), |1, |first, )"([a-z-]+)"', source))
