@@ -27,7 +27,7 @@ void Report::add(Place place, std::string path, std::string message) {
 }
 
 Problems Report::take() {
-  // References are checked after the parts that they stand in; people read from the top.
+  // References are checked last, but people read from the top.
   std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
     return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
   });
@@ -44,6 +44,31 @@ View View::item(std::size_t index) const {
 
 View View::member(const Located::Member& member) const {
   return {member.value, *this, &member.name, 0};
+}
+
+std::vector<View> View::items() const {
+  std::vector<View> views;
+  for (std::size_t i = 0; i < value_->items().size(); ++i) views.push_back(item(i));
+  return views;
+}
+
+std::optional<View> View::find(std::string_view name) const {
+  for (const auto& each : value_->members()) {
+    if (each.name == name && !each.value.is_null()) return member(each);
+  }
+  return std::nullopt;
+}
+
+bool View::expect_list(std::string_view what) const {
+  if (value_->is_array()) return true;
+  problem("expected " + std::string(what) + ", not " + std::string(value_->kind_name()));
+  return false;
+}
+
+bool View::expect_mapping() const {
+  if (value_->is_object()) return true;
+  problem("expected a mapping, not " + std::string(value_->kind_name()));
+  return false;
 }
 
 std::string View::path() const {
@@ -103,11 +128,11 @@ std::optional<std::string> View::name() const {
   auto read = text();
   if (!read) return std::nullopt;
   if (read->empty()) {
-    problem("the name is empty");
+    problem("the name is empty; write one");
   } else if (count_characters(*read) > max_name_characters) {
-    problem("the name is longer than " + std::to_string(max_name_characters) + " characters");
+    problem("a name has at most " + std::to_string(max_name_characters) + " characters");
   } else if (has_control_characters(*read) || read->front() == ' ' || read->back() == ' ') {
-    problem("a name has no control characters, and no blanks at its ends");
+    problem("a name has no control characters, and no blanks at its ends; remove them");
   } else {
     return read;
   }
@@ -124,22 +149,12 @@ std::optional<std::string> View::one_of(std::span<const std::string_view> choice
 }
 
 Fields::Fields(const View& view, std::span<const std::string_view> known) : view_(view) {
-  if (!view.value().is_object()) {
-    view.problem("expected a mapping, not " + std::string(view.value().kind_name()));
-    return;
-  }
+  if (!view.expect_mapping()) return;
   for (const auto& member : view.value().members()) {
     if (std::find(known.begin(), known.end(), member.name) != known.end()) continue;
     view.report().add(member.place, view.member(member).path(),
                       "unknown key '" + member.name + "'" + did_you_mean(member.name, known));
   }
-}
-
-std::optional<View> Fields::find(std::string_view name) const {
-  for (const auto& member : view_.value().members()) {
-    if (member.name == name && !member.value.is_null()) return view_.member(member);
-  }
-  return std::nullopt;
 }
 
 std::optional<View> Fields::require(std::string_view name) const {
@@ -159,7 +174,7 @@ std::string Fields::text(std::string_view field) const {
   const auto found = require(field);
   if (!found) return {};
   auto read = found->text();
-  if (read && read->empty()) found->problem("the text is empty");
+  if (read && read->empty()) found->problem("the text is empty; write one");
   return read.value_or("");
 }
 
@@ -181,12 +196,8 @@ bool Fields::flag(std::string_view field, bool otherwise) const {
 
 void Fields::each(std::string_view field, const std::function<void(const View&)>& read) const {
   const auto found = find(field);
-  if (!found) return;
-  if (!found->value().is_array()) {
-    found->problem("expected a list, not " + std::string(found->value().kind_name()));
-    return;
-  }
-  for (std::size_t i = 0; i < found->value().items().size(); ++i) read(found->item(i));
+  if (!found || !found->expect_list()) return;
+  for (const View& item : found->items()) read(item);
 }
 
 std::vector<std::string> Fields::names(std::string_view field) const {
@@ -195,7 +206,8 @@ std::vector<std::string> Fields::names(std::string_view field) const {
   each(field, [&](const View& item) {
     auto name = item.name();
     if (!name) return;
-    if (!seen.insert(*name).second) return item.problem("'" + *name + "' stands twice in the list");
+    if (!seen.insert(*name).second)
+      return item.problem("'" + *name + "' is in the list twice; remove one");
     list.push_back(std::move(*name));
   });
   return list;

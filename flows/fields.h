@@ -22,7 +22,7 @@ class Report {
       : file_(std::move(file)), max_problems_(max_problems) {}
 
   void add(Place place, std::string path, std::string message);
-  // Counts those that were too many to keep.
+  // Counts the problems that were too many to keep, too.
   [[nodiscard]] std::size_t size() const { return problems_.size() + omitted_; }
   // In the file's order; a last line says how many were left out.
   [[nodiscard]] Problems take();
@@ -34,8 +34,7 @@ class Report {
   std::size_t omitted_ = 0;
 };
 
-// A value with the way that leads to it. Borrows its parent, its value and the report: all of them
-// must outlive it.
+// A value with its path. Borrows its parent, its value and the report, which must outlive it.
 class View {
  public:
   View(const Located& value, Report& report) : value_(&value), report_(&report) {}
@@ -44,13 +43,20 @@ class View {
   [[nodiscard]] Report& report() const { return *report_; }
   [[nodiscard]] View item(std::size_t index) const;
   [[nodiscard]] View member(const Located::Member& member) const;
+  [[nodiscard]] std::vector<View> items() const;
+  // The member of that name; nothing if it is missing or null.
+  [[nodiscard]] std::optional<View> find(std::string_view name) const;
   // As in `flows[0].nodes[3].then[0]`, from the root of the file.
   [[nodiscard]] std::string path() const;
   void problem(std::string message) const {
     report_->add(value_->place(), path(), std::move(message));
   }
 
-  // Each says what is wrong if the value is something else, and gives nothing then.
+  // False, and a problem, if the value is something else.
+  [[nodiscard]] bool expect_list(std::string_view what = "a list") const;
+  [[nodiscard]] bool expect_mapping() const;
+
+  // Each reports a problem and gives nothing if the value is something else.
   [[nodiscard]] std::optional<std::string> text() const;  // an empty text is one
   [[nodiscard]] std::optional<bool> flag() const;
   [[nodiscard]] std::optional<std::int64_t> integer(std::int64_t least, std::int64_t most) const;
@@ -71,7 +77,7 @@ class View {
   std::size_t index_ = 0;
 };
 
-// The fields of a mapping. What is no mapping, and what is not among `known`, is a problem at once.
+// The fields of a mapping. Another value and an unknown field are problems at once.
 class Fields {
  public:
   Fields(const View& view, std::initializer_list<std::string_view> known)
@@ -80,7 +86,7 @@ class Fields {
 
   [[nodiscard]] const View& view() const { return view_; }
   // Nothing if the field is missing or null.
-  [[nodiscard]] std::optional<View> find(std::string_view name) const;
+  [[nodiscard]] std::optional<View> find(std::string_view name) const { return view_.find(name); }
   // The same, and a problem if there is nothing.
   [[nodiscard]] std::optional<View> require(std::string_view name) const;
 
@@ -91,7 +97,7 @@ class Fields {
   [[nodiscard]] std::string one_of(std::string_view field,
                                    std::span<const std::string_view> choices) const;
   [[nodiscard]] bool flag(std::string_view field, bool otherwise) const;
-  // Calls `read` for each element of the list, if the field is there; what is no list is a problem.
+  // Calls `read` for each element of the list, if the field is there. Another value is a problem.
   void each(std::string_view field, const std::function<void(const View&)>& read) const;
   // A list of unique names.
   [[nodiscard]] std::vector<std::string> names(std::string_view field) const;
@@ -100,14 +106,14 @@ class Fields {
   View view_;
 };
 
-// For `unknown key 'nodse'; did you mean 'nodes'?`: the message's end, empty if nothing is near.
+// The end of `unknown key 'nodse'; did you mean 'nodes'?`; empty if no known word is near.
 [[nodiscard]] std::string did_you_mean(std::string_view word,
                                        std::span<const std::string_view> known);
 // `a, b, c`
 [[nodiscard]] std::string list_of(std::span<const std::string_view> words);
 
-// `500ms`, `10s`, `5m`, `2h`, `3d`: a whole number and its unit. Nothing: it is none, or too long
-// for 64 bits.
+// `500ms`, `10s`, `5m`, `2h`, `3d`: a whole number and its unit. Nothing for any other text, and
+// for a number beyond 64 bits.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 [[nodiscard]] bool is_email(std::string_view text);

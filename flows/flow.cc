@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t max_id_bytes = 64;
 
-// Ids begin with a letter and hold no brackets or dots: none can be taken for a path.
+// An id begins with a letter and has no brackets and dots, so it can't be confused with a path.
 bool is_node_id(std::string_view id) {
   const auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -28,6 +28,13 @@ bool is_node_id(std::string_view id) {
 std::string near_name(std::string_view word, const std::set<std::string, std::less<>>& known) {
   const std::vector<std::string_view> words(known.begin(), known.end());
   return did_you_mean(word, words);
+}
+
+void expect_known(const View& view, std::string_view missing,
+                  const std::set<std::string, std::less<>>& known) {
+  if (!view.value().is_text() || known.contains(view.value().text())) return;
+  const std::string& name = view.value().text();
+  view.problem(std::string(missing) + " '" + name + "'" + near_name(name, known));
 }
 
 Checked<std::shared_ptr<const Flow>> Flow::compile(const nlohmann::json& definition,
@@ -65,9 +72,7 @@ std::shared_ptr<const Flow> FlowCompiler::compile(const View& definition) {
   flow_->lexicons_ = fields.names("lexicons");
   if (known_ != nullptr) {
     fields.each("lexicons", [&](const View& item) {
-      if (!item.value().is_text() || known_->lexicons.contains(item.value().text())) return;
-      item.problem("there is no lexicon '" + item.value().text() + "'" +
-                   near_name(item.value().text(), known_->lexicons));
+      expect_known(item, "there is no lexicon", known_->lexicons);
     });
   }
   if (const auto nodes = fields.require("nodes")) {
@@ -78,15 +83,13 @@ std::shared_ptr<const Flow> FlowCompiler::compile(const View& definition) {
 }
 
 NodeIndex FlowCompiler::sequence(const View& list, const std::string& path, NodeIndex next) {
-  if (!list.value().is_array()) {
-    list.problem("expected a list of Nodes, not " + std::string(list.value().kind_name()));
-    return next;
-  }
+  if (!list.expect_list("a list of Nodes")) return next;
   const std::size_t count = list.value().items().size();
   const std::size_t first = flow_->slots_.size();
   if (count > limits_.max_nodes - std::min(first, limits_.max_nodes)) {
     if (!std::exchange(too_many_, true)) {
-      list.problem("the Flow has more than " + std::to_string(limits_.max_nodes) + " Nodes");
+      list.problem("the Flow has more than " + std::to_string(limits_.max_nodes) +
+                   " Nodes; move some to a Flow that executeFlow enters");
     }
     return next;
   }
@@ -113,8 +116,9 @@ const NodeType* FlowCompiler::type_of(const View& view) {
     } else if (named == nullptr) {
       named = &member;
     } else {
-      view.report().add(member.place, view.member(member).path(),
-                        "a Node has one type; this one is a '" + named->name + "' already");
+      view.report().add(
+          member.place, view.member(member).path(),
+          "a Node has one type, and this one is a '" + named->name + "'; write a Node for each");
     }
   }
   if (named != nullptr) return find_node_type(named->name);
@@ -139,7 +143,7 @@ std::string FlowCompiler::address_of(const View& view, const std::string& path) 
     if (!id->is_text() || !is_node_id(id->text())) {
       at.problem("an id is a letter and at most 63 letters, digits, `_` or `-`");
     } else if (flow_->by_address_.contains(id->text())) {
-      at.problem("the id '" + id->text() + "' stands twice in this Flow");
+      at.problem("the id '" + id->text() + "' is used twice in this Flow; choose another");
     } else {
       return id->text();
     }

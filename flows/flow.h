@@ -16,11 +16,12 @@ namespace conversed::flows {
 struct NodeType;
 class View;
 
-// Names that a Flow may refer to. The loader checks references against the bundle; the Flows of the
-// store compile without, since a deleted Connection fails at its Node, when it runs.
+// Names that a Flow may refer to. The loader checks references against the bundle. Flows of the
+// store compile without: a deleted Connection fails its Node when the Node runs. Kept by:
+// HttpRequestNode.FailsAtOnceWhenItsConnectionIsDeleted.
 struct KnownNames {
   std::set<std::string, std::less<>> connections;
-  std::set<std::string, std::less<>> models;  // those of them that lead to language models
+  std::set<std::string, std::less<>> models;  // Connections to language models
   std::set<std::string, std::less<>> lexicons;
   std::set<std::string, std::less<>> tokens;  // labels
   std::set<std::string, std::less<>> flows;
@@ -41,43 +42,43 @@ class Flow {
   [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile(
       const nlohmann::json& definition, const FlowLimits& limits = {});
 
-  // The same from JSON text, as `FlowVersion::definition` holds it; what is no JSON is a Problem.
+  // The same from JSON text, as in `FlowVersion::definition`. Other text is a Problem.
   [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile_text(
       std::string_view definition, const FlowLimits& limits = {});
 
-  // The loader's way in: problems go to the view's report. Null if there were any.
+  // For the loader: problems go to the view's report. Null if there were any.
   [[nodiscard]] static std::shared_ptr<const Flow> compile(const View& definition,
                                                            const KnownNames* known,
                                                            const FlowLimits& limits = {});
 
-  // A way that a Node may take besides the one to what follows it.
+  // A way that a Node may take besides the one to the Node that follows it.
   struct Way {
     std::string name;  // of the field: `then`, `cases: yes`, `onError`
     NodeIndex to = end_of_flow;
   };
-  // What of its project a Node names.
+  // Something of the project that a Node names.
   struct Use {
     enum class Kind : std::uint8_t { connection, flow, knowledge, lexicon, slot };
     Kind kind = Kind::connection;
     std::string name;
     Place place;
   };
-  // What it reads by name below `input`, `context` or `profile`.
+  // A name below `input`, `context` or `profile` that a Node reads.
   struct Read {
     std::string root;
     std::string name;
     Place place;
   };
-  // What a Node does, but hardly as meant.
+  // Something that a Node does, but its author hardly meant.
   struct Warning {
     Place place;
     std::string message;
   };
-  // What tools know of a Node; nothing that runs needs it.
+  // Facts about a Node for tools. Running a Flow does not need them.
   struct Outline {
     Place place;
-    std::string label;      // what it says or asks, as it is written; may be empty
-    bool continues = true;  // it may go on with what follows it
+    std::string label;      // its text or condition, as it is written; may be empty
+    bool continues = true;  // the Node that follows may come next
     std::vector<Way> ways;
     std::vector<Use> uses;
     std::vector<Read> reads;
@@ -85,7 +86,8 @@ class Flow {
     std::vector<Warning> warnings;
   };
 
-  // A Node where it stands in the Flow.
+  // A Node at its place in the Flow. Stored state names a Node by its address only. Kept by:
+  // Turn.FindsTheWaitingNodeByItsIdInANewVersion, Flow.GivesEveryNodeAStableAddress.
   struct Slot {
     std::unique_ptr<const Node> node;
     const NodeType* type = nullptr;

@@ -9,9 +9,9 @@
 
 namespace conversed::flows {
 
-// Compiles one Flow. Lists of Nodes get neighbouring places in the array, so that the Node after
-// each is known before its own branches are compiled. Recursion is bounded by the nesting that the
-// readers of files let through. One thread, one use.
+// Compiles one Flow. A list of Nodes gets neighboring places in the array, so that the Node after
+// each is known before its branches are compiled. The readers of files bound the nesting, and so
+// the recursion. One thread, one use.
 class FlowCompiler {
  public:
   FlowCompiler(Report& report, const KnownNames* known, const FlowLimits& limits)
@@ -20,15 +20,14 @@ class FlowCompiler {
   // Null if there were problems; they are in the report.
   [[nodiscard]] std::shared_ptr<const Flow> compile(const View& definition);
 
-  // A list of Nodes; `next` comes after its last one. The index of its first one, `next` if the
-  // list is empty. `path`: of the list in the Flow.
+  // Compiles a list of Nodes; `next` comes after its last one. Returns the index of its first one,
+  // or `next` if the list is empty. `path` is that of the list in the Flow.
   [[nodiscard]] NodeIndex sequence(const View& list, const std::string& path, NodeIndex next);
 
-  // Says later, when all Nodes are known, that there is no such Node; else it is a way of the Node
-  // at `from`.
+  // The Node of this id is a way of the Node at `from`. If there is none, `compile` reports it at
+  // its end.
   void expect_node(const View& reference, std::string id, NodeIndex from);
 
-  // How many Nodes there are by now.
   [[nodiscard]] NodeIndex nodes_so_far() const { return NodeIndex(flow_->slots_.size()); }
 
   [[nodiscard]] const KnownNames* known() const { return known_; }
@@ -57,5 +56,10 @@ class FlowCompiler {
 // `; did you mean 'x'?` among the names of a set.
 [[nodiscard]] std::string near_name(std::string_view word,
                                     const std::set<std::string, std::less<>>& known);
+
+// Reports `there is no Flow 'x'; did you mean 'y'?` for a text that is not among `known`. `missing`
+// is the message's begin: "there is no Flow".
+void expect_known(const View& view, std::string_view missing,
+                  const std::set<std::string, std::less<>>& known);
 
 }  // namespace conversed::flows

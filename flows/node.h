@@ -26,32 +26,39 @@ struct Continue {};  // the Node that follows
 struct Jump {        // the Node at `to`; `end_of_flow` ends the execution
   NodeIndex to = end_of_flow;
 };
-struct Wait {  // the execution ends; the next input goes to this Node's `on_input`, or, if
-  // none comes in time, `on_time_out` runs. What is no message of the user (an inject) and leaves
-  // the Node waiting does not give it more time.
+// The execution ends. The next input goes to this Node's `on_input`. If none comes in time,
+// `on_time_out` runs. An inject that leaves the Node waiting does not give it more time.
+struct Wait {
   std::optional<std::chrono::milliseconds> time_out = std::nullopt;
 };
-struct Stop {};          // the execution ends; the next input starts the Flow at its beginning
-struct CallUpstream {    // the Turn ends; the answer goes to this Node's `on_call_result`. The Turn
-  model::HttpCall http;  // sets `idempotency_key`.
+struct Stop {};  // the execution ends; the next input starts the Flow at its beginning
+// The Turn ends. The answer goes to this Node's `on_call_result`. The Turn sets `idempotency_key`.
+struct CallUpstream {
+  model::HttpCall http;
 };
 struct AskKnowledge {  // likewise
   model::KnowledgeQuery query;
 };
 struct Enter {  // the first Node of another Flow of the project
   std::string flow;
-  bool comes_back = true;  // after that Flow's end comes what follows this Node; else nothing
+  bool comes_back = true;  // the Node that follows this one runs after that Flow's end
 };
-struct Restart {};  // the first Node of the Endpoint's Flow; whatever Flows were entered are left
+struct Restart {};  // the first Node of the Endpoint's Flow; all entered Flows are left
 struct Sleep {      // the Turn ends; this Node's `on_timer` runs after `duration`
   std::chrono::milliseconds duration{};
 };
 using Step =
     std::variant<Continue, Jump, Wait, Stop, CallUpstream, AskKnowledge, Enter, Restart, Sleep>;
 
-// One compiled Node of a Flow. Immutable: threads run it side by side, what changes is in the Turn.
-// Each function does no I/O, reads no clock and blocks on nothing. An Error fails the whole Turn,
-// which then has no effects: a Node that can go on after a failure says so with a Step.
+// The step that comes after `done`, or its error.
+[[nodiscard]] inline Result<Step> step_after(Result<void> done, Step step = Continue{}) {
+  if (!done) return model::fail(std::move(done.error()));
+  return step;
+}
+
+// One compiled Node of a Flow. Immutable and shared by threads; the Turn holds what changes.
+// Each function does no I/O, reads no clock and never blocks. An Error fails the whole Turn, which
+// then has no effects. A Node that can continue after a failure returns a Step instead.
 class Node {
  public:
   Node() = default;
@@ -61,20 +68,19 @@ class Node {
 
   [[nodiscard]] virtual Result<Step> run(Turn& turn) const = 0;
 
-  // The input that came after `Wait`; `input` in the Turn's scope is it.
+  // The input that came after `Wait`; it is `input` in the Turn's scope.
   [[nodiscard]] virtual Result<Step> on_input(Turn& turn) const;
-  // What came of `CallUpstream` or `AskKnowledge`.
+  // The result of `CallUpstream` or `AskKnowledge`.
   [[nodiscard]] virtual Result<Step> on_call_result(Turn& turn,
                                                     const model::CallResult& result) const;
   // The time of `Sleep` is over.
   [[nodiscard]] virtual Result<Step> on_timer(Turn& turn) const;
 
-  // No answer has come in the time of `Wait`; asked of Nodes only that say they take it.
+  // No answer has come in the time of `Wait`. Called only if `takes_time_out`.
   [[nodiscard]] virtual Result<Step> on_time_out(Turn& turn) const;
   [[nodiscard]] virtual bool takes_time_out() const { return false; }
 
-  // Which of the first three this Node takes. An execution that stands at a Node that does not take
-  // what arrived is bad stored data.
+  // Which of the first three this Node takes. Stored state that awaits something else is bad data.
   enum class Awaits : std::uint8_t { nothing, input, call_result, timer };
   [[nodiscard]] virtual Awaits awaits() const { return Awaits::nothing; }
 };

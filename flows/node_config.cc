@@ -31,8 +31,8 @@ Expression expression_from(Flow::Outline& outline, const View& view, std::string
   return std::move(*Expression::compile("null"));
 }
 
-// What stands between braces may be the label of a Token. Which labels there are is known while a
-// bundle is checked; a Flow of the store compiles whatever labels have come and gone since.
+// Braces may hold the label of a Token. The labels are known while a bundle is checked. For a Flow
+// of the store any label is possible.
 expression::IsLabel labels(const KnownNames* known) {
   return
       [known](std::string_view label) { return known == nullptr || known->tokens.contains(label); };
@@ -55,9 +55,7 @@ void check_templates(Flow::Outline& outline, const View& view, const KnownNames*
     (void)template_from(outline, view, known);
     return;
   }
-  for (std::size_t i = 0; i < value.items().size(); ++i) {
-    check_templates(outline, view.item(i), known);
-  }
+  for (const View& item : view.items()) check_templates(outline, item, known);
   for (const auto& member : value.members()) {
     check_templates(outline, view.member(member), known);
   }
@@ -98,7 +96,7 @@ bool is_header_name(std::string_view name) {
   });
 }
 
-// Headers that belong to the one who sends the request.
+// Headers that the sender of the request sets.
 bool is_reserved_header(std::string_view name) {
   static constexpr std::array<std::string_view, 8> reserved{
       "connection", "content-length",    "expect",         "host", "te",
@@ -143,31 +141,21 @@ void NodeConfig::check_keys() {
                          "unknown key '" + member.name + "' beside '" + std::string(type_.name) +
                              "'" + did_you_mean(member.name, known));
     } else if (!type_.free_form && config_.value().find(member.name) != nullptr) {
-      node_.report().add(member.place, path, "stands here and in the mapping as well");
+      node_.report().add(member.place, path, "stands here and in the mapping as well; remove one");
     }
   }
   if (type_.free_form) return;
-  if (config_.value().is_object()) {
-    const Fields checked(config_, inside);
-  } else if (type_.shorthand.empty()) {
-    config_.problem("expected a mapping, not " + std::string(config_.value().kind_name()));
-  }
+  if (config_.value().is_object() || type_.shorthand.empty()) (void)Fields(config_, inside);
 }
 
 std::optional<View> NodeConfig::find(std::string_view field) const {
-  const auto member_of = [&](const View& view) -> std::optional<View> {
-    for (const auto& member : view.value().members()) {
-      if (member.name == field && !member.value.is_null()) return view.member(member);
-    }
-    return std::nullopt;
-  };
   if (type_.free_form) return std::nullopt;
   if (!config_.value().is_object() && field == type_.shorthand && !config_.value().is_null()) {
     return config_;
   }
-  if (auto inside = member_of(config_)) return inside;
+  if (auto inside = config_.find(field)) return inside;
   for (const auto& known : type_.fields) {
-    if (known.name == field && known.where == NodeField::Where::beside) return member_of(node_);
+    if (known.name == field && known.where == NodeField::Where::beside) return node_.find(field);
   }
   return std::nullopt;
 }
@@ -218,17 +206,17 @@ std::vector<Template> NodeConfig::alternatives(std::string_view field) {
     list.push_back(template_from(outline_, *found, compiler_.known()));
     return list;
   }
-  const std::size_t count = found->value().items().size();
-  if (count == 0) found->problem("the list is empty");
-  for (std::size_t i = 0; i < count; ++i)
-    list.push_back(template_from(outline_, found->item(i), compiler_.known()));
+  if (found->value().items().empty()) found->problem("the list is empty; write a text");
+  for (const View& item : found->items()) {
+    list.push_back(template_from(outline_, item, compiler_.known()));
+  }
   return list;
 }
 
 Expression NodeConfig::condition(std::string_view field) {
   const auto found = require(field);
   if (!found) return std::move(*Expression::compile("null"));
-  // `if: true` is what somebody writes who tries things out.
+  // `if: true` is accepted, for trying things out.
   const auto& scalar = found->value().scalar();
   if (scalar.is_boolean() || scalar.is_number()) {
     return expression_from(outline_, *found, scalar.dump());
@@ -246,17 +234,13 @@ std::optional<JsonTemplate> NodeConfig::json_template(std::string_view field) {
 std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_view field) {
   std::vector<std::pair<std::string, Template>> list;
   const auto found = find(field);
-  if (!found) return list;
-  if (!found->value().is_object()) {
-    found->problem("expected a mapping, not " + std::string(found->value().kind_name()));
-    return list;
-  }
+  if (!found || !found->expect_mapping()) return list;
   for (const auto& member : found->value().members()) {
     const View view = found->member(member);
     if (!is_header_name(member.name)) {
-      view.problem("'" + member.name + "' is no name of a header");
+      view.problem("'" + member.name + "' is no name of a header; use letters, digits and '-'");
     } else if (is_reserved_header(member.name)) {
-      view.problem("the header '" + member.name + "' is set by the sender of the request");
+      view.problem("the daemon sets the header '" + member.name + "'; remove it");
     }
     list.emplace_back(member.name, template_from(outline_, view, compiler_.known()));
   }
@@ -265,8 +249,7 @@ std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_vi
 
 std::optional<Path> NodeConfig::path(std::string_view field) {
   const auto found = find(field);
-  if (!found) return std::nullopt;
-  return path_at(*found);
+  return found ? path_at(*found) : std::nullopt;
 }
 
 std::optional<Path> NodeConfig::path_at(const View& view) {
@@ -304,10 +287,9 @@ std::chrono::milliseconds NodeConfig::duration(std::string_view field,
 std::vector<std::string> NodeConfig::names(std::string_view field) {
   const auto found = find(field);
   std::vector<std::string> list;
-  if (!found) return list;
-  if (!found->value().is_array()) found->problem("expected a list of texts");
-  for (std::size_t i = 0; i < found->value().items().size(); ++i) {
-    if (auto name = found->item(i).name()) list.push_back(std::move(*name));
+  if (!found || !found->expect_list("a list of texts")) return list;
+  for (const View& item : found->items()) {
+    if (auto name = item.name()) list.push_back(std::move(*name));
   }
   return list;
 }
@@ -362,11 +344,7 @@ NodeIndex NodeConfig::nodes_so_far() const {
 std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_view field) {
   std::vector<std::pair<std::string, NodeIndex>> list;
   const auto found = require(field);
-  if (!found) return list;
-  if (!found->value().is_object()) {
-    found->problem("expected a mapping, not " + std::string(found->value().kind_name()));
-    return list;
-  }
+  if (!found || !found->expect_mapping()) return list;
   for (const auto& member : found->value().members()) {
     const std::string path = path_ + '.' + std::string(field) + "[\"" + member.name + "\"]";
     list.emplace_back(member.name, compiler_.sequence(found->member(member), path, next_));
@@ -383,11 +361,8 @@ void NodeConfig::expect_true() {
 
 std::vector<std::pair<Path, JsonTemplate>> NodeConfig::assignments(std::string_view root) {
   std::vector<std::pair<Path, JsonTemplate>> list;
-  if (!config_.value().is_object()) {
-    config_.problem("expected a mapping, not " + std::string(config_.value().kind_name()));
-    return list;
-  }
-  if (config_.value().members().empty()) config_.problem("the mapping is empty");
+  if (!config_.expect_mapping()) return list;
+  if (config_.value().members().empty()) config_.problem("the mapping is empty; name a value");
   for (const auto& member : config_.value().members()) {
     const View view = config_.member(member);
     auto path = place_below(view, root, member.name);
@@ -410,8 +385,8 @@ std::vector<Path> NodeConfig::places(std::string_view root) {
     take(config_);
     return list;
   }
-  if (config_.value().items().empty()) config_.problem("the list is empty");
-  for (std::size_t i = 0; i < config_.value().items().size(); ++i) take(config_.item(i));
+  if (config_.value().items().empty()) config_.problem("the list is empty; name a value");
+  for (const View& item : config_.items()) take(item);
   return list;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,20 +23,25 @@ namespace conversed::flows {
 class FlowCompiler;
 struct NodeType;
 
-// The config of one Node while its Flow is compiled. What is wrong becomes a problem at its place,
-// and the reader gives a harmless value instead, so that `create` can go on and all problems come
-// at once; a Flow with problems never runs. One thread.
+// The config of one Node while its Flow is compiled. Each reader reports a wrong value at its place
+// and returns a harmless one, so that `create` continues and all problems are reported at once. A
+// Flow with problems never runs. Reading the config also notes the facts for tools (Flow::Outline).
+// One thread.
 class NodeConfig {
  public:
   // `node` is the whole Node, `config` the value under the type's name; both outlive this.
   NodeConfig(FlowCompiler& compiler, const NodeType& type, const View& node, const View& config,
              std::string path, NodeIndex here, NodeIndex next);
 
-  // The Node that follows this one; where a missing branch leads.
+  // The Node that follows this one. A missing branch leads there.
   [[nodiscard]] NodeIndex next() const { return next_; }
   [[nodiscard]] bool has(std::string_view field) const { return find(field).has_value(); }
 
-  // Required; the functions below whose result is optional give nothing for a missing field.
+  // Nothing if the field is missing or null; `require` reports that as a problem.
+  [[nodiscard]] std::optional<View> find(std::string_view field) const;
+  [[nodiscard]] std::optional<View> require(std::string_view field);
+
+  // Required. The functions below whose result is optional give nothing for a missing field.
   [[nodiscard]] expression::Template text_template(std::string_view field);
   [[nodiscard]] std::optional<expression::Template> optional_template(std::string_view field);
   // Required: one text or a list of at least one.
@@ -45,7 +51,7 @@ class NodeConfig {
   // A mapping of header names to templates.
   [[nodiscard]] std::vector<std::pair<std::string, expression::Template>> headers(
       std::string_view field);
-  // Of a value that stands somewhere in this Node.
+  // Of a value at any place in this Node.
   [[nodiscard]] expression::JsonTemplate json_template_at(const View& view);
   [[nodiscard]] std::optional<expression::Path> path_at(const View& view);
   [[nodiscard]] std::optional<expression::Path> path(std::string_view field);
@@ -60,7 +66,7 @@ class NodeConfig {
   [[nodiscard]] std::vector<std::string> names(std::string_view field);
   // The name of a Connection of the project; empty if the field is missing.
   [[nodiscard]] std::string connection(std::string_view field);
-  // The same of one to a language model; required.
+  // The name of a Connection to a language model; required.
   [[nodiscard]] std::string model_connection(std::string_view field);
   struct Knowledge {
     std::string store;
@@ -74,18 +80,18 @@ class NodeConfig {
 
   // The first Node of a list of Nodes, after which `next()` comes; `next()` if there is none.
   [[nodiscard]] NodeIndex branch(std::string_view field);
-  // The first of the Nodes of the list, after which this Node runs again; its own index if there is
-  // none. `name` is that of the way. They are all in this Node's array behind it and before any
-  // branch that is read later: `nodes_so_far` says how far.
+  // The first of the Nodes of the list, after which this Node runs again; this Node's own index if
+  // the list is empty. `name` is that of the way. The Nodes follow this one in the array, before
+  // those of branches that are read later.
   [[nodiscard]] NodeIndex loop(const View& nodes, const std::string& name);
   [[nodiscard]] NodeIndex here() const { return here_; }
-  [[nodiscard]] NodeIndex nodes_so_far() const;
+  [[nodiscard]] NodeIndex nodes_so_far() const;  // the array's size now
   // A mapping of texts to lists of Nodes; required.
   [[nodiscard]] std::vector<std::pair<std::string, NodeIndex>> branches(std::string_view field);
 
-  // For Nodes whose value is `true`, for the sake of the file's syntax: `- stop: true`.
+  // For Nodes without config: `- stop: true`.
   void expect_true();
-  // For free-form Nodes: each member is a place below `root` and the template of its value.
+  // For free-form Nodes: each member names a place below `root` and has the template of its value.
   [[nodiscard]] std::vector<std::pair<expression::Path, expression::JsonTemplate>> assignments(
       std::string_view root);
   // For free-form Nodes: one name or a list of names of places below `root`.
@@ -95,29 +101,31 @@ class NodeConfig {
   [[nodiscard]] std::string flow_name(std::string_view field);
   // The name of a lexicon that this Flow uses; empty if the field is missing.
   [[nodiscard]] std::string lexicon(std::string_view field);
-  // Nothing, and a problem, if the field is there and no regular expression.
   [[nodiscard]] std::optional<Regex> regex(std::string_view field, Regex::Case which);
   [[nodiscard]] bool flag(std::string_view field, bool otherwise);
   // The name of a slot; empty if the field is missing.
   [[nodiscard]] std::string slot(std::string_view field);
-  // For Nodes that go the ways of their branches only: nothing then comes after the Node itself.
+  // For Nodes that only go the ways of their branches.
   void never_continues() { outline_.continues = false; }
 
-  // What tools want to know of the Node; call it last.
+  // Call it last.
   [[nodiscard]] Flow::Outline take_outline();
 
   // Any other check.
-  [[nodiscard]] std::optional<View> find(std::string_view field) const;
   void problem(std::string_view field, std::string message);
-  // Of what does no harm when it runs, and of what earlier versions took: a file with it is
-  // refused, but what the store holds compiles.
+  // For a config that does no harm when it runs, and that earlier versions accepted: imports refuse
+  // it, but a stored Flow compiles. Kept by:
+  // StoredDefinitions.CompileWithWordsThatTheirTypeIgnores.
   void import_problem(std::string_view field, std::string message);
   // For `flow check` alone.
   void warn(std::string_view field, std::string message);
 
  private:
   void check_keys();
-  [[nodiscard]] std::optional<View> require(std::string_view field);
+  // The name in the field. A problem if it is not among the `known` names.
+  using Names = std::set<std::string, std::less<>>;
+  [[nodiscard]] std::string named(const std::optional<View>& found, Flow::Use::Kind kind,
+                                  std::string_view missing, const Names KnownNames::*known);
   void use(Flow::Use::Kind kind, const View& at, std::string name);
 
   FlowCompiler& compiler_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -7,18 +8,19 @@
 #include "flows/node.h"
 #include "flows/node_config.h"
 
-// The list of Node types. A new type is one file in nodes/, one line below and one in
-// node_types.cc.
+// The list of Node types. A new type is one file in nodes/, a line below and one in node_types.cc.
 namespace conversed::flows {
 
-// One config key of a Node type; the loader refuses keys that are not listed.
+using NodePtr = std::unique_ptr<const Node>;
+
+// One config key of a Node type. The loader refuses keys that are not listed.
 struct NodeField {
   enum class Where : std::uint8_t {
     inside,  // in the mapping under the type's name
     beside,  // beside the type's name; `inside` is taken as well
   };
   std::string_view name;
-  std::string_view kind;  // for the docs: `template`, `expression`, `nodes`, `duration`, ...
+  std::string_view kind;  // for docs/flows/nodes.md: `template`, `nodes`, `duration`, ...
   std::string_view summary;
   Where where = Where::inside;
 };
@@ -26,14 +28,28 @@ struct NodeField {
 struct NodeType {
   std::string_view name;
   std::string_view summary;  // one sentence
-  // The field that a value stands for which is no mapping (`- say: Hello`); empty: none.
-  std::string_view shorthand;
-  // The value under the type's name is the whole config, whatever its keys are (`addToContext`).
+  // The field that gets a value which is no mapping (`- say: Hello`); empty: none.
+  std::string_view shorthand{};
+  // The keys of the config are not `fields` but names that the author chooses (`addToContext`).
   bool free_form = false;
-  std::span<const NodeField> fields;
+  std::span<const NodeField> fields{};
   std::string_view example;  // YAML, one Node of a `nodes:` list
-  // Reads the config; what is wrong goes to it as problems. Never null.
-  std::unique_ptr<const Node> (*create)(NodeConfig& config) = nullptr;
+  // Reads the config and reports its problems to it. Never returns null.
+  NodePtr (*create)(NodeConfig& config) = nullptr;
+};
+
+// The type of a Node without config (`- resetContext: true`) that changes the Turn and continues.
+template <auto change>
+class ChangeNode final : public Node {
+ public:
+  Result<Step> run(Turn& turn) const override {
+    std::invoke(change, turn);
+    return Continue{};
+  }
+  static NodePtr create(NodeConfig& config) {
+    config.expect_true();
+    return std::make_unique<const ChangeNode>();
+  }
 };
 
 extern const NodeType add_lexicon_keyphrase_node;
@@ -71,7 +87,7 @@ extern const NodeType wait_node;
 // All of them, by name.
 [[nodiscard]] std::span<const NodeType* const> node_types();
 
-// Null: there is no such type.
+// Null if there is no such type.
 [[nodiscard]] const NodeType* find_node_type(std::string_view name);
 
 }  // namespace conversed::flows

@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 10> parts{
     "conversed", "project",         "members", "tokens",    "connections",
     "lexicons",  "knowledgeStores", "flows",   "endpoints", "proactive"};
 
-// Roles within a project. Those of the organisation and of the installation are given by their
-// administrators: a project's file must not hand them out.
+// Roles within a project. A project's file must not grant those of the organisation or
+// installation.
 constexpr std::array<std::string_view, 6> project_roles{"connectionAdmin", "conversationAdmin",
                                                         "memberManager",   "proactiveAdmin",
                                                         "projectAdmin",    "tokenAdmin"};
@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 7> token_types{
 constexpr std::array<std::string_view, 4> connection_types{"httpBasic", "httpBearer", "httpHeader",
                                                            "llm"};
 
-// The fields that a Connection can't do without; it may have others.
+// The required fields of a Connection; it may have others.
 std::span<const std::string_view> required_fields(std::string_view type) {
   static constexpr std::array<std::string_view, 2> basic{"username", "password"};
   static constexpr std::array<std::string_view, 1> bearer{"token"};
@@ -42,6 +42,12 @@ std::span<const std::string_view> required_fields(std::string_view type) {
 // The path of each request is appended to it.
 bool is_base_url(std::string_view url) {
   return model::url_problem(url).empty() && url.find_first_of("?#") == std::string_view::npos;
+}
+
+// The text in the field; empty if there is none.
+std::string_view text_in(const Located& item, std::string_view field) {
+  const Located* found = item.find(field);
+  return found != nullptr && found->is_text() ? std::string_view(found->text()) : "";
 }
 
 bool is_variable_name(std::string_view name) {
@@ -60,15 +66,10 @@ model::Bundle BundleReader::read() {
   if (!root_.value().is_object()) return {};
   if (const auto format = top.require("conversed")) {
     if (format->value().scalar() != 1) {
-      format->problem("the format must be 1; this version reads no other");
+      format->problem("write 1: this version reads no other format");
     }
   }
-  known_.connections = names_in(top, "connections", "name");
-  known_.lexicons = names_in(top, "lexicons", "name");
-  known_.tokens = names_in(top, "tokens", "label");
-  known_.flows = names_in(top, "flows", "name");
-  note_models(top);
-  note_knowledge(top);
+  collect_names();
   read_project(top);
   top.each("members", [this](const View& view) { read_member(view); });
   top.each("tokens", [this](const View& view) { read_token(view); });
@@ -81,42 +82,32 @@ model::Bundle BundleReader::read() {
   return std::move(bundle_);
 }
 
-BundleReader::Names BundleReader::names_in(const Fields& top, std::string_view list,
+BundleReader::Names BundleReader::names_in(const Located& from, std::string_view list,
                                            std::string_view field) {
   Names names;
-  const auto found = top.find(list);
-  if (!found) return names;
-  for (const auto& item : found->value().items()) {
-    const Located* name = item.find(field);
-    if (name != nullptr && name->is_text()) names.insert(name->text());
+  const Located* found = from.find(list);
+  if (found == nullptr) return names;
+  for (const auto& item : found->items()) {
+    if (const auto name = text_in(item, field); !name.empty()) names.emplace(name);
   }
   return names;
 }
 
-// Problems with their shapes are told where they are read.
-void BundleReader::note_models(const Fields& top) {
-  const auto found = top.find("connections");
-  if (!found) return;
-  for (const auto& item : found->value().items()) {
-    const Located* name = item.find("name");
-    const Located* type = item.find("type");
-    if (name == nullptr || type == nullptr || !name->is_text() || !type->is_text()) continue;
-    if (type->text() == "llm") known_.models.insert(name->text());
+void BundleReader::collect_names() {
+  const Located& top = root_.value();
+  known_.connections = names_in(top, "connections", "name");
+  known_.lexicons = names_in(top, "lexicons", "name");
+  known_.tokens = names_in(top, "tokens", "label");
+  known_.flows = names_in(top, "flows", "name");
+  if (const Located* list = top.find("connections")) {
+    for (const auto& item : list->items()) {
+      if (text_in(item, "type") == "llm") known_.models.emplace(text_in(item, "name"));
+    }
   }
-}
-
-void BundleReader::note_knowledge(const Fields& top) {
-  const auto found = top.find("knowledgeStores");
-  if (!found) return;
-  for (const auto& item : found->value().items()) {
-    const Located* name = item.find("name");
-    if (name == nullptr || !name->is_text()) continue;
-    auto& sources = known_.knowledge[name->text()];
-    const Located* list = item.find("sources");
-    if (list == nullptr) continue;
-    for (const auto& source : list->items()) {
-      const Located* known = source.find("name");
-      if (known != nullptr && known->is_text()) sources.insert(known->text());
+  if (const Located* list = top.find("knowledgeStores")) {
+    for (const auto& item : list->items()) {
+      const auto name = text_in(item, "name");
+      if (!name.empty()) known_.knowledge[std::string(name)] = names_in(item, "sources", "name");
     }
   }
 }
@@ -124,7 +115,7 @@ void BundleReader::note_knowledge(const Fields& top) {
 void BundleReader::expect_unique(const Fields& fields, std::string_view field,
                                  const std::string& name, Names& seen) {
   if (name.empty() || seen.insert(name).second) return;
-  if (const auto at = fields.find(field)) at->problem("'" + name + "' stands twice");
+  if (const auto at = fields.find(field)) at->problem("'" + name + "' is used twice; rename one");
 }
 
 void BundleReader::read_project(const Fields& top) {
@@ -136,7 +127,7 @@ void BundleReader::read_project(const Fields& top) {
   const auto locales = fields.find("locales");
   if (!locales) bundle_.locales = {"en"};
   if (locales && locales->value().is_array() && locales->value().items().empty()) {
-    locales->problem("a project has at least one locale");
+    locales->problem("a project has at least one locale; write one, or leave `locales` out");
   }
   locales_ = Names(bundle_.locales.begin(), bundle_.locales.end());
 }
@@ -146,7 +137,8 @@ void BundleReader::read_member(const View& view) {
   model::BundleMember member;
   member.email = fields.text("email");
   if (!member.email.empty() && !is_email(member.email)) {
-    if (const auto at = fields.find("email")) at->problem("expected an e-mail address");
+    if (const auto at = fields.find("email"))
+      at->problem("expected an e-mail address such as ann@example.com");
   }
   expect_unique(fields, "email", member.email, seen_members_);
   member.name = fields.find("name") ? fields.name("name") : member.email;
@@ -154,16 +146,13 @@ void BundleReader::read_member(const View& view) {
     auto role = item.one_of(project_roles);
     if (!role) return;
     if (std::find(member.roles.begin(), member.roles.end(), *role) != member.roles.end()) {
-      return item.problem("'" + *role + "' stands twice in the list");
+      return item.problem("'" + *role + "' is in the list twice; remove one");
     }
     member.roles.push_back(std::move(*role));
   });
   member.allowed_locales = fields.names("allowedLocales");
-  fields.each("allowedLocales", [&](const View& item) {
-    if (!item.value().is_text() || locales_.contains(item.value().text())) return;
-    item.problem("the project has no locale '" + item.value().text() + "'" +
-                 near_name(item.value().text(), locales_));
-  });
+  fields.each("allowedLocales",
+              [&](const View& item) { expect_known(item, "the project has no locale", locales_); });
   bundle_.members.push_back(std::move(member));
 }
 
@@ -186,12 +175,10 @@ void BundleReader::read_connection(const View& view) {
   connection.fields = nlohmann::json::object();
   connection.source = nlohmann::json::object();
   if (const auto values = fields.find("fields")) {
-    if (!values->value().is_object()) {
-      values->problem("expected a mapping, not " + std::string(values->value().kind_name()));
-    }
+    (void)values->expect_mapping();
     for (const auto& member : values->value().members()) {
       const View at = values->member(member);
-      // Only texts are sent; and whatever else a secret were, it would be written into exports.
+      // Only texts are sent. A secret of another type would be written into exports.
       if (!member.value.is_text()) {
         at.problem("expected a text, not " + std::string(member.value.kind_name()) +
                    "; write a number in quotes");
@@ -203,7 +190,7 @@ void BundleReader::read_connection(const View& view) {
   }
   connection.hosts = read_hosts(fields, connection.type);
   check_connection(fields, connection);
-  // A secret that stands in the file itself is in no source.
+  // A secret that the file holds in clear has no source.
   for (auto& [name, value] : connection.source.items()) {
     if (model::is_secret_field(connection.type, name) &&
         !has_variable(value.get_ref<const std::string&>())) {
@@ -217,7 +204,8 @@ std::vector<std::string> BundleReader::read_hosts(const Fields& fields, std::str
   std::vector<std::string> hosts;
   const auto at = fields.find("hosts");
   if (!at) return hosts;
-  if (type == "llm") at->problem("a Connection of type llm goes to its baseUrl alone");
+  if (type == "llm")
+    at->problem("a Connection of type llm goes to its baseUrl only; remove `hosts`");
   if (at->value().is_array() && at->value().items().empty()) {
     at->problem("the list is empty; leave `hosts` out if the Connection is for any host");
   }
@@ -229,7 +217,7 @@ std::vector<std::string> BundleReader::read_hosts(const Fields& fields, std::str
       return item.problem("expected a host, and maybe its port, such as crm.example.com:8443");
     }
     if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
-      return item.problem("'" + host + "' stands twice in the list");
+      return item.problem("'" + host + "' is in the list twice; remove one");
     }
     hosts.push_back(std::move(host));
   });
@@ -246,9 +234,9 @@ void BundleReader::check_connection(const Fields& fields,
     if (!at || at->value().find(required) == nullptr) {
       place.problem("a Connection of type " + connection.type + " needs the field '" + name + "'");
     } else if (!connection.source.contains(name)) {
-      continue;  // it is no text, which has been told
+      continue;  // it is no text, which is reported already
     } else if (connection.source[name].get_ref<const std::string&>().empty()) {
-      place.problem("the field '" + name + "' must be a text, and not an empty one");
+      place.problem("the field '" + name + "' is empty; write a text");
     } else if (const auto& url = connection.fields[name].get_ref<const std::string&>();
                name == "baseUrl" && !url.empty() &&
                is_known(connection.source[name].get_ref<const std::string&>()) &&
@@ -273,7 +261,7 @@ std::string BundleReader::expand(const View& view, const std::string& text) {
   while (true) {
     const auto dollar = text.find("${", at);
     if (dollar == std::string::npos) return expanded.append(text, at, std::string::npos);
-    if (dollar > at && text[dollar - 1] == '$') {  // `$${` is a `${` that is meant as it stands
+    if (dollar > at && text[dollar - 1] == '$') {  // `$${` stands for a plain `${`
       expanded.append(text, at, dollar - 1 - at).append("${");
       at = dollar + 2;
       continue;
@@ -283,7 +271,7 @@ std::string BundleReader::expand(const View& view, const std::string& text) {
     const std::string name =
         end == std::string::npos ? "" : text.substr(dollar + 2, end - dollar - 2);
     if (!is_variable_name(name)) {
-      view.problem("`${` is followed by a variable's name and `}`; write `$${` for a plain `${`");
+      view.problem("write a variable's name and `}` after `${`, or `$${` for a plain `${`");
       return expanded;
     }
     if (auto value = environment_ ? environment_(name) : std::nullopt) {
@@ -291,7 +279,7 @@ std::string BundleReader::expand(const View& view, const std::string& text) {
     } else if (variables_ == Variables::may_be_missing) {
       expanded += name;
     } else {
-      view.problem("the environment variable " + name + " is not set");
+      view.problem("the environment variable " + name + " is not set; set it for the import");
     }
     at = end + 1;
   }

@@ -11,14 +11,15 @@
 
 namespace conversed::flows {
 
-// Reads the parts of a bundle. Names come first, so that every reference can be checked where it
-// stands; what is wrong goes to the view's report, and reading goes on. One use, one thread.
+// Reads the parts of a bundle. It collects all names first, so that each reference is checked at
+// its place. Problems go to the view's report and never hold the value of a `${NAME}`. Kept by:
+// LoaderProblems.NeverHoldASecret. One use, one thread.
 class BundleReader {
  public:
   BundleReader(const View& root, const Environment& environment, Variables variables)
       : root_(root), environment_(environment), variables_(variables) {}
 
-  // Of use only if the report has no problems then.
+  // The result may be used only if the report has no problems.
   [[nodiscard]] model::Bundle read();
 
  private:
@@ -32,21 +33,19 @@ class BundleReader {
   [[nodiscard]] static std::vector<std::string> read_hosts(const Fields& fields,
                                                            std::string_view type);
   void check_connection(const Fields& fields, const model::BundleConnection& connection);
-  // Whether a `${NAME}` stands in it, which `$${` is none.
+  // Whether the text has a `${NAME}`; `$${` is none.
   [[nodiscard]] static bool has_variable(std::string_view text);
-  // Whether the value of the text is known here, so that it can be checked.
+  // Whether all variables of the text have values here, so that it can be checked.
   [[nodiscard]] bool is_known(std::string_view text) const {
     return variables_ == Variables::needed || !has_variable(text);
   }
   // The text with each `${NAME}` replaced; `$${` stands for `${`.
   [[nodiscard]] std::string expand(const View& view, const std::string& text);
-  // The names of a list's elements, without problems: those come when the elements are read.
-  [[nodiscard]] static Names names_in(const Fields& top, std::string_view list,
+  // The names that Flows may refer to. Reports no problems: reading the elements does.
+  void collect_names();
+  [[nodiscard]] static Names names_in(const Located& from, std::string_view list,
                                       std::string_view field);
-  // What Flows may name of Connections to models and of knowledge; without problems, likewise.
-  void note_models(const Fields& top);
-  void note_knowledge(const Fields& top);
-  // Takes `name` into `seen`; a problem if it was there.
+  // Adds `name` to `seen`; a problem if it is there already.
   static void expect_unique(const Fields& fields, std::string_view field, const std::string& name,
                             Names& seen);
 

@@ -42,17 +42,17 @@ void read_quiet_hours(const View& view) {
   const auto to = fields.find("to");
   if (from && to && from->value().is_text() && to->value().is_text() &&
       from->value().text() == to->value().text()) {
-    to->problem("is the same as from: no hour is quiet, or all are");
+    to->problem("is the same as `from`; choose another hour, or leave `quietHours` out");
   }
 }
 
-// A journey's `flow`, which stands in place of a text.
-void read_journey_flow(const Fields& fields, const View& flow,
-                       const std::set<std::string, std::less<>>& known) {
-  if (const auto at = fields.find("text")) at->problem("a journey has a text or a Flow, not both");
-  const auto name = flow.name();
-  if (name && !known.contains(*name)) {
-    flow.problem("there is no Flow '" + *name + "'" + near_name(*name, known));
+// A text of the bundle that users read.
+void expect_short(const Fields& fields, std::string_view field) {
+  const auto at = fields.find(field);
+  if (!at || !at->value().is_text()) return;
+  if (count_characters(at->value().text()) > max_text_characters) {
+    at->problem("the text has more than " + std::to_string(max_text_characters) +
+                " characters; shorten it");
   }
 }
 
@@ -61,12 +61,12 @@ void read_journey_flow(const Fields& fields, const View& flow,
 void BundleReader::read_flow(const View& view) {
   model::BundleFlow flow;
   const auto compiled = Flow::compile(view, &known_);
-  // The compiler has said what is wrong with the fields; only uniqueness is left to see to.
+  // The compiler has checked the fields; the name must be unique as well.
   for (const auto& member : view.value().members()) {
     if (member.name != "name" || !member.value.is_text()) continue;
     flow.name = member.value.text();
     if (!seen_flows_.insert(flow.name).second) {
-      view.member(member).problem("'" + flow.name + "' stands twice");
+      view.member(member).problem("'" + flow.name + "' is used twice; rename one");
     }
   }
   if (compiled != nullptr) flow.definition = view.value().to_json();
@@ -80,19 +80,15 @@ void BundleReader::read_endpoint(const View& view) {
   endpoint.name = fields.name("name");
   expect_unique(fields, "name", endpoint.name, seen_endpoints_);
   endpoint.flow = fields.name("flow");
-  if (const auto at = fields.find("flow");
-      at && !endpoint.flow.empty() && !known_.flows.contains(endpoint.flow)) {
-    at->problem("there is no Flow '" + endpoint.flow + "'" +
-                near_name(endpoint.flow, known_.flows));
+  if (const auto at = fields.find("flow"); at && !endpoint.flow.empty()) {
+    expect_known(*at, "there is no Flow", known_.flows);
   }
   if (const auto at = fields.find("sessionExpiry")) {
     endpoint.session_expiry = at->duration(seconds(1), longest).value_or(endpoint.session_expiry);
   }
   endpoint.active_only = fields.flag("activeOnly", false);
   endpoint.error_text = fields.optional_text("errorText");
-  if (count_characters(endpoint.error_text) > max_text_characters) {
-    if (const auto at = fields.find("errorText")) at->problem("the text is too long");
-  }
+  expect_short(fields, "errorText");
   if (const auto at = fields.find("urlToken")) {
     endpoint.url_token = at->text().value_or("");
     if (at->value().is_text() && !model::is_url_token(endpoint.url_token)) {
@@ -123,7 +119,7 @@ void BundleReader::read_output(const View& view, model::BundleEndpoint& endpoint
     webhook.secret_source = secret->text().value_or("");
     webhook.secret = expand(*secret, webhook.secret_source);
     if (secret->value().is_text() && webhook.secret_source.empty()) {
-      secret->problem("the text is empty");
+      secret->problem("the text is empty; write one, or leave `secret` out");
     }
     if (!webhook.secret.empty() && is_known(webhook.secret_source)) {
       const auto key = model::webhook_key(webhook.secret);
@@ -149,20 +145,21 @@ void BundleReader::read_journey(const View& view) {
   std::optional<milliseconds> after;
   if (const auto at = fields.require("after")) after = at->duration(seconds(1), longest);
   if (const auto flow = fields.find("flow")) {
-    read_journey_flow(fields, *flow, known_.flows);
-  } else if (count_characters(fields.text("text")) > max_text_characters) {
-    if (const auto at = fields.find("text")) at->problem("the text is too long");
+    if (const auto at = fields.find("text"))
+      at->problem("a journey has `text` or `flow`; remove one");
+    if (flow->name()) expect_known(*flow, "there is no Flow", known_.flows);
+  } else {
+    (void)fields.text("text");
+    expect_short(fields, "text");
   }
-  if (const auto at = fields.find("endpoint")) {
-    const auto name = at->name();
-    if (name && !seen_endpoints_.contains(*name)) {
-      at->problem("there is no Endpoint '" + *name + "'" + near_name(*name, seen_endpoints_));
-    }
+  if (const auto at = fields.find("endpoint"); at && at->name()) {
+    expect_known(*at, "there is no Endpoint", seen_endpoints_);
   }
   if (const auto at = fields.find("expiresAfter")) {
     const auto expires = at->duration(seconds(1), longest);
     if (after && expires && *expires < *after) {
-      at->problem("would expire before it is due; `after` is longer");
+      at->problem(
+          "is shorter than `after`: the follow-up would expire before it is due; make it longer");
     }
   }
   if (const auto at = fields.find("maxPerSession")) (void)at->integer(1, 1000);

@@ -31,11 +31,8 @@ model::BundleLexiconEntry BundleReader::read_entry(const View& view,
   entry.keyphrases = fields.names("keyphrases");
   entry.slots = fields.names("slots");
   const Names slots(lexicon.slots.begin(), lexicon.slots.end());
-  fields.each("slots", [&](const View& item) {
-    if (!item.value().is_text() || slots.contains(item.value().text())) return;
-    item.problem("the lexicon has no slot '" + item.value().text() + "'" +
-                 near_name(item.value().text(), slots));
-  });
+  fields.each("slots",
+              [&](const View& item) { expect_known(item, "the lexicon has no slot", slots); });
   if (const auto data = fields.find("data")) entry.data = data->value().to_json();
   return entry;
 }
@@ -49,7 +46,7 @@ void BundleReader::read_knowledge_store(const View& view) {
   fields.each("sources", [&](const View& item) {
     auto source = read_source(item);
     if (!source.name.empty() && !names.insert(source.name).second) {
-      item.problem("the source '" + source.name + "' stands twice in this knowledge store");
+      item.problem("the source '" + source.name + "' is in this knowledge store twice; rename one");
     }
     store.sources.push_back(std::move(source));
   });

@@ -41,7 +41,7 @@ const NodeType* type_of(const json& object) {
   return nullptr;
 }
 
-// A Node as people write it: its id, its type, what stands beside that; fields in the order of the
+// A Node as people write it: its id, its type, the fields beside that; all in the order of the
 // type's documentation.
 ordered_json node_in_order(const json& node, const NodeType& type) {
   std::vector<std::string_view> beside{"id", type.name};
@@ -156,7 +156,7 @@ class BundleWriter {
     for (const Part& part : parts) list.push_back((this->*write_part)(part));
   }
 
-  // What authors have named first, so that no new name is one of theirs.
+  // The authors' names first, so that no new name equals one of them.
   void collect_variables() {
     for (const auto& connection : bundle_.connections) {
       for (const auto& value : connection.source) {

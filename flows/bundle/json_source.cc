@@ -70,7 +70,7 @@ class Handler final : public json::json_sax_t {
     if (!budget_.take_name(name.size())) return refuse(place, ReadBudget::refusal);
     auto& members = open_.back().value->members();
     if (!open_.back().names.insert(name).second) {
-      return refuse(place, "the name \"" + name + "\" stands twice in one object");
+      return refuse(place, "the name \"" + name + "\" is in one object twice; remove one");
     }
     members.push_back({std::move(name), place, {}});
     return true;

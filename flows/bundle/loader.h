@@ -12,31 +12,31 @@
 
 namespace conversed::flows {
 
-// Looks up NAME of a `${NAME}`; nothing: it is not set. Called on the caller's thread only.
+// Looks up NAME of a `${NAME}`; nothing if it is not set. Called on the caller's thread only.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 
-// Whether every variable has to have its value. Those that may be missing stand for values that are
-// known where the bundle is imported, so a text with a variable in it is not checked.
+// Whether every variable must have a value. Missing ones have their values where the bundle is
+// imported, so a text with a variable is not checked.
 enum class Variables : std::uint8_t { needed, may_be_missing };
 
 struct LoadLimits {
   std::size_t max_bytes = std::size_t{16} << 20;  // of the text
   std::size_t max_depth = 64;                     // of nested values; the outermost counts as 1
-  // That the text may take once read, aliases expanded, about. Of a short text less: 4 MiB, and 16
-  // bytes for each of its own.
+  // About the most memory of the values, aliases expanded. A short text may take less: 4 MiB, and
+  // 16 bytes for each of its own.
   std::size_t max_memory = std::size_t{128} << 20;
   std::size_t max_problems = 200;  // further ones are counted, not listed
   Variables variables = Variables::needed;
 };
 
-// Makes a Bundle from the text of a YAML or JSON file, or says all that is wrong with it. The text
-// is JSON if `file_name` ends in `.json`, or if it begins with `{` and is JSON; else it is YAML
-// (core schema: `yes` and quoted numbers are text). `file_name` is for the problems' sake only:
-// nothing is opened.
+// Makes a Bundle from the text of a YAML or JSON file, or lists all of its problems. The text is
+// JSON if `file_name` ends in `.json`, or if it begins with `{` and is JSON; else it is YAML (core
+// schema: `yes` and quoted numbers are texts. Kept by:
+// YamlSource.ResolvesTheCoreSchemaAndNothingElse). `file_name` only names the file in problems.
 //
-// What is there is complete and consistent: names are unique, references lead somewhere, every
-// Flow compiles, every `${NAME}` in a Connection's fields and a webhook is replaced.
-// Pure but for `environment`; thread-safe.
+// The Bundle is complete and consistent: names are unique, references are valid, every Flow
+// compiles, every `${NAME}` in a Connection's fields and a webhook is replaced. Pure but for
+// `environment`; thread-safe.
 [[nodiscard]] Checked<model::Bundle> load_bundle(std::string_view text, std::string_view file_name,
                                                  const Environment& environment,
                                                  const LoadLimits& limits = {});

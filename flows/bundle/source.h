@@ -6,7 +6,7 @@
 #include "flows/problem.h"
 #include "store/yaml/located.h"
 
-// From the text of a file to a Located value. What a text means as a bundle is the loader's affair.
+// From the text of a file to a Located value.
 namespace conversed::flows {
 
 // Chooses between YAML and JSON as load_bundle promises. Size and characters are checked first.

@@ -1,5 +1,3 @@
-// Teaches the session a word: a keyphrase beside those of a lexicon. It is the session's own, since
-// what one user says must not change what others are understood to say.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -14,6 +12,7 @@ struct Addition {
   std::optional<expression::JsonTemplate> data;
 };
 
+// The keyphrase is the session's own: a user's words must not change how others are understood.
 class AddLexiconKeyphraseNode final : public Node {
  public:
   explicit AddLexiconKeyphraseNode(Addition addition) : addition_(std::move(addition)) {}
@@ -24,18 +23,15 @@ class AddLexiconKeyphraseNode final : public Node {
     nlohmann::json entry = {{"main", keyphrase}, {"slots", addition_.slots}};
     if (addition_.synonyms) entry["keyphrases"] = addition_.synonyms->value(turn.scope());
     if (addition_.data) entry["data"] = addition_.data->value(turn.scope());
-    if (auto done = turn.add_keyphrase(addition_.lexicon, std::move(entry)); !done) {
-      return model::fail(done.error());
-    }
-    return Continue{};
+    return step_after(turn.add_keyphrase(addition_.lexicon, std::move(entry)));
   }
 
  private:
   const Addition addition_;
 };
 
-std::unique_ptr<const Node> create_add_lexicon_keyphrase(NodeConfig& config) {
-  if (!config.has("lexicon")) config.problem("lexicon", "'lexicon' is missing");
+NodePtr create_add_lexicon_keyphrase(NodeConfig& config) {
+  (void)config.require("lexicon");
   Addition addition{.lexicon = config.lexicon("lexicon"),
                     .keyphrase = config.text_template("keyphrase"),
                     .synonyms = config.json_template("synonyms"),
@@ -45,21 +41,20 @@ std::unique_ptr<const Node> create_add_lexicon_keyphrase(NodeConfig& config) {
 }
 
 constexpr NodeField add_lexicon_keyphrase_fields[]{
-    {"lexicon", "name", "The lexicon; Flows that use it find the keyphrase. Required."},
-    {"keyphrase", "template", "The main keyphrase; an empty one adds nothing. Required."},
-    {"synonyms", "JSON template", "A list of texts that stand for it."},
-    {"slots", "list", "The slots that it fills; default: the one with the lexicon's name."},
-    {"data", "JSON template", "Handed on with each hit."}};
+    {"lexicon", "name", "The lexicon. Flows that use it find the keyphrase. Required."},
+    {"keyphrase", "template", "The main keyphrase. An empty one adds nothing. Required."},
+    {"synonyms", "JSON template", "A list of further texts for it."},
+    {"slots", "list", "The slots that it fills. Default: the one with the lexicon's name."},
+    {"data", "JSON template", "Stands in each hit."}};
 
 }  // namespace
 
 constinit const NodeType add_lexicon_keyphrase_node{
     .name = "addLexiconKeyphrase",
     .summary =
-        "Adds a keyphrase to a lexicon for this session, from its next input on; one with the same "
-        "main keyphrase is replaced. Other sessions, and the lexicon as the API lists it, stay as "
-        "they are. At most 100 a session, of 4 KiB each.",
-    .shorthand = "",
+        "Adds a keyphrase to a lexicon for this session, from its next input on. It replaces one "
+        "with the same main keyphrase. Other sessions and the lexicon itself stay unchanged. A "
+        "session can have 100, of 4 KiB each.",
     .fields = add_lexicon_keyphrase_fields,
     .example =
         "- addLexiconKeyphrase:\n"

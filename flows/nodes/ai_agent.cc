@@ -1,6 +1,5 @@
-// Lets a language model talk with the user, and use tools that are branches of the Flow. Each time
-// that the model, or knowledge, is asked the Turn ends; each tool runs as other Nodes do, and the
-// Node behind a tool's last one is the agent again.
+// Each question to the model, or to knowledge, ends the Turn. A tool's Nodes run like others, and
+// the Node behind the last of them is the agent again.
 #include <algorithm>
 #include <set>
 
@@ -32,7 +31,7 @@ struct Tool {
   std::string description;
   json parameters;                           // a JSON Schema of an object
   std::optional<expression::Path> store_in;  // where the arguments go
-  std::optional<NodeIndex> first;            // of its Nodes; none: there are none
+  std::optional<NodeIndex> first;            // of its Nodes, if it has any
   std::optional<expression::JsonTemplate> result;
   std::size_t width = 0;  // of the schema
 };
@@ -51,9 +50,9 @@ struct Agent {
   NodeIndex tools_begin = end_of_flow;  // the Nodes of all tools are in [begin, end)
   NodeIndex tools_end = end_of_flow;
   std::vector<AgentKnowledge> knowledge;
-  std::size_t memory = 0;   // messages of exchanges that are over
-  std::int64_t turns = 0;   // how often the model is asked in one exchange
-  std::int64_t budget = 0;  // of tokens, likewise
+  std::size_t memory = 0;   // messages of earlier exchanges
+  std::int64_t turns = 0;   // the most requests to the model in one exchange
+  std::int64_t budget = 0;  // the most tokens of one exchange
   Sink sink;
   Chat chat;
 };
@@ -64,7 +63,7 @@ json tool_for_model(const std::string& name, const std::string& description, jso
            {{"name", name}, {"description", description}, {"parameters", std::move(parameters)}}}};
 }
 
-// Of several stores the model names the one that it means.
+// With several stores the model names one.
 json knowledge_parameters(const std::vector<AgentKnowledge>& stores) {
   json parameters = {
       {"type", "object"},
@@ -119,7 +118,7 @@ class AiAgentNode final : public Node {
     if (prompt.empty()) {
       return agent_.chat.on_error.failed(turn, "no_prompt", "there is nothing to ask the model");
     }
-    turn.input_object().erase(input_tool);  // of one that never came back
+    turn.input_object().erase(input_tool);  // of a tool that never came back
     memory->begin(std::string(text::cut(prompt, max_answer_bytes)), agent_.memory);
     return ask(turn, std::move(*memory));
   }
@@ -127,7 +126,7 @@ class AiAgentNode final : public Node {
   Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
     auto memory = recall(turn);
     if (!memory) return model::fail(memory.error());
-    if (!memory->open().empty()) {  // what was asked was knowledge
+    if (!memory->open().empty()) {  // the result is that of a search
       memory->answer_first(result.error_code.empty()
                                ? hits_text(hits_of(result.body), max_answer_bytes)
                                : "The search failed.");
@@ -149,10 +148,7 @@ class AiAgentNode final : public Node {
     }
     memory->end(answer->text, agent_.memory);
     if (auto kept = keep(turn, *memory); !kept) return model::fail(kept.error());
-    if (auto done = agent_.sink.take(turn, answer->text, answer->text); !done) {
-      return model::fail(done.error());
-    }
-    return Continue{};
+    return step_after(agent_.sink.take(turn, answer->text, answer->text));
   }
 
   Awaits awaits() const override { return Awaits::call_result; }
@@ -178,7 +174,7 @@ class AiAgentNode final : public Node {
     return {};
   }
 
-  // The exchange has come to nothing.
+  // Ends the exchange without an answer.
   static Result<void> give_up(Turn& turn, AgentMemory memory) {
     memory.give_up();
     return keep(turn, memory);
@@ -200,7 +196,7 @@ class AiAgentNode final : public Node {
     return text_of(tool->result->value(turn.scope()));
   }
 
-  // The error is for the model.
+  // The error is told to the model.
   static tl::expected<json, std::string> read_arguments(const ToolCall& call, const json& schema) {
     auto arguments =
         model::parse_json(call.arguments.empty() ? "{}" : call.arguments, max_argument_depth);
@@ -221,7 +217,7 @@ class AiAgentNode final : public Node {
         memory.answer_first("There is no such tool.");
         continue;
       }
-      // What it takes to read them and to compare each value with the schema.
+      // Pays for reading them and for comparing each value with the schema.
       const std::size_t width = tool == nullptr ? 0 : tool->width;
       if (!turn.budget().step(call.arguments.size() * (1 + width / compared_a_step))) break;
       auto arguments = read_arguments(call, searches ? knowledge_parameters_ : tool->parameters);
@@ -239,8 +235,7 @@ class AiAgentNode final : public Node {
         return model::fail(started.error());
       }
       if (tool->first) {
-        if (auto kept = keep(turn, memory); !kept) return model::fail(kept.error());
-        return Jump{*tool->first};
+        return step_after(keep(turn, memory), Jump{*tool->first});
       }
       memory.answer_first(result_of_tool(turn, tool->name));
       turn.input_object().erase(input_tool);
@@ -298,7 +293,7 @@ class AiAgentNode final : public Node {
   const json knowledge_parameters_;
 };
 
-// What servers take for a tool's name.
+// The names of tools that servers accept.
 bool is_tool_name(std::string_view name) {
   return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -315,7 +310,7 @@ json read_parameters(const Fields& fields) {
     return {{"type", "object"}};
   }
   if (!schema.contains("type")) schema["type"] = "object";
-  if (schema["type"] != "object") found->problem("the parameters' type is object");
+  if (schema["type"] != "object") found->problem("the type of the parameters must be object");
   return schema;
 }
 
@@ -334,7 +329,7 @@ Tool read_tool(NodeConfig& config, const View& view, std::size_t index,
       name->problem("a tool's name is 1 to 64 letters, digits, `_` or `-`, and not " +
                     std::string(knowledge_tool));
     } else if (!names.insert(tool.name).second) {
-      name->problem("the tool '" + tool.name + "' stands twice");
+      name->problem("the tool '" + tool.name + "' is used twice; rename one");
     }
   }
   if (const auto place = fields.find("storeIn")) tool.store_in = config.path_at(*place);
@@ -350,12 +345,9 @@ std::vector<Tool> read_tools(NodeConfig& config) {
   std::vector<Tool> tools;
   const auto list = config.find("tools");
   if (!list) return tools;
-  if (!list->value().is_array()) {
-    list->problem("expected a list of tools, not " + std::string(list->value().kind_name()));
-    return tools;
-  }
+  if (!list->expect_list("a list of tools")) return tools;
   if (list->value().items().size() > max_tools) {
-    list->problem("more than " + std::to_string(max_tools) + " tools");
+    list->problem("at most " + std::to_string(max_tools) + " tools are allowed");
     return tools;
   }
   std::set<std::string> names;
@@ -385,7 +377,7 @@ std::vector<AgentKnowledge> read_knowledge(NodeConfig& config) {
   if (!found) return stores;
   if (!found->value().is_array()) return {read_store(config, *found)};
   if (found->value().items().size() > max_stores) {
-    found->problem("more than " + std::to_string(max_stores) + " knowledge stores");
+    found->problem("at most " + std::to_string(max_stores) + " knowledge stores are allowed");
     return stores;
   }
   std::set<std::string> names;
@@ -393,14 +385,14 @@ std::vector<AgentKnowledge> read_knowledge(NodeConfig& config) {
     const View item = found->item(i);
     auto store = read_store(config, item);
     if (!store.knowledge.store.empty() && !names.insert(store.knowledge.store).second) {
-      item.problem("the knowledge store '" + store.knowledge.store + "' stands twice");
+      item.problem("the knowledge store '" + store.knowledge.store + "' is used twice; rename one");
     }
     stores.push_back(std::move(store));
   }
   return stores;
 }
 
-std::unique_ptr<const Node> create_ai_agent(NodeConfig& config) {
+NodePtr create_ai_agent(NodeConfig& config) {
   const NodeIndex begin = config.nodes_so_far();
   auto tools = read_tools(config);
   const NodeIndex end = config.nodes_so_far();
@@ -419,36 +411,33 @@ std::unique_ptr<const Node> create_ai_agent(NodeConfig& config) {
 }
 
 constexpr auto ai_agent_fields = with_chat_fields(
-    {{"instructions", "template", "What the agent is, does and heeds. Required."},
-     {"prompt", "template", "What the user says to it; default: the input's text."},
+    {{"instructions", "template", "The system message: the agent's role and rules. Required."},
+     {"prompt", "template", "The user's message. Default: the input's text."},
      {"tools", "list",
-      "What it may do, each `{name, description, parameters, storeIn, do, result}`: `parameters` "
+      "Up to 64 tools, each `{name, description, parameters, storeIn, do, result}`. `parameters` "
       "is "
-      "a JSON Schema of an object, which arguments must fit; they are `input.tool.arguments` in "
-      "the "
-      "Nodes of `do`, and go to `storeIn` as well; what `result`, a JSON template, comes to at "
-      "their end is told to the model, `done` without one. A tool may ask the user something; its "
-      "arguments are still there when he has answered."},
+      "a JSON Schema of an object; arguments that do not fit are refused. The Nodes of `do` read "
+      "the arguments in `input.tool.arguments`, also behind a question; `storeIn` stores them. The "
+      "model is told `result`, a JSON template that is evaluated after `do`. Default `done`."},
      {"knowledge", "mapping or list",
-      "A knowledge store that it may search, `{store, sources, description, limit}`, or a list of "
-      "up to 16 of them, of which it names one by what their descriptions say."},
+      "A knowledge store that the model may search, `{store, sources, description, limit}`, or a "
+      "list of up to 16. The model chooses one by its description."},
      {"memory", "number",
-      "Messages of what was said before that it remembers in its session, 0 to 200 and 32 KiB; "
-      "default 20."},
-     {"maxTurns", "number", "How often the model is asked until it answers, 1 to 50; default 8."},
+      "How many earlier messages of the session the model is told, 0 to 200 and at most 32 KiB. "
+      "Default 20."},
+     {"maxTurns", "number", "The most requests to the model for one answer, 1 to 50. Default 8."},
      {"tokenBudget", "number",
-      "Tokens, as the model counts them, after which it is not asked again for one answer; default "
-      "50000."}});
+      "The tokens, as the model counts them, after which it is not asked again for one answer. "
+      "Default 50000."}});
 
 }  // namespace
 
 constinit const NodeType ai_agent_node{
     .name = "aiAgent",
     .summary =
-        "Lets a language model answer the user, with a memory, tools that are branches of the "
-        "Flow, "
-        "and knowledge. What it says is data: nothing in it is evaluated, and 16 KiB of it count.",
-    .shorthand = "",
+        "Lets a language model answer the user, with a memory, with tools that are branches of the "
+        "Flow, and with knowledge. An answer is data: nothing in it is evaluated, and it is cut to "
+        "16 KiB.",
     .fields = ai_agent_fields,
     .example =
         "- aiAgent:\n"

@@ -7,13 +7,13 @@
 
 #include "store/model/clock.h"
 
-// What people mean by what they write when they are asked for something. Each function gives the
-// answer in one form, whatever the form it was written in, or nothing if there is none. Pure.
+// Reads the answers that people write. Each function gives the answer in one form, or nothing if
+// the text is no such answer. Pure.
 namespace conversed::flows {
 
 // A decimal number and nothing else (`3`, `-2.5`, `+1e3`); whole ones that fit stay whole.
 [[nodiscard]] std::optional<nlohmann::json> read_number(std::string_view text);
-// The same, whole numbers only.
+// A whole number.
 [[nodiscard]] std::optional<nlohmann::json> read_integer(std::string_view text);
 
 // The first e-mail address among the words, such as in `it's ann@example.com`.
@@ -24,7 +24,7 @@ namespace conversed::flows {
 // `+49301234`, and so is `0049301234`.
 [[nodiscard]] std::optional<std::string> read_phone(std::string_view text);
 
-// What comes first in `1/2/2027`.
+// The order of `1/2/2027`.
 enum class DateOrder : std::uint8_t { day_first, month_first };
 
 // A day as `YYYY-MM-DD`. Understood: `2027-02-01`, `1.2.2027`, `1/2/2027`, the last two without the

@@ -21,15 +21,11 @@ constexpr std::size_t max_name_bytes = 128;
 json read_options(NodeConfig& config) {
   const auto found = config.find("options");
   if (!found) return json::object();
-  if (!found->value().is_object()) {
-    found->problem("expected a mapping, not " + std::string(found->value().kind_name()));
-    return json::object();
-  }
-  // What the Node itself lives by.
+  if (!found->expect_mapping()) return json::object();
   for (const auto& member : found->value().members()) {
     static constexpr std::array<std::string_view, 4> reserved{"messages", "n", "stream", "tools"};
     if (std::ranges::find(reserved, member.name) != reserved.end()) {
-      found->member(member).problem("'" + member.name + "' can't be set here");
+      found->member(member).problem("'" + member.name + "' is set by the Node; remove it");
     }
   }
   return found->value().to_json();

@@ -14,12 +14,12 @@
 #include "flows/nodes/on_error.h"
 #include "flows/turn/turn.h"
 
-// The chat completions of OpenAI's protocol, which most servers of language models speak; what
-// llmPrompt and aiAgent have in common. What a model says is data: it is cut to a size, and nothing
-// in it is ever evaluated.
+// The chat completions of OpenAI's protocol, which most servers of language models speak. Shared by
+// llmPrompt and aiAgent. The words of a model are data: cut to a size, and never evaluated. Kept
+// by: AiAgentNode.HostileAnswersAreBounded.
 namespace conversed::flows {
 
-inline constexpr std::size_t max_answer_bytes = 16 * 1024;  // what is past it is cut off
+inline constexpr std::size_t max_answer_bytes = 16 * 1024;  // the rest is cut off
 
 // How a model is asked.
 struct Chat {
@@ -31,14 +31,14 @@ struct Chat {
   nlohmann::json options;  // an object; members of the request, a null removes one
   OnError on_error;
 
-  // Reads what all of this says; `onError` comes last, behind all other branches.
+  // Reads all of these; `onError` comes last, behind all other branches.
   static Chat read(NodeConfig& config, int max_tokens);
 
-  // Asks with `body`, which has `messages` and what else the Node needs.
+  // Asks with `body`, which has the `messages`.
   [[nodiscard]] Result<Step> ask(Turn& turn, nlohmann::json body) const;
 };
 
-// Where an answer goes: to the user, into the context or profile, or both.
+// What to do with an answer: say it, store it, or both.
 struct Sink {
   std::optional<expression::Path> store_in;
   bool say = true;
@@ -59,8 +59,7 @@ struct ChatAnswer {
   std::vector<ToolCall> tool_calls;
 };
 
-// What the model answered; nothing if it is no such answer. Whatever is too large or too much is
-// left out.
+// The model's answer; nothing if it has another shape. Excess bytes and tool calls are left out.
 [[nodiscard]] std::optional<ChatAnswer> read_answer(const nlohmann::json& body);
 
 // `{"role": role, "content": text}`
@@ -70,18 +69,19 @@ inline constexpr NodeField chat_fields[]{
     {"connection", "name",
      "A Connection of type `llm`, whose fields are `baseUrl` (such as "
      "`https://llm.example.com/v1`), `model` and `apiKey`. Required."},
-    {"model", "text", "The model's name, instead of the Connection's."},
-    {"maxTokens", "number", "Tokens of one answer at most, 1 to 100000; default 1000."},
+    {"model", "text", "The model's name. Default: the Connection's."},
+    {"maxTokens", "number", "The most tokens of one answer, 1 to 100000. Default 1000."},
     {"options", "mapping",
-     "Further members of the request, such as `{temperature: 0.2}`; null leaves one out."},
-    {"storeIn", "path", "Where the answer goes."},
-    {"say", "true or false", "Say the answer to the user; default: unless there is `storeIn`."},
-    {"timeout", "duration", "Of one attempt, at most 5m; default 60s."},
+     "Further members of the request, such as `{temperature: 0.2}`. Null removes one."},
+    {"storeIn", "path", "Where the answer is stored."},
+    {"say", "true or false", "Say the answer to the user. Default: true without `storeIn`."},
+    {"timeout", "duration", "For one attempt, at most 5m. Default 60s."},
     {"retries", "number",
-     "Further attempts after time-outs, 429 and 5xx, 0 to 10; default 2. `Retry-After` is heeded."},
+     "Further attempts after time-outs, 429 and 5xx, 0 to 10. They wait as `Retry-After` says. "
+     "Default 2."},
     OnError::field};
 
-// A Node's own fields and those.
+// A Node's own fields and these.
 template <std::size_t N>
 consteval auto with_chat_fields(const NodeField (&own)[N]) {
   return [&]<std::size_t... I, std::size_t... J>(std::index_sequence<I...>,

@@ -1,4 +1,3 @@
-// Keeps what the lexicons found in the input: slots are gone with the next one.
 #include <array>
 
 #include "flows/node_types.h"
@@ -22,7 +21,7 @@ class CopySlotsToContextNode final : public Node {
   CopySlotsToContextNode(Copying copying, expression::Path into)
       : copying_(std::move(copying)), into_(std::move(into)) {}
 
-  // The slots that were there stay as they are, so the place is read, changed and written whole.
+  // Other slots that are stored there stay, so the place is read, changed and written whole.
   Result<Step> run(Turn& turn) const override {
     auto kept = stored(turn);
     for (const auto& [slot, hits] : turn.input_object()["slots"].items()) {
@@ -33,8 +32,7 @@ class CopySlotsToContextNode final : public Node {
       take(kept[slot], hits);
     }
     if (kept.empty()) return Continue{};
-    if (auto done = turn.assign(into_, std::move(kept)); !done) return model::fail(done.error());
-    return Continue{};
+    return step_after(turn.assign(into_, std::move(kept)));
   }
 
  private:
@@ -57,35 +55,35 @@ class CopySlotsToContextNode final : public Node {
   const expression::Path into_;
 };
 
-std::unique_ptr<const Node> create_copy_slots_to_context(NodeConfig& config) {
+NodePtr create_copy_slots_to_context(NodeConfig& config) {
   Copying copying;
   copying.slots = config.names("slots");
   copying.mode = config.choice("mode", modes, "replace");
   copying.keyphrases = config.choice("as", forms, "slots") == "keyphrases";
   auto into = config.path_or("storeIn", "context.slots");
   if (into.root() != expression::Path::Root::context) {
-    config.problem("storeIn", "has to be a place in the context");
+    config.problem("storeIn", "must be a place in the context, such as context.slots");
   }
   copying.into = into.text();
   return std::make_unique<const CopySlotsToContextNode>(std::move(copying), std::move(into));
 }
 
 constexpr NodeField copy_slots_to_context_fields[]{
-    {"slots", "list", "Names of slots; default: all that the input has."},
+    {"slots", "list", "Names of slots. Default: all slots of the input."},
     {"storeIn", "path",
-     "A place in the context; each slot goes below it by its name. Default "
-     "`context.slots`."},
+     "A place in the context. Each slot is stored below it by its name. Default `context.slots`."},
     {"mode", "replace, append or keep",
-     "What becomes of a slot that is stored there already; default `replace`."},
+     "What to do with a slot that is stored there already. Default `replace`."},
     {"as", "slots or keyphrases",
-     "`keyphrases` stores the main keyphrases alone; default `slots`, as in `input.slots`."}};
+     "`keyphrases` stores the main keyphrases only, `slots` the hits of `input.slots`. Default "
+     "`slots`."}};
 
 }  // namespace
 
 constinit const NodeType copy_slots_to_context_node{
     .name = "copySlotsToContext",
-    .summary = "Copies slots of the input into the context, where later inputs find them.",
-    .shorthand = "",
+    .summary =
+        "Copies slots of the input into the context. `input.slots` itself ends with the input.",
     .fields = copy_slots_to_context_fields,
     .example = "- copySlotsToContext: {slots: [city], storeIn: context.wanted, mode: append}\n",
     .create = create_copy_slots_to_context};

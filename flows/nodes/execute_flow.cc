@@ -1,12 +1,11 @@
-// Runs another Flow of the project. What waits or calls in it does so for the whole conversation:
-// the Flows that were entered and where each stands are part of the stored state. A Flow may enter
-// itself; the depth is limited.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {
 
+// The stored state holds the entered Flows and where each stands, so that waits and calls inside of
+// them work. A Flow may enter itself; the Turn bounds the depth.
 class ExecuteFlowNode final : public Node {
  public:
   explicit ExecuteFlowNode(Enter step) : step_(std::move(step)) {}
@@ -17,25 +16,26 @@ class ExecuteFlowNode final : public Node {
   const Enter step_;
 };
 
-std::unique_ptr<const Node> create_execute_flow(NodeConfig& config) {
+NodePtr create_execute_flow(NodeConfig& config) {
   Enter step{.flow = config.flow_name("flow"), .comes_back = config.flag("return", true)};
   if (!step.comes_back) config.never_continues();
   return std::make_unique<const ExecuteFlowNode>(std::move(step));
 }
 
 constexpr NodeField execute_flow_fields[]{
-    {"flow", "name", "The Flow, by its name; its newest version runs. Required."},
+    {"flow", "name", "The Flow. Its newest version runs. Required."},
     {"return", "true or false",
-     "Come back after that Flow's end and go on here; default true. With false the conversation "
-     "has moved there: nothing that was entered before comes back either."}};
+     "Come back after the end of that Flow, and continue here. With false the conversation moves "
+     "to "
+     "that Flow for good, and leaves all Flows that were entered before. Default true."}};
 
 }  // namespace
 
 constinit const NodeType execute_flow_node{
     .name = "executeFlow",
     .summary =
-        "Runs another Flow from its beginning, with the same input, context and profile. Its "
-        "`stop` ends the whole execution. At most 20 Flows are entered one inside the other.",
+        "Runs another Flow from its beginning, with the same input, context and profile. A `stop` "
+        "in it ends the whole execution. Flows can enter each other 20 levels deep.",
     .shorthand = "flow",
     .fields = execute_flow_fields,
     .example = "- executeFlow: Orders\n",

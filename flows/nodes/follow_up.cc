@@ -1,4 +1,3 @@
-// Asks for a follow-up, should the user fall silent. The Turn goes on at once.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -33,25 +32,26 @@ class FollowUpNode final : public Node {
       }
       wish.flow_id = found->second;
     }
-    if (auto asked = turn.follow_up(std::move(wish)); !asked) return model::fail(asked.error());
-    return Continue{};
+    return step_after(turn.follow_up(std::move(wish)));
   }
 
  private:
   const Wanted wanted_;
 };
 
-std::unique_ptr<const Node> create_follow_up(NodeConfig& config) {
+NodePtr create_follow_up(NodeConfig& config) {
   Wanted wanted;
   wanted.after = config.duration("after", std::nullopt, shortest, longest);
   if (config.has("expiresAfter")) {
     wanted.expires_after = config.duration("expiresAfter", std::nullopt, shortest, longest);
     if (*wanted.expires_after < wanted.after) {
-      config.problem("expiresAfter", "would expire before it is due; `after` is longer");
+      config.problem(
+          "expiresAfter",
+          "is shorter than `after`: the follow-up would expire before it is due; make it longer");
     }
   }
   if (config.has("flow")) wanted.flow = config.flow_name("flow");
-  // A Flow may get a text, too, as its input; one of both says what the user is told.
+  // With a Flow the text is its input, and may be missing.
   wanted.text =
       config.has("flow") ? config.optional_template("text") : config.text_template("text");
   wanted.data = config.json_template("data");
@@ -59,20 +59,19 @@ std::unique_ptr<const Node> create_follow_up(NodeConfig& config) {
 }
 
 constexpr NodeField follow_up_fields[]{
-    {"after", "duration",
-     "The silence that it waits for, from this input on; 1s to 366d. Required."},
-    {"text", "template", "What is said then. Required without `flow`, whose `input.text` it is."},
-    {"flow", "name", "The Flow that runs then, with `input.source` = `followUp`."},
-    {"data", "JSON template", "What goes out beside the text, or the Flow's `input.data`."},
-    {"expiresAfter", "duration", "From when on it comes too late, and is dropped."}};
+    {"after", "duration", "The silence, counted from this input; 1s to 366d. Required."},
+    {"text", "template", "The message, or the `input.text` of `flow`. Required without `flow`."},
+    {"flow", "name", "The Flow that runs instead, with `input.source` = `followUp`."},
+    {"data", "JSON template", "The data of the output, or the Flow's `input.data`."},
+    {"expiresAfter", "duration", "Counted like `after`. A follow-up that comes later is dropped."}};
 
 }  // namespace
 
 constinit const NodeType follow_up_node{
     .name = "followUp",
     .summary =
-        "Follows the user up, unless he says something before; in place of the project's journey.",
-    .shorthand = "",
+        "Plans a message to the user for the case that the user says nothing meanwhile. It "
+        "replaces the project's journey.",
     .fields = follow_up_fields,
     .example =
         "- followUp:\n"

@@ -1,20 +1,19 @@
-// Goes on at another Node of the same Flow, at once or with the next input. Loops end at the Turn's
-// limits.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {
 
+// Loops end at the Turn's limits.
 class GoToNode final : public Node {
  public:
   GoToNode(std::string id, bool waits) : id_(std::move(id)), waits_(waits) {}
 
-  // The compiler has seen to it that the Node is there.
   Result<Step> run(Turn& turn) const override {
     if (waits_) return Wait{};
-    return Jump{turn.flow().find(id_)};
+    return on_input(turn);
   }
+  // The compiler has checked that the Node exists.
   Result<Step> on_input(Turn& turn) const override { return Jump{turn.flow().find(id_)}; }
   Awaits awaits() const override { return waits_ ? Awaits::input : Awaits::nothing; }
 
@@ -23,24 +22,22 @@ class GoToNode final : public Node {
   const bool waits_;
 };
 
-std::unique_ptr<const Node> create_go_to(NodeConfig& config) {
-  config.never_continues();
-  auto id = config.node_id("node");
-  return std::make_unique<const GoToNode>(std::move(id), config.flag("wait", false));
-}
-
 constexpr NodeField go_to_fields[]{
-    {"node", "id", "The id of a Node of this Flow; required."},
-    {"wait", "true or false", "Wait for the next input first, and go on there with it."}};
+    {"node", "id", "The id of a Node of this Flow. Required."},
+    {"wait", "true or false",
+     "Wait for the next input first, and continue there with it. Default false."}};
 
 }  // namespace
 
 constinit const NodeType go_to_node{
     .name = "goTo",
-    .summary = "Goes on at another Node of the same Flow, at once or with the next input.",
+    .summary = "Continues at another Node of the same Flow, at once or with the next input.",
     .shorthand = "node",
     .fields = go_to_fields,
     .example = "- goTo: {node: ask, wait: true}\n",
-    .create = create_go_to};
+    .create = [](NodeConfig& config) -> NodePtr {
+      config.never_continues();
+      return std::make_unique<const GoToNode>(config.node_id("node"), config.flag("wait", false));
+    }};
 
 }  // namespace conversed::flows

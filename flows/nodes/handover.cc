@@ -1,5 +1,3 @@
-// Hands the conversation to people: the Flow stands still, and what comes in is told to the
-// webhook, until an inject gives the conversation back. What people say to the user goes by notify.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -9,6 +7,7 @@ namespace {
 constexpr std::string_view resumed_by =
     R"(input.source == "inject" && input.data.handover == "resume")";
 
+// What people say to the user meanwhile goes by notify.
 class HandoverNode final : public Node {
  public:
   HandoverNode(std::optional<expression::Template> text,
@@ -39,10 +38,8 @@ class HandoverNode final : public Node {
 
  private:
   static Result<Step> tell(Turn& turn, std::string text, nlohmann::json told, Step then) {
-    if (auto done = turn.output(std::move(text), {{"handover", std::move(told)}}); !done) {
-      return model::fail(done.error());
-    }
-    return then;
+    return step_after(turn.output(std::move(text), {{"handover", std::move(told)}}),
+                      std::move(then));
   }
 
   const std::optional<expression::Template> text_;
@@ -50,7 +47,7 @@ class HandoverNode final : public Node {
   const expression::Expression resume_if_;
 };
 
-std::unique_ptr<const Node> create_handover(NodeConfig& config) {
+NodePtr create_handover(NodeConfig& config) {
   auto text = config.optional_template("text");
   auto data = config.json_template("data");
   auto resume_if = config.has("resumeIf") ? config.condition("resumeIf")
@@ -60,20 +57,20 @@ std::unique_ptr<const Node> create_handover(NodeConfig& config) {
 }
 
 constexpr NodeField handover_fields[]{
-    {"text", "template", "Said to the user; default: nothing."},
-    {"data", "JSON template", "For the people: why, and what they should know."},
+    {"text", "template", "Said to the user. Default: nothing."},
+    {"data", "JSON template", "For the people who take over."},
     {"resumeIf", "expression",
-     "Asked of each input; true: the Flow goes on. Default: an inject with `data.handover` = "
-     "`resume`."}};
+     "Evaluated for each input. If it is true, the Flow continues. Default: an inject with "
+     "`data.handover` = `resume`."}};
 
 }  // namespace
 
 constinit const NodeType handover_node{
     .name = "handover",
     .summary =
-        "Pauses the Flow and tells the webhook, by outputs with `data.handover`: `{status: "
-        "requested, data}` at once, `{status: input, source, text, data}` for each input while it "
-        "is paused, `{status: ended}` when an inject resumes it. Then the Flow goes on.",
+        "Hands the conversation to people. The Flow pauses, and the webhook gets outputs with "
+        "`data.handover`: `{status: requested, data}` at once, `{status: input, source, text, "
+        "data}` for each input, `{status: ended}` when an inject resumes the Flow.",
     .shorthand = "text",
     .fields = handover_fields,
     .example =

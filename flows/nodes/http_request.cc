@@ -1,4 +1,3 @@
-// Asks an upstream by HTTP. The Turn ends with the call; the answer comes back as an event.
 #include <array>
 
 #include "flows/node_types.h"
@@ -71,12 +70,8 @@ class HttpRequestNode final : public Node {
     if (!result.error_code.empty()) {
       return request_.on_error.failed(turn, result, request_.connection);
     }
-    if (request_.store_in) {
-      if (auto done = turn.assign(*request_.store_in, result.body); !done) {
-        return model::fail(done.error());
-      }
-    }
-    return Continue{};
+    if (!request_.store_in) return Continue{};
+    return step_after(turn.assign(*request_.store_in, result.body));
   }
 
   Awaits awaits() const override { return Awaits::call_result; }
@@ -97,7 +92,7 @@ class HttpRequestNode final : public Node {
   const Request request_;
 };
 
-std::unique_ptr<const Node> create_http_request(NodeConfig& config) {
+NodePtr create_http_request(NodeConfig& config) {
   Request request{.connection = config.connection("connection"),
                   .method = config.choice("method", methods, "GET"),
                   .url = UrlTemplate(config, "url"),
@@ -112,31 +107,33 @@ std::unique_ptr<const Node> create_http_request(NodeConfig& config) {
                                       longest_request_timeout);
   }
   if (request.body && (request.method == "GET" || request.method == "HEAD")) {
-    config.problem("body", "a " + request.method + " request has no body");
+    config.problem("body", "a " + request.method + " request has no body; use POST, PUT or PATCH");
   }
   return std::make_unique<const HttpRequestNode>(std::move(request));
 }
 
 constexpr NodeField http_request_fields[]{
     {"url", "template",
-     "Absolute, http or https; what a URL can't hold is encoded. A segment `.` or `..` of its path "
-     "fails the call, and so does a value that ends the path or adds a parameter. Required."},
-    {"method", "text", "GET (the default), HEAD, POST, PUT, PATCH or DELETE."},
+     "Absolute, http or https. Characters that a URL can't hold are encoded. A value that leaves "
+     "its "
+     "segment or parameter fails the call with `invalid_url`. Required."},
+    {"method", "text", "GET, HEAD, POST, PUT, PATCH or DELETE. Default GET."},
     {"connection", "name", "The Connection whose credentials go with the request."},
     {"headers", "texts to templates", "Further headers."},
-    {"body", "JSON template", "A text is sent as it is, everything else as JSON."},
-    {"storeIn", "path", "Where the answer's body goes: its value if it is JSON, else its text."},
+    {"body", "JSON template", "A text is sent unchanged, every other value as JSON."},
+    {"storeIn", "path",
+     "Where the answer's body is stored: its value if it is JSON, else its text."},
     {"timeout", "duration",
-     "Of one attempt, at most 5m; default: the setting `calls.timeout`, 10s."},
-    {"retries", "number", "Further attempts after the first, 0 to 10; default 0."},
+     "For one attempt, at most 5m. Default: the setting `calls.timeout`, 10s."},
+    {"retries", "number", "Further attempts after the first, 0 to 10. Default 0."},
     OnError::field};
 
 }  // namespace
 
 constinit const NodeType http_request_node{
     .name = "httpRequest",
-    .summary = "Sends an HTTP request and goes on with its answer; only this session waits for it.",
-    .shorthand = "",
+    .summary =
+        "Sends an HTTP request and continues with its answer. Only this session waits for it.",
     .fields = http_request_fields,
     .example =
         "- httpRequest:\n"

@@ -1,4 +1,3 @@
-// Takes one of two ways. A condition that can't be evaluated is false.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -20,7 +19,7 @@ class IfNode final : public Node {
   const NodeIndex else_;
 };
 
-std::unique_ptr<const Node> create_if(NodeConfig& config) {
+NodePtr create_if(NodeConfig& config) {
   config.never_continues();
   auto condition = config.condition("condition");
   const NodeIndex then = config.branch("then");
@@ -28,20 +27,21 @@ std::unique_ptr<const Node> create_if(NodeConfig& config) {
 }
 
 constexpr NodeField if_fields[]{
-    {"condition", "expression", "What is asked; one that can't be evaluated is false. Required."},
+    {"condition", "expression", "The condition. An error counts as false. Required."},
     {"then", "nodes", "Run if the condition is truthy.", NodeField::Where::beside},
     {"else", "nodes", "Run if not.", NodeField::Where::beside}};
 
 }  // namespace
 
-constinit const NodeType if_node{.name = "if",
-                                 .summary = "Takes one of two ways, and then goes on behind both.",
-                                 .shorthand = "condition",
-                                 .fields = if_fields,
-                                 .example =
-                                     "- if: context.count > 3\n"
-                                     "  then: [{say: Many.}]\n"
-                                     "  else: [{say: Few.}]\n",
-                                 .create = create_if};
+constinit const NodeType if_node{
+    .name = "if",
+    .summary = "Takes one of two branches, then continues behind both.",
+    .shorthand = "condition",
+    .fields = if_fields,
+    .example =
+        "- if: context.count > 3\n"
+        "  then: [{say: Many.}]\n"
+        "  else: [{say: Few.}]\n",
+    .create = create_if};
 
 }  // namespace conversed::flows

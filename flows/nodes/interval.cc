@@ -1,4 +1,3 @@
-// Runs some Nodes at every n-th pass, or when enough time has gone by since it last did.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -17,12 +16,13 @@ class IntervalNode final : public Node {
   IntervalNode(Rhythm rhythm, NodeIndex on_interval, NodeIndex otherwise)
       : rhythm_(rhythm), do_(on_interval), else_(otherwise) {}
 
-  // Remembers the passes since it last ran its Nodes or, by time, when it did: Unix milliseconds.
+  // The memory is the passes since `do` last ran or, by time, when it ran: Unix milliseconds.
   Result<Step> run(Turn& turn) const override {
     auto memory = turn.memory();
     if (!memory) return model::fail(memory.error());
     nlohmann::json& last = **memory;
-    constexpr std::int64_t most = std::int64_t{1} << 53;  // what is beyond was not stored by us
+    constexpr std::int64_t most = std::int64_t{1}
+                                  << 53;  // larger numbers were not stored by this Node
     const bool known = last.is_number_integer() && last.get<std::int64_t>() >= 0 &&
                        last.get<std::int64_t>() <= most;
     bool due = false;
@@ -46,10 +46,9 @@ class IntervalNode final : public Node {
 
 Rhythm rhythm_of(NodeConfig& config) {
   Rhythm rhythm;
-  const auto every = config.find("every");
-  if (!every) {
-    config.problem("every", "'every' is missing");
-  } else if (every->value().scalar().is_number()) {
+  const auto every = config.require("every");
+  if (!every) return rhythm;
+  if (every->value().scalar().is_number()) {
     rhythm.passes = every->integer(1, 1'000'000).value_or(1);
   } else {
     rhythm.time =
@@ -58,18 +57,18 @@ Rhythm rhythm_of(NodeConfig& config) {
   return rhythm;
 }
 
-std::unique_ptr<const Node> create_interval(NodeConfig& config) {
+NodePtr create_interval(NodeConfig& config) {
   config.never_continues();
   const Rhythm rhythm = rhythm_of(config);
-  if (!config.has("do")) config.problem("do", "'do' is missing");
+  (void)config.require("do");
   const NodeIndex on_interval = config.branch("do");
   return std::make_unique<const IntervalNode>(rhythm, on_interval, config.branch("else"));
 }
 
 constexpr NodeField interval_fields[]{
     {"every", "number or duration",
-     "A number n: at each n-th pass in the session. A duration: at the first pass, and then if "
-     "that long has gone by since the last time. Required."},
+     "A number n: at each n-th pass in the session. A duration: at the first pass, and then when "
+     "that time has passed since the last run. Required."},
     {"do", "nodes", "Run then. Required."},
     {"else", "nodes", "Run at every other pass."}};
 
@@ -77,8 +76,7 @@ constexpr NodeField interval_fields[]{
 
 constinit const NodeType interval_node{
     .name = "interval",
-    .summary = "Runs some Nodes at every n-th pass, or not more often than a time allows.",
-    .shorthand = "",
+    .summary = "Runs some Nodes at every n-th pass, or at most once in a time.",
     .fields = interval_fields,
     .example = "- interval: {every: 3, do: [{say: \"By the way: say `help` for help.\"}]}\n",
     .create = create_interval};

@@ -6,7 +6,7 @@
 #include "flows/node_types.h"
 #include "store/text/utf8.h"
 
-// What Nodes that search in knowledge ask, and what comes back.
+// The queries and answers of Nodes that search in knowledge.
 namespace conversed::flows {
 
 inline constexpr int max_knowledge_hits = 20;
@@ -27,8 +27,8 @@ inline constexpr std::size_t max_query_bytes = 4096;  // the rest of a question 
   return hits != answer.end() && hits->is_array() ? *hits : nlohmann::json::array();
 }
 
-// The hits as JSON text of at most `most` bytes: whole ones, the best first, without those that
-// have no room. The text of the best one is cut if it has no room by itself.
+// The hits as JSON text of at most `most` bytes, the best first. Hits that have no room are left
+// out. The text of the best one is cut if it alone has no room.
 [[nodiscard]] inline std::string hits_text(const nlohmann::json& hits, std::size_t most) {
   constexpr auto replace = nlohmann::json::error_handler_t::replace;
   std::string list = "[";

@@ -1,5 +1,3 @@
-// Asks a language model once, without memory. The Turn ends with the call; the answer comes back as
-// an event.
 #include "flows/nodes/chat.h"
 #include "store/model/json.h"
 
@@ -11,7 +9,7 @@ using nlohmann::json;
 constexpr int default_prompt_tokens = 1000;
 constexpr std::size_t max_value_depth = 16;  // of an answer in JSON
 
-// Models like to wrap JSON in a fence of Markdown, whatever they are told.
+// Models often wrap JSON in a fence of Markdown.
 std::string_view without_fence(std::string_view text) {
   constexpr std::string_view fence = "```";
   constexpr std::string_view blanks = " \t\r\n";
@@ -65,10 +63,7 @@ class LlmPromptNode final : public Node {
       }
       value = std::move(*parsed);
     }
-    if (auto done = prompt_.sink.take(turn, answer->text, std::move(value)); !done) {
-      return model::fail(done.error());
-    }
-    return Continue{};
+    return step_after(prompt_.sink.take(turn, answer->text, std::move(value)));
   }
 
   Awaits awaits() const override { return Awaits::call_result; }
@@ -77,7 +72,7 @@ class LlmPromptNode final : public Node {
   const Prompt prompt_;
 };
 
-std::unique_ptr<const Node> create_llm_prompt(NodeConfig& config) {
+NodePtr create_llm_prompt(NodeConfig& config) {
   return std::make_unique<const LlmPromptNode>(
       Prompt{.prompt = config.text_template("prompt"),
              .instructions = config.optional_template("instructions"),
@@ -87,19 +82,18 @@ std::unique_ptr<const Node> create_llm_prompt(NodeConfig& config) {
 }
 
 constexpr auto llm_prompt_fields = with_chat_fields(
-    {{"prompt", "template", "What the model is asked. Required."},
-     {"instructions", "template", "What it is told to be and to heed."},
+    {{"prompt", "template", "The question to the model. Required."},
+     {"instructions", "template", "The system message: its role and its rules."},
      {"json", "true or false",
-      "Ask for JSON, and store its value; what is none is an error. Default false."}});
+      "Ask for JSON and store its value. Any other answer is an error. Default false."}});
 
 }  // namespace
 
 constinit const NodeType llm_prompt_node{
     .name = "llmPrompt",
     .summary =
-        "Asks a language model and goes on with its answer, of which the first 16 KiB count. "
-        "What it says is data: nothing in it is evaluated.",
-    .shorthand = "",
+        "Asks a language model once and continues with its answer, cut to 16 KiB. The answer is "
+        "data: nothing in it is evaluated.",
     .fields = llm_prompt_fields,
     .example =
         "- llmPrompt:\n"

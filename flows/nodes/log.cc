@@ -1,4 +1,3 @@
-// Writes a line to the daemon's log.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -18,20 +17,19 @@ class LogNode final : public Node {
   const expression::Template text_;
 };
 
-std::unique_ptr<const Node> create_log(NodeConfig& config) {
-  return std::make_unique<const LogNode>(config.text_template("text"));
-}
-
 constexpr NodeField log_fields[]{
-    {"text", "template", "The line; what is past its first 1000 bytes is cut off. Required."}};
+    {"text", "template", "The line. It is cut after 1000 bytes. Required."}};
 
 }  // namespace
 
-constinit const NodeType log_node{.name = "log",
-                                  .summary = "Writes a line to the daemon's log.",
-                                  .shorthand = "text",
-                                  .fields = log_fields,
-                                  .example = "- log: \"order {{input.data.orderId}} came in\"\n",
-                                  .create = create_log};
+constinit const NodeType log_node{
+    .name = "log",
+    .summary = "Writes a line to the daemon's log.",
+    .shorthand = "text",
+    .fields = log_fields,
+    .example = "- log: \"order {{input.data.orderId}} came in\"\n",
+    .create = [](NodeConfig& config) -> NodePtr {
+      return std::make_unique<const LogNode>(config.text_template("text"));
+    }};
 
 }  // namespace conversed::flows

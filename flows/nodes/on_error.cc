@@ -2,11 +2,7 @@
 
 namespace conversed::flows {
 
-namespace {
-
-constexpr std::string_view deleted = "connection_deleted";
-
-}  // namespace
+static constexpr std::string_view deleted = "connection_deleted";
 
 OnError::OnError(NodeConfig& config) {
   if (config.has("onError")) branch_ = config.branch("onError");
@@ -23,7 +19,7 @@ Result<Step> OnError::failed(Turn& turn, std::string_view code, const std::strin
 
 Result<Step> OnError::failed(Turn& turn, const model::CallResult& result,
                              std::string_view connection) const {
-  // Gone since the call was asked for.
+  // Deleted since the Turn that asked for the call.
   if (result.error_code == deleted && !connection.empty()) {
     return connection_deleted(turn, connection);
   }

@@ -1,4 +1,3 @@
-// Runs some Nodes at the first pass in a session only.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -22,9 +21,9 @@ class OnceNode final : public Node {
   const NodeIndex afterwards_;
 };
 
-std::unique_ptr<const Node> create_once(NodeConfig& config) {
+NodePtr create_once(NodeConfig& config) {
   config.never_continues();
-  if (!config.has("do")) config.problem("do", "'do' is missing");
+  (void)config.require("do");
   const NodeIndex first = config.branch("do");
   return std::make_unique<const OnceNode>(first, config.branch("else"));
 }

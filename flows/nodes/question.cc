@@ -1,4 +1,3 @@
-// Asks, waits for the answer, and asks again if it is none.
 #include <unicode/timezone.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ constexpr std::array<std::string_view, 2> date_orders{"dayFirst", "monthFirst"};
 
 struct Asking {
   expression::Template text;
-  std::vector<expression::Template> reprompts;  // the last one serves from then on
+  std::vector<expression::Template> reprompts;  // the last one is repeated
   std::string type;
   std::vector<std::string> yes;
   std::vector<std::string> no;
@@ -46,7 +45,7 @@ struct Asking {
   std::vector<std::string> escape;
   std::optional<expression::Expression> escape_if;
   NodeIndex on_escape = end_of_flow;
-  std::optional<std::chrono::milliseconds> time_out;  // nothing: it waits as long as it takes
+  std::optional<std::chrono::milliseconds> time_out;  // nothing: no limit
   std::optional<NodeIndex> on_time_out;
 };
 
@@ -68,10 +67,7 @@ class QuestionNode final : public Node {
     if (escapes(turn)) return Jump{asking_.on_escape};
     auto answer = read(turn);
     if (!answer) return turn.failure(answer.error().code, answer.error().message);
-    if (*answer && is_valid(turn, **answer)) {
-      if (auto done = store(turn, std::move(**answer)); !done) return model::fail(done.error());
-      return Continue{};
-    }
+    if (*answer && is_valid(turn, **answer)) return step_after(store(turn, std::move(**answer)));
     return count_attempt(turn);
   }
 
@@ -94,8 +90,7 @@ class QuestionNode final : public Node {
     }
     const auto made = attempts->get<std::int64_t>() + 1;
     if (made >= asking_.max_attempts) {
-      if (auto done = store(turn, nullptr); !done) return model::fail(done.error());
-      return Jump{asking_.on_no_answer};
+      return step_after(store(turn, nullptr), Jump{asking_.on_no_answer});
     }
     turn.node_state() = {{"attempts", made}};
     const auto& again = asking_.reprompts;
@@ -105,10 +100,8 @@ class QuestionNode final : public Node {
 
   Result<Step> ask(Turn& turn, const expression::Template& text) const {
     auto data = asking_.data ? asking_.data->value(turn.scope()) : nlohmann::json();
-    if (auto said = turn.output(text.render(turn.scope()), std::move(data)); !said) {
-      return model::fail(said.error());
-    }
-    return Wait{asking_.time_out};
+    return step_after(turn.output(text.render(turn.scope()), std::move(data)),
+                      Wait{asking_.time_out});
   }
 
   bool escapes(Turn& turn) const {
@@ -116,7 +109,7 @@ class QuestionNode final : public Node {
            (asking_.escape_if && asking_.escape_if->truthy(turn.scope()));
   }
 
-  // Nothing: it is no answer. `too_large`: the pattern takes too many steps.
+  // Nothing if it is no answer. `too_large`: the pattern takes too many steps.
   Result<std::optional<nlohmann::json>> read(Turn& turn) const {
     const std::string& text = turn.input_text();
     const std::string& type = asking_.type;
@@ -156,7 +149,7 @@ class QuestionNode final : public Node {
     return expression::trim(text).empty() ? std::nullopt : std::optional(text);
   }
 
-  // What a clock on the user's wall shows, read as if it were UTC.
+  // The time of the user's time zone, read as if it were UTC.
   model::Timestamp local(model::Timestamp now) const {
     if (asking_.zone == nullptr) return now;
     std::int32_t raw = 0;
@@ -166,7 +159,7 @@ class QuestionNode final : public Node {
     return U_FAILURE(status) ? now : now + std::chrono::milliseconds(raw + summer);
   }
 
-  // The first of the slot's keyphrases that nothing negates.
+  // The first keyphrase of the slot that is not negated.
   std::optional<nlohmann::json> keyphrase(Turn& turn) const {
     const auto& slots = turn.input_object()["slots"];
     const auto found = slots.find(asking_.slot);
@@ -199,14 +192,14 @@ std::vector<std::string> phrases(NodeConfig& config, std::string_view field,
   if (config.has(field)) list = config.names(field);
   for (auto& phrase : list) {
     auto folded = text::phrase_of(phrase);
-    if (folded.empty()) config.import_problem(field, "'" + phrase + "' has no words to compare");
+    if (folded.empty())
+      config.import_problem(field, "'" + phrase + "' has no words to compare; write a word");
     phrase = std::move(folded);
   }
   return list;
 }
 
-// Fields that one type needs and others have no use for. Those that are of no use were ignored
-// once, so stored Flows may have them.
+// Fields of one type. A stored Flow may have them with other types, which ignore them.
 void check_type_fields(NodeConfig& config, const Asking& asking) {
   struct Rule {
     std::string_view field;
@@ -249,7 +242,7 @@ void read_time_out(NodeConfig& config, Asking& asking) {
   if (config.has("onTimeout")) asking.on_time_out = config.branch("onTimeout");
 }
 
-std::unique_ptr<const Node> create_question(NodeConfig& config) {
+NodePtr create_question(NodeConfig& config) {
   Asking asking{.text = config.text_template("text"),
                 .reprompts = {},
                 .type = config.choice("type", answer_types, "text"),
@@ -289,45 +282,48 @@ std::unique_ptr<const Node> create_question(NodeConfig& config) {
 constexpr NodeField question_fields[]{
     {"text", "template", "The question. Required."},
     {"type", "text, number, integer, yesNo, email, url, phone, date, time, regex, keyphrase or any",
-     "What counts as an answer; default `text`: anything but blanks. Numbers and `yesNo` (true or "
-     "false) take the whole text; an e-mail address and a URL are found among other words; a phone "
-     "number comes as digits, a date as `YYYY-MM-DD`, a time as `HH:MM`. `any` takes data, too."},
-    {"storeIn", "path", "Where the answer goes, such as `context.city`."},
+     "What counts as an answer. `text`: anything but blanks. Numbers and `yesNo` (true or false) "
+     "take the whole text. An e-mail address and a URL are found among other words. A phone number "
+     "is stored as digits, a date as `YYYY-MM-DD`, a time as `HH:MM`. `any` takes data, too. "
+     "Default `text`."},
+    {"storeIn", "path", "Where the answer is stored, such as `context.city`."},
     {"reprompt", "template or list",
-     "Said after what was no answer; of a list one after the other, the last again and again. "
-     "Default: the question again."},
-    {"maxAttempts", "number", "How many inputs may be tried, 1 to 100; default 3."},
+     "Said after a wrong answer. A list is used one after the other, and its last text is "
+     "repeated. Default: the question."},
+    {"maxAttempts", "number", "How many inputs are tried, 1 to 100. Default 3."},
     {"onNoAnswer", "nodes",
-     "Run when the attempts are used up. With or without it, null is stored and the Flow goes on."},
-    {"validIf", "expression", "Asked of what was read, as `input.answer`; false: no answer."},
+     "Run when the attempts are used up. Null is stored, and the Flow continues."},
+    {"validIf", "expression",
+     "Evaluated with the answer as `input.answer`. If it is false, the answer is wrong."},
     {"escape", "list",
-     "Words to get away with, such as `cancel`; case, accents and punctuation don't matter."},
-    {"escapeIf", "expression", "Likewise, asked of each input, such as `input.data.back`."},
-    {"onEscape", "nodes", "Run then, with nothing stored; then the Flow goes on."},
+     "Words that leave the question, such as `cancel`. Case, accents and punctuation don't "
+     "matter."},
+    {"escapeIf", "expression", "Leaves the question if it is true, such as `input.data.back`."},
+    {"onEscape", "nodes",
+     "Run when the user leaves the question. Nothing is stored, and the Flow continues."},
     {"timeout", "duration",
-     "How long it waits for an answer, 1s to 30d. A message of the user that is none gives it that "
-     "time again; what is no message of the user, such as an inject, does not. Default: as long as "
-     "it takes."},
+     "How long the question waits, 1s to 30d. A wrong answer of the user begins the time again. An "
+     "inject does not. Default: no limit."},
     {"onTimeout", "nodes",
-     "Run when that time is over, with nothing stored; then the Flow goes on. Without it that "
-     "counts as an attempt: it asks again, and at the end of its attempts `onNoAnswer` is run."},
-    {"slot", "name", "For `keyphrase`: the slot of `input.slots` whose first keyphrase is taken."},
+     "Run when the time is over. Nothing is stored, and the Flow continues. Without `onTimeout` "
+     "the time-out counts as a wrong answer."},
+    {"slot", "name", "For `keyphrase`: the slot of `input.slots`. Its first keyphrase counts."},
     {"pattern", "regular expression",
-     "For `regex`: what the whole text has to fit; none of more than 4 KiB does. One that takes "
-     "too "
+     "For `regex`: the whole text must match it, and have at most 4 KiB. A pattern that takes too "
      "many steps for a text fails the Turn."},
     {"dateOrder", "dayFirst or monthFirst",
-     "For `date`: what `1/2/2027` means; default `dayFirst`. With dots the day is first always."},
-    {"timezone", "name", "For `date`: where it is today, such as Europe/Berlin; default UTC."},
+     "For `date`: what `1/2/2027` means. With dots the day is always first. Default `dayFirst`."},
+    {"timezone", "name",
+     "For `date`: the time zone that decides on today, such as Europe/Berlin. Default UTC."},
     {"yes", "list", "For `yesNo`: the words for yes, instead of the built-in ones."},
-    {"no", "list", "Likewise for no."},
-    {"data", "JSON template", "What programs at the other end get beside the text."}};
+    {"no", "list", "For `yesNo`: the words for no."},
+    {"data", "JSON template", "The data of the output."}};
 
 }  // namespace
 
 constinit const NodeType question_node{
     .name = "question",
-    .summary = "Asks, waits for the next input, and asks again if that is no answer.",
+    .summary = "Asks, waits for the next input, and asks again after a wrong answer.",
     .shorthand = "text",
     .fields = question_fields,
     .example =

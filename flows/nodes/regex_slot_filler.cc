@@ -1,5 +1,3 @@
-// Fills a slot with what fits a regular expression: order numbers, postcodes, what no lexicon can
-// list. A pattern that takes too many steps fails the Turn.
 #include "flows/expression/text.h"
 #include "flows/node_types.h"
 #include "flows/regex.h"
@@ -28,10 +26,7 @@ class RegexSlotFillerNode final : public Node {
     const auto& matches = *found_all;
     for (const auto& match : matches) turn.add_slot(filling_.slot, hit(match, matches.size()));
     if (matches.empty() || !filling_.store_in) return Continue{};
-    if (auto done = turn.assign(*filling_.store_in, found(matches.front())); !done) {
-      return model::fail(done.error());
-    }
-    return Continue{};
+    return step_after(turn.assign(*filling_.store_in, found(matches.front())));
   }
 
  private:
@@ -54,9 +49,9 @@ class RegexSlotFillerNode final : public Node {
   const Filling filling_;
 };
 
-std::unique_ptr<const Node> create_regex_slot_filler(NodeConfig& config) {
-  if (!config.has("slot")) config.problem("slot", "'slot' is missing");
-  if (!config.has("pattern")) config.problem("pattern", "'pattern' is missing");
+NodePtr create_regex_slot_filler(NodeConfig& config) {
+  (void)config.require("slot");
+  (void)config.require("pattern");
   const auto which = config.flag("ignoreCase", true) ? Regex::Case::ignored : Regex::Case::kept;
   Filling filling{.pattern = config.regex("pattern", which),
                   .slot = config.slot("slot"),
@@ -67,22 +62,20 @@ std::unique_ptr<const Node> create_regex_slot_filler(NodeConfig& config) {
 
 constexpr NodeField regex_slot_filler_fields[]{
     {"pattern", "regular expression",
-     "In Perl's and Java's syntax, at most 1000 bytes; found in the first 4 KiB of `input.text`. "
-     "One "
-     "that takes too many steps for a text fails the Turn. Required."},
+     "In the syntax of Perl and Java, at most 1000 bytes. It searches the first 4 KiB of "
+     "`input.text`. A pattern that takes too many steps for a text fails the Turn. Required."},
     {"slot", "name", "The slot of `input.slots` that gets the hits, at most 20. Required."},
-    {"group", "number", "Which parentheses hold the keyphrase; default 0: all that fits."},
+    {"group", "number", "The number of the parentheses with the keyphrase. Default 0: the match."},
     {"ignoreCase", "true or false", "Default true."},
-    {"storeIn", "path", "Where the first keyphrase goes as well."}};
+    {"storeIn", "path", "Where the first keyphrase is stored as well."}};
 
 }  // namespace
 
 constinit const NodeType regex_slot_filler_node{
     .name = "regexSlotFiller",
     .summary =
-        "Fills a slot with what fits a regular expression; `data.groups` holds what its "
-        "parentheses found. Nothing found leaves everything as it is.",
-    .shorthand = "",
+        "Fills a slot with the matches of a regular expression, such as order numbers. "
+        "`data.groups` of a hit holds the texts of its parentheses.",
     .fields = regex_slot_filler_fields,
     .example =
         "- regexSlotFiller: {pattern: '\\b[A-Z]-\\d{3,6}\\b', slot: orderId, storeIn: "

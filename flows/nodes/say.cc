@@ -1,4 +1,3 @@
-// Says something to the user and goes on.
 #include <algorithm>
 #include <array>
 
@@ -31,14 +30,11 @@ class SayNode final : public Node {
     nlohmann::json data;
     if (saying_.data) data = saying_.data->value(turn.scope());
     if (saying_.quick_replies) add_quick_replies(turn, data);
-    if (auto done = turn.output(std::move(text), std::move(data)); !done) {
-      return model::fail(done.error());
-    }
-    return Continue{};
+    return step_after(turn.output(std::move(text), std::move(data)));
   }
 
  private:
-  // Which alternative it is this time. In order, the Node remembers how many have been said.
+  // The alternative of this pass. In order, the memory is how many have been said.
   Result<std::size_t> choose(Turn& turn) const {
     const std::size_t count = saying_.alternatives.size();
     if (count == 1) return std::size_t{0};
@@ -69,44 +65,43 @@ class SayNode final : public Node {
 void check_quick_replies(NodeConfig& config) {
   const auto list = config.find("quickReplies");
   if (!list) return;
-  if (!list->value().is_array()) return list->problem("expected a list");
-  for (std::size_t i = 0; i < list->value().items().size(); ++i) {
-    const View reply = list->item(i);
+  if (!list->expect_list()) return;
+  for (const View& reply : list->items()) {
     if (reply.value().is_text()) continue;
     const Fields fields(reply, {"text", "value"});
     (void)fields.text("text");
   }
   const auto data = config.find("data");
   if (data && !data->value().is_object()) {
-    data->problem("has to be a mapping: the quick replies are added to it");
+    data->problem("must be a mapping, since the quick replies are added to it");
   }
 }
 
-std::unique_ptr<const Node> create_say(NodeConfig& config) {
+NodePtr create_say(NodeConfig& config) {
   Saying saying;
   saying.data = config.json_template("data");
   saying.quick_replies = config.json_template("quickReplies");
   saying.order = config.choice("order", orders, "random");
   check_quick_replies(config);
-  // Data may be all there is to say.
+  // An output may be data alone.
   if (!saying.data || config.has("text")) saying.alternatives = config.alternatives("text");
   return std::make_unique<const SayNode>(std::move(saying));
 }
 
 constexpr NodeField say_fields[]{
-    {"text", "template or list", "What is said; one of a list is chosen. Required without data."},
+    {"text", "template or list", "The text. One of a list is chosen. Required without `data`."},
     {"order", "random, inTurn or oneByOne",
-     "How one of a list is chosen; default `random`. `inTurn` begins again after the last, "
-     "`oneByOne` stays at it."},
-    {"data", "JSON template", "What programs at the other end get beside the text."},
+     "How one of a list is chosen. `inTurn` begins again after the last one, `oneByOne` repeats "
+     "the last one. Default `random`."},
+    {"data", "JSON template", "The data of the output."},
     {"quickReplies", "list",
-     "Texts, or mappings of `text` and `value`; they go out as `data.quickReplies`."}};
+     "Texts, or mappings of `text` and `value`. They go out as `data.quickReplies`."}};
 
 }  // namespace
 
 constinit const NodeType say_node{
     .name = "say",
-    .summary = "Says something to the user and goes on.",
+    .summary = "Says something to the user and continues.",
     .shorthand = "text",
     .fields = say_fields,
     .example =

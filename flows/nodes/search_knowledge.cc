@@ -1,5 +1,3 @@
-// Searches a knowledge store of the project. The Turn ends with the question; the hits come back as
-// an event, as the answer of an upstream does.
 #include "flows/nodes/knowledge_answer.h"
 #include "flows/nodes/on_error.h"
 
@@ -32,12 +30,8 @@ class SearchKnowledgeNode final : public Node {
     if (!result.error_code.empty()) return search_.on_error.failed(turn, result);
     auto hits = hits_of(result.body);
     const bool any = !hits.empty();
-    if (search_.store_in) {
-      if (auto done = turn.assign(*search_.store_in, std::move(hits)); !done) {
-        return model::fail(done.error());
-      }
-    }
-    return Jump{any ? search_.found : search_.nothing};
+    return step_after(turn.assign(*search_.store_in, std::move(hits)),
+                      Jump{any ? search_.found : search_.nothing});
   }
 
   Awaits awaits() const override { return Awaits::call_result; }
@@ -46,7 +40,7 @@ class SearchKnowledgeNode final : public Node {
   const Search search_;
 };
 
-std::unique_ptr<const Node> create_search_knowledge(NodeConfig& config) {
+NodePtr create_search_knowledge(NodeConfig& config) {
   Search search{.knowledge = config.knowledge(),
                 .query = config.optional_template("query"),
                 .limit = config.integer("limit", default_limit, 1, max_knowledge_hits),
@@ -54,31 +48,30 @@ std::unique_ptr<const Node> create_search_knowledge(NodeConfig& config) {
                 .found = config.branch("onFound"),
                 .nothing = config.branch("onNothing"),
                 .on_error = OnError(config)};
-  if (!config.has("storeIn")) config.problem("storeIn", "'storeIn' is missing");
+  (void)config.require("storeIn");
   config.never_continues();
   return std::make_unique<const SearchKnowledgeNode>(std::move(search));
 }
 
 constexpr NodeField search_knowledge_fields[]{
     {"store", "name", "The knowledge store. Required."},
-    {"sources", "list", "Names of its sources to search in; default: all."},
+    {"sources", "list", "Names of its sources. Default: all."},
     {"query", "template",
-     "What is looked for, of which the first 64 words count; default: the "
-     "input's text."},
-    {"limit", "number", "Hits at most, 1 to 20; default 5."},
+     "The words to look for. The first 64 words count. Default: the input's text."},
+    {"limit", "number", "The most hits, 1 to 20. Default 5."},
     {"storeIn", "path",
-     "Where the hits go, the best one first, as a list of `{id, source, text, data, score}`; "
-     "`score`, above 0 and below 1, says how much of what was asked is found in it. Required."},
-    {"onFound", "nodes", "Run if there is a hit; then the Flow goes on."},
-    {"onNothing", "nodes", "Run if there is none, and the list is empty; then the Flow goes on."},
+     "Where the hits are stored, the best one first: a list of `{id, source, text, data, score}`. "
+     "`score`, between 0 and 1, says how much of the query a hit contains. Required."},
+    {"onFound", "nodes", "Run if there is a hit. Then the Flow continues."},
+    {"onNothing", "nodes", "Run if there is none. Then the Flow continues."},
     OnError::field};
 
 }  // namespace
 
 constinit const NodeType search_knowledge_node{
     .name = "searchKnowledge",
-    .summary = "Searches a knowledge store, in any language and whatever the case and accents.",
-    .shorthand = "",
+    .summary =
+        "Searches a knowledge store, in any language and without regard to case and accents.",
     .fields = search_knowledge_fields,
     .example =
         "- searchKnowledge:\n"

@@ -1,4 +1,3 @@
-// Sets the state of the conversation, a word for Flows to decide by.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -14,7 +13,7 @@ class SetStateNode final : public Node {
   Result<Step> run(Turn& turn) const override {
     auto name = name_.render(turn.scope());
     if (name.size() > max_bytes) {
-      return turn.failure(model::Errc::too_large, "a state of more than 200 bytes");
+      return turn.failure(model::Errc::too_large, "the state has more than 200 bytes; shorten it");
     }
     turn.set_state(name == default_state ? "" : std::move(name));
     return Continue{};
@@ -24,23 +23,21 @@ class SetStateNode final : public Node {
   const expression::Template name_;
 };
 
-std::unique_ptr<const Node> create_set_state(NodeConfig& config) {
-  return std::make_unique<const SetStateNode>(config.text_template("state"));
-}
-
 constexpr NodeField set_state_fields[]{
-    {"state", "template", "Any word, at most 200 bytes; an empty one is `default`. Required."}};
+    {"state", "template", "The state, at most 200 bytes. An empty one is `default`. Required."}};
 
 }  // namespace
 
 constinit const NodeType set_state_node{
     .name = "setState",
     .summary =
-        "Sets `input.state`, which the session keeps until it is set again; at first it is "
+        "Sets `input.state`. The session keeps it until the next `setState`. At first it is "
         "`default`.",
     .shorthand = "state",
     .fields = set_state_fields,
     .example = "- setState: ordering\n",
-    .create = create_set_state};
+    .create = [](NodeConfig& config) -> NodePtr {
+      return std::make_unique<const SetStateNode>(config.text_template("state"));
+    }};
 
 }  // namespace conversed::flows

@@ -1,4 +1,3 @@
-// Goes on after a while. Until then the session is busy, and a row in the store is all there is.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -7,6 +6,7 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_sleep = std::chrono::hours(24 * 30);
 
+// The session is busy meanwhile. The daemon keeps nothing but the timer's row in the store.
 class SleepNode final : public Node {
  public:
   explicit SleepNode(std::chrono::milliseconds duration) : duration_(duration) {}
@@ -19,22 +19,21 @@ class SleepNode final : public Node {
   const std::chrono::milliseconds duration_;
 };
 
-std::unique_ptr<const Node> create_sleep(NodeConfig& config) {
-  return std::make_unique<const SleepNode>(
-      config.duration("for", std::nullopt, std::chrono::milliseconds(1), longest_sleep));
-}
-
 constexpr NodeField sleep_fields[]{
-    {"for", "duration", "How long, at most 30d; other events of the session wait. Required."}};
+    {"for", "duration",
+     "How long, at most 30d. Other events of the session wait meanwhile. Required."}};
 
 }  // namespace
 
 constinit const NodeType sleep_node{
     .name = "sleep",
-    .summary = "Goes on after a while; what has been said goes out before.",
+    .summary = "Continues after a while. Outputs that were said before go out at once.",
     .shorthand = "for",
     .fields = sleep_fields,
     .example = "- sleep: 2s\n",
-    .create = create_sleep};
+    .create = [](NodeConfig& config) -> NodePtr {
+      return std::make_unique<const SleepNode>(
+          config.duration("for", std::nullopt, std::chrono::milliseconds(1), longest_sleep));
+    }};
 
 }  // namespace conversed::flows

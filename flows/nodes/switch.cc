@@ -1,4 +1,3 @@
-// Takes the way whose text is the value's.
 #include <map>
 
 #include "flows/node_types.h"
@@ -8,8 +7,7 @@
 namespace conversed::flows {
 namespace {
 
-// Texts stand for themselves, numbers and booleans for what they look like; nothing else has a
-// case.
+// The text of a text, number or boolean. Other values have no case.
 std::optional<std::string> case_of(const nlohmann::json& value) {
   if (value.is_string()) return value.get_ref<const std::string&>();
   if (value.is_number() || value.is_boolean()) return value.dump();
@@ -38,7 +36,7 @@ class SwitchNode final : public Node {
   const NodeIndex default_;
 };
 
-// Three words stand for what Flows switch on most.
+// `text`, `type` and `state` stand for the members of `input`.
 expression::Expression subject(NodeConfig& config) {
   const auto on = config.find("on");
   if (on && on->value().is_text()) {
@@ -50,7 +48,7 @@ expression::Expression subject(NodeConfig& config) {
   return config.condition("on");
 }
 
-std::unique_ptr<const Node> create_switch(NodeConfig& config) {
+NodePtr create_switch(NodeConfig& config) {
   config.never_continues();
   auto on = subject(config);
   const bool loosely = config.flag("ignoreCase", false);
@@ -58,9 +56,9 @@ std::unique_ptr<const Node> create_switch(NodeConfig& config) {
   for (auto& [text, to] : config.branches("cases")) {
     const std::string compared = loosely ? text::phrase_of(text) : text;
     if (compared.empty() && loosely) {
-      config.problem("cases", "the case '" + text + "' has no words to compare");
+      config.problem("cases", "the case '" + text + "' has no words to compare; write a word");
     } else if (!cases.emplace(compared, to).second) {
-      config.problem("cases", "the case '" + text + "' is the same as another one");
+      config.problem("cases", "the case '" + text + "' is the same as another one; remove one");
     }
   }
   return std::make_unique<const SwitchNode>(std::move(on), std::move(cases), loosely,
@@ -69,19 +67,18 @@ std::unique_ptr<const Node> create_switch(NodeConfig& config) {
 
 constexpr NodeField switch_fields[]{
     {"on", "expression, text, type or state",
-     "What is compared: a text, a number or a boolean. `text` is `input.text`; `type` is `text` or "
-     "`data`, whichever the input has; `state` is what `setState` has set. Required."},
-    {"cases", "texts to nodes", "The ways; the value's text is compared exactly. Required."},
+     "The value: a text, a number or a boolean. `text`, `type` and `state` stand for these members "
+     "of `input`. Required."},
+    {"cases", "texts to nodes", "The branches. The value's text is compared exactly. Required."},
     {"ignoreCase", "true or false",
      "Compare words only, without case, accents and punctuation: `Yes!` is `yes`. Default false."},
-    {"default", "nodes", "Run if no case fits, or the value can't be evaluated."}};
+    {"default", "nodes", "Run if no case is equal, or the expression fails."}};
 
 }  // namespace
 
 constinit const NodeType switch_node{
     .name = "switch",
-    .summary = "Takes the way whose text is the value's, and then goes on behind all of them.",
-    .shorthand = "",
+    .summary = "Takes the branch of a value, then continues behind all branches.",
     .fields = switch_fields,
     .example =
         "- switch:\n"

@@ -1,11 +1,10 @@
-// Takes another text for what the user said and starts the Endpoint's Flow again with it. Circles
-// end at the Turn's limits.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {
 
+// Circles end at the Turn's limits.
 class ThinkNode final : public Node {
  public:
   ThinkNode(expression::Template text, std::optional<expression::JsonTemplate> data)
@@ -14,10 +13,7 @@ class ThinkNode final : public Node {
   Result<Step> run(Turn& turn) const override {
     auto text = text_.render(turn.scope());
     auto data = data_ ? data_->value(turn.scope()) : nlohmann::json();
-    if (auto done = turn.replace_input(std::move(text), std::move(data)); !done) {
-      return model::fail(done.error());
-    }
-    return Restart{};
+    return step_after(turn.replace_input(std::move(text), std::move(data)), Restart{});
   }
 
  private:
@@ -25,15 +21,9 @@ class ThinkNode final : public Node {
   const std::optional<expression::JsonTemplate> data_;
 };
 
-std::unique_ptr<const Node> create_think(NodeConfig& config) {
-  config.never_continues();
-  auto text = config.text_template("text");
-  return std::make_unique<const ThinkNode>(std::move(text), config.json_template("data"));
-}
-
 constexpr NodeField think_fields[]{
     {"text", "template", "The new `input.text`. Required."},
-    {"data", "JSON template", "The new `input.data`; default: none."}};
+    {"data", "JSON template", "The new `input.data`. Default: none."}};
 
 }  // namespace
 
@@ -41,10 +31,14 @@ constinit const NodeType think_node{
     .name = "think",
     .summary =
         "Starts the Endpoint's Flow again at its beginning, as if the user had said something "
-        "else; `input.slots` is found anew, all else of `input` stays.",
+        "else. The lexicons search the new text for `input.slots`. All else of `input` stays.",
     .shorthand = "text",
     .fields = think_fields,
     .example = "- think: \"show me order {{context.orderId}}\"\n",
-    .create = create_think};
+    .create = [](NodeConfig& config) -> NodePtr {
+      config.never_continues();
+      return std::make_unique<const ThinkNode>(config.text_template("text"),
+                                               config.json_template("data"));
+    }};
 
 }  // namespace conversed::flows

@@ -8,7 +8,7 @@ namespace {
 using model::Errc;
 using model::fail;
 
-// What a URL can't hold goes out percent-encoded, so a value can't break the request's first line.
+// Percent-encodes what a URL can't hold, so that a value can't break the request's first line.
 std::string encode_rest(std::string_view url) {
   static constexpr std::string_view digits = "0123456789ABCDEF";
   static constexpr std::string_view forbidden = "\"<>\\^`{|}";
@@ -41,7 +41,7 @@ Part part_behind(std::string_view url) {
   return url[url.find_last_of("?&=#")] == '=' ? Part::parameter : Part::query;
 }
 
-// What ends the part: a value with it would go on in the next one.
+// The characters that end the part: a value with one would continue in the next part.
 std::string_view ends_of(Part part) {
   switch (part) {
     case Part::scheme:
@@ -86,7 +86,7 @@ void warn_of_values(NodeConfig& config, std::string_view field, const expression
 UrlTemplate::UrlTemplate(NodeConfig& config, std::string_view field)
     : text_(config.text_template(field)) {
   warn_of_values(config, field, text_);
-  // A URL without values can be checked before it is ever used.
+  // A URL without values is checked now.
   const auto found = config.find(field);
   if (!found || !found->value().is_text()) return;
   const std::string& text = found->value().text();

@@ -7,15 +7,15 @@
 
 namespace conversed::flows {
 
-// The URL of a request, with values in it. The author decides which resource is asked for, the
-// values only which of its kind: a value can't climb in the path, end the path or the query, or add
-// a parameter. Immutable.
+// The URL of a request, with values in it. A value can't climb in the path, end the path or the
+// query, or add a parameter. Kept by: HttpRequestNode.NoValueClimbsOutOfItsPlaceInThePath,
+// HttpRequestNode.NoValueAddsAParameterToTheQuery. Immutable.
 class UrlTemplate {
  public:
   // Reads the field; required. Warns of values that stand in the URL unencoded.
   UrlTemplate(NodeConfig& config, std::string_view field);
 
-  // What a URL can't hold is percent-encoded. `invalid_argument` says why this is no URL to call.
+  // Percent-encodes what a URL can't hold. `invalid_argument` says why the URL is refused.
   [[nodiscard]] Result<std::string> render(const expression::Scope& scope) const;
 
  private:

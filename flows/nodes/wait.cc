@@ -1,4 +1,3 @@
-// Waits for the next input, whatever it is, and goes on with it.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -12,20 +11,16 @@ class WaitNode final : public Node {
   Awaits awaits() const override { return Awaits::input; }
 };
 
-std::unique_ptr<const Node> create_wait(NodeConfig& config) {
-  config.expect_true();
-  return std::make_unique<const WaitNode>();
-}
-
 }  // namespace
 
 constinit const NodeType wait_node{
     .name = "wait",
-    .summary = "Waits for the next input, whatever it is, and goes on with it.",
-    .shorthand = "",
+    .summary = "Waits for the next input of any kind, and continues with it.",
     .free_form = true,
-    .fields = {},
     .example = "- wait: true\n",
-    .create = create_wait};
+    .create = [](NodeConfig& config) -> NodePtr {
+      config.expect_true();
+      return std::make_unique<const WaitNode>();
+    }};
 
 }  // namespace conversed::flows

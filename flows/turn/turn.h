@@ -22,15 +22,13 @@
 
 namespace conversed::flows {
 
-// What `input.state` says until a Node sets it.
+// `input.state` until a Node sets it.
 inline constexpr const char* default_state = "default";
 
-// Bounds of what Flows may do; over one, the Turn fails and has no effects. Those of `input.slots`
-// alone fail nothing, since it is users that fill them: what is beyond is left out, and the log
-// says so.
+// Limits of Flows. A Turn that exceeds one fails and has no effects. The limits of `input.slots`
+// fail no Turn, since users fill the slots: hits beyond them are left out, and the log says so.
 struct Limits {
-  // Of a whole Turn (expression::TurnBudget): about a second, whatever its Nodes do. A message
-  // takes some hundreds of steps.
+  // Of a whole Turn (expression::TurnBudget): about a second. A message takes some hundred steps.
   std::size_t turn_steps = 8'000'000;
   std::size_t turn_bytes = std::size_t{64} << 20;
   std::size_t nodes_per_turn = 1000;
@@ -41,7 +39,9 @@ struct Limits {
   std::size_t profile_bytes = std::size_t{64} << 10;   // likewise
   std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
   std::chrono::milliseconds call_timeout{10'000};      // of a call whose Node names none
-  std::size_t value_depth = 48;  // of what is written to a context or profile, its path included
+  // Of a value in a context or profile, with its path, so that stored rows can be parsed. Kept by:
+  // TurnLimits.BoundTheContextsSizeAndDepth.
+  std::size_t value_depth = 48;
   std::size_t turns_per_execution = 1000;
   std::size_t flow_depth = 20;   // Flows that were entered and have not come back, the first too
   std::size_t keyphrases = 100;  // that a session's Nodes add to lexicons
@@ -50,23 +50,22 @@ struct Limits {
   std::size_t memory_keys = 2000;  // Nodes of which a session remembers something, as of `once`
 };
 
-// All that a Turn depends on. What is referred to must outlive the call of `run_turn`.
+// All that a Turn depends on. The referenced objects must outlive the call of `run_turn`.
 struct TurnInput {
-  const Flow&
-      flow;  // the newest version for an input, the pinned one for an execution that goes on
+  const Flow& flow;  // the newest version for an input, the pinned one for a pending execution
   const model::ProjectAssets& assets;
   const model::Endpoint& endpoint;
-  model::Session session;  // as the predecessor left it; a new one is empty. Move it in.
+  model::Session session;  // as the last Turn left it; a new one is empty. Move it in.
   const model::Profile& profile;
   const model::Event& event;
   model::Timestamp now{};
   const Limits& limits;
   std::int64_t flow_version = 0;     // of `flow`: an execution that begins is pinned to it
   const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
-  // `flow` is not the Endpoint's own: a follow-up has begun it, or `follow_up_flow_of` names it.
+  // `flow` is that of a follow-up, not the Endpoint's.
   bool is_follow_up_flow = false;
-  // Whether the Turn takes far longer than its budget lets it, which a defect alone can bring
-  // about. It then ends, as with any other limit. Null: never.
+  // Whether the Turn takes far longer than its budget allows, which only a defect can cause. The
+  // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
 };
 
@@ -76,18 +75,24 @@ struct TurnInput {
 //   last activity is longer ago than the Endpoint's `session_expiry` (by accept times), starts
 //   afresh: context and Flow state are empty, outputs are numbered on. If the Flow waits at a Node,
 //   that Node gets the input, else the Flow starts at its beginning.
-// - `follow_up` comes to a session as it is, expired or not. Its Flow has no part in where the
-//   Endpoint's Flow waits.
-// - `call_result` and `timer` go on with the session's execution.
-// - The last Turn of a user's message arms the project's journey, unless a Node had a say.
+// - `follow_up` uses the session as it is, expired or not. The Endpoint's Flow keeps waiting where
+// it
+//   waits.
+// - `call_result` and `timer` continue the session's execution.
+// - The last Turn of a user's message arms the project's journey, unless a `followUp` or
+//   `cancelFollowUp` Node ran.
 //
-// A pure function: the same TurnInput gives equal Effects, whenever and wherever it runs, unless it
-// is overdue.
+// A pure function: equal inputs give equal Effects, unless the Turn is overdue. The event's id is
+// the only source of randomness. Outputs are `<input id>-<n>`, calls and timers `<input id>-c<n>`,
+// follow-ups `<input id>-f<n>`, time-outs of questions `<input id>-w<n>`, counted over all Turns of
+// an execution, so that a rerun makes the same ids. Kept by:
+// TurnProperty.TheSameInputGivesEqualEffectsAndNumbersHaveNoGaps, TimeOuts.IdsCountOnFromTheFirst.
+//
 // Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
 // `invalid_argument` and `too_large` (the Flow's own failure or a limit; the message names the
 // Node), `bad_upstream` (a failed call without `onError`), `internal` (stored state that can't be
-// read). Any of them means: no effects. `unavailable` and `timed_out` are the Library's: nothing is
-// wrong with the Turn, it can run again later. Thread-safe.
+// read). Each means: no effects. `unavailable` and `timed_out` come from the Library: the Turn can
+// run again later. Thread-safe.
 [[nodiscard]] Result<model::Effects> run_turn(TurnInput input);
 
 // True if an input accepted at `accepted_at` finds a session that has had no input yet (its last
@@ -95,20 +100,20 @@ struct TurnInput {
 [[nodiscard]] bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
                                  model::Timestamp accepted_at);
 
-// What a session comes to when a Turn of it has failed for good: no execution is left, an input
-// counts as activity, and the Endpoint's `error_text` is said if it has one. A Flow that waited for
-// the input waits on. Pure; thread-safe.
+// The Effects of a Turn that has failed for good: the execution ends, an input counts as activity,
+// and the Endpoint's `error_text` is said if it has one. A Flow that waited for the input waits on.
+// Kept by: FailureEffects.LeaveNoExecutionAndSayTheErrorText. Pure; thread-safe.
 [[nodiscard]] model::Effects failure_effects(model::Session session,
                                              const model::Endpoint& endpoint,
                                              const model::Event& event, model::Timestamp now);
 
-// What a session comes to when somebody has something said to its user (EventType::notify): one
-// output more. No Flow runs, so an execution that waits goes on waiting, and it is no input:
-// neither activity nor the beginning of a conversation. Pure; thread-safe.
+// The Effects of EventType::notify: one output more. No Flow runs, and a waiting execution waits
+// on. A notify is no input: neither activity nor the beginning of a conversation. Pure;
+// thread-safe.
 [[nodiscard]] model::Effects notify_effects(model::Session session, const model::Event& event,
                                             model::Timestamp now);
 
-// What a Node asks for: a message to the user, should he say nothing for a while.
+// A message to the user for the case that the user says nothing meanwhile.
 struct FollowUpWish {
   std::chrono::milliseconds after{};
   std::optional<std::chrono::milliseconds> expires_after;  // both from the event's accept time
@@ -117,14 +122,14 @@ struct FollowUpWish {
   nlohmann::json data{};
 };
 
-// The running Turn as its Nodes see it: what they may read, and what they may ask for. One thread.
+// The interface of a running Turn for its Nodes. One thread.
 class Turn {
  public:
   explicit Turn(TurnInput input);
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // What expressions see. Valid until the Turn ends; it follows every change at once.
+  // The names of expressions. Valid until the Turn ends; shows every change at once.
   [[nodiscard]] const expression::Scope& scope() const { return scope_; }
   // `input.text`; empty if the input had data only.
   [[nodiscard]] const std::string& input_text() const;
@@ -132,15 +137,15 @@ class Turn {
   [[nodiscard]] const Flow& flow() const { return *frame_.flow; }
   [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
-  // What all of the Turn spends from. Whatever works for longer than a step or two pays first; once
-  // it is spent, the Turn ends behind the Node that runs.
+  // All work of the Turn is paid from it. Work of more than a step or two pays first. Once it is
+  // spent, the Turn fails after the Node that runs.
   [[nodiscard]] expression::TurnBudget& budget() { return budget_; }
   // The Node that runs.
   [[nodiscard]] const Flow::Slot& here() const { return frame_.flow->slot(frame_.at); }
   // The Node of the same Flow that led to the one that runs, if it was run in this Turn;
   // `end_of_flow`: the Flow begins here, or another one led here.
   [[nodiscard]] NodeIndex came_from() const { return came_from_; }
-  // `input`, for Nodes that change what the Flow takes the input for.
+  // `input`, for Nodes that change it.
   [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
 
   // Says something to the user. `data` is null when there is none.
@@ -152,30 +157,29 @@ class Turn {
   void reset_profile();
   // Sets `input.error`, for the branch that deals with it.
   void set_input_error(std::string_view code, std::string_view message, int status);
-  // Takes another text and other data for the input's; its slots are found anew, by the lexicons of
-  // the Endpoint's Flow.
+  // Replaces text and data of the input. The lexicons of the Endpoint's Flow find its slots anew.
   [[nodiscard]] Result<void> replace_input(std::string text, nlohmann::json data);
-  // What the Node that runs remembers for as long as the session lives. Null at first.
+  // The memory of the Node that runs, for as long as the session lives. Null at first.
   [[nodiscard]] Result<nlohmann::json*> memory();
-  // `input.state`: a word by which a Flow knows how far a conversation has come.
+  // Sets `input.state`; an empty name is the default one.
   void set_state(std::string name);
-  // Puts a keyphrase beside those of a lexicon, for this session alone; what has the same main
-  // keyphrase in it is replaced. It shows from the next input on.
+  void reset_state() { set_state(""); }
+  // Adds a keyphrase to a lexicon for this session, from its next input on. It replaces one with
+  // the same main keyphrase.
   [[nodiscard]] Result<void> add_keyphrase(const std::string& lexicon, nlohmann::json entry);
   // Puts a hit into `input.slots`, unless that is full.
   void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1); the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
-  // Has the user followed up, in place of the journey of the project. `too_large` if one execution
-  // asks too often.
+  // Plans a follow-up, which replaces the journey of the project. `too_large` if one execution
+  // plans too many.
   [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
-  // Nobody is followed up: neither by what waits, nor after the silence that begins now.
+  // Cancels pending follow-ups, and the journey of this execution.
   void cancel_follow_ups();
   // A line for the daemon's log.
   void log(std::string line);
 
-  // What the Node that waits remembers between its Waits; gone once the Flow goes on. Null at
-  // first.
+  // The memory of a Node between its Waits; gone once the Flow continues. Null at first.
   [[nodiscard]] nlohmann::json& node_state() { return node_state_; }
 
   // Failures of the Node that runs; the message gets its address.

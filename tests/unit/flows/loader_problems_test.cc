@@ -53,7 +53,7 @@ TEST(LoaderProblems, OfTheFileAsSuch) {
        {"- a", {"b.yaml:1:1: expected a mapping, not a list"}},
        {"{}", {"b.yaml:1:1: 'conversed' is missing", "b.yaml:1:1: 'project' is missing"}},
        {"conversed: 2\nproject: {name: P}",
-        {"b.yaml:1:12: conversed: the format must be 1; this version reads no other"}},
+        {"b.yaml:1:12: conversed: write 1: this version reads no other format"}},
        {"conversed: 1\nprojct: {name: P}",
         {"b.yaml:1:1: 'project' is missing",
          "b.yaml:2:1: projct: unknown key 'projct'; did you mean 'project'?"}}},
@@ -63,17 +63,18 @@ TEST(LoaderProblems, OfTheFileAsSuch) {
 TEST(LoaderProblems, OfAssets) {
   expect_problems(
       {{"tokens: [{label: a}, {label: a}, {label: b, type: costum}, {script: x}]",
-        {"b.yaml:3:30: tokens[1].label: 'a' stands twice",
+        {"b.yaml:3:30: tokens[1].label: 'a' is used twice; rename one",
          "b.yaml:3:51: tokens[2].type: unknown value 'costum'; did you mean 'custom'?; known are "
          "answer, context, custom, flow-input, flow-output, input, profile",
          "b.yaml:3:60: tokens[3]: 'label' is missing"}},
        {"members: [{email: nobody, roles: [projectAdmin, userAdmin], allowedLocales: [fr]}]",
-        {"b.yaml:3:19: members[0].email: expected an e-mail address",
+        {"b.yaml:3:19: members[0].email: expected an e-mail address such as ann@example.com",
          "b.yaml:3:49: members[0].roles[1]: unknown value 'userAdmin'; known are connectionAdmin, "
          "conversationAdmin, memberManager, proactiveAdmin, projectAdmin, tokenAdmin",
          "b.yaml:3:78: members[0].allowedLocales[0]: the project has no locale 'fr'"}},
        {"connections: [{name: c, type: httpBearer, fields: {token: \"${UNSET} ${SET}\"}}]",
-        {"b.yaml:3:59: connections[0].fields.token: the environment variable UNSET is not set"}},
+        {"b.yaml:3:59: connections[0].fields.token: the environment variable UNSET is not set; set "
+         "it for the import"}},
        {"connections: [{name: c, type: httpBasic, fields: {username: 5}}, {name: d, type: http}]",
         {"b.yaml:3:50: connections[0].fields: a Connection of type httpBasic needs the field "
          "'password'",
@@ -88,7 +89,8 @@ TEST(LoaderProblems, OfAssets) {
         "\"https://crm.example.com\", CRM.example.com, \"*.example.com\"]}]",
         {"b.yaml:3:88: connections[0].hosts[1]: expected a host, and maybe its port, such as "
          "crm.example.com:8443",
-         "b.yaml:3:115: connections[0].hosts[2]: 'crm.example.com' stands twice in the list",
+         "b.yaml:3:115: connections[0].hosts[2]: 'crm.example.com' is in the list twice; remove "
+         "one",
          "b.yaml:3:132: connections[0].hosts[3]: expected a host, and maybe its port, such as "
          "crm.example.com:8443"}},
        {"connections: [{name: m, type: llm}, {name: n, type: llm, fields: {baseUrl: here}}]",
@@ -100,7 +102,7 @@ TEST(LoaderProblems, OfAssets) {
         {"b.yaml:3:74: lexicons[0].entries[0].slots[0]: the lexicon has no slot 'cty'; did you "
          "mean "
          "'city'?",
-         "b.yaml:3:97: lexicons[0].entries[1].mainKeyphrase: 'A' stands twice"}},
+         "b.yaml:3:97: lexicons[0].entries[1].mainKeyphrase: 'A' is used twice; rename one"}},
        {"knowledgeStores: [{name: K, sources: [{name: S, chunks: [{text: 5}, {}]}]}]",
         {"b.yaml:3:65: knowledgeStores[0].sources[0].chunks[0].text: expected a text, not a "
          "number; "
@@ -145,7 +147,8 @@ TEST(LoaderProblems, OfNodes) {
         {"b.yaml:7:5: flows[0].nodes[0].sya: unknown Node type 'sya'; did you mean 'say'?; " +
          known_types}},
        {"- say: x\n  stop: true",
-        {"b.yaml:8:5: flows[0].nodes[0].stop: a Node has one type; this one is a 'say' already"}},
+        {"b.yaml:8:5: flows[0].nodes[0].stop: a Node has one type, and this one is a 'say'; write "
+         "a Node for each"}},
        {"- say: {txt: x}",
         {"b.yaml:7:10: flows[0].nodes[0].say: 'text' is missing",
          "b.yaml:7:11: flows[0].nodes[0].say.txt: unknown key 'txt'; did you mean 'text'?"}},
@@ -158,7 +161,8 @@ TEST(LoaderProblems, OfNodes) {
         {"b.yaml:9:15: flows[0].nodes[0].then[0].goTo: no Node of this Flow has the id 'ask'; did "
          "you mean 'aks'?",
          "b.yaml:10:5: flows[0].nodes[0].els: unknown key 'els' beside 'if'; did you mean 'else'?",
-         "b.yaml:12:10: flows[0].nodes[2].id: the id 'aks' stands twice in this Flow"}},
+         "b.yaml:12:10: flows[0].nodes[2].id: the id 'aks' is used twice in this Flow; choose "
+         "another"}},
        {"- httpRequest: {connection: crn, url: x, method: FETCH, timeout: 1h, retries: 11, "
         "headers: "
         "{Host: x}}",
@@ -171,14 +175,13 @@ TEST(LoaderProblems, OfNodes) {
          "b.yaml:7:68: flows[0].nodes[0].httpRequest.timeout: the duration is too long; at most "
          "300s",
          "b.yaml:7:81: flows[0].nodes[0].httpRequest.retries: expected a whole number from 0 to 10",
-         "b.yaml:7:101: flows[0].nodes[0].httpRequest.headers.Host: the header 'Host' is set by "
-         "the "
-         "sender of the request"}},
+         "b.yaml:7:101: flows[0].nodes[0].httpRequest.headers.Host: the daemon sets the header "
+         "'Host'; remove it"}},
        {"- addToContext: {context.a: 1}\n- removeFromContext: []\n- stop: false\n- sleep: soon\n- "
         "wait",
         {"b.yaml:7:31: flows[0].nodes[0].addToContext[\"context.a\"]: write 'a' instead of "
          "'context.a'",
-         "b.yaml:8:24: flows[0].nodes[1].removeFromContext: the list is empty",
+         "b.yaml:8:24: flows[0].nodes[1].removeFromContext: the list is empty; name a value",
          "b.yaml:9:11: flows[0].nodes[2].stop: write `stop: true`; there is nothing to configure",
          "b.yaml:10:12: flows[0].nodes[3].sleep: expected a duration such as 500ms, 10s, 5m, 2h or "
          "3d",
@@ -200,7 +203,7 @@ TEST(LoaderProblems, AreSaidOnce) {
   expect_problems({{"flows: [{name: F, nodse: []}, {name: F, nodes: []}]",
                     {"b.yaml:3:9: flows[0]: 'nodes' is missing",
                      "b.yaml:3:19: flows[0].nodse: unknown key 'nodse'; did you mean 'nodes'?",
-                     "b.yaml:3:38: flows[1].name: 'F' stands twice"}},
+                     "b.yaml:3:38: flows[1].name: 'F' is used twice; rename one"}},
                    {"flows: [5]\nlexicons: [{name: L, entries: [5, {mainKeyphrase: A, x: 1}]}]",
                     {"b.yaml:3:9: flows[0]: expected a mapping, not a number",
                      "b.yaml:4:32: lexicons[0].entries[0]: expected a mapping, not a number",

@@ -76,14 +76,13 @@ TEST(KnowledgeAndModelNodes, NamesAreCheckedWithTheBundle) {
             Texts{"the knowledge store 'Manual' has no source 'FAX'; did you mean 'FAQ'?"});
   EXPECT_EQ(problems("{searchKnowledge: {store: Manual, sorces: [FAQ]}}").size(), 2U);
   EXPECT_EQ(problems("{llmPrompt: {connection: crm, prompt: p}}"),
-            Texts{"the Connection 'crm' is not of type llm"});
+            Texts{"the Connection 'crm' is not of type llm; name one that is"});
   EXPECT_EQ(problems("{llmPrompt: {connection: modle, prompt: p}}"),
             Texts{"there is no Connection 'modle'; did you mean 'model'?"});
-  EXPECT_EQ(
-      problems("{httpRequest: {connection: model, url: \"https://x.example.com\"}}"),
-      Texts{"the Connection 'model' leads to a language model; llmPrompt and aiAgent take it"});
+  EXPECT_EQ(problems("{httpRequest: {connection: model, url: \"https://x.example.com\"}}"),
+            Texts{"the Connection 'model' leads to a language model; use llmPrompt or aiAgent"});
   EXPECT_EQ(problems("{llmPrompt: {connection: model, prompt: p, options: {messages: []}}}"),
-            Texts{"'messages' can't be set here"});
+            Texts{"'messages' is set by the Node; remove it"});
 }
 
 TEST(KnowledgeAndModelNodes, ToolsAreCheckedWithTheBundle) {
@@ -94,18 +93,18 @@ TEST(KnowledgeAndModelNodes, ToolsAreCheckedWithTheBundle) {
   EXPECT_EQ(agent("tools: [{name: a b, description: d}]").size(), 1U);
   EXPECT_EQ(agent("tools: [{name: searchKnowledge, description: d}]").size(), 1U);
   EXPECT_EQ(agent("tools: [{name: a, description: d}, {name: a, description: d}]"),
-            Texts{"the tool 'a' stands twice"});
+            Texts{"the tool 'a' is used twice; rename one"});
   EXPECT_EQ(agent("tools: [{name: a, description: d, do: [{sya: x}]}]").size(), 1U);
   EXPECT_EQ(agent("tools: [{name: a, description: d, parameters: {type: text}}]"),
             Texts{"'type' is one of array, boolean, integer, null, number, object and string"});
   EXPECT_EQ(agent("tools: [{name: a, description: d, parameters: {type: string}}]"),
-            Texts{"the parameters' type is object"});
+            Texts{"the type of the parameters must be object"});
   EXPECT_EQ(agent("tools: {}").size(), 1U);
   EXPECT_EQ(agent("knowledge: {store: Nowhere}").size(), 1U);
   EXPECT_EQ(agent("knowledge: {}").size(), 1U);
   EXPECT_EQ(agent("knowledge: [{store: Manual}, {store: Prices}]"), Texts{});
   EXPECT_EQ(agent("knowledge: [{store: Manual}, {store: Manual}]"),
-            Texts{"the knowledge store 'Manual' stands twice"});
+            Texts{"the knowledge store 'Manual' is used twice; rename one"});
   EXPECT_EQ(agent("knowledge: [{store: Manual}, {store: Nowhere}]").size(), 1U);
 }
 
