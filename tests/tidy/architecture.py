@@ -100,7 +100,7 @@ class Code:
         for file in sorted(self.texts):
             if file.startswith(SCHEMA) and file.count("/") == SCHEMA.count("/"):
                 self.tables.update(TABLE.findall(self.texts[file]))
-        self.writes = [write for file, text in sorted(self.texts.items()) if file.endswith(".cc")
+        self.writes = [write for file, text in sorted(self.texts.items()) if file.endswith((".cc", ".h"))
                        for write in read_writes(file, (root / file).read_text(encoding="utf-8"))]
 
     def has(self, name: str) -> bool:
