@@ -8,8 +8,8 @@
 
 namespace conversed::config {
 
-// An IP address, in network byte order; one of IPv4 in its mapped form, ::ffff:a.b.c.d, so that
-// both ways of writing it are the same.
+// An IP address in network byte order. An IPv4 address is in its mapped form, ::ffff:a.b.c.d, so
+// that both ways of writing it are equal.
 using Address = std::array<std::uint8_t, 16>;
 
 [[nodiscard]] Address mapped(std::span<const std::uint8_t, 4> v4);
@@ -18,12 +18,12 @@ using Address = std::array<std::uint8_t, 16>;
 // `192.0.2.7` or `2001:db8::7`, nothing else: no port, no brackets, no zone.
 [[nodiscard]] std::optional<Address> parse_address(std::string_view text);
 
-// All addresses that begin as `base` does. Immutable.
+// All addresses whose first `bits` are those of `base`. Immutable.
 struct AddressRange {
   Address base{};
   int bits = 0;  // of the mapped form, 0 to 128
 
-  // `10.0.0.0/8`, or an address, which is a range of its own.
+  // `10.0.0.0/8`, or one address.
   [[nodiscard]] static std::optional<AddressRange> parse(std::string_view text);
   [[nodiscard]] bool contains(const Address& address) const;
 };

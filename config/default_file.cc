@@ -10,8 +10,8 @@ constexpr std::string_view heading =
     "# The settings of conversed, each with its default. A file needs only what it changes.\n"
     "#\n"
     "# Every key is an environment variable as well, which wins over the file: listen.port is\n"
-    "# CONVERSED_LISTEN_PORT; a list is then written with commas. An unknown key is an error.\n"
-    "# `conversed --check-config --config FILE` reports everything that is wrong, all at once.\n";
+    "# CONVERSED_LISTEN_PORT. There a list is written with commas. An unknown key is an error.\n"
+    "# `conversed --check-config --config FILE` reports all problems at once.\n";
 
 std::size_t depth_of(std::string_view path) {
   return static_cast<std::size_t>(std::count(path.begin(), path.end(), '.'));
@@ -41,7 +41,7 @@ std::string value_text(const Key& key, const Settings& settings) {
   return "[" + out + "]";
 }
 
-// Opens the groups of `path` that `previous` has not opened already.
+// Opens the groups of `path` that are not open after `previous`.
 void open_groups(std::string& out, std::string_view path, std::string_view previous) {
   std::size_t begin = 0;
   for (std::size_t depth = 0; depth < depth_of(path); ++depth) {

@@ -29,7 +29,7 @@ bool consists_of(std::string_view text, std::string_view others) {
   });
 }
 
-// `/new`, `/a/b`: dot segments and empty ones would be resolved away by clients and proxies.
+// `/new`, `/a/b`. Clients and proxies would resolve dot segments and empty ones.
 bool is_base_path(std::string_view text) {
   if (text.empty()) return true;
   if (text.front() != '/' || text.back() == '/' || text.size() > 200) return false;
@@ -41,7 +41,7 @@ bool is_base_path(std::string_view text) {
   return true;
 }
 
-// Of a topic, or of a member of a group: 249 characters; our own endings need room.
+// Names of topics and group members have at most 249 characters; our endings need some.
 bool is_name_for_kafka(std::string_view text) {
   return text.size() <= 200 && consists_of(text, "._-") && text != "." && text != "..";
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The rows of the table in keys.cc. A member's type says how its value is written: a number, a
-// duration, true or false, a word of an enumeration, a text, a Secret, or a list of such. For
+// The rows of the table in keys.cc. The member's type decides how its value is written: a number, a
+// duration, true or false, a word of an enumeration, a text, a Secret, or a list of these. For
 // keys.cc only.
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Bytes {
   std::uint64_t max;
 };
 
-// What texts may be, and the items of lists of texts (key_forms.cc).
+// The rules of texts and of items of lists (key_forms.cc).
 extern const TextRule folder_path;
 extern const TextRule file_path;
 extern const TextRule base_path;
@@ -40,9 +40,9 @@ extern const TextRule postgres_url;
 extern const TextRule long_secret;
 
 using Items = std::vector<std::string>;
-using Complaint = std::optional<std::string>;  // none: the text is of the key's form
+using Complaint = std::optional<std::string>;  // none: the text has the key's form
 
-// What one item has in common with the others of its form, without the templates (key_forms.cc).
+// The parts of parsing and writing an item that need no template (key_forms.cc).
 [[nodiscard]] Complaint parse_number(const Key& key, const std::string& text, std::uint64_t& value);
 [[nodiscard]] std::string number_text(const Key& key, std::uint64_t value);
 [[nodiscard]] Complaint parse_word(const Key& key, std::string_view text, std::size_t& index);
@@ -97,7 +97,7 @@ std::string item_text(const Key& key, const T& value) {
   }
 }
 
-// A list of words has each at most once and at least one, and is kept in the enumeration's order.
+// A list of words has at least one, each once, and is stored in the enumeration's order.
 template <typename T>
 Complaint parse_items(const Key& key, const Items& items, std::vector<T>& values) {
   constexpr std::size_t max_items = 1000;
@@ -162,7 +162,8 @@ constexpr Key setting(std::string_view path, Field, Range range, std::string_vie
 
 template <typename Field>
 constexpr Key setting(std::string_view path, Field, Bytes bytes, std::string_view doc) {
-  Key key = row<Field>(path, doc);
+  constexpr std::string_view unit = "_bytes";  // of the member; the setting's value has its unit
+  Key key = row<Field>(path.substr(0, path.size() - unit.size()), doc);
   key.form = Form::size;
   key.range = {bytes.min, bytes.max};
   return key;
@@ -183,7 +184,7 @@ constexpr Key setting(std::string_view path, Field, const TextRule& rule, std::s
   return key;
 }
 
-// Marks a row whose value a running daemon takes over: every place that uses it asks for it anew.
+// Marks a row that SIGHUP applies. Every user of such a value reads it anew each time.
 constexpr Key reloads(Key key) {
   key.reloads = true;
   return key;

@@ -21,7 +21,7 @@ namespace {
 
 using yaml::Located;
 
-// What a hostile or mistaken settings file can cost.
+// Limits for a hostile or mistaken settings file.
 constexpr yaml::Limits limits{.max_depth = 8, .max_memory = std::size_t{2} << 20};
 
 struct Place {
@@ -45,9 +45,9 @@ bool is_group(std::string_view path) {
                                      [&](const Key& key) { return key.path.starts_with(prefix); });
 }
 
-// The candidate that `text` was probably meant to be: few edits away, or none.
+// The candidate that is few edits away from `text`; empty if there is none.
 std::string nearest(std::string_view text, const std::vector<std::string>& candidates) {
-  constexpr std::size_t longest = 100;  // what is longer is no slip, and would cost time
+  constexpr std::size_t longest = 100;  // a longer text is no slip, and would cost time
   if (text.size() > longest) return "";
   std::string best;
   std::size_t best_distance = std::min<std::size_t>(3, text.size() / 3) + 1;
@@ -61,7 +61,7 @@ std::string nearest(std::string_view text, const std::vector<std::string>& candi
   return best;
 }
 
-// Keys and groups by their paths; and if a key is only in the wrong group, that key.
+// The nearest path of a key or group; else a key of the same name in another group.
 std::string nearest_path(const std::string& path) {
   std::vector<std::string> candidates;
   std::vector<std::string> same_name;
@@ -130,7 +130,7 @@ class Loader {
   std::set<std::string_view> bad_;                         // keys whose value was refused
 };
 
-// The file's text, or why it can't be had. A FIFO or a device would block or never end, so only
+// The file's text, or why it can't be read. A FIFO or a device would block or never end, so only
 // regular files are read.
 tl::expected<std::string, std::string> read_text(const std::filesystem::path& path) {
   const auto reason = [](int error) {
@@ -181,7 +181,7 @@ void Loader::read_file(const std::filesystem::path& path) {
     problem(place_of(document.root->place(), ""),
             "expected keys and values, such as `listen: {port: 8080}`");
   }
-  // The parser's problems come first; put all into the file's order.
+  // The parser's problems came first.
   std::stable_sort(problems_.begin(), problems_.end(),
                    [](const Problem& a, const Problem& b) { return a.line < b.line; });
 }
@@ -239,8 +239,7 @@ void Loader::take_key(const Located& value, const Key& key, const Place& place) 
   assign(key, place, items, in_quotes(shown));
 }
 
-// One file a secret, named like its key, and the key file itself, which is only pointed to. Other
-// files may be there for others.
+// A file for each secret, named like its key, and the master key's file. Other files are ignored.
 void Loader::read_credentials() {
   if (inputs_.credentials.empty()) return;
   std::error_code ignored;
@@ -309,8 +308,8 @@ const std::string* Loader::variable(std::string_view name) const {
   return nullptr;
 }
 
-// A service manager's StateDirectory= comes first; it may name several, the first is ours. XDG Base
-// Directory Specification: a relative $XDG_STATE_HOME is to be ignored.
+// A service manager's StateDirectory= comes first; of several folders the first is ours. The XDG
+// Base Directory Specification ignores a relative $XDG_STATE_HOME.
 void Loader::fill_data_dir() {
   if (!settings_.data_dir.empty() || bad_.contains("data_dir")) return;
   const std::string* state = variable("XDG_STATE_HOME");
@@ -326,12 +325,12 @@ void Loader::fill_data_dir() {
     settings_.data_dir = std::filesystem::path(*home) / ".local" / "state" / "conversed";
   } else {
     require(false, "data_dir",
-            "has no default here, since neither $XDG_STATE_HOME nor $HOME is an absolute path; set "
+            "has no default, since neither $XDG_STATE_HOME nor $HOME is an absolute path; set "
             "it");
   }
 }
 
-// A problem of two keys, told at the place of the one that the message begins with.
+// A problem of two keys. It is reported at the place of the first.
 void Loader::require(bool holds, std::string_view path, const std::string& message) {
   if (holds || bad_.contains(path)) return;
   Place place{.file = inputs_.file ? file_ : "settings", .path = std::string(path)};
@@ -363,8 +362,7 @@ void Loader::check_together() {
           "postgres needs queue.driver kafka: the embedded log is one daemon's own, the store is "
           "not");
   require(postgres || s.roles.size() == Settings().roles.size(), "roles",
-          "has to name all of them: outside a cluster (store.driver postgres) one daemon does it "
-          "all");
+          "must name all roles: outside a cluster (store.driver postgres) one daemon has all");
   const std::string& provisioning = s.proactive.provisioning.url;
   require(provisioning.empty() || (model::url_problem(provisioning).empty() &&
                                    provisioning.find_first_of("?#") == std::string::npos),
@@ -422,7 +420,7 @@ std::string format_problems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     out += problem.file;
     if (problem.line != 0) out += ":" + std::to_string(problem.line);
-    // Where a key names the place, its column would only be noise.
+    // With a key's path the column adds nothing.
     if (problem.path.empty() && problem.column != 0) out += ":" + std::to_string(problem.column);
     out += ": ";
     if (!problem.path.empty()) out += problem.path + ": ";

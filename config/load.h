@@ -1,7 +1,6 @@
 #pragma once
 
-// Settings from a YAML file and the environment. What is wrong is reported all at once: an operator
-// should not have to start the daemon once for each slip.
+// Settings from a YAML file and the environment. All problems are reported at once.
 
 #include <filesystem>
 #include <functional>
@@ -22,16 +21,16 @@ inline constexpr std::size_t max_file_bytes = 1024 * 1024;
 // Names and values of environment variables.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// Which drivers besides the embedded ones this program was built with.
+// The drivers of this build besides the embedded ones.
 struct Drivers {
   bool kafka = false;
-  // What is wrong with queue.kafka.properties, for each that is; names no value. May be empty.
+  // The problems of queue.kafka.properties, without values. May be empty.
   std::function<std::vector<std::string>(const KafkaSettings&)> kafka_problems{};
   bool postgres = false;
 };
 
 struct Inputs {
-  std::optional<std::filesystem::path> file;  // none: the built-in default
+  std::optional<std::filesystem::path> file;  // none: the built-in defaults
   Environment environment;
   bool root = false;  // whether the user is root, for the default data_dir
   // The folder of secrets that a service manager hands over; empty: none.
@@ -39,16 +38,15 @@ struct Inputs {
   Drivers drivers;
 };
 
-// The inputs of this process. Not to be called while another thread changes the environment.
+// The inputs of this process. No other thread may change the environment meanwhile.
 [[nodiscard]] Inputs inputs_of_process(std::optional<std::filesystem::path> file, Drivers drivers);
 
-// The defaults, changed by the file, changed by the credentials (a file store.postgres.url and the
-// like, for what is secret), changed by the environment (CONVERSED_LISTEN_PORT and the like).
-// Everything in the result is in range and of its form; data_dir is never empty. On failure
-// there is at least one problem: those of the file in its order, those of the credentials, those of
-// the environment, then what doesn't fit together. Reads the file and the credentials
-// (max_file_bytes each) and nothing else; creates nothing. Throws nothing but std::bad_alloc.
-// Thread-safe.
+// The defaults, changed by the file, then by the credentials (a file named like a secret key, such
+// as store.postgres.url), then by the environment (CONVERSED_LISTEN_PORT). Every value of the
+// result is in range and of its form, so that its users check nothing again; data_dir is never
+// empty. A failure has at least one problem: those of the file in its order, of the credentials, of
+// the environment, then of combinations. Reads only the file and the credentials (max_file_bytes
+// each). Throws only std::bad_alloc. Thread-safe.
 [[nodiscard]] tl::expected<Settings, std::vector<Problem>> load(const Inputs& inputs);
 
 }  // namespace conversed::config

@@ -7,9 +7,10 @@
 
 namespace conversed::config {
 
-// One thing that is wrong with the settings, for people. Never holds the value of a secret.
+// One problem of the settings, for people. Never holds the value of a secret. Kept by:
+// Load.SecretsAreNeverShown.
 struct Problem {
-  std::string file;          // as the user named it, or `environment_source`
+  std::string file;          // as the operator named it, or `environment_source`
   std::uint32_t line = 0;    // from 1; 0: no line applies
   std::uint32_t column = 0;  // from 1; 0: no column applies
   std::string path;          // the key (`listen.port`) or the variable; may be empty

@@ -1,11 +1,11 @@
 #include "config/values.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
+
+#include "config/address.h"
 
 namespace conversed::config {
 namespace {
@@ -55,18 +55,6 @@ std::string text_in(std::uint64_t value, const std::array<Unit, n>& units) {
   return "0" + std::string(units.back().name);
 }
 
-// The bytes of an IPv4 (4) or IPv6 (16) address, else none.
-std::vector<unsigned char> address_bytes(std::string_view text) {
-  const std::string terminated(text);
-  // inet_pton stops at a NUL, which would let what follows it pass unread.
-  if (terminated.find('\0') != std::string::npos) return {};
-  std::vector<unsigned char> bytes(16);
-  if (inet_pton(AF_INET6, terminated.c_str(), bytes.data()) == 1) return bytes;
-  bytes.resize(4);
-  if (inet_pton(AF_INET, terminated.c_str(), bytes.data()) == 1) return bytes;
-  return {};
-}
-
 bool is_host_label(std::string_view label) {
   return !label.empty() && label.size() <= 63 && label.front() != '-' && label.back() != '-' &&
          std::all_of(label.begin(), label.end(),
@@ -113,7 +101,7 @@ std::string size_text(std::uint64_t bytes) {
 
 bool is_host_name(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
-  // What looks like an IPv4 address has to be one: `10.0.0.256` is a slip, not a name.
+  // `10.0.0.256` is a slip, not a name.
   if (std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '.'; })) {
     return false;
   }
@@ -126,17 +114,16 @@ bool is_host_name(std::string_view text) {
 }
 
 bool is_ip_address(std::string_view text) {
-  return !address_bytes(text).empty();
+  return parse_address(text).has_value();
 }
 
 bool is_cidr(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return false;
-  const auto bytes = address_bytes(text.substr(0, slash));
-  const auto prefix = parse_whole(text.substr(slash + 1));
-  if (bytes.empty() || !prefix || *prefix > bytes.size() * 8) return false;
-  for (std::size_t bit = *prefix; bit < bytes.size() * 8; ++bit) {
-    if ((bytes[bit / 8] >> (7 - bit % 8) & 1) != 0) return false;
+  const auto range = AddressRange::parse(text);
+  if (!range || !parse_whole(text.substr(slash + 1))) return false;
+  for (auto bit = static_cast<std::size_t>(range->bits); bit < 8 * range->base.size(); ++bit) {
+    if ((range->base[bit / 8] >> (7 - bit % 8) & 1) != 0) return false;
   }
   return true;
 }
@@ -148,9 +135,10 @@ bool is_host_and_port(std::string_view text) {
   if (!port || *port == 0 || *port > 65535) return false;
   const std::string_view host = text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    return address_bytes(host.substr(1, host.size() - 2)).size() == 16;
+    const std::string_view inside = host.substr(1, host.size() - 2);
+    return inside.find(':') != std::string_view::npos && is_ip_address(inside);
   }
-  return is_host_name(host) || address_bytes(host).size() == 4;
+  return is_host_name(host) || (host.find(':') == std::string_view::npos && is_ip_address(host));
 }
 
 std::vector<std::string> split_list(std::string_view text) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// How the settings' values are written: parsing, and the way back. All functions are pure and
-// thread-safe; those that parse answer nullopt for anything that is not exactly of the form.
+// The texts of settings' values, parsed and written. All functions are pure and thread-safe. A
+// parser gives nullopt for a text that is not exactly of the form.
 
 #include <chrono>
 #include <cstdint>

@@ -9,9 +9,9 @@ std::vector<std::string> warnings_of(const Settings& settings) {
       !center.jwks_file.empty() || !center.secret.empty() || !center.secret_file.empty();
   if (takes_tokens && center.issuer.empty() && center.audience.empty()) {
     warnings.emplace_back(
-        "contact-center tokens are taken whatever their iss and aud, so that those which the "
-        "platform signs for other services open this one, too; set contact_center.issuer or "
-        "contact_center.audience");
+        "contact-center tokens are accepted with any iss and aud, also those that the platform "
+        "signs "
+        "for other services; set contact_center.issuer or contact_center.audience");
   }
   return warnings;
 }

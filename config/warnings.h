@@ -7,7 +7,7 @@
 
 namespace conversed::config {
 
-// What is allowed but seldom meant, each with what to do about it: for the log and the status.
+// Settings that are allowed but seldom meant, each with advice: for the log and the status.
 [[nodiscard]] std::vector<std::string> warnings_of(const Settings& settings);
 
 }  // namespace conversed::config

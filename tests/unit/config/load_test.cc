@@ -177,8 +177,8 @@ TEST_F(Load, ListsAreCheckedItemByItem) {
 
 TEST_F(Load, OneDaemonOfSeveralAloneMayLeaveRolesOut) {
   EXPECT_EQ(problems_of("roles: [api]\n"),
-            "conversed.yaml:1: roles: has to name all of them: outside a cluster (store.driver "
-            "postgres) one daemon does it all\n");
+            "conversed.yaml:1: roles: must name all roles: outside a cluster (store.driver "
+            "postgres) one daemon has all\n");
   const Drivers all{.kafka = true, .postgres = true};
   EXPECT_EQ(problems_of("roles: [worker]\n"
                         "queue: {driver: kafka, kafka: {bootstrap_servers: [a:1]}}\n"
