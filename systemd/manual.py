@@ -57,6 +57,9 @@ def commands(program, path=()):
         first = lines[0] if lines else ""
         text += f".SS {escaped(' '.join(path))}\n{escaped(first)}.\n"
     text += entries(parts.get("Positionals", [])) + entries(parts.get("Options", []))
+    for line in lines:
+        if path and line.startswith(("Example: ", "Next: ")):
+            text += f".PP\n{escaped(line)}\n"
     for name, _ in parts.get("Subcommands", []):
         text += commands(program, (*path, name))
     return text

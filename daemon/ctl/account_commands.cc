@@ -1,20 +1,16 @@
 // conversectl user, oauth-client, organisation.
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
 
 using nlohmann::json;
 
-// The values of the subcommands' options; owned by the callbacks that read them.
 struct Arguments {
   std::string name;
   std::string email;
@@ -27,14 +23,14 @@ struct Arguments {
   bool password_grant = false;
   bool password_stdin = false;
 };
-using ArgumentsPtr = std::shared_ptr<Arguments>;
 
-// The password that the command is to set: a line of standard input, or asked for twice.
+// The password to set: a line of standard input, or asked for twice.
 model::Result<std::string> new_password(const Arguments& args) {
   if (args.password_stdin) {
     std::string password;
     if (!std::getline(std::cin, password) || password.empty()) {
-      return model::fail(model::Errc::invalid_argument, "there is no password on standard input");
+      return model::fail(model::Errc::invalid_argument,
+                         "there is no password on standard input: write it there as one line");
     }
     return password;
   }
@@ -43,7 +39,8 @@ model::Result<std::string> new_password(const Arguments& args) {
   auto again = prompt_password("The same again");
   if (!again) return again;
   if (*password != *again) {
-    return model::fail(model::Errc::invalid_argument, "the two passwords differ");
+    return model::fail(model::Errc::invalid_argument,
+                       "the two passwords differ: type the same one twice");
   }
   return password;
 }
@@ -59,7 +56,7 @@ int add_user(Client& client, const Arguments& args) {
   }
   return print(client, client.manage("POST", "/management/users", body), [&](const Fields& user) {
     say("Added " + args.email + " (" + user.text("_id") + ")" +
-        (args.password_stdin ? "" : ", without a password: see `user passwd`"));
+        (args.password_stdin ? "" : ", without a password: set one by `user passwd`"));
   });
 }
 
@@ -72,13 +69,7 @@ int set_password(Client& client, const Arguments& args) {
                [&](const Fields&) { say("Changed the password of " + args.email); });
 }
 
-std::string joined(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& item : list) text += (text.empty() ? "" : ",") + item;
-  return text;
-}
-
-int list_users(Client& client) {
+int list_users(Client& client, const Arguments&) {
   return print(client, client.manage("GET", "/management/users"), [](const Fields& page) {
     Table table({"ID", "EMAIL", "NAME", "PASSWORD", "ROLES"});
     for (const Fields& user : page.items()) {
@@ -103,10 +94,10 @@ model::Result<std::string> find_user(Client& client, const std::string& wanted) 
     if (id == wanted || lower(user.text("email")) == lower(wanted)) return id;
   }
   return model::fail(model::Errc::not_found,
-                     "there is no user " + wanted + "; `user list` shows those that there are");
+                     "there is no user " + wanted + "; `user list` shows all users");
 }
 
-// A list as it was given, where an empty text stands for none.
+// An empty text stands for no entry.
 std::vector<std::string> without_empty(std::vector<std::string> list) {
   std::erase(list, "");
   return list;
@@ -148,7 +139,7 @@ int add_client(Client& client, const Arguments& args) {
                });
 }
 
-int list_clients(Client& client) {
+int list_clients(Client& client, const Arguments&) {
   return print(client, client.manage("GET", "/management/oauth/clients"), [](const Fields& page) {
     Table table({"ID", "NAME", "KIND", "PASSWORD GRANT", "REDIRECT URIS"});
     for (const Fields& each : page.items()) {
@@ -160,9 +151,9 @@ int list_clients(Client& client) {
   });
 }
 
-int remove_client(Client& client, const std::string& id) {
-  return print(client, client.manage("DELETE", "/management/oauth/clients/" + encode(id)),
-               [&](const Fields&) { say("Removed " + id + " and ended its tokens"); });
+int remove_client(Client& client, const Arguments& args) {
+  return print(client, client.manage("DELETE", "/management/oauth/clients/" + encode(args.id)),
+               [&](const Fields&) { say("Removed " + args.id + " and ended its tokens"); });
 }
 
 int add_organisation(Client& client, const Arguments& args) {
@@ -191,7 +182,7 @@ int set_domains(Client& client, const Arguments& args) {
                });
 }
 
-int list_organisations(Client& client) {
+int list_organisations(Client& client, const Arguments&) {
   return print(client, client.manage("GET", "/management/organisations"), [](const Fields& page) {
     Table table({"ID", "NAME", "MONTH", "INJECTS", "MODEL TOKENS", "DOMAINS"});
     for (const Fields& each : page.items()) {
@@ -203,93 +194,100 @@ int list_organisations(Client& client) {
   });
 }
 
-void add_password_flag(CLI::App& command, const ArgumentsPtr& args) {
-  command.add_flag("--password-stdin", args->password_stdin,
+void add_password_flag(CLI::App& command, Arguments& args) {
+  command.add_flag("--password-stdin", args.password_stdin,
                    "Read the password from standard input");
 }
 
 void add_user_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* user = app.add_subcommand("user", "Users of the organisation")->require_subcommand(1);
-  auto* add = user->add_subcommand("add", "Add a user");
-  add->add_option("EMAIL", args->email, "E-mail address, by which the user signs in")->required();
-  add->add_option("--name", args->name, "Name to show; default: the address");
-  add->add_option("--roles", args->roles, "Roles, with commas between them")->delimiter(',');
-  add->add_option("--project", args->project,
-                  "Name or id of the project that the roles are for; default: the organisation");
-  add_password_flag(*add, args);
-  add->callback(
-      [args, &action] { action = [args](Client& client) { return add_user(client, *args); }; });
-  auto* passwd = user->add_subcommand("passwd", "Set a user's password; ends the OAuth tokens");
-  passwd->add_option("EMAIL", args->email, "Whose")->required();
-  add_password_flag(*passwd, args);
-  passwd->callback(
-      [args, &action] { action = [args](Client& client) { return set_password(client, *args); }; });
-  auto* roles = user->add_subcommand("roles", "Set a user's roles in the organisation");
-  roles->add_option("EMAIL", args->email, "E-mail address or id of the user")->required();
+  const Subcommands<Arguments> user(add_group(app, "user", "Users of the organisation"), action);
+  auto& args = user.arguments();
+  auto& add = user.add("add",
+                       {"Add a user", "ann@example.com --roles conversationAdmin --project Shop",
+                        "without --password-stdin, set a password by `user passwd`."},
+                       add_user);
+  add.add_option("EMAIL", args.email, "E-mail address, by which the user signs in")->required();
+  add.add_option("--name", args.name, "Name to show; default: the address");
+  add.add_option("--roles", args.roles, "Roles, with commas between them")->delimiter(',');
+  add.add_option("--project", args.project,
+                 "Name or id of the project that the roles are for; default: the organisation");
+  add_password_flag(add, args);
+
+  auto& passwd = user.add("passwd",
+                          {"Set a user's password and end the user's OAuth tokens",
+                           "ann@example.com", "the user signs in again with the new password."},
+                          set_password);
+  passwd.add_option("EMAIL", args.email, "E-mail address of the user")->required();
+  add_password_flag(passwd, args);
+
+  auto& roles = user.add(
+      "roles", {"Set a user's roles in the organisation", "ann@example.com --roles userAdmin"},
+      set_roles);
   roles
-      ->add_option("--roles", args->roles,
-                   "All that the user is to have, with commas between them; \"\" for none")
+      .add_option("--roles", args.roles,
+                  "All roles of the user, with commas between them; \"\" for none")
       ->delimiter(',')
       ->required();
-  roles->callback(
-      [args, &action] { action = [args](Client& client) { return set_roles(client, *args); }; });
-  auto* remove = user->add_subcommand("remove", "Remove a user and end the user's keys and tokens");
-  remove->add_option("EMAIL", args->email, "E-mail address or id of the user")->required();
-  remove->callback(
-      [args, &action] { action = [args](Client& client) { return remove_user(client, *args); }; });
-  user->add_subcommand("list", "List the users")->callback([&action] { action = list_users; });
+  auto& remove =
+      user.add("remove", {"Remove a user and end the user's keys and tokens", "ann@example.com"},
+               remove_user);
+  for (auto* command : {&roles, &remove}) {
+    command->add_option("EMAIL", args.email, "E-mail address or id of the user")->required();
+  }
+  user.add("list", {"List the users", ""}, list_users);
 }
 
 void add_oauth_client_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* clients = app.add_subcommand("oauth-client", "OAuth 2.0 clients of the organisation")
-                      ->require_subcommand(1);
-  auto* add = clients->add_subcommand("add", "Add a client and print its secret, once");
-  add->add_option("--name", args->name, "What users see when they sign in")->required();
-  add->add_flag("--public", args->is_public,
-                "It can't keep a secret (a browser page, an app): gets none and has to use PKCE");
-  add->add_option("--redirect-uri", args->redirect_uris,
-                  "Where users go after signing in, exactly; may be given several times")
+  const Subcommands<Arguments> clients(
+      add_group(app, "oauth-client", "OAuth 2.0 clients of the organisation"), action);
+  auto& args = clients.arguments();
+  auto& add = clients.add("add",
+                          {"Add a client and print its secret, once",
+                           "--name Shop --redirect-uri https://shop.example.com/signed-in",
+                           "give the id and the secret to the application."},
+                          add_client);
+  add.add_option("--name", args.name, "Name that users see when they sign in")->required();
+  add.add_flag("--public", args.is_public,
+               "It can't keep a secret (a browser page, an app): it gets none and must use PKCE");
+  add.add_option("--redirect-uri", args.redirect_uris,
+                 "Exact URI to go to after signing in; may be given several times")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add->add_flag("--password-grant", args->password_grant,
-                "It may exchange users' passwords for tokens itself");
-  add->callback(
-      [args, &action] { action = [args](Client& client) { return add_client(client, *args); }; });
-  clients->add_subcommand("list", "List clients, without their secrets")->callback([&action] {
-    action = list_clients;
-  });
-  auto* remove = clients->add_subcommand("remove", "Remove a client and end its tokens");
-  remove->add_option("ID", args->id, "The client's id")->required();
-  remove->callback([args, &action] {
-    action = [args](Client& client) { return remove_client(client, args->id); };
-  });
+  add.add_flag("--password-grant", args.password_grant,
+               "It may exchange users' passwords for tokens itself");
+  clients.add("list", {"List clients, without their secrets", ""}, list_clients);
+  clients
+      .add("remove", {"Remove a client and end its tokens", "6f9619ff8b86d011b42d00c0"},
+           remove_client)
+      .add_option("ID", args.id, "The client's id")
+      ->required();
 }
 
 void add_organisation_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* organisation = app.add_subcommand("organisation", "Organisations of the installation")
-                           ->require_subcommand(1);
-  auto* add = organisation->add_subcommand("add", "Add an organisation and its administrator");
-  add->add_option("NAME", args->name, "Its name")->required();
-  add->add_option("--admin", args->email, "The administrator's e-mail address")->required();
-  add_password_flag(*add, args);
-  add->callback([args, &action] {
-    action = [args](Client& client) { return add_organisation(client, *args); };
-  });
-  auto* domains = organisation->add_subcommand(
-      "domains", "Set the e-mail domains in which only this organisation can add users");
-  domains->add_option("ORGANISATION", args->name, "Its name or id")->required();
+  const Subcommands<Arguments> organisation(
+      add_group(app, "organisation", "Organisations of the installation"), action);
+  auto& args = organisation.arguments();
+  auto& add = organisation.add(
+      "add",
+      {"Add an organisation and its administrator", "Bakery --admin bea@bakery.example",
+       "the administrator adds users by `user add` and imports a bundle by `import`."},
+      add_organisation);
+  add.add_option("NAME", args.name, "Its name")->required();
+  add.add_option("--admin", args.email, "The administrator's e-mail address")->required();
+  add_password_flag(add, args);
+  auto& domains =
+      organisation.add("domains",
+                       {"Set the e-mail domains in which only this organisation can add users",
+                        "Bakery --domains bakery.example"},
+                       set_domains);
+  domains.add_option("ORGANISATION", args.name, "Its name or id")->required();
   domains
-      ->add_option("--domains", args->domains,
-                   "All that it is to have, with commas between them; \"\" for none")
+      .add_option("--domains", args.domains,
+                  "All domains of the organisation, with commas between them; \"\" for none")
       ->delimiter(',')
       ->required();
-  domains->callback(
-      [args, &action] { action = [args](Client& client) { return set_domains(client, *args); }; });
-  organisation->add_subcommand("list", "List the organisations, and what each has used this month")
-      ->callback([&action] { action = list_organisations; });
+  organisation.add("list", {"List the organisations and their use in this month", ""},
+                   list_organisations);
 }
 
 }  // namespace

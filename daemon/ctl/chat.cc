@@ -15,8 +15,8 @@
 namespace conversed::ctl {
 namespace {
 
-// Shows a session's outputs as they come. The poller and the main thread both ask for what is new;
-// the lock keeps each output shown once and in order. Thread-safe.
+// Shows a session's outputs as they come. The poller and the main thread both ask for new outputs;
+// the lock makes sure that each is shown once and in order. Thread-safe.
 class Transcript {
  public:
   Transcript(std::string path, bool json) : path_(std::move(path)), json_(json) {}
@@ -36,7 +36,7 @@ class Transcript {
     if (answer->status >= 300) return model::fail(error_of(*answer));
     const Fields page(answer->body);
     const std::lock_guard lock(mutex_);
-    // The session began anew behind our back, with numbers from 1 on.
+    // The session began anew meanwhile, with numbers from 1 on.
     if (page.has("restarted") && page.flag("restarted") && last_ == after) last_ = 0;
     for (const auto& item : page.any("items")) show(item);
     return {};
@@ -86,8 +86,8 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
     std::cerr << "userId " << user_id << ", sessionId " << session_id << ". Ctrl-D ends.\n";
   }
 
-  // Shows what others inject while we wait for a line. A poll lasts two seconds at most, so that
-  // the end is quick.
+  // Shows injected messages while this thread waits for a line. A poll lasts two seconds at most,
+  // so that the end is quick.
   std::jthread poller([&](const std::stop_token& stop) {
     Client own(client.options());
     try {
@@ -95,7 +95,7 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
       }
     } catch (const std::exception&) {
     }
-    // Otherwise something is wrong, which the main thread meets as well, and reports.
+    // The main thread meets the same error and reports it.
   });
 
   std::string line;

@@ -22,7 +22,7 @@ std::size_t collect(char* data, std::size_t size, std::size_t count, void* out) 
   return size * count;
 }
 
-// What the daemon says of an error; the status alone where the answer is not the daemon's.
+// The daemon's description of an error; the status alone if the answer is not the daemon's.
 std::string detail_of(const Answer& answer) {
   try {
     const Fields error(answer.body);

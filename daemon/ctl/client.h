@@ -15,13 +15,13 @@ namespace conversed::ctl {
 struct Options {
   std::string url = "http://127.0.0.1:8080";  // without a trailing slash
   std::string as;     // e-mail of the operator; needed for management routes
-  bool json = false;  // print what programs read
+  bool json = false;  // print JSON for programs
 };
 
 // An answer of the daemon.
 struct Answer {
   int status = 0;
-  nlohmann::json body;  // null when there was none; a string when it was no JSON
+  nlohmann::json body;  // null without a body; a string if the body is no JSON
 };
 
 enum class Credentials { none, basic };
@@ -37,15 +37,14 @@ class Client {
 
   static constexpr std::chrono::seconds usual_wait{60};
 
-  // Sends a request and waits for its answer. `unavailable` when nothing answers in time; every
-  // HTTP status is an Answer.
+  // Sends a request and waits for its answer, of any status. `unavailable`: no answer in time.
   [[nodiscard]] model::Result<Answer> request(std::string_view method, const std::string& path,
                                               const nlohmann::json& body, Credentials credentials,
                                               std::chrono::seconds wait = usual_wait);
 
-  // As `request` by Basic, for an answer that is an object, or null where there is no content. A
-  // status of 300 and above is an Error whose message is the daemon's `detail`, with its traceId
-  // and, for a bundle, one line a problem.
+  // As `request`, with Basic authentication. The answer is an object, or null without content. A
+  // status of 300 and above is an Error with the daemon's `detail`, its traceId and, for a bundle,
+  // one line a problem.
   [[nodiscard]] model::Result<nlohmann::json> manage(std::string_view method,
                                                      const std::string& path,
                                                      const nlohmann::json& body = nullptr,

@@ -12,8 +12,8 @@ class App;
 
 namespace conversed::ctl {
 
-// What a parsed command line asks for; set by the chosen subcommand, run once by main. The result
-// is the exit code: 0 done, 1 failed.
+// The command of a parsed command line. The chosen subcommand sets it; main runs it once. Returns
+// the exit code: 0 done, 1 failed.
 using Action = std::function<int(Client&)>;
 
 // Each adds its subcommands to `app`; a chosen one sets `action`. `action` must outlive the parse.
@@ -31,7 +31,7 @@ void add_timer_commands(CLI::App& app, Action& action);         // timers, proac
 void add_audit_command(CLI::App& app, Action& action);          // audit
 void add_status_command(CLI::App& app, Action& action);         // status
 
-// When something is to be injected that is not to come at once.
+// When to inject a message, if not at once.
 struct Times {
   std::string at;  // at most one of the first three
   std::string in;
@@ -43,17 +43,17 @@ struct Times {
 // `times` must outlive the parse. The first adds no `--preview`.
 void add_when_options(CLI::App& command, Times& times);
 void add_time_options(CLI::App& command, Times& times);
-// As the routes take it.
+// As a body for the management routes.
 [[nodiscard]] nlohmann::json times_body(const Times& times);
 int inject_later(Client& client, const nlohmann::json& message, const Times& times);
 
-// `conversectl chat`: a conversation in the terminal. Everything the Flow says is shown as it
-// comes, what injects and follow-ups say, too. Ends with the input.
+// `conversectl chat`: a conversation in the terminal. Shows all outputs as they come, also those of
+// injects and follow-ups. Ends with the input.
 int chat(Client& client, const std::string& url_token, const std::string& user_id,
          const std::string& session_id);
 
-// The whole text of a file, a pipe among them. `not_found`: there is none, it is a folder, or it
-// can't be read to its end; the message names it.
+// The whole text of a file or pipe. `not_found`, with its name: it does not exist, is a folder, or
+// can't be read to its end.
 [[nodiscard]] model::Result<std::string> read_file(const std::string& path);
 
 }  // namespace conversed::ctl

@@ -1,9 +1,6 @@
-// conversectl connections: which there are, and who would miss one.
-#include <CLI/CLI.hpp>
-#include <memory>
+// conversectl connections: list them, and show what uses one.
 #include <nlohmann/json.hpp>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
 #include "daemon/ctl/subcommand.h"
 
@@ -17,10 +14,8 @@ struct Asked {
   std::int64_t after = 0;
 };
 
-// Which hosts a Connection is for.
 std::string hosts_text(const Fields& connection) {
-  std::string text;
-  for (const auto& host : connection.texts("hosts")) text += text.empty() ? host : ", " + host;
+  const auto text = joined(connection.texts("hosts"), ", ");
   return text.empty() ? "any host" : text;
 }
 
@@ -40,9 +35,9 @@ int list(Client& client, const Asked& asked) {
 void show_sessions(const Fields& sessions) {
   if (sessions.has("count")) {  // only the first page has it
     say((sessions.flag("isComplete") ? "" : "at least ") +
-        std::to_string(sessions.number("count")) + " sessions may come to these Nodes");
+        std::to_string(sessions.number("count")) + " sessions may reach these Nodes");
   }
-  if (!sessions.has("items")) return say("(the role conversationAdmin is needed to see which)");
+  if (!sessions.has("items")) return say("(to list them, sign in with the role conversationAdmin)");
   Table table({"MEETS IT", "USER", "SESSION", "LAST ACTIVITY"});
   for (const Fields& session : sessions.items()) {
     table.add({session.text("meets"), session.text("userId"), session.text("sessionId"),
@@ -82,20 +77,20 @@ int usages(Client& client, const Asked& asked) {
 }  // namespace
 
 void add_connection_commands(CLI::App& app, Action& action) {
-  auto asked = std::make_shared<Asked>();
-  auto* connections =
-      app.add_subcommand("connections", "Connections of a project")->require_subcommand(1);
-  const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Asked&)) {
-    auto* command = add_subcommand(*connections, name, what, action, asked, run);
-    command->add_option("--project", asked->project, "Name or id; not needed if there is one");
-    return command;
-  };
-  add("list", "List Connections, without their fields", list);
-  auto* using_it = add("usages", "Say which Flows, Nodes and sessions would miss it", usages);
-  using_it->add_option("ID", asked->connection, "The Connection's id or name")->required();
-  using_it->add_option("--limit", asked->limit, "Sessions to list")->capture_default_str();
-  using_it->add_option("--after", asked->after,
-                       "Begin behind this one, the `next` of the page before");
+  const Subcommands<Asked> connections(add_group(app, "connections", "Connections of a project"),
+                                       action);
+  auto& asked = connections.arguments();
+  auto& listing = connections.add("list",
+                                  {"List Connections, without their fields", "--project Shop",
+                                   "`connections usages` shows what uses one."},
+                                  list);
+  auto& using_it = connections.add(
+      "usages", {"List the Flows, Nodes and sessions that use a Connection", "crm"}, usages);
+  for (auto* command : {&listing, &using_it}) add_project_option(*command, asked.project);
+  using_it.add_option("ID", asked.connection, "The Connection's id or name")->required();
+  using_it.add_option("--limit", asked.limit, "Number of sessions to list")->capture_default_str();
+  using_it.add_option("--after", asked.after,
+                      "Begin behind this one, the `next` of the page before");
 }
 
 }  // namespace conversed::ctl

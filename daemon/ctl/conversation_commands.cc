@@ -1,17 +1,14 @@
 // conversectl inject, chat, sessions.
-#include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "daemon/ctl/subcommand.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 
 namespace conversed::ctl {
 namespace {
 
-// What names a session on the command line; owned by the callbacks that read it.
 struct Arguments {
   std::string url_token;
   std::string user_id;
@@ -42,7 +39,7 @@ int inject(Client& client, const Arguments& args) {
   }
   if (args.times.later()) return inject_later(client, body, args.times);
   if (args.times.preview) {
-    return failed({model::Errc::invalid_argument, "--preview goes with --at, --in or --cron"});
+    return failed({model::Errc::invalid_argument, "--preview needs --at, --in or --cron"});
   }
   return print(client, client.manage("POST", "/management/inject", body),
                [](const Fields& event) { say("Accepted as " + event.text("_id")); });
@@ -73,56 +70,61 @@ int reset_session(Client& client, const Arguments& args) {
                [](const Fields&) { say("Reset. What waits in its inbox runs now."); });
 }
 
-void add_session_options(CLI::App& command, const std::shared_ptr<Arguments>& args) {
-  command.add_option("--endpoint", args->url_token, "The Endpoint's URLToken")->required();
-  command.add_option("--user", args->user_id, "userId")->required();
-  command.add_option("--session", args->session_id, "sessionId")->required();
+int talk(Client& client, const Arguments& args) {
+  return chat(client, args.url_token, args.user_id.empty() ? model::new_id() : args.user_id,
+              args.session_id.empty() ? model::new_id() : args.session_id);
+}
+
+void add_session_options(CLI::App& command, Arguments& args) {
+  command.add_option("--endpoint", args.url_token, "The Endpoint's URLToken")->required();
+  command.add_option("--user", args.user_id, "The session's userId")->required();
+  command.add_option("--session", args.session_id, "The session's sessionId")->required();
 }
 
 }  // namespace
 
 void add_conversation_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* inject_command = app.add_subcommand("inject", "Put a message into a running conversation");
-  add_session_options(*inject_command, args);
-  inject_command->add_option("--text", args->text, "The text");
-  inject_command->add_option("--data", args->data, "The data, as JSON");
-  add_time_options(*inject_command, args->times);
-  inject_command->callback(
-      [args, &action] { action = [args](Client& client) { return inject(client, *args); }; });
+  const Subcommands<Arguments> top(app, action);
+  auto& inject_command = top.add(
+      "inject",
+      {"Put a message into a running conversation, now or later",
+       "--endpoint URLTOKEN --user ann --session s1 --text \"Your parcel is here\"",
+       "`sessions show` shows what the Flow answered; `schedules list` shows messages for later."},
+      inject);
+  add_session_options(inject_command, top.arguments());
+  inject_command.add_option("--text", top.arguments().text, "The text");
+  inject_command.add_option("--data", top.arguments().data, "The data, as JSON");
+  add_time_options(inject_command, top.arguments().times);
 
-  auto* chat_command =
-      app.add_subcommand("chat", "Talk to an Endpoint; ends with the input (Ctrl-D)");
-  chat_command->add_option("URLTOKEN", args->url_token, "The Endpoint's URLToken")->required();
-  chat_command->add_option("--user", args->user_id, "userId; default: a new one");
-  chat_command->add_option("--session", args->session_id, "sessionId; default: a new one");
-  chat_command->callback([args, &action] {
-    action = [args](Client& client) {
-      return chat(client, args->url_token, args->user_id.empty() ? model::new_id() : args->user_id,
-                  args->session_id.empty() ? model::new_id() : args->session_id);
-    };
-  });
+  auto& chat_command = top.add(
+      "chat",
+      {"Talk to an Endpoint; ends with the input (Ctrl-D)", "URLTOKEN --user ann",
+       "`sessions show` shows the session, `deadletters list` what could not be processed."},
+      talk);
+  chat_command.add_option("URLTOKEN", top.arguments().url_token, "The Endpoint's URLToken")
+      ->required();
+  chat_command.add_option("--user", top.arguments().user_id, "userId; default: a new one");
+  chat_command.add_option("--session", top.arguments().session_id, "sessionId; default: a new one");
 
-  auto* sessions =
-      app.add_subcommand("sessions", "Conversations and their state")->require_subcommand(1);
-  auto* list = sessions->add_subcommand("list", "The newest sessions");
-  list->add_option("--project", args->project, "Name or id; not needed if there is one");
-  list->add_option("--limit", args->limit, "How many")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  list->callback([args, &action] {
-    action = [args](Client& client) { return list_sessions(client, *args); };
-  });
-  auto* show = sessions->add_subcommand("show", "One session: state, context, inbox, last outputs");
-  add_session_options(*show, args);
-  show->callback(
-      [args, &action] { action = [args](Client& client) { return show_session(client, *args); }; });
-  auto* reset =
-      sessions->add_subcommand("reset", "Begin a session anew; pending calls find no claim");
-  add_session_options(*reset, args);
-  reset->callback([args, &action] {
-    action = [args](Client& client) { return reset_session(client, *args); };
-  });
+  const Subcommands<Arguments> sessions(add_group(app, "sessions", "Conversations and their state"),
+                                        action);
+  auto& listing = sessions.add("list",
+                               {"List the newest sessions", "--project Shop --limit 10",
+                                "`sessions show` tells all about one."},
+                               list_sessions);
+  add_project_option(listing, sessions.arguments().project);
+  add_limit_option(listing, sessions.arguments().limit, 100);
+  constexpr const char* example = "--endpoint URLTOKEN --user ann --session s1";
+  add_session_options(
+      sessions.add("show", {"Show a session: state, context, inbox, last outputs", example},
+                   show_session),
+      sessions.arguments());
+  add_session_options(
+      sessions.add("reset",
+                   {"End a session's execution and begin it anew; pending calls have no effect",
+                    example, "the messages in its inbox run at once."},
+                   reset_session),
+      sessions.arguments());
 }
 
 }  // namespace conversed::ctl

@@ -1,16 +1,14 @@
 // conversectl backup, restore, rotate-key, webhook-secret, users-data.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "config/load.h"
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "daemon/ctl/subcommand.h"
 #include "daemon/data/restore.h"
 #include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"
@@ -21,10 +19,9 @@ namespace {
 
 using nlohmann::json;
 
-// What takes as long as the disk does.
+// For requests that wait for the disk.
 constexpr std::chrono::seconds long_wait = std::chrono::hours(6);
 
-// The values of the subcommands' options; owned by the callbacks that read them.
 struct Arguments {
   std::string name;
   std::string backup;
@@ -34,7 +31,6 @@ struct Arguments {
   std::string project;
   bool store_alone = false;
 };
-using ArgumentsPtr = std::shared_ptr<Arguments>;
 
 int back_up(Client& client, const Arguments& args) {
   json body = json::object();
@@ -43,11 +39,11 @@ int back_up(Client& client, const Arguments& args) {
                [](const Fields& made) {
                  say("Made " + made.text("path") + " (" + std::to_string(made.number("bytes")) +
                      " bytes), on the daemon's machine.");
-                 say("The master key is not in it: keep a copy of that, apart.");
+                 say("The master key is not in it: keep a copy of the key elsewhere.");
                });
 }
 
-int restore(const Client& client, const Arguments& args) {
+int restore(Client& client, const Arguments& args) {
   std::optional<std::filesystem::path> file;
   if (!args.config.empty()) file = args.config;
   const auto settings = config::load(config::inputs_of_process(file, {.kafka = true}));
@@ -71,18 +67,17 @@ int restore(const Client& client, const Arguments& args) {
                });
 }
 
-int rotate_key(Client& client) {
+int rotate_key(Client& client, const Arguments&) {
   return print(
       client, client.manage("POST", "/management/key/rotate", json::object(), long_wait),
       [](const Fields& done) {
         say("The master key is number " + std::to_string(done.number("key")) + " now; " +
-            std::to_string(done.number("resealed")) + " secrets were sealed anew by it.");
-        say("Backups from before need the key from before: keep that with them, and copy the new "
-            "one.");
+            std::to_string(done.number("resealed")) + " secrets were sealed with it.");
+        say("Older backups need the old key: keep it with them. Copy the new key to a safe place.");
       });
 }
 
-int make_webhook_secret(const Client& client) {
+int make_webhook_secret(Client& client, const Arguments&) {
   const json made{{"secret", daemon::new_webhook_secret()}};
   return print(client, made, [](const Fields& fields) { say(fields.text("secret")); });
 }
@@ -112,74 +107,79 @@ int export_data(Client& client, const Arguments& args) {
   std::cout << "\n]}\n";
   std::cout.flush();
   if (std::cout) return 0;
-  return failed({model::Errc::unavailable, "what was exported could not be written"});
+  return failed({model::Errc::unavailable, "the export could not be written: is the disk full?"});
 }
 
 int erase_data(Client& client, const Arguments& args) {
   auto query = project_query(client, args.project);
   if (!query) return failed(query.error());
-  return print(client,
-               client.manage("POST", "/management/usersdata/erase" + *query,
-                             {{"userId", args.user_id}}, long_wait),
-               [](const Fields& erased) {
-                 const auto count = [&](const char* what) {
-                   return std::to_string(erased.number(what));
-                 };
-                 say("Erased " + count("sessions") + " sessions with " + count("outputs") +
-                     " outputs, " + count("pending") + " pending events, calls and timers, " +
-                     count("deadLetters") + " dead letters, " + count("answers") +
-                     " kept answers and " + count("profiles") + " profile.");
-                 if (erased.text("queue") == "kept") {
-                   say("Kafka keeps the user's events until it deletes their segments.");
-                 }
-                 say("Backups and logs from before hold what they held: see to them, too.");
-               });
+  return print(
+      client,
+      client.manage("POST", "/management/usersdata/erase" + *query, {{"userId", args.user_id}},
+                    long_wait),
+      [](const Fields& erased) {
+        const auto count = [&](const char* what) { return std::to_string(erased.number(what)); };
+        say("Erased " + count("sessions") + " sessions with " + count("outputs") + " outputs, " +
+            count("pending") + " pending events, calls and timers, " + count("deadLetters") +
+            " dead letters, " + count("answers") + " kept answers and " + count("profiles") +
+            " profile.");
+        if (erased.text("queue") == "kept") {
+          say("Kafka keeps the user's events until it deletes their segments.");
+        }
+        say("Older backups and logs still hold the user's data: delete them when you may.");
+      });
 }
 
-void add_backup_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* backup = app.add_subcommand("backup", "Back up store and log of the running daemon");
-  backup->add_option("--name", args->name, "The backup's name; default: the time");
-  backup->callback(
-      [args, &action] { action = [args](Client& client) { return back_up(client, *args); }; });
-  auto* restoring = app.add_subcommand(
-      "restore", "Put a backup into the data folder of these settings; the daemon is stopped");
-  restoring->add_option("BACKUP", args->backup, "The backup's folder")->required();
-  restoring->add_option("--config", args->config,
-                        "The daemon's settings file; default: built-in settings");
-  restoring->add_option("--key", args->key,
-                        "The master key that belongs to it; default: the one that is there");
-  restoring->add_flag("--store-alone", args->store_alone,
-                      "Also if the log is not in it: what was finished since is lost");
-  restoring->callback(
-      [args, &action] { action = [args](Client& client) { return restore(client, *args); }; });
+void add_backup_commands(const Subcommands<Arguments>& top) {
+  auto& args = top.arguments();
+  top.add("backup",
+          {"Back up store and log of the running daemon", "--name before-the-update",
+           "copy the backup and the master key to other machines."},
+          back_up)
+      .add_option("--name", args.name, "The backup's name; default: the time");
+  auto& restoring = top.add(
+      "restore",
+      {"Put a backup into the data folder of these settings; the daemon has to be stopped",
+       "/var/lib/conversed/backups/before-the-update --config /etc/conversed/conversed.yaml",
+       "start the daemon."},
+      restore);
+  restoring.add_option("BACKUP", args.backup, "The backup's folder")->required();
+  restoring.add_option("--config", args.config,
+                       "The daemon's settings file; default: built-in settings");
+  restoring.add_option("--key", args.key,
+                       "The master key of the backup; default: the key in the data folder");
+  restoring.add_flag("--store-alone", args.store_alone,
+                     "Restore a backup without a log, too: events since the backup are lost");
 }
 
 void add_user_data_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* data = app.add_subcommand("users-data", "What is stored about a user of conversations")
-                   ->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, auto command) {
-    auto* sub = data->add_subcommand(name, help);
-    sub->add_option("USERID", args->user_id, "The user, as messages name it")->required();
-    sub->add_option("--project", args->project, "Name or id; not needed if there is one");
-    sub->callback([args, &action, command] {
-      action = [args, command](Client& client) { return command(client, *args); };
-    });
+  const Subcommands<Arguments> data(
+      add_group(app, "users-data", "All stored data about a user of conversations"), action);
+  const auto add = [&](const char* name, const Help& help, int (*run)(Client&, const Arguments&)) {
+    auto& command = data.add(name, help, run);
+    command.add_option("USERID", data.arguments().user_id, "The user's id in messages")->required();
+    add_project_option(command, data.arguments().project);
   };
-  add("export", "Write all of it as JSON", export_data);
-  add("erase", "Erase all of it, for good", erase_data);
+  add("export", {"Print a user's data as JSON", "ann"}, export_data);
+  add("erase",
+      {"Erase a user's data for good", "ann",
+       "delete older backups and logs, which still hold the data."},
+      erase_data);
 }
 
 }  // namespace
 
 void add_data_commands(CLI::App& app, Action& action) {
-  add_backup_commands(app, action);
-  app.add_subcommand("rotate-key",
-                     "Make a new master key and seal all secrets anew, while the daemon runs")
-      ->callback([&action] { action = rotate_key; });
-  app.add_subcommand("webhook-secret", "Make a secret for an Endpoint's webhook; needs no daemon")
-      ->callback([&action] { action = make_webhook_secret; });
+  const Subcommands<Arguments> top(app, action);
+  add_backup_commands(top);
+  top.add("rotate-key",
+          {"Make a new master key and seal all secrets with it, while the daemon runs", "",
+           "copy the new key to a safe place, and keep the old one with older backups."},
+          rotate_key);
+  top.add("webhook-secret",
+          {"Make a secret for an Endpoint's webhook; needs no daemon", "",
+           "put it into the bundle and into the receiver of the webhook."},
+          make_webhook_secret);
   add_user_data_commands(app, action);
 }
 

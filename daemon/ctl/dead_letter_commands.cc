@@ -1,9 +1,6 @@
 // conversectl deadletters.
-#include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
 #include "daemon/ctl/subcommand.h"
 
@@ -18,9 +15,9 @@ struct Arguments {
 };
 
 int list(Client& client, const Arguments& args) {
-  std::string filter = "limit=" + std::to_string(args.limit);
-  if (args.state != "all") filter += "&state=" + encode(args.state);
-  auto query = project_query(client, args.project, filter);
+  auto query = project_query(client, args.project,
+                             parameters({{"limit", std::to_string(args.limit)},
+                                         {"state", args.state == "all" ? "" : args.state}}));
   if (!query) return failed(query.error());
   return print(client, client.manage("GET", "/management/deadletters" + *query),
                [](const Fields& page) {
@@ -53,38 +50,44 @@ int discard(Client& client, const Arguments& args) {
                [](const Fields&) { say("Discarded."); });
 }
 
+int status(Client& client, const Arguments&) {
+  return print_document(client, client.manage("GET", "/management/status"));
+}
+
 }  // namespace
 
 void add_dead_letter_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* letters = app.add_subcommand("deadletters", "What could not be processed, with its reason")
-                      ->require_subcommand(1);
-  auto* list_command =
-      add_subcommand(*letters, "list", "List dead letters, oldest first", action, args, list);
-  list_command->add_option("--project", args->project, "Name or id; not needed if there is one");
-  list_command->add_option("--state", args->state, "new, replayed, discarded or all")
+  const Subcommands<Arguments> letters(
+      add_group(app, "deadletters", "Events and outputs that were given up, with their reasons"),
+      action);
+  auto& args = letters.arguments();
+  auto& listing = letters.add("list",
+                              {"List dead letters, oldest first", "--state new",
+                               "`deadletters show` tells all about one; mend the cause and use "
+                               "`deadletters replay`."},
+                              list);
+  add_project_option(listing, args.project);
+  listing.add_option("--state", args.state, "new, replayed, discarded or all")
       ->check(CLI::IsMember({"new", "replayed", "discarded", "all"}))
       ->capture_default_str();
-  list_command->add_option("--limit", args->limit, "How many")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Arguments&)) {
-    add_subcommand(*letters, name, what, action, args, run)
-        ->add_option("ID", args->id, "Its id")
+  add_limit_option(listing, args.limit, 100);
+  const auto add = [&](const char* name, const char* summary,
+                       int (*run)(Client&, const Arguments&)) {
+    letters.add(name, {summary, "6f9619ff8b86d011b42d00c0"}, run)
+        .add_option("ID", args.id, "The dead letter's id, as `deadletters list` shows it")
         ->required();
   };
-  add("show", "Show one, whole", show);
-  add("replay", "Process it again, at the end of the log", replay);
-  add("discard", "Give it up; it is kept, marked", discard);
+  add("show", "Show all about a dead letter", show);
+  add("replay", "Process it again, after what its session has done since", replay);
+  add("discard", "Mark it as discarded; it is kept", discard);
 }
 
 void add_status_command(CLI::App& app, Action& action) {
-  app.add_subcommand("status", "Version, uptime, queue and counts of the daemon")
-      ->callback([&action] {
-        action = [](Client& client) {
-          return print_document(client, client.manage("GET", "/management/status"));
-        };
-      });
+  Subcommands<Arguments>(app, action)
+      .add("status",
+           {"Show the daemon's version, uptime, queue and counts", "",
+            "`deadletters list` explains what could not be processed."},
+           status);
 }
 
 }  // namespace conversed::ctl

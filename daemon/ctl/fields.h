@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// Reading what the daemon answers.
+// Reads the daemon's answers.
 namespace conversed::ctl {
 
 // The daemon's answer is not as expected. Main reports it and ends with 1.
@@ -15,13 +15,13 @@ class BadAnswer : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The fields of a JSON object, which must outlive it. What is missing or of another type than the
-// one asked for throws a BadAnswer that names the field.
+// The fields of a JSON object, which must outlive it. A field that is missing or has another type
+// throws a BadAnswer with its name.
 class Fields {
  public:
   explicit Fields(const nlohmann::json& object);
 
-  // Whether it is there and not null.
+  // Whether the field exists and is not null.
   [[nodiscard]] bool has(const char* name) const;
   [[nodiscard]] std::string text(const char* name) const;
   // Empty for null or a field that is missing.

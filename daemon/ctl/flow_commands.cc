@@ -1,6 +1,5 @@
-// conversectl flow: tools for designers. They work on files, without a daemon; `graph` draws the
-// Flows of a daemon, too.
-#include <CLI/CLI.hpp>
+// conversectl flow: tools for designers. They work on files, without a daemon. `graph` also draws
+// Flows of a daemon.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -11,8 +10,8 @@
 #include <sstream>
 #include <utility>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "daemon/ctl/subcommand.h"
 #include "flows/bundle/loader.h"
 #include "flows/flow.h"
 #include "flows/tools/check.h"
@@ -24,16 +23,31 @@ namespace {
 
 using flows::tools::Severity;
 
-int check(const std::vector<std::string>& paths, bool strict, bool json) {
+struct Drawing {
+  std::string source;
+  std::string flow;
+  std::string project;
+  std::string format = "mermaid";
+};
+
+struct Arguments {
+  std::vector<std::string> paths;
+  Drawing drawing;
+  std::string junit;
+  bool strict = false;
+};
+
+int check(Client& client, const Arguments& args) {
+  const bool json = client.options().json;
   bool good = true;
   auto report = nlohmann::json::array();
-  for (const auto& path : paths) {
+  for (const auto& path : args.paths) {
     const auto text = read_file(path);
     if (!text) return failed(text.error());
     const auto findings = flows::tools::check_bundle(*text, path);
     for (const auto& finding : findings) {
       const bool is_error = finding.severity == Severity::error;
-      good = good && !is_error && !strict;
+      good = good && !is_error && !args.strict;
       if (json) {
         const auto& problem = finding.problem;
         report.push_back({{"file", problem.file},
@@ -52,14 +66,7 @@ int check(const std::vector<std::string>& paths, bool strict, bool json) {
   return good ? 0 : 1;
 }
 
-struct Drawing {
-  std::string source;
-  std::string flow;
-  std::string project;
-  std::string format = "mermaid";
-};
-
-// Graphviz draws what it reads from a pipe; it writes to our output, or with --json to a file.
+// Graphviz reads `dot` from a pipe and writes to a temporary file.
 model::Result<std::string> drawn_by_graphviz(const std::string& dot) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   if (!file) return model::fail(model::Errc::unavailable, "no temporary file can be made");
@@ -121,7 +128,7 @@ model::Result<NamedFlow> flow_of_daemon(Client& client, const Drawing& wanted) {
                      "this conversectl can't read the Flow; are it and the daemon of one version?");
 }
 
-// Bundles have these names; so does what is there.
+// A path with a bundle's extension, or of an existing file; else a Flow's name or id.
 bool is_file(const std::string& source) {
   std::error_code unknown;
   const auto extension = std::filesystem::path(source).extension();
@@ -129,7 +136,8 @@ bool is_file(const std::string& source) {
          std::filesystem::exists(source, unknown);
 }
 
-int graph(Client& client, const Drawing& wanted) {
+int graph(Client& client, const Arguments& args) {
+  const Drawing& wanted = args.drawing;
   const bool from_file = !wanted.flow.empty() || (wanted.project.empty() && is_file(wanted.source));
   const auto found = from_file ? flow_of_file(wanted) : flow_of_daemon(client, wanted);
   if (!found) return failed(found.error());
@@ -190,23 +198,22 @@ flows::tools::SuiteResult run_file(const std::string& path) {
       });
 }
 
-// A file that can't be read fails as one whose tests do: the others run, and the results of all are
-// written.
-int test(const Client& client, const std::vector<std::string>& paths, const std::string& junit) {
+// A file that can't be read counts as failed. The other files run, and all results are written.
+int test(Client& client, const Arguments& args) {
   std::vector<flows::tools::SuiteResult> suites;
   auto report = nlohmann::json::array();
   bool passed = true;
-  for (const auto& path : paths) {
+  for (const auto& path : args.paths) {
     suites.push_back(run_file(path));
     passed = passed && suites.back().passed();
     report.push_back(to_json(suites.back()));
     if (!client.options().json) show(suites.back());
   }
   if (client.options().json) say_json(report);
-  if (!junit.empty()) {
-    std::ofstream file(junit, std::ios::binary);
+  if (!args.junit.empty()) {
+    std::ofstream file(args.junit, std::ios::binary);
     file << flows::tools::junit_of(suites);
-    if (!file.flush()) return failed({model::Errc::unavailable, junit + ": can't be written"});
+    if (!file.flush()) return failed({model::Errc::unavailable, args.junit + ": can't be written"});
   }
   return passed ? 0 : 1;
 }
@@ -214,51 +221,38 @@ int test(const Client& client, const std::vector<std::string>& paths, const std:
 }  // namespace
 
 void add_flow_commands(CLI::App& app, Action& action) {
-  auto* flow = app.add_subcommand(
-      "flow", "Check, draw and test Flows; list and restore versions of those of the daemon");
-  flow->require_subcommand(1);
+  auto& flow = add_group(app, "flow", "Check, draw and test Flows; list and restore versions");
+  const Subcommands<Arguments> commands(flow, action);
+  auto& args = commands.arguments();
+  auto& checking = commands.add("check",
+                                {"Check bundles and list their problems, with lines",
+                                 "--strict shop.yaml", "`flow test` runs conversations."},
+                                check);
+  checking.add_option("FILE", args.paths, "YAML or JSON bundles")->required();
+  checking.add_flag("--strict", args.strict, "Exit 1 for warnings, too");
 
-  struct Asked {
-    std::vector<std::string> paths;
-    Drawing drawing;
-    std::string junit;
-    bool strict = false;
-  };
-  auto asked = std::make_shared<Asked>();
-
-  auto* checking = flow->add_subcommand("check", "Say what is wrong with bundles, line by line");
-  checking->add_option("FILE", asked->paths, "YAML or JSON bundles")->required();
-  checking->add_flag("--strict", asked->strict, "Exit 1 for warnings, too");
-  checking->callback([asked, &action] {
-    action = [asked](Client& client) {
-      return check(asked->paths, asked->strict, client.options().json);
-    };
-  });
-
-  auto* drawing = flow->add_subcommand("graph", "Draw a Flow of the daemon, or of a bundle's file");
-  auto& wanted = asked->drawing;
+  auto& drawing = commands.add(
+      "graph",
+      {"Draw a Flow of the daemon, or of a bundle's file", "shop.yaml Orders --format dot"}, graph);
+  auto& wanted = args.drawing;
   drawing
-      ->add_option("FILE_OR_FLOW", wanted.source,
-                   "A Flow's name or id; or a YAML or JSON bundle, which needs no daemon")
+      .add_option("FILE_OR_FLOW", wanted.source,
+                  "A Flow's name or id; or a YAML or JSON bundle, which needs no daemon")
       ->required();
-  drawing->add_option("FLOW", wanted.flow, "The Flow's name in the bundle; default: the first");
-  drawing->add_option("--project", wanted.project,
-                      "Name or id, for a Flow of the daemon; not needed if there is one");
-  drawing->add_option("--format", wanted.format, "mermaid, dot, or svg (by Graphviz)")
+  drawing.add_option("FLOW", wanted.flow, "The Flow's name in the bundle; default: the first");
+  add_project_option(drawing, wanted.project);
+  drawing.add_option("--format", wanted.format, "mermaid, dot, or svg (by Graphviz)")
       ->check(CLI::IsMember({"mermaid", "dot", "svg"}))
       ->capture_default_str();
-  drawing->callback([asked, &action] {
-    action = [asked](Client& client) { return graph(client, asked->drawing); };
-  });
 
-  auto* testing = flow->add_subcommand("test", "Run conversations that a file describes");
-  testing->add_option("FILE", asked->paths, "Test files; docs/flows/testing.md has the format")
+  auto& testing = commands.add("test",
+                               {"Run the conversations of test files", "shop.tests.yaml",
+                                "mend the Flow where a test fails, then use `import`."},
+                               test);
+  testing.add_option("FILE", args.paths, "Test files; docs/flows/testing.md has the format")
       ->required();
-  testing->add_option("--junit", asked->junit, "Write the results to this file as JUnit's XML");
-  testing->callback([asked, &action] {
-    action = [asked](Client& client) { return test(client, asked->paths, asked->junit); };
-  });
-  add_version_commands(*flow, action);
+  testing.add_option("--junit", args.junit, "Write the results to this file as JUnit's XML");
+  add_version_commands(flow, action);
 }
 
 }  // namespace conversed::ctl

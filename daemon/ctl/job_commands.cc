@@ -1,18 +1,15 @@
 // conversectl jobs.
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
 #include "daemon/ctl/subcommand.h"
 #include "store/text/terminal.h"
@@ -108,9 +105,9 @@ class ProgressView {
 };
 
 int list(Client& client, const Arguments& args) {
-  std::string filter = "limit=" + std::to_string(args.limit);
-  if (!args.status.empty()) filter += "&status=" + encode(args.status);
-  auto query = project_query(client, args.project, filter);
+  auto query =
+      project_query(client, args.project,
+                    parameters({{"limit", std::to_string(args.limit)}, {"status", args.status}}));
   if (!query) return failed(query.error());
   return print(client, client.manage("GET", jobs_path + *query), [](const Fields& page) {
     Table table({"ID", "STATUS", "PERCENT", "NAME", "STEP OR REASON"});
@@ -147,31 +144,35 @@ int watch(Client& client, const Arguments& args) {
 
 int cancel(Client& client, const Arguments& args) {
   return print(client, client.manage("POST", path_of(args) + "/cancel"), [&](const Fields& job) {
-    say(is_over(job) ? "Cancelled."
-                     : "What it has made is being undone: conversectl jobs watch " + args.id);
+    say(is_over(job)
+            ? "Cancelled."
+            : "Its changes are being undone. Follow it by: conversectl jobs watch " + args.id);
   });
 }
 
 }  // namespace
 
 void add_job_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* jobs = app.add_subcommand("jobs", "Long work, such as the set-up of proactive follow-up")
-                   ->require_subcommand(1);
-  auto* list_command = add_subcommand(*jobs, "list", "List jobs, newest first", action, args, list);
-  list_command->add_option("--status", args->status, "Only those of this status")
+  const Subcommands<Arguments> jobs(
+      add_group(app, "jobs", "Long work, such as the set-up of proactive follow-up"), action);
+  auto& args = jobs.arguments();
+  auto& listing = jobs.add("list",
+                           {"List jobs, newest first", "--status active",
+                            "`jobs show` tells all about one, `jobs cancel` undoes it."},
+                           list);
+  listing.add_option("--status", args.status, "Only jobs of this status")
       ->check(CLI::IsMember({"queued", "active", "done", "cancelling", "cancelled", "error"}));
-  list_command->add_option("--project", args->project, "Name or id; default: all that you may see");
-  list_command->add_option("--limit", args->limit, "How many")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  listing.add_option("--project", args.project, "Name or id; default: all that you may see");
+  add_limit_option(listing, args.limit, 100);
 
-  const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Arguments&)) {
-    auto* command = add_subcommand(*jobs, name, what, action, args, run);
-    command->add_option("ID", args->id, "Its id")->required();
+  const auto add = [&](const char* name, const char* summary,
+                       int (*run)(Client&, const Arguments&)) {
+    jobs.add(name, {summary, "6f9619ff8b86d011b42d00c0"}, run)
+        .add_option("ID", args.id, "The job's id, as `jobs list` shows it")
+        ->required();
   };
-  add("show", "Show one, whole", show);
-  add("watch", "Follow one until it is over; the exit code is 0 only if it is done", watch);
+  add("show", "Show all about a job", show);
+  add("watch", "Follow a job until it has ended; the exit code is 0 only if it is done", watch);
   add("cancel", "Cancel the job and undo its changes", cancel);
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/ctl/lookup.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "daemon/ctl/fields.h"
@@ -25,6 +26,16 @@ Result<std::string> find_id(Client& client, const std::string& path, std::string
                                    (names.empty() ? "" : "; there are: " + names));
 }
 
+std::string parameters(const std::vector<std::pair<const char*, std::string>>& names_and_values) {
+  std::string all;
+  for (const auto& [name, value] : names_and_values) {
+    if (value.empty()) continue;
+    if (!all.empty()) all += '&';
+    all += name + ("=" + encode(value));
+  }
+  return all;
+}
+
 Result<std::string> project_query(Client& client, const std::string& id_or_name,
                                   const std::string& more) {
   if (id_or_name.empty()) return more.empty() ? more : "?" + more;
@@ -45,6 +56,25 @@ Result<std::string> flow_route(Client& client, const std::string& id_or_name,
   auto id = find_in_project(client, "/management/flows", "Flow", id_or_name, project);
   if (!id) return fail(id.error());
   return "/management/flows/" + encode(*id);
+}
+
+Result<nlohmann::json> fetch_pages(Client& client, const std::string& path, std::size_t limit,
+                                   const std::string& after) {
+  constexpr std::size_t most_a_page = 100;
+  auto items = nlohmann::json::array();
+  nlohmann::json next = after;
+  const char* const first = path.find('?') == std::string::npos ? "?" : "&";
+  do {
+    std::string query = "limit=" + std::to_string(std::min(limit - items.size(), most_a_page));
+    const auto from = next.is_string() ? next.get<std::string>() : next.dump();
+    if (!from.empty()) query += "&after=" + encode(from);
+    auto page = client.manage("GET", path + first + query);
+    if (!page) return fail(page.error());
+    const Fields fields(*page);
+    for (const auto& item : fields.any("items")) items.push_back(item);
+    next = fields.has("next") ? fields.any("next") : nlohmann::json();
+  } while (items.size() < limit && !next.is_null());
+  return nlohmann::json{{"items", std::move(items)}, {"next", std::move(next)}};
 }
 
 }  // namespace conversed::ctl

@@ -2,17 +2,23 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "daemon/ctl/client.h"
 
-// What people call by name, and the management routes by id.
+// From names on the command line to ids, and from pages to lists.
 namespace conversed::ctl {
 
-// The id of the item with this id or name in the list at `path`. `not_found`, with the names that
-// there are; `what` is what such a thing is called.
+// The id of the item with this id or name in the list at `path`. `not_found`, with the names of the
+// list; `what` names the kind of item.
 [[nodiscard]] model::Result<std::string> find_id(Client& client, const std::string& path,
                                                  std::string_view what,
                                                  const std::string& id_or_name);
+
+// `name=value` of each value that is not empty, with `&` between them.
+[[nodiscard]] std::string parameters(
+    const std::vector<std::pair<const char*, std::string>>& names_and_values);
 
 // A query: `?projectId=ID` for the project of this id or name, and `more` (`name=value`, and so
 // on). Without a project the daemon takes the only one that there is.
@@ -20,7 +26,7 @@ namespace conversed::ctl {
                                                        const std::string& id_or_name,
                                                        const std::string& more = {});
 
-// The id of an item of a project, as of `/management/flows`.
+// The id of an item in a project's list, such as `/management/flows`.
 [[nodiscard]] model::Result<std::string> find_in_project(Client& client, const std::string& path,
                                                          std::string_view what,
                                                          const std::string& id_or_name,
@@ -29,5 +35,11 @@ namespace conversed::ctl {
 // The management route of the Flow with this id or name.
 [[nodiscard]] model::Result<std::string> flow_route(Client& client, const std::string& id_or_name,
                                                     const std::string& project);
+
+// Up to `limit` items of the list at `path`, from behind `after` on (empty: from the beginning), as
+// `{"items", "next"}`. Reads as many pages as that takes: a page may be short.
+[[nodiscard]] model::Result<nlohmann::json> fetch_pages(Client& client, const std::string& path,
+                                                        std::size_t limit,
+                                                        const std::string& after = {});
 
 }  // namespace conversed::ctl

@@ -32,15 +32,19 @@ int main(int argc, char** argv) {
   using namespace conversed::ctl;
   ::prctl(PR_SET_DUMPABLE, 0);  // its memory has passwords
   CLI::App app{
-      "Operates a conversed daemon: imports projects, makes API keys, talks to Flows, looks at "
-      "sessions and\n"
-      "dead letters.\n\n"
+      "Operates a conversed daemon: imports projects, makes API keys, talks to Flows, shows "
+      "sessions "
+      "and\n"
+      "dead letters. Each command explains itself: add --help to it.\n\n"
       "The password of --as comes from CONVERSECTL_PASSWORD, or is asked for in a terminal.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage."};
+  app.footer(
+      "Example: conversectl --as you@example.com import shop.yaml\n"
+      "Next: conversectl chat URLTOKEN, with a URLToken that the import has printed.");
   app.require_subcommand(1);
   app.fallthrough();
   Options options;
-  app.add_option("--url", options.url, "Where the daemon listens")
+  app.add_option("--url", options.url, "URL of the daemon")
       ->envname("CONVERSECTL_URL")
       ->capture_default_str();
   app.add_option("--as", options.as, "Your e-mail address, as given to `conversed init`")

@@ -46,6 +46,15 @@ void say_document(const json& value) {
   say_lines(dumped(value, 2));
 }
 
+std::string joined(const std::vector<std::string>& texts, std::string_view between) {
+  std::string all;
+  for (const std::string& text : texts) {
+    if (!all.empty()) all += between;
+    all += text;
+  }
+  return all;
+}
+
 Table::Table(std::vector<std::string> headers) {
   std::vector<Cell> row;
   for (std::string& header : headers) row.emplace_back(std::move(header));

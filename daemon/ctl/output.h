@@ -10,8 +10,8 @@
 #include "daemon/ctl/client.h"
 #include "daemon/ctl/fields.h"
 
-// What commands print. Everything goes through here: the texts of others are in it, and come to a
-// terminal with their control characters escaped (store/text/terminal.h).
+// All printing of commands. It escapes control characters (store/text/terminal.h), since answers
+// contain texts of users.
 namespace conversed::ctl {
 
 // Prints a line to standard output, or to standard error. A line end in it is shown escaped.
@@ -20,11 +20,10 @@ void note(std::string_view line);
 // Prints several lines to standard output.
 void say_lines(std::string_view lines);
 
-// Prints the error, which may have several lines, to stderr and gives the exit code of a failed
-// command.
+// Prints the error, of one or several lines, to stderr. Returns the exit code of a failed command.
 int failed(const model::Error& error);
 
-// Prints JSON on one line, for programs, and gives the exit code of a command that is done.
+// Prints JSON on one line, for programs. Returns the exit code of a command that is done.
 int say_json(const nlohmann::json& value);
 // Prints JSON on many lines, for people.
 void say_document(const nlohmann::json& value);
@@ -39,6 +38,10 @@ struct Cell {
   std::string text;
   bool is_number = false;
 };
+
+// The texts as one.
+[[nodiscard]] std::string joined(const std::vector<std::string>& texts,
+                                 std::string_view between = ",");
 
 // Rows under headers. Columns are as wide as their widest cell; the last one, which may have long
 // texts, ends where its text does.
@@ -56,15 +59,15 @@ class Table {
   std::vector<std::vector<Cell>> rows_;  // the first has the headers
 };
 
-// What is printed of an answer for people.
+// Prints an answer for people.
 using ForPeople = std::function<void(const Fields&)>;
 
-// Prints an answer, or the error, and gives the exit code. With --json the answer is printed as it
-// is, and one without a body as `{}`; without --json `for_people` prints it.
+// Prints an answer or the error, and returns the exit code. With --json it prints the answer as it
+// is (without a body: `{}`), else by `for_people`.
 int print(const Client& client, const model::Result<nlohmann::json>& answer,
           const ForPeople& for_people);
 
-// As `print`, where people get the whole answer as JSON on many lines.
+// As `print`, with the whole answer as JSON on many lines for people.
 int print_document(const Client& client, const model::Result<nlohmann::json>& answer);
 
 }  // namespace conversed::ctl

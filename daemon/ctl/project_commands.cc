@@ -1,21 +1,28 @@
 // conversectl import, export, apikey.
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
+#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
 
-// The values of the `${NAME}`s that stand in the bundle, from our environment; only those leave
-// this machine.
+struct Arguments {
+  std::string bundle;
+  std::string project;
+  std::string output;
+  std::string name;
+  std::string user;
+  std::string id;
+  bool check_only = false;
+};
+
+// The environment's values of the bundle's `${NAME}`s. No other variable leaves this machine.
 nlohmann::json referenced_environment(const std::string& text) {
   auto values = nlohmann::json::object();
   for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 2)) {
@@ -40,21 +47,23 @@ void show_import(const Fields& report) {
   table.print("It has no Flow and no Endpoint.");
 }
 
-int import_bundle(Client& client, const std::string& path, bool check_only) {
+int import_bundle(Client& client, const Arguments& args) {
+  const std::string& path = args.bundle;
   const auto text = read_file(path);
   if (!text) return failed(text.error());
   const nlohmann::json body{
       {"file", path}, {"text", *text}, {"environment", referenced_environment(*text)}};
-  const char* route = check_only ? "/management/import?dryRun=true" : "/management/import";
+  const char* route = args.check_only ? "/management/import?dryRun=true" : "/management/import";
   return print(client, client.manage("POST", route, body), [&](const Fields& report) {
-    if (check_only) return say(path + ": no problems");
+    if (args.check_only) return say(path + ": no problems");
     show_import(report);
   });
 }
 
-// The bundle goes to the output or the file, and what is to be known of it to stderr.
-int export_project(Client& client, const std::string& name, const std::string& path) {
-  auto project = find_id(client, "/management/projects", "project", name);
+// Prints the bundle to standard output or a file, and notes about it to stderr.
+int export_project(Client& client, const Arguments& args) {
+  const std::string& path = args.output;
+  auto project = find_id(client, "/management/projects", "project", args.project);
   if (!project) return failed(project.error());
   auto bundle = client.manage("GET", "/management/projects/" + encode(*project) + "/export");
   if (!bundle) return failed(bundle.error());
@@ -77,9 +86,9 @@ int export_project(Client& client, const std::string& name, const std::string& p
   });
 }
 
-int create_key(Client& client, const std::string& name, const std::string& user) {
-  nlohmann::json body{{"name", name}};
-  if (!user.empty()) body["user"] = user;
+int create_key(Client& client, const Arguments& args) {
+  nlohmann::json body{{"name", args.name}};
+  if (!args.user.empty()) body["user"] = args.user;
   return print(client, client.manage("POST", "/management/apikeys", body), [](const Fields& key) {
     note("API key " + key.text("name") + " of " + key.text("user") +
          ". Keep it: it is not shown again.");
@@ -87,7 +96,7 @@ int create_key(Client& client, const std::string& name, const std::string& user)
   });
 }
 
-int list_keys(Client& client) {
+int list_keys(Client& client, const Arguments&) {
   return print(client, client.manage("GET", "/management/apikeys"), [](const Fields& page) {
     Table table({"ID", "USER", "CREATED", "NAME"});
     for (const Fields& key : page.items()) {
@@ -97,55 +106,45 @@ int list_keys(Client& client) {
   });
 }
 
-int revoke_key(Client& client, const std::string& id) {
-  return print(client, client.manage("DELETE", "/management/apikeys/" + encode(id)),
-               [&](const Fields&) { say("Revoked " + id); });
+int revoke_key(Client& client, const Arguments& args) {
+  return print(client, client.manage("DELETE", "/management/apikeys/" + encode(args.id)),
+               [&](const Fields&) { say("Revoked " + args.id); });
 }
-
-// The values of one subcommand's options; owned by the callbacks that read them.
-struct Arguments {
-  std::string first;
-  std::string name;
-  std::string user;
-  bool flag = false;
-};
 
 }  // namespace
 
 void add_project_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* importing = app.add_subcommand(
-      "import", "Import a project bundle (YAML or JSON); nothing changes on a problem");
-  importing->add_option("BUNDLE", args->first, "The bundle's file")->required();
-  importing->add_flag("--check", args->flag, "Only check it");
-  importing->callback([args, &action] {
-    action = [args](Client& client) { return import_bundle(client, args->first, args->flag); };
-  });
+  const Subcommands<Arguments> top(app, action);
+  auto& importing = top.add("import",
+                            {"Import a project bundle (YAML or JSON), or nothing if it has a "
+                             "problem",
+                             "shop.yaml", "`chat` talks to an Endpoint of the project."},
+                            import_bundle);
+  importing.add_option("BUNDLE", top.arguments().bundle, "The bundle's file")->required();
+  importing.add_flag("--check", top.arguments().check_only, "Only check the bundle");
 
-  auto* exporting = app.add_subcommand(
-      "export", "Print a project as a bundle that imports to the same; secrets as ${NAME}");
-  exporting->add_option("PROJECT", args->first, "The project's name or id")->required();
-  exporting->add_option("-o,--output", args->name, "Write to this file instead");
-  exporting->callback([args, &action] {
-    action = [args](Client& client) { return export_project(client, args->first, args->name); };
-  });
+  auto& exporting =
+      top.add("export",
+              {"Print a project as a bundle, with secrets as ${NAME}", "Shop --output shop.yaml",
+               "`import` makes the same project of the bundle."},
+              export_project);
+  exporting.add_option("PROJECT", top.arguments().project, "The project's name or id")->required();
+  exporting.add_option("-o,--output", top.arguments().output, "Write to this file instead");
 
-  auto* apikey =
-      app.add_subcommand("apikey", "API keys of the organisation")->require_subcommand(1);
-  auto* create = apikey->add_subcommand("create", "Make a key and print it, once");
-  create->add_option("--name", args->name, "What it is for")->required();
-  create->add_option("--user", args->user, "E-mail of the user it acts as; default: you");
-  create->callback([args, &action] {
-    action = [args](Client& client) { return create_key(client, args->name, args->user); };
-  });
-  apikey->add_subcommand("list", "List keys, without their secrets")->callback([&action] {
-    action = list_keys;
-  });
-  auto* revoke = apikey->add_subcommand("revoke", "End a key at once");
-  revoke->add_option("ID", args->first, "The key's id")->required();
-  revoke->callback([args, &action] {
-    action = [args](Client& client) { return revoke_key(client, args->first); };
-  });
+  const Subcommands<Arguments> apikey(add_group(app, "apikey", "API keys of the organisation"),
+                                      action);
+  auto& args = apikey.arguments();
+  auto& create = apikey.add("create",
+                            {"Make a key and print it, once", "--name \"order system\"",
+                             "send it as X-API-Key; `apikey revoke` ends it."},
+                            create_key);
+  create.add_option("--name", args.name, "Name of the key, such as the program that uses it")
+      ->required();
+  create.add_option("--user", args.user, "E-mail address of the user it acts as; default: you");
+  apikey.add("list", {"List keys, without their secrets", ""}, list_keys);
+  apikey.add("revoke", {"End a key at once", "6f9619ff8b86d011b42d00c0"}, revoke_key)
+      .add_option("ID", args.id, "The key's id, as `apikey list` shows it")
+      ->required();
 }
 
 model::Result<std::string> read_file(const std::string& path) {
@@ -156,7 +155,7 @@ model::Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text;
   std::array<char, 16 * 1024> part;
-  // Not by iterators of the buffer: those throw where a read fails, the stream remembers it.
+  // Iterators of the buffer would throw when a read fails; the stream remembers the failure.
   while (file) {
     file.read(part.data(), part.size());
     text.append(part.data(), static_cast<std::size_t>(file.gcount()));

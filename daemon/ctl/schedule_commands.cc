@@ -1,10 +1,6 @@
-// conversectl schedules; and what inject does that is to come later.
-#include <CLI/CLI.hpp>
-
-#include <memory>
+// conversectl schedules; and inject with a time.
 #include <nlohmann/json.hpp>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
 #include "daemon/ctl/subcommand.h"
 
@@ -30,7 +26,7 @@ void show_next(const Fields& schedule) {
   for (const std::string& time : schedule.times("next")) say("  " + time);
 }
 
-// Sends what makes or moves a schedule, and shows when it comes.
+// Makes or moves a schedule, and shows its times.
 int send(Client& client, const std::string& path, json body, const Times& times) {
   body.update(times_body(times));
   return print(client, client.manage("POST", path + (times.preview ? "?dryRun=true" : ""), body),
@@ -53,7 +49,7 @@ int list(Client& client, const Arguments& args) {
                  schedule.has("cron") ? schedule.text("cron") + " " + schedule.text("timezone")
                                       : "once"});
     }
-    table.print("Nothing is scheduled.");
+    table.print("No schedules.");
   });
 }
 
@@ -69,7 +65,7 @@ int preview(Client& client, const Arguments& args) {
 
 int cancel(Client& client, const Arguments& args) {
   return print(client, client.manage("DELETE", path_of(args.id)),
-               [](const Fields&) { say("It comes no more."); });
+               [](const Fields&) { say("Cancelled."); });
 }
 
 int reschedule(Client& client, const Arguments& args) {
@@ -91,9 +87,10 @@ void add_when_options(CLI::App& command, Times& times) {
   auto* when = command.add_option_group("when");
   when->add_option("--at", times.at, "At a time, such as 2027-03-28T14:30, by --timezone");
   when->add_option("--in", times.in, "After a while, such as 20m");
-  when->add_option("--cron", times.cron, "Again and again, such as \"0 9 * * mon-fri\"");
+  when->add_option("--cron", times.cron, "Repeatedly, such as \"0 9 * * mon-fri\"");
   when->require_option(0, 1);
-  command.add_option("--timezone", times.timezone, "Of --at and --cron; default UTC");
+  command.add_option("--timezone", times.timezone,
+                     "Time zone of --at and --cron, such as Europe/Berlin; default: UTC");
 }
 
 void add_time_options(CLI::App& command, Times& times) {
@@ -106,26 +103,33 @@ int inject_later(Client& client, const json& message, const Times& times) {
 }
 
 void add_schedule_commands(CLI::App& app, Action& action) {
-  auto args = std::make_shared<Arguments>();
-  auto* schedules =
-      app.add_subcommand("schedules", "Messages that inject has put off, or that recur")
-          ->require_subcommand(1);
-  auto* list_command =
-      add_subcommand(*schedules, "list", "Those that are still to come", action, args, list);
-  list_command->add_option("--project", args->project, "Name or id; not needed if there is one");
-  list_command->add_option("--limit", args->limit, "How many")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  const Subcommands<Arguments> schedules(
+      add_group(app, "schedules", "Messages that `inject` was told to send later, or repeatedly"),
+      action);
+  auto& args = schedules.arguments();
+  auto& listing = schedules.add("list",
+                                {"List the schedules that are still to come", "--project Shop",
+                                 "`schedules preview` shows the next times of one."},
+                                list);
+  add_project_option(listing, args.project);
+  add_limit_option(listing, args.limit, 100);
 
-  const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Arguments&)) {
-    auto* command = add_subcommand(*schedules, name, what, action, args, run);
-    command->add_option("ID", args->id, "Its id")->required();
+  const auto add = [&](const char* name, const Help& help,
+                       int (*run)(Client&, const Arguments&)) -> CLI::App& {
+    auto& command = schedules.add(name, help, run);
+    command.add_option("ID", args.id, "The schedule's id, as `schedules list` shows it")
+        ->required();
     return command;
   };
-  add("show", "Show one, whole", show);
-  add("preview", "The next ten times of one", preview);
-  add("cancel", "Take one back", cancel);
-  add_time_options(*add("reschedule", "Another time, or another rule", reschedule), args->times);
+  constexpr const char* id = "6f9619ff8b86d011b42d00c0";
+  add("show", {"Show all about a schedule", id}, show);
+  add("preview", {"Show the next ten times of a schedule", id}, preview);
+  add("cancel", {"Cancel a schedule, so that it sends nothing more", id}, cancel);
+  add_time_options(add("reschedule",
+                       {"Give a schedule another time or another rule",
+                        "6f9619ff8b86d011b42d00c0 --cron \"0 9 * * mon-fri\""},
+                       reschedule),
+                   args.times);
 }
 
 }  // namespace conversed::ctl

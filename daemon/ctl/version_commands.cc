@@ -1,9 +1,7 @@
-// conversectl flow versions, diff, rollback: what an import has changed, and the way back.
-#include <CLI/CLI.hpp>
-#include <memory>
+// conversectl flow versions, diff, rollback: shows what an import has changed, and restores
+// versions.
 #include <nlohmann/json.hpp>
 
-#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
 #include "daemon/ctl/subcommand.h"
 #include "store/text/utf8.h"
@@ -21,7 +19,6 @@ struct Asked {
   std::int64_t version = 0;
 };
 
-// The route of the Flow that is asked for.
 model::Result<std::string> route_of(Client& client, const Asked& asked) {
   return flow_route(client, asked.flow, asked.project);
 }
@@ -100,21 +97,30 @@ int roll_back(Client& client, const Asked& asked) {
 }  // namespace
 
 void add_version_commands(CLI::App& flow, Action& action) {
-  auto asked = std::make_shared<Asked>();
-  const auto add = [&](const char* name, const char* what, int (*run)(Client&, const Asked&)) {
-    auto* command = add_subcommand(flow, name, what, action, asked, run);
-    command->add_option("FLOW", asked->flow, "The Flow's name or id")->required();
-    command->add_option("--project", asked->project, "Name or id; not needed if there is one");
+  const Subcommands<Asked> commands(flow, action);
+  auto& asked = commands.arguments();
+  const auto add = [&](const char* name, const Help& help,
+                       int (*run)(Client&, const Asked&)) -> CLI::App& {
+    auto& command = commands.add(name, help, run);
+    command.add_option("FLOW", asked.flow, "The Flow's name or id")->required();
+    add_project_option(command, asked.project);
     return command;
   };
-  add("versions", "List the versions of a Flow of the daemon", versions);
-  auto* comparing = add("diff", "Say what differs between two versions of a Flow", diff);
-  comparing->add_option("FROM", asked->from, "The older one; default: the one before")
+  add("versions",
+      {"List the versions of a Flow of the daemon", "Orders",
+       "`flow diff` compares two of them, `flow rollback` restores one."},
+      versions);
+  auto& comparing =
+      add("diff", {"Show the differences between two versions of a Flow", "Orders 3 4"}, diff);
+  comparing.add_option("FROM", asked.from, "The older version; default: the one before the newest")
       ->check(CLI::PositiveNumber);
-  comparing->add_option("TO", asked->to, "The newer one; default: the newest")
+  comparing.add_option("TO", asked.to, "The newer version; default: the newest")
       ->check(CLI::PositiveNumber);
-  auto* restoring = add("rollback", "Make a new version that is equal to an older one", roll_back);
-  restoring->add_option("VERSION", asked->version, "The older one")
+  add("rollback",
+      {"Make a new version that is equal to an older one", "Orders 3",
+       "sessions take the new version with their next input."},
+      roll_back)
+      .add_option("VERSION", asked.version, "The older version")
       ->required()
       ->check(CLI::PositiveNumber);
 }

@@ -170,6 +170,17 @@ class CommandLines(CtlCase):
                 if not self.is_mention(line) and line not in ("conversed init",):
                     self.try_line(line)
 
+    def test_each_help_has_an_example(self):
+        for path in commands():
+            with self.subTest(path=path):
+                text = help_of(path)
+                example = re.search(r"^Example: conversectl " + " ".join(path) + r"( .*)?$", text, re.MULTILINE)
+                self.assertTrue(example, text)
+                positionals = [line for line in text.splitlines() if "REQUIRED" in line and line.startswith("  ")]
+                self.assertFalse(positionals and not example[1], text)
+                for option in re.findall(r"--[a-z-]+", example[1] or ""):
+                    self.assertRegex(text, rf"(?m)^ *(-\w,)?{option}\b")
+
     def test_from_nothing(self):
         lines = next(lines for document in DOCUMENTS for lines in blocks(document) if BEGINS_DAEMON in lines)
         at = lines.index(BEGINS_DAEMON)

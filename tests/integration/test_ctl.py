@@ -267,7 +267,7 @@ class Commands(CtlCase):
                 self.assertEqual(done["dataDir"], str(folder))
 
     def test_rotate_key(self):
-        self.assertRegex(self.people("rotate-key"), r"^The master key is number \d+ now; \d+ secrets were sealed anew")
+        self.assertRegex(self.people("rotate-key"), r"^The master key is number \d+ now; \d+ secrets were sealed with it")
         self.assertGreater(self.json("rotate-key")["resealed"], 0)
 
     def test_webhook_secret(self):
@@ -355,7 +355,7 @@ class Commands(CtlCase):
         self.say("web", "uses crm", "hi", userId=MALLORY)
         text = self.people("connections", "usages", "crm")
         self.assertIn("crm (httpBearer), for ", text)
-        flows, sessions = re.split(r"(?:at least )?\d+ sessions may come to these Nodes\n", text.split("\n", 1)[1])
+        flows, sessions = re.split(r"(?:at least )?\d+ sessions may reach these Nodes\n", text.split("\n", 1)[1])
         self.assertEqual(rows(flows)[0]["FLOW"], "Orders")
         row = self.row(sessions, USER=SHOWN_MALLORY, SESSION="uses crm")
         self.assertRegex(row["LAST ACTIVITY"], f"^{TIME}$")
@@ -388,7 +388,7 @@ class Commands(CtlCase):
         self.assertEqual(len(self.json("schedules", "preview", schedule)["next"]), 1)
 
     def test_schedules_cancel(self):
-        self.assertEqual(self.people("schedules", "cancel", self.schedule("first cancelled")), "It comes no more.\n")
+        self.assertEqual(self.people("schedules", "cancel", self.schedule("first cancelled")), "Cancelled.\n")
         self.assertEqual(self.json("schedules", "cancel", self.schedule("second cancelled")), {})
 
     def test_schedules_reschedule(self):
@@ -406,14 +406,14 @@ class Commands(CtlCase):
         self.timer("another timer")
         self.assertRegex(self.people("timers", "list", "--limit", "1"), r"\nmore with --after \S+\n$")
         self.assertEqual(len(self.json("timers", "list", "--limit", "1")["items"]), 1)
-        self.assertEqual(self.people("timers", "list", *self.session("web", "none")), "Nothing waits for its time.\n")
+        self.assertEqual(self.people("timers", "list", *self.session("web", "none")), "No timers.\n")
 
     def test_timers_cancel(self):
         self.schedule("cancelled timer")
         self.schedule("cancelled timer")
         options = ("--kind", "schedule", *self.session("web", "cancelled timer", MALLORY))
         first, second = (timer["_id"] for timer in self.daemon.ctl("timers", "list", *options)["items"])
-        self.assertEqual(self.people("timers", "cancel", first), "Nothing comes of it any more.\n")
+        self.assertEqual(self.people("timers", "cancel", first), "Cancelled.\n")
         self.assertEqual(self.json("timers", "cancel", second), {})
 
     def test_timers_reschedule(self):

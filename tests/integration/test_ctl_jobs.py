@@ -68,12 +68,12 @@ class JobCommands(CtlCase):
     def test_proactive_on(self):
         self.done_job("switched on")
         self.run_ctl("proactive", "off", "switched on")
-        self.assertEqual(self.people("proactive", "on", "switched on"), "on; taken back: 0\n")
+        self.assertEqual(self.people("proactive", "on", "switched on"), "on; withdrawn: 0\n")
         self.assertEqual(self.json("proactive", "on", "switched on")["state"], "on")
 
     def test_proactive_off(self):
         self.done_job("switched off")
-        self.assertEqual(self.people("proactive", "off", "switched off"), "off; taken back: 0\n")
+        self.assertEqual(self.people("proactive", "off", "switched off"), "off; withdrawn: 0\n")
         self.assertEqual(self.json("proactive", "off", "switched off")["state"], "off")
 
 
