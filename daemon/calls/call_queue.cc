@@ -1,7 +1,8 @@
 #include "daemon/calls/call_queue.h"
-#include "store/commit/call_target.h"
 
 #include <algorithm>
+
+#include "store/commit/call_target.h"
 
 namespace conversed::daemon {
 
@@ -55,35 +56,9 @@ bool CallQueue::wants_look() {
   return true;
 }
 
-void CallQueue::wait(Lane& lane) {
-  lane.in_turn = false;
-  if (!lane.due) return;
-  lane.place = {*lane.due, ++waits_};
-  waiting_.emplace(lane.place, &lane);
-}
-
-void CallQueue::wake(Lane& lane, Timestamp due) {
-  if (lane.read_up_to) lane.read_again = true;
-  if (lane.in_turn || (lane.due && *lane.due <= due)) return;
-  waiting_.erase(lane.place);
-  lane.due = due;
-  wait(lane);
-}
-
 CallQueue::Lane* CallQueue::next(Timestamp now) {
-  while (!waiting_.empty() && waiting_.begin()->first.first <= now) {
-    Lane& lane = *waiting_.begin()->second;
-    waiting_.erase(waiting_.begin());
-    lane.in_turn = true;
-    turns_.push_back(&lane);
-  }
-  for (std::size_t tried = turns_.size(); tried > 0; --tried) {
-    Lane& lane = *turns_.front();
-    turns_.pop_front();
-    turns_.push_back(&lane);
-    if (room(lane) > 0) return &lane;
-  }
-  return nullptr;
+  turns_.wake_due(now);
+  return turns_.next(now, [this](const Lane& lane) { return room(lane) > 0; });
 }
 
 std::size_t CallQueue::room(const Lane& lane) const {
@@ -101,17 +76,8 @@ std::size_t CallQueue::room(const Lane& lane) const {
 }
 
 void CallQueue::read_all(Lane& lane, std::optional<Timestamp> next_due) {
-  lane.read_up_to.reset();
-  if (std::exchange(lane.read_again, false)) return;
-  std::erase(turns_, &lane);
-  lane.due = next_due;
-  wait(lane);
+  turns_.read_all(lane, next_due);
   drop_if_idle(lane);
-}
-
-std::optional<Timestamp> CallQueue::next_due() const {
-  if (waiting_.empty()) return std::nullopt;
-  return waiting_.begin()->first.first;
 }
 
 CallQueue::Call& CallQueue::take(Lane& lane, store::Calls::Found found) {

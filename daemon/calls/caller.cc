@@ -28,23 +28,18 @@ using model::Timestamp;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// The clock is looked at again at least so often, in case it jumped.
+// The longest sleep between two looks at the clock, which may jump.
 constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds store_retry{1'000};
 constexpr milliseconds unhealthy_sleep{100};
 constexpr std::size_t lanes_a_page = 256;
 constexpr std::size_t others_a_page = 64;  // calls of other daemons
-// Then the next lane has its turn, so that projects share an upstream from the first call on.
+// A lane's calls before the next lane's turn, so that projects share an upstream from the start.
 constexpr std::size_t calls_a_turn = 4;
-// Between two looks at the letters.
+// Lanes read between two looks at the letters.
 constexpr int turns_at_once = 64;
-// One that runs and one that comes next: so projects take turns.
+// One that runs and one that waits, so that projects take turns.
 constexpr std::size_t searches_at_once = 2;
-
-// The longest wait of a retry.
-milliseconds longest_wait(const BackoffSettings& backoff) {
-  return std::max(backoff.max + backoff.max / 4, backoff.max_asked);
-}
 
 struct NewCall {
   std::string project_id;
@@ -121,8 +116,7 @@ class Caller::Engine {
   [[nodiscard]] SteadyClock::time_point next_look() const;
   [[nodiscard]] Timestamp now() const { return timer_clock_.now(); }
 
-  // Which calls there are to make.
-  void wake(const NewCall& call);
+  // Looking for calls.
   void wake(const std::string& project_id, const std::string& target, Timestamp due);
   void look();
   void look_again();
@@ -157,17 +151,17 @@ class Caller::Engine {
 
   // The thread's own.
   CallQueue queue_;
-  std::vector<std::string> unappended_;  // results that the log refused at the last try
+  std::vector<std::string> unappended_;  // calls whose result the log refused at the last try
   SteadyClock::time_point append_after_{};
   int appends_failed_ = 0;  // tries in a row
   std::vector<HttpClient::Exchange> batch_;
   std::mt19937_64 random_{std::random_device{}()};
   bool looking_ = true;  // for lanes with calls
   store::Calls::Lane looked_up_to_;
-  bool clock_checked_ = false;  // against the retries that the last run left
+  bool clock_checked_ = false;  // against the retries of the last run
   SteadyClock::time_point next_look_{};
-  SteadyClock::time_point read_after_{};  // a read that failed
-  bool read_on_ = false;                  // there was more to read than `turns_at_once`
+  SteadyClock::time_point read_after_{};  // after a read that failed
+  bool read_on_ = false;                  // more was due than `turns_at_once`
   bool stop_ = false;
   ServiceThread<Letters> thread_;  // it uses all others
   api::BlockingPool searches_;     // uses the store, and the thread's mailbox
@@ -210,11 +204,7 @@ void Caller::Engine::read_letters() {
   for (const auto& append : letters.appends) appended(append);
   for (const auto& completion : letters.completions) finish(completion);
   for (const auto& searched : letters.searches) finish(searched);
-  for (const auto& call : letters.calls) wake(call);
-}
-
-void Caller::Engine::wake(const NewCall& call) {
-  wake(call.project_id, call.target, now());
+  for (const auto& call : letters.calls) wake(call.project_id, call.target, now());
 }
 
 void Caller::Engine::wake(const std::string& project_id, const std::string& target, Timestamp due) {
@@ -265,7 +255,7 @@ void Caller::Engine::not_read(const model::Error& error) {
 
 void Caller::Engine::send_ready() {
   read_on_ = false;
-  // While the log takes no results, making more of them helps no session.
+  // While the log takes no results, further calls help no session.
   if (appends_failed_ > 0 || SteadyClock::now() < read_after_) return;
   for (int turns = 0; CallQueue::Lane* lane = queue_.next(now()); ++turns) {
     read_on_ = turns == turns_at_once;
@@ -277,7 +267,7 @@ void Caller::Engine::send_ready() {
 // Reads the lane's next due calls and begins as many as there is room for. False: the store fails.
 bool Caller::Engine::begin_calls(CallQueue::Lane& lane) {
   const auto most = std::min(queue_.room(lane), calls_a_turn);
-  // Those in hand are in the page as well.
+  // The page also has the calls in hand.
   const std::size_t limit = most + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
   auto page = store_.calls().due(lane.project_id, lane.target, now(), limit,
                                  lane.read_up_to ? &*lane.read_up_to : nullptr);
@@ -328,7 +318,7 @@ model::Result<bool> Caller::Engine::quota_left(const std::string& project_id) co
          settings_.model_tokens_per_month;
 }
 
-// Goes to the other thread, which reads the store and nothing else of this.
+// Runs on the other thread, which uses nothing of the Engine but the store.
 void Caller::Engine::search(Call& call) {
   const std::string id = call.pending.id;
   const bool posted = searches_.post(
@@ -402,7 +392,7 @@ void Caller::Engine::send(Call& call) {
 void Caller::Engine::finish(const Completion& completion) {
   auto& call = queue_.at(completion.id);
   const auto& outcome = completion.outcome;
-  // The client stopped before this Service: nothing is known.
+  // The client stopped before this Service: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(call);
   queue_.landed(call);
   model::fault_point("call.after_response");
@@ -437,7 +427,7 @@ void Caller::Engine::put_off(Call& call, std::optional<std::chrono::seconds> ask
   store_.calls().put_off(id, due, attempts, marked(id, due));
 }
 
-// The row is as it was.
+// Without a change of the row.
 void Caller::Engine::leave_for_a_while(Call& call) {
   read_after_ = SteadyClock::now() + store_retry;
   queue_.release(std::string(call.pending.id), now() + store_retry);
@@ -454,12 +444,12 @@ void Caller::Engine::settle(Call& call, model::CallResult result) {
   append(call);
 }
 
-// A result that no session waits for any more is not appended: it would keep the name, and the
-// words, of a user who was erased meanwhile. The claim decides in any case.
+// A result that no session waits for is not appended: it would keep data of a user who was erased
+// meanwhile. The claim decides in any case.
 void Caller::Engine::append(Call& call) {
   const auto waits = store_.calls().waits(call.pending.id);
   if (waits && !*waits) {
-    appends_failed_ = 0;  // it may have been the only one to try the log with
+    appends_failed_ = 0;  // it may have been the only result that tried the log
     return marked(call.pending.id, std::nullopt)();
   }
   append_(*call.result, letter_at_end(thread_.mailbox(), call.pending.id));

@@ -14,20 +14,15 @@ using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-// The clock is looked at again at least so often, in case it jumped.
+// The longest sleep between two looks at the clock, which may jump.
 constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds unhealthy_sleep{100};
-// Outputs that nobody told of, such as those from before the start, are found within this time.
+// Outputs of which no commit told, such as those from before the start, are found within this time.
 constexpr milliseconds look_interval{10'000};
 constexpr std::size_t others_a_page = 64;  // sessions of other daemons
 constexpr std::size_t endpoints_a_page = 256;
-// Between two looks at the letters.
+// Endpoints read between two looks at the letters.
 constexpr int reads_at_once = 64;
-
-// The longest wait of a retry.
-milliseconds longest_wait(const BackoffSettings& backoff) {
-  return std::max(backoff.max + backoff.max / 4, backoff.max_asked);
-}
 
 }  // namespace
 
@@ -46,7 +41,7 @@ void Deliverer::Engine::run() {
   drain();
 }
 
-// What is in flight gets its time to end: an answer that comes now spares a repeat.
+// POSTs in flight get time to end: an answer that comes now spares a repeat.
 void Deliverer::Engine::drain() {
   const auto until = SteadyClock::now() + settings_.drain_timeout;
   while (queue_.in_flight() > 0 && SteadyClock::now() < until) read_letters(until);
@@ -76,7 +71,7 @@ void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
     looking_ = true;
     looked_up_to_.clear();
   }
-  // First what ends: who is told of more than that is then read again.
+  // Marks first: an offer of the same session then finds it free and reads it again.
   for (Session* session : letters.marked) {
     --session->marks;
     queue_.release_if_done(*session, now());
@@ -96,13 +91,13 @@ void Deliverer::Engine::take(const Offer& offer) {
     return queue_.wake(queue_.lane(offer.key.endpoint_id, offer.key.project_id), now());
   }
   session->more = true;
-  // All but the one that may be on its way is read again.
+  // All outputs but the first, which may be in flight, are read again.
   if (offer.earlier && session->outputs.size() > 1) {
     session->outputs.erase(session->outputs.begin() + 1, session->outputs.end());
   }
 }
 
-// Reads the next page of Endpoints for which something waits.
+// Reads the next page of Endpoints with pending outputs.
 void Deliverer::Engine::look() {
   const auto steady = SteadyClock::now();
   if (steady < read_after_) return;
@@ -149,7 +144,7 @@ void Deliverer::Engine::send_ready() {
 bool Deliverer::Engine::begin_sessions(Lane& lane) {
   auto room = queue_.room(lane, SteadyClock::now());
   if (room == 0) return true;  // it has become slow since its turn came
-  // Those in hand are in the page as well.
+  // The page also has the sessions in hand.
   const std::size_t limit = room + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
   std::size_t looked_at = 0;
   auto page = store_.outbox().due(lane.endpoint_id, now(), limit, outputs_a_session,
@@ -209,7 +204,7 @@ std::string_view Deliverer::name() const {
   return "deliverer";
 }
 
-// News of all sessions end here, also where nobody reads these letters.
+// Commits of all sessions call this, also before `start` and for sessions of other daemons.
 void Deliverer::offer(const model::SessionKey& key) {
   if (!engine_->owns(key)) return;
   engine_->mailbox().put([&](auto& letters) { letters.offers.push_back({key}); });

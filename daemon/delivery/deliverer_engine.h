@@ -97,7 +97,7 @@ class Deliverer::Engine {
   [[nodiscard]] SteadyClock::time_point next_look() const;
   [[nodiscard]] Timestamp now() const { return timer_clock_.now(); }
 
-  // What there is to send.
+  // Looking for outputs.
   void take(const Offer& offer);
   void look();
   void not_read(const model::Error& error);
@@ -136,10 +136,10 @@ class Deliverer::Engine {
   std::vector<HttpClient::Exchange> batch_;
   bool looking_ = true;         // for Endpoints with something due
   std::string looked_up_to_;    // an Endpoint
-  bool clock_checked_ = false;  // against the retries that the last run left
+  bool clock_checked_ = false;  // against the retries of the last run
   SteadyClock::time_point next_look_{};
-  SteadyClock::time_point read_after_{};  // a read that failed
-  bool read_on_ = false;                  // there was more to read than `reads_at_once`
+  SteadyClock::time_point read_after_{};  // after a read that failed
+  bool read_on_ = false;                  // more was due than `reads_at_once`
   bool stop_ = false;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };

@@ -15,14 +15,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The status says it all; the rest is read for the connection's sake.
+// Only the status matters; the body is read to reuse the connection.
 constexpr milliseconds wait_for_body{250};
-// Of an Endpoint that fails: its sessions may have what it would take.
+// Of an Endpoint that fails: it may take outputs of its other sessions.
 constexpr milliseconds longest_pause{60'000};
 constexpr std::size_t aged_a_page = 64;
 
 bool delivered(const HttpOutcome& outcome) {
-  // An answer that is too long has a status all the same.
+  // An answer that is too long has a status, too.
   return outcome.status >= 200 && outcome.status < 300;
 }
 
@@ -40,7 +40,7 @@ std::string reason_of(const HttpOutcome& outcome) {
   }
 }
 
-// How many from the first one on were made so early.
+// How many outputs, from the first on, were created by `latest`.
 template <typename Outputs>
 std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
   const auto later = std::ranges::find_if(
@@ -50,7 +50,7 @@ std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
 
 }  // namespace
 
-// Sends the session's first output, or deals with it otherwise.
+// Sends the session's first output; drops it if its Endpoint has no webhook.
 void Deliverer::Engine::prepare(Session& session) {
   while (!session.outputs.empty()) {
     const auto& output = session.outputs.front();
@@ -91,8 +91,8 @@ void Deliverer::Engine::post(Session& session, const WebhookTarget& target) {
        }});
 }
 
-// What a follow-up says is taken back by the user's next message until its delivery begins; which
-// of the two comes first is for the store to decide.
+// The user's next message withdraws a follow-up's output until its delivery has begun. The store
+// decides which of the two comes first.
 void Deliverer::Engine::ask_to_begin(Session& session) {
   store_.follow_ups().begin_delivery(
       session.key, session.outputs.front().seq,
@@ -115,7 +115,7 @@ void Deliverer::Engine::begin(const Begun& begun) {
 }
 
 void Deliverer::Engine::finish(Session& session, const HttpOutcome& outcome) {
-  // The client stopped: nothing is known.
+  // The client stopped: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
   metrics_.delivery_seconds.observe(std::chrono::duration<double>(outcome.took).count());
   if (!delivered(outcome)) return fail(session, outcome);
@@ -146,7 +146,7 @@ void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
     log::warn("webhook fails", {{"endpointId", lane.endpoint_id}, {"reason", reason}});
   }
   queue_.failed(session, steady);
-  // Another daemon has the session by now, and may have delivered this output.
+  // Another daemon has the session now, and may have delivered this output.
   if (ownership_.generation_of(session.key) != session.generation) return leave(session);
   const Timestamp now = this->now();
   if (const auto aged = made_by(session.outputs, now - settings_.retry_for); aged > 0) {
@@ -192,7 +192,7 @@ std::function<void()> Deliverer::Engine::marked(Session& session) {
   };
 }
 
-// So many of the session's outputs, from the first one on.
+// Gives up the session's first `outputs` outputs.
 void Deliverer::Engine::give_up(Session& session, std::size_t outputs, const std::string& reason) {
   for (; outputs > 0; --outputs) {
     const auto& output = session.outputs.front();
@@ -210,7 +210,7 @@ void Deliverer::Engine::give_up(Session& session, std::size_t outputs, const std
   leave(session);
 }
 
-// The Endpoint has just failed again: what waits for it and is too old has had its last try.
+// The Endpoint has just failed again: gives up its waiting outputs that are too old.
 void Deliverer::Engine::give_up_aged(Lane& lane, const std::string& reason) {
   const Timestamp now = this->now();
   auto page = store_.outbox().due(lane.endpoint_id, now, aged_a_page, outputs_a_session,
@@ -248,7 +248,7 @@ void Deliverer::Engine::given_up(const GivenUp& letter) {
   queue_.release_if_done(session, now());
 }
 
-// What is left of the session is read again when its turn comes.
+// The session's other outputs are read again when its turn comes.
 void Deliverer::Engine::leave(Session& session) {
   session.more = session.more || !session.outputs.empty();
   session.outputs.clear();

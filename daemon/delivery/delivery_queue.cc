@@ -27,64 +27,10 @@ DeliveryQueue::Lane& DeliveryQueue::lane(const std::string& endpoint_id,
   return found->second;
 }
 
-void DeliveryQueue::wait(Lane& lane) {
-  lane.in_turn = false;
-  if (!lane.due) return;
-  lane.place = {std::max(*lane.due, lane.not_before), ++waits_};
-  waiting_.emplace(lane.place, &lane);
-}
-
-void DeliveryQueue::wake(Lane& lane, Timestamp due) {
-  if (lane.read_up_to) lane.read_again = true;
-  if (lane.in_turn || (lane.due && *lane.due <= due)) return;
-  waiting_.erase(lane.place);
-  lane.due = due;
-  wait(lane);
-}
-
-void DeliveryQueue::put_off(Lane& lane, Timestamp until) {
-  lane.not_before = until;
-  if (lane.in_turn || !lane.due) return;  // found out when its turn comes
-  waiting_.erase(lane.place);
-  wait(lane);
-}
-
-void DeliveryQueue::wake_due(Timestamp now) {
-  while (!waiting_.empty() && waiting_.begin()->first.first <= now) {
-    Lane& lane = *waiting_.begin()->second;
-    waiting_.erase(waiting_.begin());
-    lane.in_turn = true;
-    turns_.push_back(&lane);
-  }
-}
-
-std::optional<Timestamp> DeliveryQueue::next_due() const {
-  if (waiting_.empty()) return std::nullopt;
-  return waiting_.begin()->first.first;
-}
-
 DeliveryQueue::Lane* DeliveryQueue::next(Timestamp now, Steady steady) {
-  wake_due(now);
+  turns_.wake_due(now);
   if (in_flight_ >= limits_.connections) return nullptr;
-  for (std::size_t tried = turns_.size(); tried > 0; --tried) {
-    Lane& lane = *turns_.front();
-    turns_.pop_front();
-    if (lane.not_before > now) {
-      wait(lane);
-      continue;
-    }
-    turns_.push_back(&lane);
-    if (room(lane, steady) > 0) return &lane;
-  }
-  return nullptr;
-}
-
-void DeliveryQueue::read_all(Lane& lane, std::optional<Timestamp> next_due) {
-  lane.read_up_to.reset();
-  if (std::exchange(lane.read_again, false)) return;
-  std::erase(turns_, &lane);
-  lane.due = next_due;
-  wait(lane);
+  return turns_.next(now, [&](const Lane& lane) { return room(lane, steady) > 0; });
 }
 
 std::size_t DeliveryQueue::share(std::size_t eighths) const {
@@ -135,7 +81,7 @@ std::size_t DeliveryQueue::room(const Lane& lane, Steady steady) const {
 bool DeliveryQueue::goes_on(const Session& session, Steady steady) const {
   const Lane& lane = *session.lane;
   if (lane.begun.size() > share_of(lane, kind_of(lane, steady))) return false;
-  const bool others_wait = turns_.size() > (lane.in_turn ? 1U : 0U);
+  const bool others_wait = turns_.in_turn() > (lane.in_turn ? 1U : 0U);
   return in_flight_ < limits_.connections || !others_wait;
 }
 
@@ -184,7 +130,7 @@ void DeliveryQueue::delivered(Session& session, Steady steady) {
 void DeliveryQueue::failed(Session& session, Steady steady) {
   tried(session, steady);
   Lane& lane = *session.lane;
-  // What it refuses of one session again and again says nothing about the others.
+  // Repeated failures of one session say nothing about the other sessions.
   if (lane.failures == 0 || lane.failed_last != session.key) ++lane.failures;
   lane.failed_last = session.key;
 }
@@ -204,7 +150,7 @@ void DeliveryQueue::release_if_done(Session& session, Timestamp now) {
 
 std::optional<DeliveryQueue::Steady> DeliveryQueue::next_slow(Steady steady) const {
   std::optional<Steady> next;
-  if (turns_.empty()) return next;
+  if (turns_.in_turn() == 0) return next;
   for (const Lane* lane : busy_) {
     const auto slow = *lane->begun.begin() + limits_.slow_after;
     if (slow > steady && (!next || slow < *next)) next = slow;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/service/due_lanes.h"
 #include "store/conversation/outbox.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
@@ -22,10 +22,10 @@ namespace conversed::daemon {
 struct DeliveryQueueLimits {
   std::size_t connections = 32;
   std::size_t sessions = 1'024;    // in hand
-  std::size_t endpoints = 10'000;  // that are remembered while nothing waits for them
-  // An Endpoint is slow when its answers take longer on average, or one that is on its way does.
+  std::size_t endpoints = 10'000;  // in memory while idle
+  // An Endpoint is slow when its answers take longer on average, or the one awaited does.
   std::chrono::milliseconds slow_after{500};
-  int failures = 3;  // in a row, none of the same session as the one before: the Endpoint fails
+  int failures = 3;  // in a row, each of another session than the one before: the Endpoint fails
 };
 
 // Chooses the Endpoint to deliver to next, and knows the sessions in hand. The outputs themselves
@@ -48,36 +48,25 @@ class DeliveryQueue {
  public:
   using Steady = std::chrono::steady_clock::time_point;
 
-  // When a wait ends, and its number: of those that end together the first to begin comes first.
-  using Place = std::pair<model::Timestamp, std::uint64_t>;
-
-  // An Endpoint.
-  struct Lane {
+  // The deliveries of an Endpoint.
+  struct Lane : DueLane<store::DueDelivery> {
     std::string endpoint_id;
     std::string project_id;
-    std::optional<model::Timestamp> due;  // when to read its sessions; none: not before it is woken
-    model::Timestamp not_before{};        // whatever is due
-    // Sessions up to here have been looked at; none: the next read begins with the longest due.
-    std::optional<store::DueDelivery> read_up_to;
-    bool read_again = false;  // from the beginning, once the end has been reached
-    bool in_turn = false;     // in `turns_`; else in `waiting_`, if it has a `due`
-    Place place{};            // in `waiting_`
-    std::size_t in_hand = 0;
-    std::multiset<Steady> begun;    // what is on its way
-    int failures = 0;               // since the last answer that took an output
-    model::SessionKey failed_last;  // of these
-    bool has_answered = false;
-    std::chrono::milliseconds takes{0};  // an answer, on average
+    std::multiset<Steady> begun;         // of each POST in flight
+    int failures = 0;                    // since the last answer that took an output
+    model::SessionKey failed_last;       // the session of the last failure
+    bool has_answered = false;           // ever
+    std::chrono::milliseconds takes{0};  // from POST to answer, on average
   };
   struct Session {
     model::SessionKey key;
     Lane* lane = nullptr;
-    std::deque<model::Output> outputs;  // read and not dealt with, the first of them now
+    std::deque<model::Output> outputs;  // read from the store; the first is being delivered
     int attempts = 0;                   // failed tries of the first output
-    std::uint64_t generation = 0;
-    std::size_t marks = 0;        // on their way to the store
-    bool more = false;            // the store may have further ones: it is read again after this
-    std::optional<Steady> begun;  // it has a connection
+    std::uint64_t generation = 0;       // of ownership
+    std::size_t marks = 0;              // on their way to the store
+    bool more = false;                  // the store may have further outputs
+    std::optional<Steady> begun;        // it has a connection
   };
 
   explicit DeliveryQueue(DeliveryQueueLimits limits) : limits_(limits) {}
@@ -86,47 +75,50 @@ class DeliveryQueue {
 
   // All times without `steady` are by the clock of timers.
   [[nodiscard]] Lane& lane(const std::string& endpoint_id, const std::string& project_id);
-  // The Endpoint may have a session that is due by then.
-  void wake(Lane& lane, model::Timestamp due);
-  void put_off(Lane& lane, model::Timestamp until);
+  // The Endpoint may have a session that is due then.
+  void wake(Lane& lane, model::Timestamp due) { turns_.wake(lane, due); }
+  // The Endpoint has no turn before `until`.
+  void put_off(Lane& lane, model::Timestamp until) { turns_.put_off(lane, until); }
 
   // --- Choosing ----------------------------------------------------------------------------------
-  // The Endpoint whose sessions are to be read next; null: none, or all connections are taken.
+  // The Endpoint to read next; null: none, or all connections are taken.
   [[nodiscard]] Lane* next(model::Timestamp now, Steady steady);
   // How many more of its sessions may begin now.
   [[nodiscard]] std::size_t room(const Lane& lane, Steady steady) const;
-  // All that is due has been looked at; `next_due`: the first that is not.
-  void read_all(Lane& lane, std::optional<model::Timestamp> next_due);
+  // All due sessions have been looked at. `next_due`: of the first that is not due.
+  void read_all(Lane& lane, std::optional<model::Timestamp> next_due) {
+    turns_.read_all(lane, next_due);
+  }
 
   // --- In hand -----------------------------------------------------------------------------------
   [[nodiscard]] Session* find(const model::SessionKey& key);
   [[nodiscard]] Session& take(Lane& lane, store::DueDelivery due, std::uint64_t generation);
   void begin(Session& session, Steady steady);
-  // How its try ended; it keeps its connection until it lands.
+  // The end of a try. The session keeps its connection until `land`.
   void delivered(Session& session, Steady steady);
   void failed(Session& session, Steady steady);
   void land(Session& session);
-  // Whether the session may go on with its next output, instead of giving way to others.
+  // Whether the session may go on with its next output; else it gives way to others.
   [[nodiscard]] bool goes_on(const Session& session, Steady steady) const;
   [[nodiscard]] bool fails(const Lane& lane) const { return lane.failures >= limits_.failures; }
-  // Tries since it fails: its wait grows with them.
+  // Tries since the Endpoint fails; its wait grows with them.
   [[nodiscard]] int tries_in_vain(const Lane& lane) const {
     return lane.failures - limits_.failures + 1;
   }
-  // Forgets the session if nothing of it is in hand any more.
+  // Removes the session once none of its outputs and marks is in hand.
   void release_if_done(Session& session, model::Timestamp now);
 
   // --- Waiting -----------------------------------------------------------------------------------
-  [[nodiscard]] std::optional<model::Timestamp> next_due() const;
-  // When another Endpoint may begin although nothing ends: one that is waited for becomes slow.
+  [[nodiscard]] std::optional<model::Timestamp> next_due() const { return turns_.next_due(); }
+  // When an Endpoint in flight becomes slow, which may make room for another one.
   [[nodiscard]] std::optional<Steady> next_slow(Steady steady) const;
   void forget_idle();
   [[nodiscard]] std::size_t in_flight() const { return in_flight_; }
-  [[nodiscard]] bool quiet() const { return sessions_.empty() && turns_.empty(); }
+  [[nodiscard]] bool quiet() const { return sessions_.empty() && turns_.in_turn() == 0; }
 
  private:
   enum class Kind : std::uint8_t { answers, untried, slow, fails };
-  // Connections that are taken.
+  // Connections in use.
   struct Taken {
     std::size_t all = 0;
     std::size_t doubtful = 0;
@@ -138,17 +130,13 @@ class DeliveryQueue {
   [[nodiscard]] std::size_t share(std::size_t eighths) const;
   [[nodiscard]] std::size_t share_of(const Lane& lane, Kind kind) const;
   static void tried(const Session& session, Steady steady);
-  void wait(Lane& lane);
-  void wake_due(model::Timestamp now);
 
   const DeliveryQueueLimits limits_;
   std::unordered_map<std::string, Lane> lanes_;  // by Endpoint
-  // Those in hand, by key.
+  // Sessions in hand, by key.
   std::unordered_map<std::string, Session, model::KeyedHash, std::equal_to<>> sessions_;
-  std::deque<Lane*> turns_;  // those with something due
-  std::map<Place, Lane*> waiting_;
-  std::uint64_t waits_ = 0;        // so far
-  std::vector<const Lane*> busy_;  // those with connections
+  DueLanes<Lane> turns_;
+  std::vector<const Lane*> busy_;  // lanes with connections
   std::size_t in_flight_ = 0;
 };
 

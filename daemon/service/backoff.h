@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -12,11 +13,16 @@ struct BackoffSettings {
   std::chrono::milliseconds max_asked{3'600'000};  // the longest wait that Retry-After may ask for
 };
 
-// How long to wait after `attempts` failed ones (from 1): doubled each time up to `max`, then up to
-// a quarter longer, so that what failed together does not come back together. An answer's
+// The pause after `attempts` failed attempts (from 1): doubled each time up to `max`, then up to a
+// quarter longer, so that attempts that failed together do not come back together. An answer's
 // Retry-After makes it longer, never shorter. `random` is any random number.
 [[nodiscard]] std::chrono::milliseconds backoff(const BackoffSettings& settings, int attempts,
                                                 std::optional<std::chrono::seconds> retry_after,
                                                 std::uint64_t random);
+
+// The longest that `backoff` gives.
+[[nodiscard]] inline std::chrono::milliseconds longest_wait(const BackoffSettings& settings) {
+  return std::max(settings.max + settings.max / 4, settings.max_asked);
+}
 
 }  // namespace conversed::daemon

@@ -34,7 +34,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t timers_a_page = 512;
 constexpr std::size_t others_a_page = 128;
-// Between two looks at the letters.
+// Pages read between two looks at the letters.
 constexpr int pages_at_once = 32;
 constexpr std::size_t schedules_a_page = 512;
 constexpr std::size_t fired_behind_a_backlog = 16;
@@ -75,24 +75,24 @@ model::Event event_of(Schedule schedule) {
   return event;
 }
 
-// By the clock that its row goes by.
+// By the clock of the row.
 Timestamp due_of(const store::Calls::Found& timer) {
   return timer.call.due_at.value_or(Timestamp{});
 }
 Timestamp due_of(const FollowUp& follow_up) {
   return follow_up.due_at;
 }
-// Put off it has another claim, so that what this one was due for has come.
+// A schedule that was put off has another claim, so this claim's time has come.
 Timestamp due_of(const Schedule&) {
   return begin_of_time;
 }
 
-// What is to be appended, and when at the earliest.
+// The event to append, and its earliest time.
 struct Found {
   model::Event event;
   Timestamp due{};
 };
-// Nothing: it was cancelled, or its session erased. `internal`: its row can't be read.
+// Nothing: the timer was cancelled, or its session erased. `internal`: its row can't be read.
 Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim) {
   const auto made = [](auto read) -> Result<std::optional<Found>> {
     if (!read) return model::fail(read.error());
@@ -106,7 +106,7 @@ Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim)
 }
 
 struct Letters {
-  std::optional<Timestamp> due;  // the first of those that were offered
+  std::optional<Timestamp> due;  // the earliest that was offered
   std::vector<AppendEnd> appends;
   std::vector<Due> marked;
   bool wake = false;
@@ -156,8 +156,8 @@ class Scheduler::Engine {
   void read_letters();
   // By the clock of timers.
   [[nodiscard]] Timestamp now() const { return clock_.now() + offset_; }
-  // How far that is ahead of the clock that schedules go by. Several daemons agree on one clock
-  // only: their server's, which that of timers follows.
+  // How far the clock of timers is ahead of the clock of schedules. In a cluster both are the
+  // server's.
   [[nodiscard]] milliseconds ahead_of_schedules() const {
     return settings_.mine ? milliseconds(0) : offset_;
   }
@@ -180,16 +180,16 @@ class Scheduler::Engine {
   Metrics& metrics_;
 
   // The thread's own. All times are by the clock of timers.
-  std::optional<Timestamp> due_ = begin_of_time;  // of the first timer to be read; none: none is
-  std::optional<Due> read_up_to_;  // of those that are due; none: they are read from the beginning
+  std::optional<Timestamp> due_ = begin_of_time;  // of the first timer to read; none: none waits
+  std::optional<Due> read_up_to_;                 // none: the next read begins with the longest due
   std::unordered_map<std::string, Due> in_hand_;  // by the claim's id
-  std::size_t appending_ = 0;                     // of them
+  std::size_t appending_ = 0;                     // of those in hand
   std::vector<Due> to_mark_;                      // likewise
   milliseconds offset_{0};
   milliseconds kept_offset_{0};
   Timestamp looked_at_{};
   SteadyClock::time_point next_look_{};
-  // Where the check of schedules has come to, by their numbers; nothing: it is over.
+  // The number of the last schedule that was checked; nothing: no check goes on.
   std::optional<std::int64_t> checked_;
   SteadyClock::time_point next_check_{};
   bool failing_ = false;  // one timer at a time is tried
@@ -230,7 +230,7 @@ void Scheduler::Engine::read_again() {
   wait_for(begin_of_time);
 }
 
-// After a jump of the wall clock schedules are due at another time of the clock of timers.
+// A jump of the wall clock changes when schedules are due by the clock of timers.
 void Scheduler::Engine::look_at_clocks() {
   looked_at_ = clock_.now();
   if (settings_.timer_clock == nullptr) return;
@@ -244,12 +244,12 @@ void Scheduler::Engine::look_at_clocks() {
     read_again();
   }
   if (kept_offset_ == offset_ || settings_.mine) return;
-  // Else a restart would take the wall clock's word for what waits now; tried at each look.
+  // Without it, a restart would time waits by the wall clock. Tried again at each look.
   if (store_.timers().keep_offset(offset_)) kept_offset_ = offset_;
 }
 
-// What recurs waits for the next time of its rule, and no longer: one that came while the wall
-// clock was ahead, and was to go on from there, would be silent until that time comes again.
+// Moves recurring schedules to the next time of their rule. A schedule that fired while the wall
+// clock was ahead would else be silent until the clock reaches that time again.
 void Scheduler::Engine::check_schedules() {
   const auto now = SteadyClock::now();
   if (now >= next_check_) {
@@ -315,7 +315,7 @@ std::size_t Scheduler::Engine::may_fire() {
   return std::min(free, fired_behind_a_backlog);
 }
 
-// Reads those that are due, page by page, as long as there are free slots.
+// Reads due timers, page by page, while there are free slots.
 void Scheduler::Engine::fire_due() {
   const auto steady = SteadyClock::now();
   if (steady >= next_look_) {
@@ -326,7 +326,7 @@ void Scheduler::Engine::fire_due() {
   if (!is_due()) return;
   auto left = may_fire();
   for (int pages = 0; left > 0 && pages < pages_at_once; ++pages) {
-    // Those in hand are in the page as well, and so are those of other daemons.
+    // The page also has the timers in hand and those of other daemons.
     const auto limit =
         std::min(timers_a_page, left + in_hand_.size() + (settings_.mine ? others_a_page : 0));
     auto page = store_.timers().due(looked_at_, ahead_of_schedules(), limit,
@@ -375,7 +375,7 @@ void Scheduler::Engine::appended(const AppendEnd& append) {
   const auto timer = in_hand_.find(append.id);
   --appending_;
   if (append.error) {
-    // Its id, and so its claim, stay the same, should the append have taken effect after all.
+    // Its id and claim stay the same: the append may have taken effect after all.
     wait_for(timer->second.at);
     in_hand_.erase(timer);
     return failed("timers can't be appended", *append.error);

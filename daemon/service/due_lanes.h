@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "store/model/clock.h"
+
+namespace conversed::daemon {
+
+// The part of a lane that DueLanes needs. `Row` names the place of a row of the store.
+template <typename Row>
+struct DueLane {
+  // When a wait ends, and its number: waits that end together end in the order of their begin.
+  using Place = std::pair<model::Timestamp, std::uint64_t>;
+
+  std::optional<model::Timestamp> due;  // when to read its rows; none: not before it is woken
+  model::Timestamp not_before{};        // the earliest turn, even if `due` is earlier
+  // Rows up to here have been looked at; none: the next read begins with the longest due.
+  std::optional<Row> read_up_to;
+  bool read_again = false;  // from the beginning, once the end has been reached
+  bool in_turn = false;     // else it waits at `place`, if it has a `due`
+  Place place{};
+  std::size_t in_hand = 0;  // rows or sessions; kept by the owner
+};
+
+// Lanes of due rows: each waits for its time, then all that are due take turns. The lanes belong to
+// the owner and must stay where they are. Times are by the clock of timers. One thread.
+// Kept by: DeliveryQueueTest.EndpointsTakeTurns,
+// DeliveryQueueTest.WokenWhileItIsReadItIsReadFromTheBeginningAgain.
+template <typename Lane>
+class DueLanes {
+ public:
+  // The lane may have a row that is due then.
+  void wake(Lane& lane, model::Timestamp due) {
+    if (lane.read_up_to) lane.read_again = true;
+    if (lane.in_turn || (lane.due && *lane.due <= due)) return;
+    waiting_.erase(lane.place);
+    lane.due = due;
+    wait(lane);
+  }
+
+  // The lane has no turn before `until`.
+  void put_off(Lane& lane, model::Timestamp until) {
+    lane.not_before = until;
+    if (lane.in_turn || !lane.due) return;  // `next` finds it out
+    waiting_.erase(lane.place);
+    wait(lane);
+  }
+
+  // Gives turns to the lanes whose wait is over.
+  void wake_due(model::Timestamp now) {
+    while (!waiting_.empty() && waiting_.begin()->first.first <= now) {
+      Lane& lane = *waiting_.begin()->second;
+      waiting_.erase(waiting_.begin());
+      lane.in_turn = true;
+      turns_.push_back(&lane);
+    }
+  }
+
+  // The next lane in turn that `has_room`; null: none. Its turn comes again behind the others.
+  template <typename HasRoom>
+  [[nodiscard]] Lane* next(model::Timestamp now, const HasRoom& has_room) {
+    for (std::size_t tried = turns_.size(); tried > 0; --tried) {
+      Lane& lane = *turns_.front();
+      turns_.pop_front();
+      if (lane.not_before > now) {
+        wait(lane);
+        continue;
+      }
+      turns_.push_back(&lane);
+      if (has_room(lane)) return &lane;
+    }
+    return nullptr;
+  }
+
+  // All due rows of the lane have been looked at. `next_due`: of the first that is not due.
+  void read_all(Lane& lane, std::optional<model::Timestamp> next_due) {
+    lane.read_up_to.reset();
+    if (std::exchange(lane.read_again, false)) return;
+    std::erase(turns_, &lane);
+    lane.due = next_due;
+    wait(lane);
+  }
+
+  // When the next wait ends.
+  [[nodiscard]] std::optional<model::Timestamp> next_due() const {
+    if (waiting_.empty()) return std::nullopt;
+    return waiting_.begin()->first.first;
+  }
+  [[nodiscard]] std::size_t in_turn() const { return turns_.size(); }
+
+ private:
+  void wait(Lane& lane) {
+    lane.in_turn = false;
+    if (!lane.due) return;
+    lane.place = {std::max(*lane.due, lane.not_before), ++waits_};
+    waiting_.emplace(lane.place, &lane);
+  }
+
+  std::deque<Lane*> turns_;  // the next one first
+  std::map<typename Lane::Place, Lane*> waiting_;
+  std::uint64_t waits_ = 0;  // so far
+};
+
+}  // namespace conversed::daemon
