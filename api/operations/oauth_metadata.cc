@@ -2,6 +2,7 @@
 // (RFC 8414). Below the base path, and with the base path behind it, it is of the issuer there.
 #include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "api/auth/issuer.h"
@@ -15,8 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array grant_types{"authorization_code", "password", "refresh_token"};
-constexpr std::array client_authentication{"client_secret_basic", "client_secret_post", "none"};
+constexpr std::array<std::string_view, 3> grant_types{"authorization_code", "password",
+                                                      "refresh_token"};
+constexpr std::array<std::string_view, 3> client_authentication{"client_secret_basic",
+                                                                "client_secret_post", "none"};
 
 Result<Response> show(const Call& call, DaemonServices& services) {
   const auto& options = services.options;
