@@ -18,7 +18,7 @@ std::string_view Machine::to_text(const Value& value, std::size_t depth) {
     case Value::Kind::boolean:
       return value.as_boolean() ? "true" : "false";
     case Value::Kind::number:
-      return text(number_text(value.as_number()).view()).as_string();
+      return text(number_text(value.as_number())).as_string();
     case Value::Kind::integer:
       return text(std::to_string(value.as_integer())).as_string();
     case Value::Kind::natural:
@@ -74,15 +74,7 @@ Value Machine::to_primitive(const Value& value) {
 }
 
 bool Machine::strictly_equal(const Value& left, const Value& right) {
-  if (left.is_number() && right.is_number()) return left.as_number() == right.as_number();
-  if (left.is_numeric() && right.is_numeric()) {
-    const auto as_double = [](const Value& value) {
-      if (value.is_number()) return value.as_number();
-      return value.kind() == Value::Kind::integer ? static_cast<double>(value.as_integer())
-                                                  : static_cast<double>(value.as_natural());
-    };
-    return as_double(left) == as_double(right);
-  }
+  if (left.is_numeric() && right.is_numeric()) return to_number(left) == to_number(right);
   if (left.kind() != right.kind()) return false;
   if (left.is_string()) {
     const std::string_view text = left.as_string();

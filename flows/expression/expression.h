@@ -16,12 +16,12 @@ namespace conversed::flows::expression {
 
 struct Program;
 
-// A root and a name below it, such as `input` and `text`, once for each time that it stands there.
+// A root and a name below it, such as `input` and `text`, once for each occurrence.
 using MembersRead = std::vector<std::pair<std::string, std::string>>;
 
-// A compiled JavaScript expression; README.md says which part of the language. Evaluating always
-// ends, within the limits it was compiled with, and does no I/O. Immutable: threads may share one,
-// each with a Scope of its own; copies are cheap.
+// A compiled JavaScript expression; docs/flows/expressions.md defines the language. Evaluating
+// always ends, within the limits it was compiled with, and does no I/O. Immutable: threads may
+// share one, each with a Scope of its own; copies are cheap.
 class Expression {
  public:
   // invalid_argument says where and why: "column 7: expected ')'" (bytes, from 1). too_large: past
@@ -29,8 +29,8 @@ class Expression {
   [[nodiscard]] static model::Result<Expression> compile(std::string_view source,
                                                          const Limits& limits = {});
 
-  // The value, as a copy; undefined is null. invalid_argument for what JavaScript would throw, such
-  // as "column 9: can't read 'x' of undefined"; too_large past max_steps or max_bytes.
+  // A copy of the value; undefined is null. invalid_argument for a JavaScript exception, such as
+  // "column 9: can't read 'x' of undefined"; too_large past max_steps or max_bytes.
   [[nodiscard]] model::Result<nlohmann::json> evaluate(const Scope& scope) const;
 
   // The same, telling undefined (nullopt) from null.
@@ -43,7 +43,7 @@ class Expression {
   // The same for conditions, where an error counts as false.
   [[nodiscard]] bool truthy(const Scope& scope) const { return test(scope).value_or(false); }
 
-  // For tools that check Flows; what is read by a computed name is not among them.
+  // For tools that check Flows. Computed names are not among them.
   [[nodiscard]] MembersRead members_read() const;
 
  private:

@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <unordered_map>
 
 #include "flows/expression/machine.h"
 #include "flows/expression/properties.h"
 #include "flows/expression/text.h"
 #include "flows/expression/turn_budget.h"
-#include "store/model/keyed_hash.h"
 
 namespace conversed::flows::expression {
 
@@ -130,25 +128,15 @@ bool TextBuilder::append(std::string_view piece) {
   return true;
 }
 
-struct ObjectBuilder::Index {
-  std::unordered_map<std::string_view, std::size_t, model::KeyedHash> places;
-};
-
-void ObjectBuilder::Drop::operator()(Index* index) const {
-  delete index;
-}
-
 void ObjectBuilder::add(std::string_view key, const Value& value) {
   constexpr std::size_t small = 8;
   if (!machine_.read(key.size())) return;
-  if (properties_.size() > small && index_ == nullptr) {
-    index_.reset(new Index);
-    for (std::size_t at = 0; at < properties_.size(); ++at)
-      index_->places[properties_[at].key] = at;
+  if (properties_.size() > small && places_.empty()) {
+    for (std::size_t at = 0; at < properties_.size(); ++at) places_[properties_[at].key] = at;
   }
   std::size_t place = properties_.size();
-  if (index_ != nullptr) {
-    place = index_->places.emplace(key, place).first->second;
+  if (!places_.empty()) {
+    place = places_.emplace(key, place).first->second;
   } else {
     place = static_cast<std::size_t>(std::ranges::find(properties_, key, &Property::key) -
                                      properties_.begin());

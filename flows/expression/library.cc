@@ -150,11 +150,11 @@ bool is_namespace(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-Constant find_constant(std::string_view space, std::string_view name) {
+std::optional<double> find_constant(std::string_view space, std::string_view name) {
   for (const NamedConstant& constant : constants) {
-    if (constant.space == space && constant.name == name) return {true, constant.value};
+    if (constant.space == space && constant.name == name) return constant.value;
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace conversed::flows::expression

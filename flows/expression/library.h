@@ -2,19 +2,20 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "flows/expression/ast.h"
 
-// What can be called: methods of strings, arrays and numbers, and functions such as Math.max.
-// The tables are constant; natives run within one evaluation (one thread).
+// Methods of strings, arrays and numbers, and functions such as Math.max. The tables are constant;
+// natives run within one evaluation (one thread).
 namespace conversed::flows::expression {
 
 class Machine;
 
-// The arguments of one call. One that is not there reads as undefined.
+// The arguments of one call. A missing one reads as undefined.
 class Args {
  public:
   void push(const Value& value) {
@@ -34,7 +35,7 @@ class Args {
     if (index >= size_) return {};
     return index < inline_.size() ? inline_[index] : more_[index - inline_.size()];
   }
-  // The arrow function or library function that came as the first argument; 0 if none did.
+  // The arrow function or library function of the first argument; 0 if there is none.
   NodeId callback = 0;
 
  private:
@@ -54,12 +55,12 @@ struct MethodRow {
   Takes takes = Takes::values;
 };
 
-// A method's name and what it does on each type; nullptr where the type has none of that name.
+// The methods of one name, by type; nullptr if the type has none.
 struct Method {
   Native on_string = nullptr;
   Native on_array = nullptr;
   Native on_number = nullptr;
-  Native on_any = nullptr;  // where the columns before say nothing
+  Native on_any = nullptr;  // for types without one of their own
   Takes takes = Takes::values;
 
   [[nodiscard]] Native of(const Value& self) const;
@@ -74,16 +75,12 @@ struct Function {
 [[nodiscard]] const Method* find_method(std::string_view name);
 [[nodiscard]] const Function* find_function(std::string_view space, std::string_view name);
 
-// "Math", "JSON" and the like: names that stand for nothing by themselves.
+// "Math", "JSON" and the like: names that are no values.
 [[nodiscard]] bool is_namespace(std::string_view name);
 
-struct Constant {
-  bool known = false;
-  double value = 0;
-};
-[[nodiscard]] Constant find_constant(std::string_view space, std::string_view name);
+[[nodiscard]] std::optional<double> find_constant(std::string_view space, std::string_view name);
 
-// The rows that each file adds.
+// The rows of each file.
 [[nodiscard]] std::span<const MethodRow> string_methods();
 [[nodiscard]] std::span<const MethodRow> array_methods();
 [[nodiscard]] std::span<const Function> math_functions();

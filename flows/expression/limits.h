@@ -4,8 +4,7 @@
 
 namespace conversed::flows::expression {
 
-// What one expression may cost. Everything past a limit is an error of code too_large, never a
-// crash.
+// The limits of one evaluation. Exceeding one is an error of code too_large, never a crash.
 struct Limits {
   std::size_t max_source_bytes = 16 * 1024;  // of one expression's text
   std::size_t max_depth = 64;           // nesting while parsing; also of texts given to JSON.parse

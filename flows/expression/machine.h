@@ -5,17 +5,19 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "flows/expression/ast.h"
 #include "flows/expression/library.h"
 #include "flows/expression/scope.h"
 #include "store/model/error.h"
+#include "store/model/keyed_hash.h"
 
 namespace conversed::flows::expression {
 
-// What is left to spend of the limits of one expression or text, whose pieces share it. What it
-// spends, the Turn's budget pays.
+// The rest of the limits of one expression or text, whose pieces share it. The Turn's budget pays
+// for all that it spends.
 class Budget {
  public:
   Budget(const Limits& limits, const Scope& scope);
@@ -46,8 +48,8 @@ class Budget {
   const bool turn_is_short_;  // of bytes: it has fewer than the limit
 };
 
-// Memory for the values of one evaluation, given back all at once. The first bytes are in place, so
-// that a simple expression allocates nothing.
+// Memory for the values of one evaluation, freed all at once. The first bytes are in place, so that
+// a simple expression allocates nothing.
 class Heap {
  public:
   Heap() = default;
@@ -64,9 +66,8 @@ class Heap {
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
 };
 
-// One evaluation. Errors stick: after the first, everything answers undefined at once, and the
-// result is not to be looked at. So a check that is forgotten costs time, not correctness. One
-// thread.
+// One evaluation. Errors stick: after the first, every function returns undefined at once, and the
+// result may not be used. So a forgotten check costs time, not correctness. One thread.
 class Machine {
  public:
   Machine(const Program& program, const Scope& scope, Budget& budget);
@@ -92,7 +93,7 @@ class Machine {
   bool read(std::size_t bytes) { return step(1 + bytes / 32); }  // for looking at a text
   bool charge(std::size_t bytes);
 
-  // New values. `text` and `list` pay for themselves; `keep` is for what was paid while it grew.
+  // New values. `text` and `list` pay for themselves; for `keep` the caller has paid.
   Value text(std::string_view text);
   Value keep(std::string_view text);
   Value list(const std::vector<Value>& items);
@@ -107,13 +108,13 @@ class Machine {
   bool strictly_equal(const Value& left, const Value& right);
   bool loosely_equal(Value left, Value right);
 
-  // value[key], for what is not null or undefined.
+  // value[key]; the value is not null or undefined.
   Value get(const Value& value, const Value& key);
   Value get(const Value& value, std::string_view key);
   // Pays for looking for an own property of the object.
   bool look_up(const Value& object, std::string_view key);
 
-  // Adds what `...value` stands for in an array.
+  // Adds the items of `...value` in an array.
   void spread(const Value& value, std::vector<Value>& out);
 
   // Calls the function that came as an argument, as methods of arrays do.
@@ -155,8 +156,8 @@ class Machine {
   model::Error error_;
 };
 
-// Collects the properties of a new object: a key that comes again takes the new value at its old
-// place. Keys must live like values do.
+// Collects the properties of a new object. A repeated key keeps its place and takes the new value.
+// Keys must live as long as values.
 class ObjectBuilder {
  public:
   explicit ObjectBuilder(Machine& machine) : machine_(machine) {}
@@ -165,13 +166,9 @@ class ObjectBuilder {
   Value finish();
 
  private:
-  struct Index;  // made for large objects only
-  struct Drop {
-    void operator()(Index* index) const;
-  };
   Machine& machine_;
   std::vector<Property> properties_;
-  std::unique_ptr<Index, Drop> index_;
+  std::unordered_map<std::string_view, std::size_t, model::KeyedHash> places_;  // of large objects
 };
 
 // Grows a text, paying as it grows.

@@ -1,6 +1,7 @@
 #include "flows/expression/number.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -44,11 +45,6 @@ Digits shortest_digits(double number) {
   }
   digits.point = exponent_of(scientific) + 1;
   return digits;
-}
-
-std::string_view special_text(double number) {
-  if (std::isnan(number)) return "NaN";
-  return number > 0 ? "Infinity" : "-Infinity";
 }
 
 // Adds one in the last place of a text of decimal digits, which may hold a point.
@@ -107,26 +103,13 @@ double out_of_range(std::string_view decimal) {
 
 }  // namespace
 
-void NumberText::append(std::string_view piece) {
-  const std::size_t taken = std::min(piece.size(), data_.size() - size_);
-  std::copy_n(piece.data(), taken, data_.data() + size_);
-  size_ += taken;
-}
-
-NumberText number_text(double number) {
-  NumberText out;
-  if (!std::isfinite(number)) {
-    out.append(special_text(number));
-    return out;
-  }
+std::string number_text(double number) {
+  if (std::isnan(number)) return "NaN";
+  if (std::isinf(number)) return number > 0 ? "Infinity" : "-Infinity";
   if (std::abs(number) < max_exact && number == std::trunc(number)) {
-    std::array<char, 24> buffer;
-    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(),
-                                   static_cast<std::int64_t>(number));
-    out.append({buffer.data(), static_cast<std::size_t>(end.ptr - buffer.data())});
-    return out;
+    return std::to_string(static_cast<std::int64_t>(number));
   }
-  if (number < 0) out.append("-");
+  std::string out = number < 0 ? "-" : "";
   const Digits digits = shortest_digits(std::abs(number));
   const std::string_view text = digits.view();
   const int count = static_cast<int>(digits.count);
@@ -150,16 +133,13 @@ NumberText number_text(double number) {
       out.append(text.substr(1));
     }
     out.append(n - 1 < 0 ? "e-" : "e+");
-    std::array<char, 8> exponent;
-    const auto end =
-        std::to_chars(exponent.data(), exponent.data() + exponent.size(), std::abs(n - 1));
-    out.append({exponent.data(), static_cast<std::size_t>(end.ptr - exponent.data())});
+    out.append(std::to_string(std::abs(n - 1)));
   }
   return out;
 }
 
 std::string number_text(double number, int radix) {
-  if (radix == 10 || !std::isfinite(number)) return std::string(number_text(number).view());
+  if (radix == 10 || !std::isfinite(number)) return number_text(number);
   constexpr std::string_view names = "0123456789abcdefghijklmnopqrstuvwxyz";
   const double value = std::abs(number);
   double whole = std::floor(value);
@@ -201,9 +181,7 @@ std::string number_text(double number, int radix) {
 }
 
 std::string fixed_text(double number, int digits) {
-  if (!std::isfinite(number) || std::abs(number) >= 1e21) {
-    return std::string(number_text(number).view());
-  }
+  if (!std::isfinite(number) || std::abs(number) >= 1e21) return number_text(number);
   // A double has at most 1074 decimals; all of them are written, so that a half is known for one.
   std::array<char, 1200> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(number),

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,19 +10,8 @@ namespace conversed::flows::expression {
 // Integers up to here are doubles without loss: 2^53.
 inline constexpr double max_exact = 9007199254740992.0;
 
-// A short text without an allocation.
-class NumberText {
- public:
-  [[nodiscard]] std::string_view view() const { return {data_.data(), size_}; }
-  void append(std::string_view piece);  // cut at the capacity, which no number's text reaches
-
- private:
-  std::array<char, 40> data_;
-  std::size_t size_ = 0;
-};
-
 // Number::toString(x, 10): the shortest digits that read back as the same number.
-[[nodiscard]] NumberText number_text(double number);
+[[nodiscard]] std::string number_text(double number);
 
 // Number::toString(x, radix) for 2 <= radix <= 36.
 [[nodiscard]] std::string number_text(double number, int radix);
@@ -37,7 +25,7 @@ class NumberText {
 // StringToNumber: the whole text; white space is 0; what is no number is NaN.
 [[nodiscard]] double parse_number(std::string_view text);
 
-// The longest number that a text of decimal digits begins with (no sign, no names); `used` is its
+// The longest number at the begin of a text of decimal digits (no sign, no names). `used` is its
 // length in bytes, 0 if there is none.
 [[nodiscard]] double parse_decimal(std::string_view text, std::size_t& used);
 

@@ -307,9 +307,7 @@ void Parser::arguments(Node& node, bool takes_callback) {
     if (!at_mark(")")) expect(",");
   }
   expect(")");
-  node.first = static_cast<std::uint32_t>(program_->lists.size());
-  node.count = static_cast<std::uint32_t>(list.size());
-  program_->lists.insert(program_->lists.end(), list.begin(), list.end());
+  set_list(node, list);
 }
 
 model::Result<Parsed> parse_until_braces(std::string_view source, std::size_t at,

@@ -51,10 +51,14 @@ NodeId Parser::add(Node node) {
 }
 
 NodeId Parser::add_list(Node node, const std::vector<NodeId>& list) {
+  set_list(node, list);
+  return add(node);
+}
+
+void Parser::set_list(Node& node, const std::vector<NodeId>& list) {
   node.first = static_cast<std::uint32_t>(program_->lists.size());
   node.count = static_cast<std::uint32_t>(list.size());
   program_->lists.insert(program_->lists.end(), list.begin(), list.end());
-  return add(node);
 }
 
 NodeId Parser::literal(Value value, std::size_t byte) {
@@ -156,8 +160,8 @@ NodeId Parser::namespace_member(std::string_view space) {
   const std::string whole = std::string(space) + "." + member;
   advance();
   if (at_mark("(")) return function_call(find_function(space, member), whole, byte);
-  if (const Constant constant = find_constant(space, member); constant.known) {
-    return literal(Value::number(constant.value), byte);
+  if (const auto constant = find_constant(space, member)) {
+    return literal(Value::number(*constant), byte);
   }
   return raise(byte, whole + " is not a value");
 }
@@ -220,7 +224,7 @@ NodeId Parser::property() {
     node.text = keep(std::move(token_.cooked));
     advance();
   } else if (token_.kind == Token::Kind::number) {
-    node.text = keep(std::string(number_text(token_.number).view()));
+    node.text = keep(number_text(token_.number));
     advance();
   } else if (accept("[")) {
     node.a = expression();

@@ -62,6 +62,7 @@ class Parser {
   // Nodes.
   NodeId add(Node node);
   NodeId add_list(Node node, const std::vector<NodeId>& list);
+  void set_list(Node& node, const std::vector<NodeId>& list);
   NodeId literal(Value value, std::size_t byte);
   NodeId raise(std::size_t byte, std::string text);
   std::string_view keep(std::string text);

@@ -69,7 +69,7 @@ void append_readable(Machine& machine, Value value, std::string& out) {
   if (value.is_composite()) value = stringify(machine, value, "");
   if (machine.failed() || value.is_nullish()) return;
   if (value.is_number()) {
-    if (std::isfinite(value.as_number())) out += number_text(value.as_number()).view();
+    if (std::isfinite(value.as_number())) out += number_text(value.as_number());
     return;
   }
   if (!value.is_string()) {
@@ -242,14 +242,6 @@ std::vector<Template::Braces> Template::braces() const {
                          root.function->name == "encodeURIComponent";
   }
   return list;
-}
-
-std::vector<std::string> Template::label_only_pieces() const {
-  std::vector<std::string> labels;
-  for (const Piece& piece : body_->pieces) {
-    if (piece.program == nullptr) labels.push_back(piece.label);
-  }
-  return labels;
 }
 
 namespace {

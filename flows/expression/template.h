@@ -17,24 +17,25 @@ namespace conversed::flows::expression {
 // Whether a project has a token of that label.
 using IsLabel = std::function<bool(std::string_view label)>;
 
-// A text with {{ expression }} in it. What stands between the braces is first looked up as the
-// label of a token, as it is written; labels may be anything. The limits hold for one rendering as
-// a whole. Immutable: threads may share one, each with a Scope of its own; copies are cheap.
+// A text with {{ expression }} in it. The text between the braces is first looked up as the label
+// of a token, exactly as it is written; a label may have any characters. The limits hold for one
+// whole rendering. Immutable: threads may share one, each with a Scope of its own; copies are
+// cheap.
 class Template {
  public:
-  // invalid_argument for text that is not UTF-8, {{ without }}, and what is neither an expression
-  // nor, by its looks (words, as in {{opening hours}}) or by `is_label`, a token's label.
+  // invalid_argument for text that is not UTF-8, for {{ without }}, and for braces with neither an
+  // expression nor a label: some words, as in {{opening hours}}, or a text that `is_label` accepts.
   [[nodiscard]] static model::Result<Template> compile(std::string_view source,
                                                        const Limits& limits = {},
                                                        const IsLabel& is_label = {});
 
-  // The text with the values in place. Objects and arrays are written as JSON. What has no value
-  // worth reading (undefined, null, NaN, an error, anything past a limit) is empty; errors are
-  // added to `problems` if that is given.
+  // The text with the values in place. Objects and arrays are written as JSON. Undefined, null,
+  // NaN, an error, and a value beyond a limit are empty. Errors are added to `problems` if it is
+  // given.
   [[nodiscard]] std::string render(const Scope& scope,
                                    std::vector<model::Error>* problems = nullptr) const;
 
-  // Where in what render() gives a value stands. The text of a token is none.
+  // The places of values in the rendered text, without those of tokens.
   struct Span {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -42,17 +43,14 @@ class Template {
   [[nodiscard]] std::string render(const Scope& scope, std::vector<Span>& values) const;
 
   // If the whole template is one {{ }}, its value with its type (null for undefined and errors);
-  // else what render() says.
+  // else the result of render().
   [[nodiscard]] nlohmann::json value(const Scope& scope,
                                      std::vector<model::Error>* problems = nullptr) const;
 
   // Whether there are no {{ }} at all; such a template renders without evaluating anything.
   [[nodiscard]] bool is_constant() const;
 
-  // What stands between braces and can only be the label of a token, for a loader to check.
-  [[nodiscard]] std::vector<std::string> label_only_pieces() const;
-
-  // Braces as they stand in the source, in order, for tools.
+  // The braces of the source in order, for tools.
   struct Braces {
     std::string before;         // the literal text between them and the ones before
     bool reads_values = false;  // of `input`, `context` or `profile`

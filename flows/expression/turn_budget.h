@@ -8,13 +8,13 @@
 
 namespace conversed::flows::expression {
 
-// What one Turn may do in all: its expressions, templates, Nodes, regular expressions and searches
-// for keyphrases spend from this one object. A step is 100 ns or less in a release build, a byte is
-// one that was made. What it comes to depends on what is spent alone, so a Turn that fails for it
-// fails at the same place each time. The one exception is `is_overdue`, a clock for the case that a
-// step takes far longer than it should.
+// The budget of one Turn. Expressions, templates, Nodes, regular expressions and searches for
+// keyphrases spend from this one object. A step is 100 ns or less of CPU in a release build; a byte
+// is one of a new value. Only the spending decides, so a Turn fails at the same place in each
+// rerun. The exception is `is_overdue`, a clock for steps that take far longer than they should.
 //
-// Once something could not be paid, it is spent for good, and everything after it fails at once.
+// Once a payment fails, the budget is spent for good, and all later payments fail. Kept by:
+// TurnBudget.EverythingThatATurnDoesSpendsFromOneBudget, TurnBudget.TheSameTurnFailsAtTheSameStep.
 // One thread.
 class TurnBudget {
  public:
@@ -25,7 +25,7 @@ class TurnBudget {
   [[nodiscard]] Lack lack() const { return lack_; }
   [[nodiscard]] bool is_spent() const { return lack_ != Lack::nothing; }
 
-  // Pay before doing: false when it is spent.
+  // Pay before you work: false once the budget is spent.
   bool step(std::size_t count) {
     if (is_spent()) return false;
     if (count > steps_) return end(Lack::steps);
@@ -34,15 +34,15 @@ class TurnBudget {
     look_at_ = steps_;
     return look_at_clock();
   }
-  // For looking at, or copying, that many bytes.
+  // For reading or copying that many bytes.
   bool read(std::size_t bytes) { return step(1 + bytes / bytes_a_step); }
 
-  // Lends `wanted` steps or what is left, but no fewer than `least`; none when it is spent.
+  // Lends `wanted` steps or the rest, but at least `least`; none once the budget is spent.
   [[nodiscard]] std::size_t lend_steps(std::size_t least, std::size_t wanted) {
     const std::size_t lent = std::clamp(steps_, least, std::max(least, wanted));
     return step(lent) ? lent : 0;
   }
-  // What was lent and not used.
+  // Returns lent steps that were not used.
   void give_back_steps(std::size_t unused) {
     steps_ += unused;
     look_at_ = std::max(look_at_, steps_);

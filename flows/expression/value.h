@@ -12,9 +12,9 @@ class Value;
 struct Array;
 struct Object;
 
-// What an expression computes with: 24 bytes, copied freely, owning nothing. Texts, arrays and
-// objects lie in the scope's JSON, in the program or in the evaluation's Heap; a Value is good as
-// long as these.
+// A value of an expression: 24 bytes, trivially copied, owning nothing. Texts, arrays and objects
+// lie in the scope's JSON, in the program or in the evaluation's Heap, which must outlive the
+// Value.
 class Value {
  public:
   enum class Kind : std::uint8_t {

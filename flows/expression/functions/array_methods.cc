@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "flows/expression/functions/positions.h"
 #include "flows/expression/library.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
@@ -10,17 +11,6 @@
 
 namespace conversed::flows::expression {
 namespace {
-
-double integer(Machine& machine, const Value& value) {
-  return to_integer(machine.to_number(value));
-}
-
-// A position counted from the end if negative, within [0, size].
-std::size_t relative(double position, std::size_t size) {
-  const auto length = static_cast<double>(size);
-  if (position < 0) position = std::max(0.0, length + position);
-  return static_cast<std::size_t>(std::min(position, length));
-}
 
 bool has_callback(Machine& machine, const Args& args) {
   if (args.callback == 0) machine.fail("this method takes a function, such as (item) => item.name");
@@ -58,22 +48,15 @@ Value concat(Machine& machine, const Value& self, const Args& args) {
   return out.finish();
 }
 
-Value every(Machine& machine, const Value& self, const Args& args) {
-  bool all = true;
+// `some` for true, `every` for false: the result that ends the search.
+template <bool ends>
+Value any(Machine& machine, const Value& self, const Args& args) {
+  bool ended = false;
   each(machine, self, args, [&](const Value&, std::size_t, const Value& result) {
-    all = result.truthy();
-    return all;
+    ended = result.truthy() == ends;
+    return !ended;
   });
-  return Value::boolean(all);
-}
-
-Value some(Machine& machine, const Value& self, const Args& args) {
-  bool any = false;
-  each(machine, self, args, [&](const Value&, std::size_t, const Value& result) {
-    any = result.truthy();
-    return !any;
-  });
-  return Value::boolean(any);
+  return Value::boolean(ended == ends);
 }
 
 Value filter(Machine& machine, const Value& self, const Args& args) {
@@ -101,41 +84,28 @@ Value flat_map(Machine& machine, const Value& self, const Args& args) {
   return mapped.finish();
 }
 
-Value find(Machine& machine, const Value& self, const Args& args) {
-  Value found;
-  each(machine, self, args, [&](const Value& item, std::size_t, const Value& result) {
-    if (result.truthy()) found = item;
-    return !result.truthy();
-  });
-  return found;
-}
-
-Value find_index(Machine& machine, const Value& self, const Args& args) {
-  double found = -1;
-  each(machine, self, args, [&](const Value&, std::size_t index, const Value& result) {
-    if (result.truthy()) found = static_cast<double>(index);
-    return !result.truthy();
-  });
-  return Value::number(found);
-}
-
-// The last index whose item the function likes, or the array's size.
-std::size_t last_match(Machine& machine, const Value& self, const Args& args) {
-  if (!has_callback(machine, args)) return self.array_size();
-  for (std::size_t index = self.array_size(); index > 0; --index) {
-    const Value result = machine.call(args.callback, self.item(index - 1), index - 1, self);
+// The first or last index whose item the function accepts, or the array's size.
+template <bool from_end>
+std::size_t match(Machine& machine, const Value& self, const Args& args) {
+  const std::size_t size = self.array_size();
+  if (!has_callback(machine, args)) return size;
+  for (std::size_t visited = 0; visited < size; ++visited) {
+    const std::size_t index = from_end ? size - 1 - visited : visited;
+    const Value result = machine.call(args.callback, self.item(index), index, self);
     if (machine.failed()) break;
-    if (result.truthy()) return index - 1;
+    if (result.truthy()) return index;
   }
-  return self.array_size();
+  return size;
 }
 
-Value find_last(Machine& machine, const Value& self, const Args& args) {
-  return self.item(last_match(machine, self, args));
+template <bool from_end>
+Value find(Machine& machine, const Value& self, const Args& args) {
+  return self.item(match<from_end>(machine, self, args));
 }
 
-Value find_last_index(Machine& machine, const Value& self, const Args& args) {
-  const std::size_t found = last_match(machine, self, args);
+template <bool from_end>
+Value find_index(Machine& machine, const Value& self, const Args& args) {
+  const std::size_t found = match<from_end>(machine, self, args);
   return found == self.array_size() ? Value::number(-1.0) : Value::number(found);
 }
 
@@ -207,11 +177,13 @@ Value join(Machine& machine, const Value& self, const Args& args) {
   return out.finish();
 }
 
-// Both directions of reduce: the n-th item visited is at place(n).
-template <typename Place>
-Value fold(Machine& machine, const Value& self, const Args& args, Place place) {
+template <bool from_end>
+Value reduce(Machine& machine, const Value& self, const Args& args) {
   if (!has_callback(machine, args)) return {};
   const std::size_t size = self.array_size();
+  const auto place = [size](std::size_t visited) {
+    return from_end ? size - 1 - visited : visited;
+  };
   std::size_t visited = 0;
   Value total = args[1];
   if (args.size() < 2) {
@@ -228,15 +200,6 @@ Value fold(Machine& machine, const Value& self, const Args& args, Place place) {
     if (machine.failed()) return {};
   }
   return total;
-}
-
-Value reduce(Machine& machine, const Value& self, const Args& args) {
-  return fold(machine, self, args, [](std::size_t visited) { return visited; });
-}
-
-Value reduce_right(Machine& machine, const Value& self, const Args& args) {
-  const std::size_t size = self.array_size();
-  return fold(machine, self, args, [size](std::size_t visited) { return size - 1 - visited; });
 }
 
 Value reverse(Machine& machine, const Value& self, const Args&) {
@@ -308,12 +271,12 @@ Value sort(Machine& machine, const Value& self, const Args& args) {
 constexpr std::array methods{
     MethodRow{"at", at},
     MethodRow{"concat", concat},
-    MethodRow{"every", every, Takes::callback},
+    MethodRow{"every", any<false>, Takes::callback},
     MethodRow{"filter", filter, Takes::callback},
-    MethodRow{"find", find, Takes::callback},
-    MethodRow{"findIndex", find_index, Takes::callback},
-    MethodRow{"findLast", find_last, Takes::callback},
-    MethodRow{"findLastIndex", find_last_index, Takes::callback},
+    MethodRow{"find", find<false>, Takes::callback},
+    MethodRow{"findIndex", find_index<false>, Takes::callback},
+    MethodRow{"findLast", find<true>, Takes::callback},
+    MethodRow{"findLastIndex", find_index<true>, Takes::callback},
     MethodRow{"flat", flat},
     MethodRow{"flatMap", flat_map, Takes::callback},
     MethodRow{"includes", includes},
@@ -321,11 +284,11 @@ constexpr std::array methods{
     MethodRow{"join", join},
     MethodRow{"lastIndexOf", last_index_of},
     MethodRow{"map", map, Takes::callback},
-    MethodRow{"reduce", reduce, Takes::callback},
-    MethodRow{"reduceRight", reduce_right, Takes::callback},
+    MethodRow{"reduce", reduce<false>, Takes::callback},
+    MethodRow{"reduceRight", reduce<true>, Takes::callback},
     MethodRow{"reverse", reverse},
     MethodRow{"slice", slice},
-    MethodRow{"some", some, Takes::callback},
+    MethodRow{"some", any<true>, Takes::callback},
     MethodRow{"sort", sort, Takes::callback},
     MethodRow{"toReversed", reverse},
     MethodRow{"toSorted", sort, Takes::callback},

@@ -72,8 +72,9 @@ Value array_of(Machine& machine, const Value&, const Args& args) {
 
 enum class Part : std::uint8_t { keys, values, entries };
 
-// Of arrays and texts, too, whose keys are their indexes.
-Value parts(Machine& machine, const Args& args, Part part) {
+// The keys of arrays and texts are their indexes.
+template <Part part>
+Value parts(Machine& machine, const Value&, const Args& args) {
   if (args[0].is_nullish()) return machine.fail("undefined and null have no properties");
   ObjectBuilder copy(machine);
   copy.add_all(args[0]);
@@ -86,15 +87,6 @@ Value parts(Machine& machine, const Args& args, Part part) {
     return out.push(machine.list({Value::string(key), value}));
   });
   return out.finish();
-}
-Value keys(Machine& machine, const Value&, const Args& args) {
-  return parts(machine, args, Part::keys);
-}
-Value values(Machine& machine, const Value&, const Args& args) {
-  return parts(machine, args, Part::values);
-}
-Value entries(Machine& machine, const Value&, const Args& args) {
-  return parts(machine, args, Part::entries);
 }
 
 Value from_entries(Machine& machine, const Value&, const Args& args) {
@@ -136,7 +128,8 @@ Value date_parse(Machine& machine, const Value&, const Args& args) {
 constexpr std::string_view component_marks = "-_.!~*'()";
 constexpr std::string_view uri_marks = "-_.!~*'();/?:@&=+$,#";
 
-Value encode(Machine& machine, const Args& args, std::string_view kept) {
+template <const std::string_view& kept>
+Value encode(Machine& machine, const Value&, const Args& args) {
   constexpr std::string_view hex = "0123456789ABCDEF";
   const std::string_view text = machine.to_text(args[0]);
   if (!machine.read(text.size())) return {};
@@ -156,12 +149,6 @@ Value encode(Machine& machine, const Args& args, std::string_view kept) {
     at += point.bytes;
   }
   return machine.text(out);
-}
-Value encode_component(Machine& machine, const Value&, const Args& args) {
-  return encode(machine, args, component_marks);
-}
-Value encode_uri(Machine& machine, const Value&, const Args& args) {
-  return encode(machine, args, uri_marks);
 }
 
 Value decode_component(Machine& machine, const Value&, const Args& args) {
@@ -200,8 +187,8 @@ constexpr std::array functions{
     Function{"", "Number", to_number},
     Function{"", "String", to_string},
     Function{"", "decodeURIComponent", decode_component},
-    Function{"", "encodeURI", encode_uri},
-    Function{"", "encodeURIComponent", encode_component},
+    Function{"", "encodeURI", encode<uri_marks>},
+    Function{"", "encodeURIComponent", encode<component_marks>},
     Function{"", "isFinite", is_finite},
     Function{"", "isNaN", is_nan},
     Function{"", "parseFloat", parse_float_function},
@@ -218,10 +205,10 @@ constexpr std::array functions{
     Function{"Number", "isSafeInteger", is_safe_integer},
     Function{"Number", "parseFloat", parse_float_function},
     Function{"Number", "parseInt", parse_int_function},
-    Function{"Object", "entries", entries},
+    Function{"Object", "entries", parts<Part::entries>},
     Function{"Object", "fromEntries", from_entries},
-    Function{"Object", "keys", keys},
-    Function{"Object", "values", values},
+    Function{"Object", "keys", parts<Part::keys>},
+    Function{"Object", "values", parts<Part::values>},
     Function{"String", "fromCharCode", from_char_code},
 };
 

@@ -28,55 +28,6 @@ double sign(double x) {
 double fround(double x) {
   return static_cast<double>(static_cast<float>(x));
 }
-double abs(double x) {
-  return std::fabs(x);
-}
-double ceil(double x) {
-  return std::ceil(x);
-}
-double floor(double x) {
-  return std::floor(x);
-}
-double trunc(double x) {
-  return std::trunc(x);
-}
-double sqrt(double x) {
-  return std::sqrt(x);
-}
-double cbrt(double x) {
-  return std::cbrt(x);
-}
-double exp(double x) {
-  return std::exp(x);
-}
-double log(double x) {
-  return std::log(x);
-}
-double log2(double x) {
-  return std::log2(x);
-}
-double log10(double x) {
-  return std::log10(x);
-}
-double sin(double x) {
-  return std::sin(x);
-}
-double cos(double x) {
-  return std::cos(x);
-}
-double tan(double x) {
-  return std::tan(x);
-}
-double asin(double x) {
-  return std::asin(x);
-}
-double acos(double x) {
-  return std::acos(x);
-}
-double atan(double x) {
-  return std::atan(x);
-}
-
 Value atan2(Machine& machine, const Value&, const Args& args) {
   const double y = machine.to_number(args[0]);
   return Value::number(std::atan2(y, machine.to_number(args[1])));
@@ -89,7 +40,9 @@ Value hypot(Machine& machine, const Value&, const Args& args) {
   return Value::number(total);
 }
 
-Value extreme(Machine& machine, const Args& args, double sign_of_best) {
+// Math.max for 1, Math.min for -1.
+template <int sign_of_best>
+Value extreme(Machine& machine, const Value&, const Args& args) {
   double best = -sign_of_best * std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < args.size() && machine.step(); ++i) {
     const double candidate = machine.to_number(args[i]);
@@ -104,13 +57,6 @@ Value extreme(Machine& machine, const Args& args, double sign_of_best) {
   return Value::number(best);
 }
 
-Value max(Machine& machine, const Value&, const Args& args) {
-  return extreme(machine, args, 1);
-}
-Value min(Machine& machine, const Value&, const Args& args) {
-  return extreme(machine, args, -1);
-}
-
 Value pow(Machine& machine, const Value&, const Args& args) {
   const double base = machine.to_number(args[0]);
   return Value::number(power(base, machine.to_number(args[1])));
@@ -121,31 +67,19 @@ Value random(Machine& machine, const Value&, const Args&) {
 }
 
 constexpr std::array functions{
-    Function{"Math", "abs", one<abs>},
-    Function{"Math", "acos", one<acos>},
-    Function{"Math", "asin", one<asin>},
-    Function{"Math", "atan", one<atan>},
-    Function{"Math", "atan2", atan2},
-    Function{"Math", "cbrt", one<cbrt>},
-    Function{"Math", "ceil", one<ceil>},
-    Function{"Math", "cos", one<cos>},
-    Function{"Math", "exp", one<exp>},
-    Function{"Math", "floor", one<floor>},
-    Function{"Math", "fround", one<fround>},
-    Function{"Math", "hypot", hypot},
-    Function{"Math", "log", one<log>},
-    Function{"Math", "log10", one<log10>},
-    Function{"Math", "log2", one<log2>},
-    Function{"Math", "max", max},
-    Function{"Math", "min", min},
-    Function{"Math", "pow", pow},
-    Function{"Math", "random", random},
-    Function{"Math", "round", one<round>},
-    Function{"Math", "sign", one<sign>},
-    Function{"Math", "sin", one<sin>},
-    Function{"Math", "sqrt", one<sqrt>},
-    Function{"Math", "tan", one<tan>},
-    Function{"Math", "trunc", one<trunc>},
+    Function{"Math", "abs", one<::fabs>},    Function{"Math", "acos", one<::acos>},
+    Function{"Math", "asin", one<::asin>},   Function{"Math", "atan", one<::atan>},
+    Function{"Math", "atan2", atan2},        Function{"Math", "cbrt", one<::cbrt>},
+    Function{"Math", "ceil", one<::ceil>},   Function{"Math", "cos", one<::cos>},
+    Function{"Math", "exp", one<::exp>},     Function{"Math", "floor", one<::floor>},
+    Function{"Math", "fround", one<fround>}, Function{"Math", "hypot", hypot},
+    Function{"Math", "log", one<::log>},     Function{"Math", "log10", one<::log10>},
+    Function{"Math", "log2", one<::log2>},   Function{"Math", "max", extreme<1>},
+    Function{"Math", "min", extreme<-1>},    Function{"Math", "pow", pow},
+    Function{"Math", "random", random},      Function{"Math", "round", one<round>},
+    Function{"Math", "sign", one<sign>},     Function{"Math", "sin", one<::sin>},
+    Function{"Math", "sqrt", one<::sqrt>},   Function{"Math", "tan", one<::tan>},
+    Function{"Math", "trunc", one<::trunc>},
 };
 
 }  // namespace

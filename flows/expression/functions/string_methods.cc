@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "flows/expression/functions/positions.h"
 #include "flows/expression/library.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
@@ -15,11 +16,6 @@ namespace {
 // The string of a call whose looking at it is paid for, or empty when the budget is spent.
 std::string_view paid(Machine& machine, const Value& self) {
   return machine.read(self.as_string().size()) ? self.as_string() : std::string_view();
-}
-
-// The same for what takes longer.
-std::string_view paid_twice(Machine& machine, const Value& self) {
-  return machine.read(2 * self.as_string().size()) ? self.as_string() : std::string_view();
 }
 
 // Like text.find(wanted, from), but linear whatever the texts: std::string_view::find takes the
@@ -38,20 +34,9 @@ Value slice(Machine& machine, std::string_view text, std::size_t from, std::size
   return storage.empty() ? Value::string(piece) : machine.text(piece);
 }
 
-// A position counted from the end if negative, within [0, length].
-std::size_t relative(double position, std::size_t length) {
-  const auto size = static_cast<double>(length);
-  if (position < 0) position = std::max(0.0, size + position);
-  return static_cast<std::size_t>(std::min(position, size));
-}
-
 // A position within [0, length]; what is negative is 0.
 std::size_t clamped(double position, std::size_t length) {
   return static_cast<std::size_t>(std::clamp(position, 0.0, static_cast<double>(length)));
-}
-
-double integer(Machine& machine, const Value& value) {
-  return to_integer(machine.to_number(value));
 }
 
 double integer_or(Machine& machine, const Value& value, double fallback) {
@@ -147,7 +132,8 @@ Value last_index_of(Machine& machine, const Value& self, const Args& args) {
   return Value::number(unit_length(text.substr(0, found)));
 }
 
-Value pad(Machine& machine, const Value& self, const Args& args, bool at_start) {
+template <bool at_start>
+Value pad(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const double wanted = integer(machine, args[0]);
   const std::string_view filler = args[1].is_undefined() ? " " : machine.to_text(args[1]);
@@ -168,14 +154,6 @@ Value pad(Machine& machine, const Value& self, const Args& args, bool at_start) 
   padding.append(slice_units(filler, 0, static_cast<std::size_t>(missing), storage));
   const std::string_view made = padding.finish().as_string();
   return at_start ? machine.concat(made, text) : machine.concat(text, made);
-}
-
-Value pad_end(Machine& machine, const Value& self, const Args& args) {
-  return pad(machine, self, args, false);
-}
-
-Value pad_start(Machine& machine, const Value& self, const Args& args) {
-  return pad(machine, self, args, true);
 }
 
 Value repeat(Machine& machine, const Value& self, const Args& args) {
@@ -212,7 +190,8 @@ bool append_replacement(TextBuilder& out, std::string_view replacement, std::str
   }
 }
 
-Value replace_some(Machine& machine, const Value& self, const Args& args, bool all) {
+template <bool all>
+Value replace(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::string_view pattern = machine.to_text(args[0]);
   const std::string_view replacement = machine.to_text(args[1]);
@@ -230,14 +209,6 @@ Value replace_some(Machine& machine, const Value& self, const Args& args, bool a
   }
   out.append(text.substr(std::min(from, text.size())));
   return out.finish();
-}
-
-Value replace(Machine& machine, const Value& self, const Args& args) {
-  return replace_some(machine, self, args, false);
-}
-
-Value replace_all(Machine& machine, const Value& self, const Args& args) {
-  return replace_some(machine, self, args, true);
 }
 
 Value slice_method(Machine& machine, const Value& self, const Args& args) {
@@ -309,24 +280,15 @@ Value substring(Machine& machine, const Value& self, const Args& args) {
   return slice(machine, text, std::min(one, other), std::max(one, other));
 }
 
-Value lower(Machine& machine, const Value& self, const Args&) {
-  return machine.text(to_lower(paid_twice(machine, self)));
+template <std::string (*map)(std::string_view)>
+Value mapped(Machine& machine, const Value& self, const Args&) {
+  const std::string_view text = self.as_string();
+  return machine.read(2 * text.size()) ? machine.text(map(text)) : Value();
 }
 
-Value upper(Machine& machine, const Value& self, const Args&) {
-  return machine.text(to_upper(paid_twice(machine, self)));
-}
-
-Value trim_both(Machine& machine, const Value& self, const Args&) {
-  return Value::string(trim(paid(machine, self)));
-}
-
-Value trim_right(Machine& machine, const Value& self, const Args&) {
-  return Value::string(trim_end(paid(machine, self)));
-}
-
-Value trim_left(Machine& machine, const Value& self, const Args&) {
-  return Value::string(trim_start(paid(machine, self)));
+template <std::string_view (*cut)(std::string_view)>
+Value trimmed(Machine& machine, const Value& self, const Args&) {
+  return Value::string(cut(paid(machine, self)));
 }
 
 constexpr std::array methods{
@@ -339,21 +301,21 @@ constexpr std::array methods{
     MethodRow{"includes", includes},
     MethodRow{"indexOf", index_of},
     MethodRow{"lastIndexOf", last_index_of},
-    MethodRow{"padEnd", pad_end},
-    MethodRow{"padStart", pad_start},
+    MethodRow{"padEnd", pad<false>},
+    MethodRow{"padStart", pad<true>},
     MethodRow{"repeat", repeat},
-    MethodRow{"replace", replace},
-    MethodRow{"replaceAll", replace_all},
+    MethodRow{"replace", replace<false>},
+    MethodRow{"replaceAll", replace<true>},
     MethodRow{"slice", slice_method},
     MethodRow{"split", split},
     MethodRow{"startsWith", starts_with},
     MethodRow{"substr", substr},
     MethodRow{"substring", substring},
-    MethodRow{"toLowerCase", lower},
-    MethodRow{"toUpperCase", upper},
-    MethodRow{"trim", trim_both},
-    MethodRow{"trimEnd", trim_right},
-    MethodRow{"trimStart", trim_left},
+    MethodRow{"toLowerCase", mapped<to_lower>},
+    MethodRow{"toUpperCase", mapped<to_upper>},
+    MethodRow{"trim", trimmed<trim>},
+    MethodRow{"trimEnd", trimmed<trim_end>},
+    MethodRow{"trimStart", trimmed<trim_start>},
 };
 
 }  // namespace

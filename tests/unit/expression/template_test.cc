@@ -66,8 +66,6 @@ TEST_F(TemplateTest, TokensAreLookedUpAsTheyAreWritten) {
   EXPECT_EQ(render("{{x + x}}"), "XX");
   EXPECT_EQ(render("{{opening hours}}"), "");
   EXPECT_EQ(value("{{shop name}}"), "The Shop");
-  EXPECT_EQ(Template::compile("{{opening hours}} {{x}}")->label_only_pieces(),
-            std::vector<std::string>{"opening hours"});
 }
 
 TEST_F(TemplateTest, ALoaderCanSayWhichLabelsThereAre) {
