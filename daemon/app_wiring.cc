@@ -123,14 +123,7 @@ AppendEvent App::Parts::append_event() {
 }
 
 TurnBatchContext App::Parts::turn_batch_context(std::size_t log_partitions) {
-  return {.sessions = store->sessions(),
-          .outbox = store->outbox(),
-          .answers = store->answers(),
-          .dead_letters = store->dead_letters(),
-          .calls = store->calls(),
-          .follow_ups = store->follow_ups(),
-          .schedules = store->schedules(),
-          .usage = store->usage(),
+  return {.store = *store,
           .assets = assets,
           .pending_replies = pending_replies,
           .clock = clock,
@@ -142,7 +135,8 @@ TurnBatchContext App::Parts::turn_batch_context(std::size_t log_partitions) {
 
 TurnPorts App::Parts::ports() {
   return {.deliver = [this](const model::SessionKey& key) { deliverer.offer(key); },
-          .call = [this](const model::PendingCall& call) { caller.offer(call); },
+          .call = [this](const std::string& project,
+                         const std::string& target) { caller.offer(project, target); },
           .timer = [this](model::Timestamp due) { scheduler.offer(due); },
           .schedule = [this](const model::Schedule& waits) { scheduler.offer(waits); },
           .job = [this](const std::string& id) { job_worker.offer(id); },

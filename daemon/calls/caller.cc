@@ -504,9 +504,9 @@ std::string_view Caller::name() const {
   return "caller";
 }
 
-void Caller::offer(const model::PendingCall& call) {
+void Caller::offer(std::string project_id, std::string target) {
   engine_->mailbox().put([&](Letters& letters) {
-    letters.calls.push_back({call.session.project_id, store::target_of(call)});
+    letters.calls.push_back({std::move(project_id), std::move(target)});
   });
 }
 

@@ -98,8 +98,8 @@ class Caller final : public Service {
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // A call that has just been committed, with `http` or `search` set.
-  void offer(const model::PendingCall& call);
+  // A call of this project to this target (store/commit/call_target.h) has just been committed.
+  void offer(std::string project_id, std::string target);
 
   // Looks for the calls that are its own now. A call under way ends; its result counts.
   void ownership_changed();

@@ -11,6 +11,7 @@
 #include "daemon/turns/turn_batch_builder.h"
 #include "daemon/turns/turn_clock.h"
 #include "flows/turn/time_outs.h"
+#include "store/commit/call_target.h"
 #include "store/commit/usage.h"
 #include "store/conversation/answers.h"
 #include "store/conversation/dead_letters.h"
@@ -62,7 +63,7 @@ Result<std::optional<TurnBatch>> TurnBatchBuilder::build() {
 }
 
 Result<void> TurnBatchBuilder::load() {
-  auto loaded = context_.sessions.load_with_profile(input_.key);
+  auto loaded = context_.store.sessions().load_with_profile(input_.key);
   if (!loaded) return fail(loaded.error());
   if (loaded->session) {
     session_ = std::move(*loaded->session);
@@ -75,9 +76,9 @@ Result<void> TurnBatchBuilder::load() {
   execution_lost_ = loaded->execution_lost;
   batch_.commit.key = input_.key;
   batch_.commit.expected_version = session_.version;
-  batch_.commit.profile_read_version = profile_.version;
+  batch_.commit.profile.read_version = profile_.version;
   if (session_.inbox_size > 0) {
-    auto inbox = context_.sessions.inbox(input_.key, context_.max_drained);
+    auto inbox = context_.store.sessions().inbox(input_.key, context_.max_drained);
     if (!inbox) return fail(inbox.error());
     stored_inbox_ = std::move(*inbox);
   }
@@ -152,7 +153,7 @@ Result<void> TurnBatchBuilder::take_new(const queue::LogRecord& logged, Traces s
       return bury_waiting(*event, parts_of(record), refused->second);
     }
     to_inbox(logged);
-    if (begun_by(*event).keyed) batch_.commit.progressed.push_back(event->id);
+    if (begun_by(*event).keyed) batch_.commit.answers.progressed.push_back(event->id);
     return {};
   }
   return start(*event, parts_of(record), logged.position);
@@ -175,7 +176,7 @@ Result<void> TurnBatchBuilder::drain() {
     const auto [parts, at] = oldest_in_inbox();
     --session_.inbox_size;
     batch_.changes = true;
-    batch_.inbox_changed = true;
+    inbox_changed_ = true;
     auto event = model::decode_event(input_.key.encode(), parts.event_id, parts.type,
                                      parts.trace_id, parts.value);
     if (!event) {
@@ -195,14 +196,14 @@ Result<void> TurnBatchBuilder::drain() {
 bool TurnBatchBuilder::can_drain() const {
   if (session_.busy() || input_.spill || !may_start()) return false;
   if (drained_ < stored_inbox_.size()) return true;
-  const auto added = batch_.commit.inbox_added.size() - added_drained_;
+  const auto added = batch_.commit.inbox.added.size() - added_drained_;
   return added > 0 && session_.inbox_size == static_cast<std::int64_t>(added);
 }
 
 TurnBatchBuilder::Waiting TurnBatchBuilder::oldest_in_inbox() {
   if (drained_ < stored_inbox_.size()) return {stored_inbox_[drained_++], std::nullopt};
   const std::size_t oldest = added_drained_++;
-  return {std::move(batch_.commit.inbox_added[oldest]), added_at_[oldest]};
+  return {std::move(batch_.commit.inbox.added[oldest]), added_at_[oldest]};
 }
 
 // Consumes the event's claim if it has one. False: the claim is gone, the event has no effects.
@@ -220,13 +221,13 @@ Result<bool> TurnBatchBuilder::holds_claim(const Event& event) {
       break;
     }
     case Claim::Kind::keyed_event: {
-      auto taken = context_.answers.claimed(claim.id);
+      auto taken = context_.store.answers().claimed(claim.id);
       if (!taken) return fail(taken.error());
       if (*taken) return false;
       break;
     }
     case Claim::Kind::dead_letter: {
-      auto letter = context_.dead_letters.get(input_.key.project_id, claim.id);
+      auto letter = context_.store.dead_letters().get(input_.key.project_id, claim.id);
       if (!letter && letter.error().code != Errc::not_found) return fail(letter.error());
       if (!letter || letter->state != store::DeadLetterState::fresh) return false;
       break;
@@ -325,7 +326,7 @@ Result<void> TurnBatchBuilder::run(const Event& event) {
     if (is_store_failure(flow.error())) return fail(flow.error());
     return fails("its Flow can't run: " + flow.error().message);
   }
-  ++batch_.turns;
+  ++batch_.after.turns;
   running_ = session_.execution.value_or(model::Execution{});
   const bool is_follow_up_flow = runs_follow_up_flow(event, **endpoint, **flow);
   const ProjectLibrary library(context_.assets, **assets);
@@ -381,7 +382,7 @@ Result<void> TurnBatchBuilder::apply(const Event& event, model::Effects effects,
   }
   if (effects.profile) {
     profile_.data = std::move(effects.profile->data);
-    batch_.commit.profile = store::ProfileWrite{profile_.data};
+    batch_.commit.profile.data = profile_.data;
   }
   if (effects.follow_ups_cancelled) cancel_follow_ups();
   // A Turn knows the wall clock only; what it wants waited for must not depend on that being set.
@@ -389,25 +390,25 @@ Result<void> TurnBatchBuilder::apply(const Event& event, model::Effects effects,
   for (auto& follow_up : effects.follow_ups) {
     follow_up.due_at += offset;
     if (follow_up.plan.expires_at) *follow_up.plan.expires_at += offset;
-    batch_.commit.follow_ups.push_back(std::move(follow_up));
+    batch_.commit.follow_ups.added.push_back(std::move(follow_up));
   }
   if (effects.call && effects.call->due_at) *effects.call->due_at += offset;
-  if (effects.call) batch_.commit.calls_started.push_back(std::move(*effects.call));
+  if (effects.call) batch_.commit.calls.started.push_back(std::move(*effects.call));
   if (effects.time_out) {
     *effects.time_out->due_at += offset;
-    batch_.commit.calls_started.push_back(std::move(*effects.time_out));
+    batch_.commit.calls.started.push_back(std::move(*effects.time_out));
   }
-  std::move(effects.log.begin(), effects.log.end(), std::back_inserter(batch_.log_lines));
+  std::move(effects.log.begin(), effects.log.end(), std::back_inserter(batch_.after.log_lines));
   batch_.changes = true;
   return settle_outputs(execution, effects.execution_ended, resumed, std::move(effects.outputs),
                         endpoint);
 }
 
 void TurnBatchBuilder::to_inbox(const queue::LogRecord& logged) {
-  batch_.commit.inbox_added.push_back(parts_of(logged.record));
+  batch_.commit.inbox.added.push_back(parts_of(logged.record));
   added_at_.push_back(logged.position);
   ++session_.inbox_size;
-  batch_.inbox_changed = true;
+  inbox_changed_ = true;
 }
 
 // What language models took is used, whatever becomes of the Turn.
@@ -427,12 +428,38 @@ void TurnBatchBuilder::close() {
   // What can't be read is overwritten with a reason only: never for the sake of a position.
   if (!damage_.empty() && batch_.commit.dead_letters.empty()) batch_.changes = false;
   settle_time_outs();
-  batch_.commit.inbox_removed = static_cast<std::int64_t>(drained_);
-  auto& added = batch_.commit.inbox_added;
+  batch_.commit.inbox.removed = static_cast<std::int64_t>(drained_);
+  auto& added = batch_.commit.inbox.added;
   added.erase(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(added_drained_));
   batch_.drain_more = !session_.busy() && session_.inbox_size > 0;
   batch_.commit.timers_ahead = timer_offset();
+  if (inbox_changed_) batch_.after.inbox_size = session_.inbox_size;
   batch_.commit.after = std::move(session_);
+  follow_commit();
+}
+
+void TurnBatchBuilder::follow_commit() {
+  const store::SessionCommit& commit = batch_.commit;
+  AfterCommit& after = batch_.after;
+  after.progressed = commit.answers.progressed;
+  after.speaks = !commit.outputs.empty();
+  after.delivers = std::ranges::find(commit.outputs, model::Delivery::pending,
+                                     &model::Output::delivery) != commit.outputs.end();
+  for (const auto& call : commit.calls.started) {
+    if (call.due_at) {
+      after.timers.push_back(*call.due_at);
+    } else {
+      after.targets.push_back(store::target_of(call));
+    }
+  }
+  for (const auto& follow_up : commit.follow_ups.added) after.timers.push_back(follow_up.due_at);
+  for (const auto& use : commit.quota) {
+    if (use.counter == store::injects_counter) after.injects.push_back(use);
+  }
+  after.settled = commit.attempts_settled;
+  for (const auto& letter : commit.dead_letters) {
+    after.dead_letters.push_back({letter.id, letter.event.trace_id, letter.reason});
+  }
 }
 
 Result<TurnBatch> build_turn_batch(const TurnBatchContext& context, TurnBatchInput input) {

@@ -22,15 +22,8 @@ namespace conversed::api {
 class AssetsCache;
 }
 namespace conversed::store {
-class Answers;
-class Calls;
-class DeadLetters;
-class FollowUps;
-class Outbox;
-class Schedules;
-class Sessions;
-class Usage;
-}  // namespace conversed::store
+class Store;
+}
 
 namespace conversed::daemon {
 
@@ -39,14 +32,7 @@ class TimerClock;
 
 // What batches are built from. Everything must outlive the last `build_turn_batch`.
 struct TurnBatchContext {
-  store::Sessions& sessions;
-  store::Outbox& outbox;
-  store::Answers& answers;
-  store::DeadLetters& dead_letters;
-  store::Calls& calls;
-  store::FollowUps& follow_ups;
-  store::Schedules& schedules;
-  store::Usage& usage;
+  store::Store& store;
   api::AssetsCache& assets;
   api::PendingReplies& pending_replies;
   const model::Clock& clock;
@@ -79,25 +65,44 @@ struct TurnBatchInput {
   std::chrono::steady_clock::duration spent{};  // by all Turns that building has run
 };
 
-// Consecutive Turns of one session, run in memory, and what has to follow their commit.
-struct TurnBatch {
+// What the worker does once the commit of a TurnBatch is durable. It stays with the worker: the
+// SessionCommit itself belongs to the Committer by then.
+struct AfterCommit {
   struct Answered {
     std::string input_id;
     model::Result<api::Answer> answer;
   };
+  struct DeadLetter {
+    std::string id;
+    std::string trace_id;
+    std::string reason;
+  };
 
-  store::SessionCommit commit;
-  bool changes = false;                    // false: there is nothing to commit
-  bool wants_alone = false;                // nothing is built: an event of it has to run alone
-  std::vector<Answered> answered;          // for this daemon's clients, after the commit
-  std::vector<model::Schedule> schedules;  // that wait for their next time from now on
-  bool drain_more = false;                 // the inbox holds events that can run now
-  bool inbox_changed = false;
-  std::string first_started;  // id of the first event that was started; empty: none
+  std::vector<Answered> answered;          // for this daemon's waiting clients
+  std::vector<std::string> progressed;     // inputs whose waiting clients can read something
+  bool speaks = false;                     // the session has new outputs
+  bool delivers = false;                   // some of them go to a webhook
+  std::vector<std::string> targets;        // of calls to be made (store/commit/call_target.h)
+  std::vector<model::Timestamp> timers;    // due times of timers and follow-ups
+  std::vector<model::Schedule> schedules;  // with their next time
+  std::optional<std::int64_t> inbox_size;  // set if it has changed
+  std::vector<store::QuotaUse> injects;    // counted in the quota
+  std::vector<std::string> settled;        // events whose counted crashes are forgotten
+  std::vector<DeadLetter> dead_letters;    // for the log
+  std::vector<std::string> log_lines;      // written by Flows for the operator
   std::size_t turns = 0;
   std::size_t follow_ups_sent = 0;
   std::size_t follow_ups_dropped = 0;  // too late, or too many
-  std::vector<std::string> log_lines;  // what Flows have to say to the operator
+};
+
+// Consecutive Turns of one session, run in memory.
+struct TurnBatch {
+  store::SessionCommit commit;
+  AfterCommit after;
+  bool changes = false;       // false: there is nothing to commit
+  bool wants_alone = false;   // nothing is built: an event of it has to run alone
+  bool drain_more = false;    // the inbox holds events that can run now
+  std::string first_started;  // id of the first event that was started; empty: none
 };
 
 // The session of a lane. A record whose key is no session's, or one that the store can't keep, can

@@ -23,15 +23,15 @@ Result<bool> TurnBatchBuilder::takes_answers(const model::Execution& execution,
                                              std::int64_t said_before) {
   if (execution.source != EventType::user_message || !execution.answer_until) return false;
   if (*execution.answer_until <= timer_now()) {
-    batch_.commit.cuts.push_back({execution.input_id, said_before});
+    batch_.commit.answers.cuts.push_back({execution.input_id, said_before});
     return false;
   }
   if (input_.after_conflict) {
-    auto cut = context_.answers.is_cut(execution.input_id);
+    auto cut = context_.store.answers().is_cut(execution.input_id);
     if (!cut) return fail(cut.error());
     if (*cut) return false;
   }
-  batch_.commit.uncut.push_back({execution.input_id, *execution.answer_until});
+  batch_.commit.answers.uncut.push_back({execution.input_id, *execution.answer_until});
   return true;
 }
 
@@ -46,7 +46,7 @@ Result<void> TurnBatchBuilder::settle_outputs(const model::Execution& execution,
   } else if (execution.source == EventType::user_message && !*answers) {
     session_.execution->answer_until.reset();
     // A client that repeats it need not wait any longer.
-    if (execution.keyed) batch_.commit.progressed.push_back(execution.input_id);
+    if (execution.keyed) batch_.commit.answers.progressed.push_back(execution.input_id);
   }
   const bool hooked = endpoint && !endpoint->webhook_url.empty();
   const Delivery delivery = hooked && !*answers ? Delivery::pending : Delivery::none;
@@ -64,14 +64,14 @@ Result<void> TurnBatchBuilder::come_to_rest(const model::Execution& execution, b
                                             bool resumed,
                                             const std::vector<model::Output>& outputs) {
   if (execution.keyed || execution.answer_until) {
-    batch_.commit.progressed.push_back(execution.input_id);
+    batch_.commit.answers.progressed.push_back(execution.input_id);
   }
   const bool awaited = answers && context_.pending_replies.awaited(execution.input_id);
   if (!awaited && !execution.keyed) return {};
   auto answer = answer_of(execution, resumed, outputs);
   if (!answer) return fail(answer.error());
   // Of a cut one each client has its own part.
-  if (answers) batch_.answered.push_back({execution.input_id, *std::move(answer)});
+  if (answers) batch_.after.answered.push_back({execution.input_id, *std::move(answer)});
   return {};
 }
 
@@ -80,14 +80,14 @@ Result<api::Answer> TurnBatchBuilder::answer_of(const model::Execution& executio
                                                 const std::vector<model::Output>& outputs) {
   std::vector<model::Output> said;
   if (resumed) {
-    auto earlier = context_.outbox.outputs_of_input(input_.key, execution.input_id);
+    auto earlier = context_.store.outbox().outputs_of_input(input_.key, execution.input_id);
     if (!earlier) return fail(earlier.error());
     said = std::move(*earlier);
   }
   said.insert(said.end(), outputs.begin(), outputs.end());
   api::Answer answer{200, api::compose_answer(said, input_.key.user_id, input_.key.session_id)};
   if (execution.keyed) {
-    batch_.commit.answers.push_back(
+    batch_.commit.answers.kept.push_back(
         {execution.input_id, answer.status, answer.body, timer_now() + context_.answer_lifetime});
   }
   return answer;
@@ -101,10 +101,10 @@ Result<void> TurnBatchBuilder::settle_failure(const model::Execution& execution,
   const auto answers = takes_answers(execution, session_.last_output_seq);
   if (!answers) return fail(answers.error());
   if (!*answers) return come_to_rest(execution, false, resumed, {});
-  batch_.commit.progressed.push_back(execution.input_id);
-  batch_.answered.push_back(
+  batch_.commit.answers.progressed.push_back(execution.input_id);
+  batch_.after.answered.push_back(
       {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
-  batch_.commit.answers.push_back(
+  batch_.commit.answers.kept.push_back(
       {execution.input_id, 500, "", timer_now() + context_.answer_lifetime});
   return {};
 }

@@ -13,6 +13,7 @@
 #include "api/live/assets_cache.h"
 #include "daemon/turns/turn_batch.h"
 #include "store/conversation/sessions.h"
+#include "store/store.h"
 
 namespace conversed::daemon {
 
@@ -123,6 +124,7 @@ class TurnBatchBuilder {
   void to_inbox(const queue::LogRecord& logged);
   void count_use(const model::Event& event);
   void close();
+  void follow_commit();
 
   [[nodiscard]] bool can_drain() const;
   struct Waiting {
@@ -156,6 +158,7 @@ class TurnBatchBuilder {
   model::Execution running_;     // the session's, as the Turn that runs found it
   std::string damage_;           // of what is stored; nothing runs on it
   bool execution_lost_ = false;  // it can't be read: only the store knows what it waits for
+  bool inbox_changed_ = false;
   bool again_ = false;
   bool wants_alone_ = false;
 };

@@ -93,10 +93,10 @@ Result<void> TurnBatchBuilder::bury_waiting(const Event& event, const store::Inb
 // The same in a session that can't be read in full. What it waits for is over, too: nothing could
 // go on from there.
 Result<void> TurnBatchBuilder::bury_damaged(const Event& event, const store::InboxEvent& parts) {
-  if (std::exchange(execution_lost_, false)) batch_.commit.execution_abandoned = true;
+  if (std::exchange(execution_lost_, false)) batch_.commit.calls.all_abandoned = true;
   if (is_input(event.type) && session_.execution) {
     const model::Execution over = *std::exchange(session_.execution, std::nullopt);
-    batch_.commit.calls_cancelled.push_back(over.pending_call_id);
+    batch_.commit.calls.cancelled.push_back(over.pending_call_id);
     if (auto settled = settle_failure(over, true); !settled) return settled;
   }
   return bury(event, parts, "its session is damaged: " + damage_);

@@ -28,16 +28,16 @@ std::string follow_up_counter(const model::Endpoint& endpoint) {
 
 // Whether it is still to come, as far as this batch has got.
 Result<bool> TurnBatchBuilder::follow_up_waits(const std::string& id) const {
-  if (batch_.commit.follow_ups_cancelled) return false;
+  if (batch_.commit.follow_ups.cancelled) return false;
   for (const Claim& claim : batch_.commit.claims) {
     if (claim.kind == Claim::Kind::follow_up && claim.id == id) return false;
   }
-  return context_.follow_ups.waits(id);
+  return context_.store.follow_ups().waits(id);
 }
 
 void TurnBatchBuilder::cancel_follow_ups() {
-  batch_.commit.follow_ups_cancelled = true;
-  batch_.commit.follow_ups.clear();
+  batch_.commit.follow_ups.cancelled = true;
+  batch_.commit.follow_ups.added.clear();
   // What this batch said itself has not begun to be delivered, either.
   std::erase_if(batch_.commit.outputs, [](const auto& output) { return output.withdrawable; });
   batch_.changes = true;
@@ -48,10 +48,10 @@ void TurnBatchBuilder::abandon_follow_up() {
   if (!session_.execution || session_.execution->source != model::EventType::follow_up) return;
   const std::string pending = session_.execution->pending_call_id;
   session_.execution.reset();
-  auto& started = batch_.commit.calls_started;
+  auto& started = batch_.commit.calls.started;
   // Begun in this batch, nobody knows of it yet.
   if (std::erase_if(started, [&](const auto& call) { return call.id == pending; }) == 0) {
-    batch_.commit.calls_cancelled.push_back(pending);
+    batch_.commit.calls.cancelled.push_back(pending);
   }
   batch_.changes = true;
 }
@@ -78,8 +78,8 @@ model::Timestamp TurnBatchBuilder::timer_now() const {
 Result<bool> TurnBatchBuilder::is_within_quota(const model::Endpoint& endpoint,
                                                const model::ProjectAssets& assets) const {
   if (!assets.journey || assets.journey->follow_ups_per_month == 0) return true;
-  auto used = context_.usage.used(endpoint.organisation_id, follow_up_counter(endpoint),
-                                  store::month_of(context_.clock.now()));
+  auto used = context_.store.usage().used(endpoint.organisation_id, follow_up_counter(endpoint),
+                                          store::month_of(context_.clock.now()));
   if (!used) return model::fail(used.error());
   return *used < assets.journey->follow_ups_per_month;
 }
@@ -100,14 +100,14 @@ Result<TurnBatchBuilder::FollowUp> TurnBatchBuilder::take_up(const Event& event,
   if (fate == flows::FollowUpFate::quiet_time) {
     auto later = flows::postponed(event, *assets.journey->quiet_hours, now);
     later.due_at += offset;
-    batch_.commit.follow_ups.push_back(std::move(later));
+    batch_.commit.follow_ups.added.push_back(std::move(later));
     return FollowUp::settled;
   }
   if (fate != flows::FollowUpFate::runs || !*within_quota) {
-    ++batch_.follow_ups_dropped;
+    ++batch_.after.follow_ups_dropped;
     return FollowUp::settled;
   }
-  ++batch_.follow_ups_sent;
+  ++batch_.after.follow_ups_sent;
   batch_.commit.quota.push_back({endpoint->organisation_id, follow_up_counter(*endpoint), 1});
   if (!event.follow_up->flow_id.empty()) return FollowUp::runs;
   auto effects = flows::follow_up_effects(std::move(session_), event, now);

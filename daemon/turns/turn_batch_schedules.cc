@@ -14,7 +14,7 @@ using model::Result;
 
 // Consumes the claim, if it is there: the schedule goes on to its next time, or is over.
 Result<bool> TurnBatchBuilder::take_schedule(const Event& event) {
-  auto schedule = context_.schedules.by_claim(event.claim->id);
+  auto schedule = context_.store.schedules().by_claim(event.claim->id);
   if (!schedule) return model::fail(schedule.error());
   if (!*schedule || (*schedule)->session != input_.key) return false;
   const auto now =
@@ -27,7 +27,7 @@ Result<bool> TurnBatchBuilder::take_schedule(const Event& event) {
     (*schedule)->due_at = *next;
     ++(*schedule)->run;
     ++(*schedule)->fired;
-    batch_.schedules.push_back(std::move(**schedule));
+    batch_.after.schedules.push_back(std::move(**schedule));
   }
   return true;
 }
@@ -39,8 +39,8 @@ bool TurnBatchBuilder::is_too_late(const Event& event) {
   const auto endpoint = context_.assets.endpoint(input_.key.endpoint_id);
   if (!endpoint || !(*endpoint)->active_only) return false;
   if (!flows::starts_afresh(session_, **endpoint, event.accepted_at)) return false;
-  batch_.log_lines.push_back("the scheduled message " + event.claim->id +
-                             " came to a conversation that is not active, and was dropped");
+  batch_.after.log_lines.push_back("the scheduled message " + event.claim->id +
+                                   " came to a conversation that is not active, and was dropped");
   return true;
 }
 

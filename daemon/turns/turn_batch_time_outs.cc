@@ -26,7 +26,7 @@ bool TurnBatchBuilder::waits_for(const Event& event) const {
 Result<bool> TurnBatchBuilder::holds_timer(const Event& event) const {
   if (!waits_for(event)) return false;
   if (event.type != EventType::time_out) return true;
-  return context_.calls.waits(event.claim->id);
+  return context_.store.calls().waits(event.claim->id);
 }
 
 // Whether the event begins a conversation anew: never what comes of a silence.
@@ -52,10 +52,10 @@ void TurnBatchBuilder::settle_time_outs() {
     return std::ranges::find(left, id) == left.end();
   };
   for (const auto& id : time_outs_) {
-    if (is_over(id)) batch_.commit.calls_cancelled.push_back(id);
+    if (is_over(id)) batch_.commit.calls.cancelled.push_back(id);
   }
   // Begun in this batch, nobody knows of it yet.
-  std::erase_if(batch_.commit.calls_started,
+  std::erase_if(batch_.commit.calls.started,
                 [&](const auto& call) { return call.is_time_out && is_over(call.id); });
 }
 

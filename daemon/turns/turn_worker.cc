@@ -31,7 +31,11 @@ constexpr const char* store_refuses = "the store refuses its effects";
 // One run from the Lanes, through as many attempts as it takes.
 struct TurnWorker::Task {
   Task(queue::Run taken, queue::Finish done, LoneRuns& all, FlightRecorder* recorder)
-      : run(std::move(taken)), finish(std::move(done)), in_hand(all), noted(recorder) {}
+      : run(std::move(taken)),
+        key(session_of(run.key)),
+        finish(std::move(done)),
+        in_hand(all),
+        noted(recorder) {}
   // Dropped without an outcome: the daemon stops while the store fails. What is unfinished stays in
   // the log.
   ~Task() {
@@ -53,6 +57,7 @@ struct TurnWorker::Task {
   }
 
   queue::Run run;
+  const model::SessionKey key;
   std::optional<queue::Finish> finish;
   LoneRuns& in_hand;
   bool entered = true;  // it counts among those in hand
@@ -102,7 +107,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
                                 : records.size() - task->begin;
   const auto begun = std::chrono::steady_clock::now();
   auto batch =
-      build_turn_batch(context_, {.key = session_of(task->run.key),
+      build_turn_batch(context_, {.key = task->key,
                                   .records = std::span(records).subspan(task->begin, count),
                                   .spill = task->run.spill,
                                   .alone = task->alone,
@@ -126,7 +131,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   }
   if (batch->wants_alone) return run_alone(task);
   task->batch = std::move(*batch);
-  if (task->batch.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
+  if (task->batch.after.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
   if (!task->batch.changes) {
     after_commit(task, store::Outcome::committed);
     return;
@@ -139,19 +144,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
     if (turns.fetch_add(1) % 16 == 0) std::this_thread::sleep_for(planted_delay);
   }
   model::fault_point("turn.before_submit");
-  store::SessionCommit commit = std::move(task->batch.commit);
-  // What has to be let out after the commit is copied: the commit itself belongs to the Committer.
-  task->batch.commit = {};
-  task->batch.commit.key = commit.key;
-  task->batch.commit.outputs = commit.outputs;
-  task->batch.commit.calls_started = commit.calls_started;
-  task->batch.commit.follow_ups = commit.follow_ups;
-  task->batch.commit.dead_letters = commit.dead_letters;
-  task->batch.commit.attempts_settled = commit.attempts_settled;
-  task->batch.commit.quota = commit.quota;
-  task->batch.commit.progressed = commit.progressed;
-  task->batch.commit.after.inbox_size = commit.after.inbox_size;
-  committer_.submit(std::move(commit),
+  committer_.submit(std::move(task->batch.commit),
                     [this, task](store::Outcome outcome) { after_commit(task, outcome); });
 }
 
@@ -203,44 +196,40 @@ void TurnWorker::go_on(const TaskPtr& task) {
   task->done(task->batch.drain_more ? queue::Next::again : queue::Next::idle);
 }
 
-void TurnWorker::let_out(Task& task) {
-  TurnBatch& batch = task.batch;
-  const auto& key = batch.commit.key;
-  if (context_.recovery != nullptr) context_.recovery->settled(batch.commit.attempts_settled);
-  counts_.turns += batch.turns;
-  counts_.dead_letters += batch.commit.dead_letters.size();
-  counts_.follow_ups_sent += batch.follow_ups_sent;
-  counts_.follow_ups_dropped += batch.follow_ups_dropped;
-  for (const auto& line : batch.log_lines) {
-    log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
-  }
-  for (const auto& letter : batch.commit.dead_letters) {
-    log::warn("dead letter", {{"sessionId", key.session_id},
-                              {"traceId", letter.event.trace_id},
-                              {"deadLetterId", letter.id},
-                              {"reason", letter.reason}});
-  }
-  for (const auto& answered : batch.answered) {
-    if (answered.answer) {
-      context_.pending_replies.finish(answered.input_id, *answered.answer);
+void TurnWorker::let_out(const Task& task) {
+  const AfterCommit& after = task.batch.after;
+  if (context_.recovery != nullptr) context_.recovery->settled(after.settled);
+  report(task.key, after);
+  for (const auto& [input_id, answer] : after.answered) {
+    if (answer) {
+      context_.pending_replies.finish(input_id, *answer);
     } else {
-      context_.pending_replies.fail(answered.input_id, answered.answer.error());
+      context_.pending_replies.fail(input_id, answer.error());
     }
   }
-  for (const auto& input : batch.commit.progressed) context_.pending_replies.hear(input);
-  for (const auto& use : batch.commit.quota) {
-    if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
+  for (const auto& input : after.progressed) context_.pending_replies.hear(input);
+  for (const auto& use : after.injects) ports_.counted(use.organisation_id, use.amount);
+  if (after.inbox_size) busy_.set(task.key, *after.inbox_size);
+  if (after.speaks) watch_.notify(task.key);
+  for (const auto& target : after.targets) ports_.call(task.key.project_id, target);
+  for (const auto due_at : after.timers) ports_.timer(due_at);
+  for (const auto& schedule : after.schedules) ports_.schedule(schedule);
+  if (after.delivers) ports_.deliver(task.key);
+}
+
+void TurnWorker::report(const model::SessionKey& key, const AfterCommit& after) {
+  counts_.turns += after.turns;
+  counts_.dead_letters += after.dead_letters.size();
+  counts_.follow_ups_sent += after.follow_ups_sent;
+  counts_.follow_ups_dropped += after.follow_ups_dropped;
+  for (const auto& line : after.log_lines) {
+    log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
   }
-  if (batch.inbox_changed) busy_.set(key, batch.commit.after.inbox_size);
-  if (!batch.commit.outputs.empty()) watch_.notify(key);
-  for (const auto& call : batch.commit.calls_started) {
-    call.due_at ? ports_.timer(*call.due_at) : ports_.call(call);
-  }
-  for (const auto& follow_up : batch.commit.follow_ups) ports_.timer(follow_up.due_at);
-  for (const auto& schedule : batch.schedules) ports_.schedule(schedule);
-  if (std::ranges::find(batch.commit.outputs, model::Delivery::pending, &model::Output::delivery) !=
-      batch.commit.outputs.end()) {
-    ports_.deliver(key);
+  for (const auto& letter : after.dead_letters) {
+    log::warn("dead letter", {{"sessionId", key.session_id},
+                              {"traceId", letter.trace_id},
+                              {"deadLetterId", letter.id},
+                              {"reason", letter.reason}});
   }
 }
 

@@ -31,10 +31,11 @@ namespace conversed::daemon {
 // Where the effects of a committed batch go. Called on the Committer's thread, so none may block.
 struct TurnPorts {
   std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
-  std::function<void(const model::PendingCall&)> call;    // a call to be made
-  std::function<void(model::Timestamp)> timer;            // a timer or follow-up falls due then
-  std::function<void(const model::Schedule&)> schedule;   // its next time has come to the store
-  std::function<void(const std::string& job_id)> job;     // to be looked at; on a worker's thread
+  // A call of this project is to be made to this target.
+  std::function<void(const std::string& project_id, const std::string& target)> call;
+  std::function<void(model::Timestamp)> timer;           // a timer or follow-up falls due then
+  std::function<void(const model::Schedule&)> schedule;  // its next time has come to the store
+  std::function<void(const std::string& job_id)> job;    // to be looked at; on a worker's thread
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop
@@ -96,7 +97,8 @@ class TurnWorker {
   void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
   void run_alone(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome);
-  void let_out(Task& task);
+  void let_out(const Task& task);
+  void report(const model::SessionKey& key, const AfterCommit& after);
   void go_on(const TaskPtr& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);

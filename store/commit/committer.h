@@ -43,9 +43,8 @@ struct NewDeadLetter {
 // How long answers to keyed requests are kept.
 inline constexpr std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
 
-// What the first 2xx answer to a keyed `POST /{URLToken}` said, to be replayed. A status of 400 or
-// more is not replayed: it says that the input, keyed or not, came to nothing, so that a key is
-// free again.
+// The first 2xx answer to a keyed `POST /{URLToken}`, to be replayed. A status of 400 or more is
+// not replayed: it says that the input, keyed or not, failed. Its key is free again.
 struct NewAnswer {
   std::string input_id;
   int status = 200;
@@ -59,8 +58,8 @@ struct Uncut {
   model::Timestamp until{};  // its client's deadline, by the clock of timers
 };
 
-// From its SessionCommit on, what an input says goes to the webhook: its client's deadline has
-// passed.
+// The client's deadline has passed: outputs of the input from this SessionCommit on go to the
+// webhook.
 struct NewCut {
   std::string input_id;
   std::int64_t behind = 0;  // its outputs with a number up to this one are its answer
@@ -72,11 +71,44 @@ struct QuotaUse {
   std::int64_t amount = 1;
 };
 
-struct ProfileWrite {
-  nlohmann::json data;
+// The user's profile, as the Turns read and changed it.
+struct ProfileUse {
+  std::optional<std::int64_t> read_version;  // checked if set; 0: there was none
+  std::optional<nlohmann::json> data;        // written if set; needs `read_version`
 };
 
-// What a turn batch changes in its session, which becomes durable as a whole or not at all.
+// What the session waits for.
+struct CallChanges {
+  std::vector<model::PendingCall> started;
+  std::vector<std::string> cancelled;  // ids of calls and timers; a missing one is no error
+  // All calls and timers of the session lose their claim, before anything else is written.
+  bool all_abandoned = false;
+};
+
+struct FollowUpChanges {
+  // The session's waiting follow-ups are deleted before `added` are stored. So are outputs of
+  // earlier ones whose delivery has not begun.
+  bool cancelled = false;
+  std::vector<model::FollowUp> added;
+};
+
+struct InboxChanges {
+  std::int64_t removed = 0;       // so many of the oldest, before anything is added
+  std::vector<InboxEvent> added;  // behind the ones that are there, in this order
+};
+
+// What clients of `POST /{URLToken}` can read after the SessionCommit.
+struct AnswerChanges {
+  std::vector<NewAnswer> kept;
+  // Inputs whose outputs in this SessionCommit are their answer. If one of them is cut
+  // (store/conversation/answers.h), or its deadline has passed, the SessionCommit is a conflict.
+  std::vector<Uncut> uncut;
+  std::vector<NewCut> cuts;
+  // Inputs that are at rest, cut, or taken up: waiting clients have something to read.
+  std::vector<std::string> progressed;
+};
+
+// The changes of one turn batch to its session. They become durable together or not at all.
 struct SessionCommit {
   model::SessionKey key;
   // The version that the Turns began from; 0: the session must not exist. A later SessionCommit of
@@ -84,57 +116,32 @@ struct SessionCommit {
   // higher: if this one loses, so does that one.
   std::int64_t expected_version = 0;
   // As it is afterwards. `version` (one more than expected) and `inbox_size` are set by the commit.
+  // `position` counts as finished in the log.
   model::Session after;
+  ProfileUse profile;
 
-  // The version of the user's profile that the Turns saw (0: none stored); checked if set. A
-  // write needs it.
-  std::optional<std::int64_t> profile_read_version;
-  std::optional<ProfileWrite> profile;
+  std::vector<model::Claim> claims;  // if one is missing, the SessionCommit is a conflict
+  std::vector<model::ScheduleFired> schedules_fired;  // one for each claim of a schedule
+  CallChanges calls;
+  FollowUpChanges follow_ups;
+  InboxChanges inbox;
 
   std::vector<model::Output> outputs;  // `seq` set; `pending` ones are due at once
-  // How far the clock of timers was ahead of the wall clock when they were made: their age is by
-  // that one.
+  // How far the clock of timers was ahead of the wall clock when the outputs were made. Their age
+  // is measured by the clock of timers.
   std::chrono::milliseconds timers_ahead{0};
-  std::vector<model::PendingCall> calls_started;
-  std::vector<std::string> calls_cancelled;  // ids of calls and timers; a missing one is no error
-  std::vector<model::Claim> claims;          // all are there, or the SessionCommit is a conflict
-  // What the session waited for is over, whatever that was: before anything else is written, all
-  // its calls and timers lose their claim.
-  bool execution_abandoned = false;
-
-  // All follow-ups of the session that waited are gone, and so is what such a one said as long as
-  // its delivery has not begun; before `follow_ups` are added.
-  bool follow_ups_cancelled = false;
-  std::vector<model::FollowUp> follow_ups;
-
-  // One for each claim of a schedule.
-  std::vector<model::ScheduleFired> schedules_fired;
-
-  std::vector<InboxEvent> inbox_added;  // behind what is there, in this order
-  std::int64_t inbox_removed = 0;       // so many of the oldest, before anything is added
+  AnswerChanges answers;
 
   std::vector<NewDeadLetter> dead_letters;
-  // Events that ran alone since a crash (store/conversation/attempts.h): their counts are
-  // forgotten.
+  // Events that ran alone since a crash (store/conversation/attempts.h): their counts are deleted.
   std::vector<std::string> attempts_settled;
-  std::vector<NewAnswer> answers;
-  // Inputs whose outputs in this SessionCommit are their answer: if one of them is cut
-  // (store/conversation/answers.h), or its deadline has passed, the SessionCommit is a conflict.
-  std::vector<Uncut> uncut;
-  std::vector<NewCut> cuts;
-  // Inputs about which clients that wait for them have something to read: they are at rest, cut, or
-  // taken up.
-  std::vector<std::string> progressed;
   std::vector<QuotaUse> quota;
-  // Log records that this SessionCommit finishes, besides `after.position`. The highest one of each
-  // epoch and partition is kept.
-  std::vector<model::Position> positions;
 };
 
 enum class Outcome : std::uint8_t {
   committed,  // durable, with all effects
   conflict,   // nothing was done: version, profile or claim was not as expected; load and run again
-  poison,     // nothing was done: the database refuses these values; a dead letter
+  poison,     // nothing was done: the database refuses these values
 };
 
 // One moment, by both clocks (daemon/timers/timer_clock.h).
@@ -189,13 +196,13 @@ struct CommitterSettings {
   }
 };
 
-// Makes what happened durable: one thread takes all that has gathered into one transaction,
-// commits it, and only then calls back, in the order of submission.
+// Group commit: one thread writes everything that was submitted meanwhile in one transaction. It
+// calls back after the COMMIT, in the order of submission.
 //
-// Failures of the store (disk full, locked, I/O error) are nobody's fault: the batch is rolled
-// back, `healthy()` turns false, and the same batch is tried again until it works or the Committer
-// stops. A value that the database refuses is found by bisection, and only its SessionCommit is
-// `poison`. So is a write by `work` that takes longer than the server allows: it gets `timed_out`.
+// After a failure of the store (disk full, locked, I/O error) the batch is rolled back, `healthy()`
+// turns false, and the same batch is tried again until it works or the Committer stops. Bisection
+// finds a value that the database refuses, and only its SessionCommit is `poison`. It also finds a
+// write by `work` that takes longer than the server allows: that one gets `timed_out`.
 // Whether a COMMIT that reported an error took effect is read from a marker that every transaction
 // writes, so nothing runs twice.
 //

@@ -49,7 +49,7 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
 // `now`: by the clock of timers. An earlier cut of the input stays.
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now);
 
-// Tells other daemons which inputs clients may read about (SessionCommit::progressed), and which
+// Tells other daemons which inputs clients may read about (AnswerChanges::progressed), and which
 // sessions have said something, by their short names: as many in one announcement as it can hold.
 void announce_progress(Connection& connection, const std::set<std::string>& input_ids);
 void announce_spoken(Connection& connection, const std::set<std::string>& names);

@@ -84,7 +84,7 @@ void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
 }
 
 std::int64_t inbox_size_after(const SessionCommit& commit, std::int64_t before) {
-  return before - commit.inbox_removed + static_cast<std::int64_t>(commit.inbox_added.size());
+  return before - commit.inbox.removed + static_cast<std::int64_t>(commit.inbox.added.size());
 }
 
 Asked<std::int64_t> insert_session(Connection& connection, const EncodedCommit& encoded) {
@@ -115,7 +115,7 @@ void update_session(Connection& connection, const EncodedCommit& encoded,
 
 void write_profile(Connection& connection, const EncodedCommit& encoded) {
   const auto& key = encoded.commit.key;
-  const std::int64_t version = encoded.commit.profile_read_version.value_or(0) + 1;
+  const std::int64_t version = encoded.commit.profile.read_version.value_or(0) + 1;
   connection.run(
       "INSERT INTO profiles (project_id, user_id, version, data) VALUES (:p, :u, :v, :d)"
       " ON CONFLICT (project_id, user_id) DO UPDATE SET version = excluded.version,"
@@ -124,13 +124,13 @@ void write_profile(Connection& connection, const EncodedCommit& encoded) {
 }
 
 void write_inbox(Connection& connection, const SessionCommit& commit, std::int64_t session) {
-  if (commit.inbox_removed > 0) {
+  if (commit.inbox.removed > 0) {
     connection.run(
         "DELETE FROM inbox WHERE session = :s AND n IN"
         " (SELECT n FROM inbox WHERE session = :t ORDER BY n LIMIT :c)",
-        session, session, commit.inbox_removed);
+        session, session, commit.inbox.removed);
   }
-  for (const auto& event : commit.inbox_added) {
+  for (const auto& event : commit.inbox.added) {
     connection.run(
         "INSERT INTO inbox (session, n, event_id, type, trace_id, value) VALUES (:s,"
         " (SELECT COALESCE(MAX(n), 0) + 1 FROM inbox WHERE session = :m), :e, :t, :r, :v)",
@@ -159,8 +159,8 @@ void write_outputs(Connection& connection, const EncodedCommit& encoded, std::in
 
 void write_calls(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
                  model::Timestamp now) {
-  for (std::size_t i = 0; i < encoded.commit.calls_started.size(); ++i) {
-    const auto& call = encoded.commit.calls_started[i];
+  for (std::size_t i = 0; i < encoded.commit.calls.started.size(); ++i) {
+    const auto& call = encoded.commit.calls.started[i];
     std::optional<std::int64_t> due_at;
     if (call.due_at) due_at = to_unix_ms(*call.due_at);
     std::optional<std::string> project;
@@ -175,7 +175,7 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
         call.id, session, call.trace_id, encoded.call_requests[i], due_at, call.is_time_out,
         project, encoded.call_targets[i], try_at);
   }
-  for (const auto& id : encoded.commit.calls_cancelled) {
+  for (const auto& id : encoded.commit.calls.cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
   }
 }
@@ -196,8 +196,8 @@ void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdr
 }
 
 void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
-  for (std::size_t i = 0; i < encoded.commit.follow_ups.size(); ++i) {
-    const auto& follow_up = encoded.commit.follow_ups[i];
+  for (std::size_t i = 0; i < encoded.commit.follow_ups.added.size(); ++i) {
+    const auto& follow_up = encoded.commit.follow_ups.added[i];
     connection.run(
         "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
         " VALUES (:i, :s, :t, :d, :v, :j)",
@@ -207,21 +207,18 @@ void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std:
 }
 
 void add_totals(const SessionCommit& commit, BatchTotals& totals) {
-  const auto reach = [&totals](const model::Position& position) {
-    if (position.epoch == 0) return;
+  if (const auto& position = commit.after.position; position.epoch != 0) {
     auto [place, fresh] =
         totals.positions.try_emplace({position.epoch, position.partition}, position.offset);
     if (!fresh) place->second = std::max(place->second, position.offset);
-  };
-  reach(commit.after.position);
-  for (const auto& position : commit.positions) reach(position);
+  }
   for (const auto& use : commit.quota) {
     totals.quota[{use.organisation_id, use.counter}] += use.amount;
   }
 }
 
 bool reads_profile(const SessionCommit& commit) {
-  return commit.profile_read_version.has_value() || commit.profile.has_value();
+  return commit.profile.read_version || commit.profile.data;
 }
 
 bool claims_twice(const SessionCommit& commit) {
@@ -238,9 +235,9 @@ void write_effects(Connection& connection, const EncodedCommit& encoded, std::in
   if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : commit.claims) consume(connection, claim, now.timers);
   for (const auto& fired : commit.schedules_fired) move_schedule(connection, fired);
-  if (commit.execution_abandoned) abandon_execution(connection, session);
+  if (commit.calls.all_abandoned) abandon_execution(connection, session);
   // Before this SessionCommit's own outputs and follow-ups: they are younger.
-  if (commit.follow_ups_cancelled) cancel_follow_ups(connection, session, withdraws);
+  if (commit.follow_ups.cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, commit, session);
   write_outputs(connection, encoded, session);
   write_calls(connection, encoded, session, now.timers);
@@ -252,8 +249,8 @@ void write_effects(Connection& connection, const EncodedCommit& encoded, std::in
   for (const auto& event_id : commit.attempts_settled) {
     connection.run("DELETE FROM attempts WHERE event_id = :e", event_id);
   }
-  for (const auto& answer : commit.answers) insert_answer(connection, encoded.key, answer);
-  for (const auto& cut : commit.cuts) insert_cut(connection, cut, now.timers);
+  for (const auto& answer : commit.answers.kept) insert_answer(connection, encoded.key, answer);
+  for (const auto& cut : commit.answers.cuts) insert_cut(connection, cut, now.timers);
 }
 
 }  // namespace
@@ -264,15 +261,15 @@ EncodedCommit encode(SessionCommit commit) {
   encoded.context = text_of(commit.after.context);
   encoded.flow_state = text_of(commit.after.flow_state);
   if (commit.after.execution) encoded.execution = text_of(model::to_json(*commit.after.execution));
-  if (commit.profile) encoded.profile = text_of(commit.profile->data);
+  if (commit.profile.data) encoded.profile = text_of(*commit.profile.data);
   encoded.output_data.reserve(commit.outputs.size());
   for (auto& output : commit.outputs) {
     auto& data = encoded.output_data.emplace_back();
     if (!output.data.is_null()) data = text_of(output.data);
     output.data = nullptr;
   }
-  encoded.call_requests.reserve(commit.calls_started.size());
-  for (auto& call : commit.calls_started) {
+  encoded.call_requests.reserve(commit.calls.started.size());
+  for (auto& call : commit.calls.started) {
     auto& request = encoded.call_requests.emplace_back();
     auto& target = encoded.call_targets.emplace_back();
     if (call.http || call.search) target = target_of(call);
@@ -281,8 +278,8 @@ EncodedCommit encode(SessionCommit commit) {
     call.http.reset();
     call.search.reset();
   }
-  encoded.follow_ups.reserve(commit.follow_ups.size());
-  for (auto& follow_up : commit.follow_ups) {
+  encoded.follow_ups.reserve(commit.follow_ups.added.size());
+  for (auto& follow_up : commit.follow_ups.added) {
     encoded.follow_ups.push_back(text_of({{"text", std::move(follow_up.text)},
                                           {"data", std::move(follow_up.data)},
                                           {"plan", model::to_json(follow_up.plan)}}));
@@ -316,11 +313,11 @@ bool CommitGroup::Candidate::is_as_expected() {
   const SessionCommit& commit = encoded->commit;
   if (auto row = session.take()) std::tie(stored.id, stored.version, stored.inbox_size) = *row;
   bool expected = !is_late && stored.version == commit.expected_version &&
-                  stored.inbox_size >= commit.inbox_removed;
+                  stored.inbox_size >= commit.inbox.removed;
   if (profile) {
     const auto row = profile->take();
     const std::int64_t version = row ? std::get<0>(*row) : 0;
-    expected = expected && version == commit.profile_read_version.value_or(0);
+    expected = expected && version == commit.profile.read_version.value_or(0);
   }
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const bool found = claims[i].take().has_value();
@@ -366,12 +363,12 @@ void CommitGroup::add(const EncodedCommit& encoded, Outcome& outcome) {
     candidate.claims.push_back(ask_claim(connection_, claim, encoded.key));
     claims_.insert(claim.id);
   }
-  for (const auto& input : commit.uncut) {
+  for (const auto& input : commit.answers.uncut) {
     candidate.cuts.push_back(
         connection_.ask<int>("SELECT 1 FROM cuts WHERE input_id = :i", input.input_id));
     candidate.is_late = candidate.is_late || input.until <= now_.timers;
   }
-  if (commit.follow_ups_cancelled) {
+  if (commit.follow_ups.cancelled) {
     candidate.withdrawable = connection_.ask<int>(
         "SELECT 1 FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
         " AND withdrawable = 1 LIMIT 1",
@@ -404,7 +401,7 @@ void CommitGroup::flush() {
       if (!candidate.encoded->commit.outputs.empty()) {
         totals_.spoken.insert(short_name(candidate.encoded->key));
       }
-      const auto& progressed = candidate.encoded->commit.progressed;
+      const auto& progressed = candidate.encoded->commit.answers.progressed;
       totals_.progressed.insert(progressed.begin(), progressed.end());
     }
   }

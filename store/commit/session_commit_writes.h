@@ -26,9 +26,9 @@ struct EncodedCommit {
   std::optional<std::string> execution;
   std::optional<std::string> profile;
   std::vector<std::optional<std::string>> output_data;    // beside commit.outputs
-  std::vector<std::optional<std::string>> call_requests;  // beside commit.calls_started
+  std::vector<std::optional<std::string>> call_requests;  // beside commit.calls.started
   std::vector<std::optional<std::string>> call_targets;   // likewise; none: a timer
-  std::vector<std::string> follow_ups;                    // beside commit.follow_ups
+  std::vector<std::string> follow_ups;                    // beside commit.follow_ups.added
 };
 
 [[nodiscard]] EncodedCommit encode(SessionCommit commit);

@@ -266,7 +266,7 @@ void store_answer(World& world, const std::string& input_id, int status, std::st
   commit.expected_version = session ? session->version : 0;
   commit.after.key = commit.key;
   commit.after.position = {1, 0, commit.expected_version};
-  commit.answers = {
+  commit.answers.kept = {
       {input_id, status, std::move(body), world.clock.now() + std::chrono::hours(24)}};
   world.commit_now(commit);
 }

@@ -38,7 +38,7 @@ class Timers : public testing::Test {
     waits.due_at = world_.clock.now() + in;
     waits.plan.of_journey = of_journey;
     waits.plan.expires_at = waits.due_at + 1h;
-    commit.follow_ups.push_back(waits);
+    commit.follow_ups.added.push_back(waits);
     world_.commit_now(std::move(commit));
   }
   Response list(HeaderList query = {}) {

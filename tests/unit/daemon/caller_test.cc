@@ -318,7 +318,7 @@ TEST_F(CallerTest, UnfinishedSearchesAreMadeAtTheStart) {
   for (int i = 0; i < 40; ++i) {
     const auto pending = search("s" + std::to_string(i), "returns");
     auto commit = turn(pending.session, {});
-    commit.calls_started.push_back(pending);
+    commit.calls.started.push_back(pending);
     commit_now(std::move(commit));
   }
   start({.max_per_upstream = 2});

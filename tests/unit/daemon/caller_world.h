@@ -11,6 +11,7 @@
 #include "daemon/cluster/ownership.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/metrics.h"
+#include "store/commit/call_target.h"
 #include "store/sql/sql.h"
 #include "tests/support/http_receiver.h"
 #include "tests/unit/daemon/world.h"
@@ -92,13 +93,13 @@ class CallerTest : public World {
   }
   void commit_call(const model::PendingCall& pending) {
     auto commit = turn(pending.session, {});
-    commit.calls_started.push_back(pending);
+    commit.calls.started.push_back(pending);
     commit_now(std::move(commit));
   }
   // As a Turn's end does: the row first.
   void offer(const model::PendingCall& pending) {
     if (!store_->calls().waits(pending.id).value()) commit_call(pending);
-    caller_->offer(pending);
+    caller_->offer(pending.session.project_id, store::target_of(pending));
   }
   model::CallResult result_of(const model::PendingCall& pending) {
     const auto before = sink_.events().size();

@@ -109,7 +109,7 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
   }
   void commit_timer(const model::PendingCall& pending) {
     auto commit = turn(pending.session, {});
-    commit.calls_started.push_back(pending);
+    commit.calls.started.push_back(pending);
     commit_now(std::move(commit));
   }
 
@@ -133,7 +133,7 @@ TEST_P(ClockJumps, SleepQuestionAndFollowUpComeWhenTheirTimeIsOver) {
   commit_timer(sleep);
   commit_timer(question);
   auto commit = turn(follow_up.session, {});
-  commit.follow_ups.push_back(follow_up);
+  commit.follow_ups.added.push_back(follow_up);
   commit_now(std::move(commit));
   scheduler_->offer(*sleep.due_at);
   pass(5min);
@@ -268,10 +268,10 @@ TEST_P(ClockJumps, KeyInTheEmbeddedLogStandsForADay) {
 
 TEST_P(ClockJumps, AnswerOfAKeyAndItsClaimAreKeptForTheirTime) {
   auto commit = turn(key("ann"), {});
-  commit.answers.push_back({.input_id = "input",
-                            .status = 200,
-                            .body = "said",
-                            .expires_at = store_->timer_now() + store::answer_lifetime});
+  commit.answers.kept.push_back({.input_id = "input",
+                                 .status = 200,
+                                 .body = "said",
+                                 .expires_at = store_->timer_now() + store::answer_lifetime});
   commit.claims.push_back({model::Claim::Kind::keyed_event, "input"});
   commit_now(std::move(commit));
   const auto never = [] { return false; };

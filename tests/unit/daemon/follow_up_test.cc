@@ -19,7 +19,7 @@ TEST_F(FollowUps, SilenceIsFollowedUpOnceAndTheConversationGoesOnWhereItWaited) 
   pass(20min);
   EXPECT_EQ(texts(), (Texts{"Your name?", "Still there?"}));
   EXPECT_TRUE(waiting().empty());
-  EXPECT_FALSE(run({fired}).turns) << "appended twice, it has an effect once";
+  EXPECT_FALSE(run({fired}).after.turns) << "appended twice, it has an effect once";
   run({message("Ann")});
   EXPECT_EQ(texts().back(), "Hello Ann");
 }
@@ -94,7 +94,7 @@ TEST_F(FollowUps, NoMoreThanTheJourneyAllowsASession) {
 TEST_F(FollowUps, OneThatComesTooLateIsDropped) {
   run({message("hi")});
   const TurnBatch batch = pass(4h);
-  EXPECT_EQ(batch.follow_ups_dropped, 1U);
+  EXPECT_EQ(batch.after.follow_ups_dropped, 1U);
   EXPECT_TRUE(waiting().empty());
   EXPECT_EQ(texts(), (Texts{"echo hi"}));
 }
@@ -195,7 +195,7 @@ TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
     std::string call = due.id + "-t-c1";
     if (in_one_batch) {
       batch = run({due_event(due), message("here")});
-      EXPECT_TRUE(batch.commit.calls_started.empty()) << "nobody makes it";
+      EXPECT_TRUE(batch.commit.calls.started.empty()) << "nobody makes it";
     } else {
       run({due_event(due)});
       ASSERT_TRUE(stored().busy());
@@ -205,7 +205,7 @@ TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
     EXPECT_FALSE(stored().busy());
     EXPECT_EQ(stored().inbox_size, 0);
     EXPECT_EQ(*store_->calls().pending(), 0);
-    EXPECT_FALSE(run({result_of(call)}).turns);
+    EXPECT_FALSE(run({result_of(call)}).after.turns);
     EXPECT_EQ(texts().back(), "echo here");
   }
   EXPECT_EQ(std::ranges::count(texts(), "And now?"), 0);
@@ -245,7 +245,7 @@ TEST_F(FollowUps, ClockThatIsSetMakesNoSilenceLongerOrShorter) {
     EXPECT_EQ(waiting().at(0).due_at, clock_.now() + timer_clock.offset() + 20min);
     steady += 20min;
     const TurnBatch batch = pass(20min);
-    EXPECT_EQ(batch.follow_ups_sent, 1U) << "nor has it expired";
+    EXPECT_EQ(batch.after.follow_ups_sent, 1U) << "nor has it expired";
     write("UPDATE sessions SET flow_state = 'null'");  // what is counted is not looked at here
   }
 }

@@ -94,7 +94,7 @@ TEST_F(HousekeeperTest, SessionInWhichSomethingWaitsStays) {
   timer.id = "timer";
   timer.session = commit.key;
   timer.due_at = clock_.now() + std::chrono::days(9);
-  commit.calls_started.push_back(timer);
+  commit.calls.started.push_back(timer);
   ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().sessions, 0);
@@ -116,7 +116,7 @@ TEST_F(HousekeeperTest, DeadLettersGoByAge) {
 TEST_F(HousekeeperTest, ExpiredAnswersGoWhateverTheSettings) {
   auto commit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
   for (int n = 0; n < 8; ++n) {
-    commit.answers.push_back({"input" + std::to_string(n), 200, "{}", clock_.now() + 1h});
+    commit.answers.kept.push_back({"input" + std::to_string(n), 200, "{}", clock_.now() + 1h});
   }
   ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   EXPECT_EQ(tidy_now().answers, 0);

@@ -93,7 +93,7 @@ TEST_F(CallerOfSome, CallsAreMadeByWhoseTheyAre) {
   start_among_others();
   commit_call(call(other_));
   commit_call(call("mine"));
-  caller_->offer(call(other_));
+  caller_->offer(project(), store::target_of(call(other_)));
   owners_.take(key("user-mine"));
   caller_->ownership_changed();
   ASSERT_TRUE(sink_.wait_for(1));

@@ -202,7 +202,7 @@ class SharedTimersTest : public PeersTest {
       timer.id = id;
       timer.session = commit.key;
       timer.due_at = clock_.now() + in;
-      commit.calls_started.push_back(timer);
+      commit.calls.started.push_back(timer);
       std::promise<store::Outcome> done;
       a_.store->committer().submit(commit, [&](store::Outcome end) { done.set_value(end); });
       ASSERT_EQ(done.get_future().get(), store::Outcome::committed);

@@ -153,9 +153,9 @@ class RecoveryTest : public TurnBatchTest {
       batch = build(records, {.alone = true, .noted = noted.get()});
       alone_.push_back(text);
     }
-    if (batch.turns > 0) begun_.push_back(text);
-    if (batch.turns > 0 && fates.deadly.contains(text)) return crash(std::move(noted));
-    if (batch.turns > 0 && fates.held.contains(text)) {
+    if (batch.after.turns > 0) begun_.push_back(text);
+    if (batch.after.turns > 0 && fates.deadly.contains(text)) return crash(std::move(noted));
+    if (batch.after.turns > 0 && fates.held.contains(text)) {
       held_.push_back({at, std::move(batch), std::move(noted)});
       return End::worked_off;
     }

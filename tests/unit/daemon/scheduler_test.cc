@@ -57,7 +57,7 @@ class SchedulerTest : public World {
   }
   void commit_timer(const model::PendingCall& pending) {
     auto commit = turn(pending.session, {});
-    commit.calls_started.push_back(pending);
+    commit.calls.started.push_back(pending);
     commit_now(std::move(commit));
   }
   model::PendingCall put(const std::string& id, std::chrono::milliseconds in) {
@@ -350,7 +350,7 @@ TEST_F(SchedulerTest, TimerOfAnErasedSessionAppendsNothing) {
   follow_up.trace_id = model::new_trace_id();
   follow_up.due_at = clock_.now() + 10s;
   auto commit = turn(follow_up.session, {});
-  commit.follow_ups.push_back(follow_up);
+  commit.follow_ups.added.push_back(follow_up);
   commit_now(std::move(commit));
   scheduler_->offer(follow_up.due_at);
   model::Schedule schedule;

@@ -46,9 +46,9 @@ TEST_F(Schedules, OneThatComesOnceIsGoneThen) {
   clock_.advance(10min);
   const TurnBatch batch = run({due_event(schedule)});
   EXPECT_EQ(texts(), (Texts{"one news 1"}));
-  EXPECT_TRUE(batch.schedules.empty());
+  EXPECT_TRUE(batch.after.schedules.empty());
   EXPECT_FALSE(stored(schedule.id));
-  EXPECT_FALSE(run({due_event(schedule)}).turns) << "appended twice, it has an effect once";
+  EXPECT_FALSE(run({due_event(schedule)}).after.turns) << "appended twice, it has an effect once";
 }
 
 TEST_F(Schedules, TwiceInOneBatchItHasAnEffectOnce) {
@@ -60,16 +60,16 @@ TEST_F(Schedules, TwiceInOneBatchItHasAnEffectOnce) {
 TEST_F(Schedules, OneThatRecursGoesOnToItsNextTimeUnderAnotherClaim) {
   const auto schedule = put("*/5 * * * *", 0min);
   const TurnBatch batch = run({due_event(schedule)});
-  ASSERT_EQ(batch.schedules.size(), 1U);
+  ASSERT_EQ(batch.after.schedules.size(), 1U);
   const auto next = stored(schedule.id);
   ASSERT_TRUE(next);
-  EXPECT_EQ(batch.schedules[0].due_at, next->due_at);
-  EXPECT_EQ(batch.schedules[0].claim(), next->claim());
+  EXPECT_EQ(batch.after.schedules[0].due_at, next->due_at);
+  EXPECT_EQ(batch.after.schedules[0].claim(), next->claim());
   EXPECT_NE(next->claim(), schedule.claim());
   EXPECT_GT(next->due_at, clock_.now());
   EXPECT_LE(next->due_at, clock_.now() + 5min);
   EXPECT_EQ(next->fired, 1);
-  EXPECT_FALSE(run({due_event(schedule)}).turns) << "the time before has had its effect";
+  EXPECT_FALSE(run({due_event(schedule)}).after.turns) << "the time before has had its effect";
   clock_.set(next->due_at);
   run({due_event(*next)});
   EXPECT_EQ(texts(), (Texts{"one news 1", "one news 2"}));
@@ -114,7 +114,7 @@ TEST_F(Schedules, ForABusySessionOneWaitsInTheInboxAndTheScheduleGoesOn) {
   run({event("call")});
   const auto schedule = put("0 * * * *", 0min);
   const TurnBatch batch = run({due_event(schedule)});
-  EXPECT_EQ(batch.schedules.size(), 1U);
+  EXPECT_EQ(batch.after.schedules.size(), 1U);
   EXPECT_EQ(stored(schedule.id)->fired, 1);
   EXPECT_EQ(store_->sessions().load(key_)->value().inbox_size, 1);
   run({result_of(store_->sessions().load(key_)->value().execution->pending_call_id)});

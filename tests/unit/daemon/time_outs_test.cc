@@ -56,7 +56,7 @@ TEST_F(TimeOuts, QuestionWithoutAnAnswerGoesItsWayOnce) {
   run({fired});
   EXPECT_EQ(texts(), (Texts{"Quick?", "too late for timeOut"}));
   EXPECT_TRUE(timers().empty()) << "its claim is consumed";
-  EXPECT_FALSE(run({fired}).turns) << "appended twice, it has an effect once";
+  EXPECT_FALSE(run({fired}).after.turns) << "appended twice, it has an effect once";
   run({message("me")});
   EXPECT_EQ(texts().back(), "echo me") << "the question waits no more";
 }
@@ -124,7 +124,7 @@ TEST_F(TimeOuts, SessionThatStartsAfreshLeavesNoTimer) {
   run({message("hello")});
   EXPECT_EQ(texts().back(), "echo hello");
   EXPECT_TRUE(timers().empty());
-  EXPECT_FALSE(run({fired}).turns);
+  EXPECT_FALSE(run({fired}).after.turns);
 }
 
 TEST_F(TimeOuts, QuestionThatIsNotAnsweredOutlastsTheSessionsExpiry) {
@@ -160,8 +160,8 @@ TEST_F(TimeOuts, QuestionThatIsGoneWaitsOnAsIfItHadNoTime) {
   const Event fired = over();
   set_up("{after: 20m, flow: Nudge}", "type: text");
   const TurnBatch batch = run({fired});
-  ASSERT_EQ(batch.log_lines.size(), 1U);
-  EXPECT_NE(batch.log_lines[0].find("comes to nothing"), std::string::npos);
+  ASSERT_EQ(batch.after.log_lines.size(), 1U);
+  EXPECT_NE(batch.after.log_lines[0].find("comes to nothing"), std::string::npos);
   EXPECT_TRUE(timers().empty());
   run({message("me")});
   EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
@@ -204,7 +204,7 @@ TEST_F(TimeOuts, OneThatAnOperatorHasTakenBackIsWithoutEffect) {
   const Event fired = over();
   ASSERT_TRUE(store_->pending_timers().cancel(fired.claim->id));
   clock_.advance(10min);
-  EXPECT_FALSE(run({fired}).turns);
+  EXPECT_FALSE(run({fired}).after.turns);
   run({message("me")});
   EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"})) << "the question waited on";
 }
@@ -214,7 +214,7 @@ TEST_F(TimeOuts, ResetTakesTheTimerWithIt) {
   const Event fired = over();
   ASSERT_TRUE(store_->sessions().reset(key_, {}));
   EXPECT_TRUE(timers().empty());
-  EXPECT_FALSE(run({fired}).turns);
+  EXPECT_FALSE(run({fired}).after.turns);
 }
 
 }  // namespace

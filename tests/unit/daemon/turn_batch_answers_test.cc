@@ -33,7 +33,7 @@ TEST_F(TurnBatchAnswersTest, WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsT
   const Event asked = message("hi");
   const TurnBatch batch = run({asked});
   EXPECT_EQ(for_webhook(), Texts{});
-  EXPECT_EQ(batch.commit.progressed, Texts{asked.id});
+  EXPECT_EQ(batch.commit.answers.progressed, Texts{asked.id});
   const auto state = look(asked);
   EXPECT_EQ(state.stage, Stage::at_rest);
   EXPECT_EQ(texts_of(state), (Texts{"one hi 1"}));
@@ -43,7 +43,7 @@ TEST_F(TurnBatchAnswersTest, WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsT
 TEST_F(TurnBatchAnswersTest, WithoutADeadlineAllOfItIsTheWebhooks) {
   Event asked = message("tell");
   asked.answer_until.reset();  // `Prefer: respond-async`, or a replayed dead letter
-  const auto call = run({asked}).commit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls.started.at(0).id;
   EXPECT_EQ(look(asked).cut_behind, 0);
   run({result_of(call)});
   EXPECT_EQ(for_webhook(), (Texts{"looking", "one tell 1"}));
@@ -51,13 +51,13 @@ TEST_F(TurnBatchAnswersTest, WithoutADeadlineAllOfItIsTheWebhooks) {
 
 TEST_F(TurnBatchAnswersTest, WhatIsSaidBehindACutIsTheWebhooks) {
   const Event asked = message("ask");
-  const auto first = run({asked}).commit.calls_started.at(0).id;
+  const auto first = run({asked}).commit.calls.started.at(0).id;
   const auto state = cut(asked);
   EXPECT_EQ(state.stage, Stage::runs);
   EXPECT_EQ(texts_of(state), (Texts{"looking"}));
   const std::vector records{record(result_of(first))};
   EXPECT_EQ(commit_now(build(records)), Outcome::conflict);
-  const auto second = run_again(records).commit.calls_started.at(0).id;
+  const auto second = run_again(records).commit.calls.started.at(0).id;
   EXPECT_EQ(for_webhook(), (Texts{"found"}));
   // From then on the execution knows it.
   run({result_of(second)});
@@ -76,7 +76,7 @@ TEST_F(TurnBatchAnswersTest, AMessageThatIsCutBeforeItRunsIsTheWebhooks) {
 }
 
 TEST_F(TurnBatchAnswersTest, AMessageThatIsCutInTheInboxIsTheWebhooks) {
-  const auto call = run({event("call")}).commit.calls_started.at(0).id;
+  const auto call = run({event("call")}).commit.calls.started.at(0).id;
   const Event asked = message("hi");
   run({asked});
   EXPECT_EQ(cut(asked).stage, Stage::runs);
@@ -103,7 +103,7 @@ TEST_F(TurnBatchAnswersTest, ACutComesOnce) {
 
 TEST_F(TurnBatchAnswersTest, PastItsDeadlineAMessageIsCutByTheTurnItself) {
   const Event asked = message("tell");
-  const auto call = run({asked}).commit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls.started.at(0).id;
   clock_.advance(turn_timeout);
   run({result_of(call)});
   EXPECT_EQ(for_webhook(), (Texts{"one tell 1"}));
@@ -136,13 +136,13 @@ TEST_F(TurnBatchAnswersTest, ClockThatIsSetCutsNoMessage) {
   EXPECT_EQ(for_webhook(), Texts{});
   const std::vector records{record(message("bye"))};
   steady += turn_timeout;
-  EXPECT_EQ(build(records).commit.cuts.size(), 1U);
+  EXPECT_EQ(build(records).commit.answers.cuts.size(), 1U);
   timer_clock_ = nullptr;
 }
 
 TEST_F(TurnBatchAnswersTest, WhatOthersSayIsNotHeldUpByAnAnswer) {
   const Event asked = message("tell");
-  const auto call = run({asked}).commit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls.started.at(0).id;
   run({notify()});
   EXPECT_EQ(for_webhook(), (Texts{"said"}));
   run({result_of(call), event("next")});
@@ -155,26 +155,26 @@ TEST_F(TurnBatchAnswersTest, ManyMessagesAreAnsweredByOneBatch) {
   auto answer = wait_for(first);
   auto other = wait_for(second);
   const TurnBatch batch = run({first, second});
-  EXPECT_EQ(batch.answered.size(), 2U);
+  EXPECT_EQ(batch.after.answered.size(), 2U);
   EXPECT_FALSE(batch.drain_more);
 }
 
 TEST_F(TurnBatchAnswersTest, AnAnswerIsComposedForThoseThatWaitHere) {
-  EXPECT_TRUE(run({message("a")}).answered.empty());
+  EXPECT_TRUE(run({message("a")}).after.answered.empty());
   const Event awaited = message("tell");
   auto answer = wait_for(awaited);
-  const TurnBatch ended = run({result_of(run({awaited}).commit.calls_started.at(0).id)});
-  ASSERT_EQ(ended.answered.size(), 1U);
-  EXPECT_NE(ended.answered[0].answer->body.find("looking\\none tell 2"), std::string::npos);
+  const TurnBatch ended = run({result_of(run({awaited}).commit.calls.started.at(0).id)});
+  ASSERT_EQ(ended.after.answered.size(), 1U);
+  EXPECT_NE(ended.after.answered[0].answer->body.find("looking\\none tell 2"), std::string::npos);
 }
 
 TEST_F(TurnBatchAnswersTest, AKeyedMessageThatIsCutKeepsAllThatItSaid) {
   const Event asked = keyed_message("tell");
-  const auto call = run({asked}).commit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls.started.at(0).id;
   cut(asked);
   const TurnBatch ended = run_again({record(result_of(call))});
-  EXPECT_TRUE(ended.answered.empty()) << "each client has its own part";
-  EXPECT_EQ(ended.commit.progressed, Texts{asked.id});
+  EXPECT_TRUE(ended.after.answered.empty()) << "each client has its own part";
+  EXPECT_EQ(ended.commit.answers.progressed, Texts{asked.id});
   const auto state = look(asked);
   ASSERT_TRUE(state.kept);
   EXPECT_NE(state.kept->find("looking\\none tell 1"), std::string::npos);
@@ -183,7 +183,7 @@ TEST_F(TurnBatchAnswersTest, AKeyedMessageThatIsCutKeepsAllThatItSaid) {
 TEST_F(TurnBatchAnswersTest, TheKeyOfACutMessageThatFailsIsSpent) {
   key_ = session("plain", "s");
   const Event asked = keyed_message("tell");
-  const auto call = run({asked}).commit.calls_started.at(0).id;
+  const auto call = run({asked}).commit.calls.started.at(0).id;
   cut(asked);
   const Event result = result_of(call);
   const std::vector records{record(result)};
@@ -231,7 +231,7 @@ TEST_F(TurnBatchAnswersTest, AResetBringsAMessageToRest) {
 TEST_F(TurnBatchAnswersTest, ThoseThatRepeatAMessageHearWhenItIsTakenUp) {
   run({event("call")});
   const Event asked = keyed_message("hi");
-  EXPECT_EQ(run({asked}).commit.progressed, Texts{asked.id});
+  EXPECT_EQ(run({asked}).commit.answers.progressed, Texts{asked.id});
   EXPECT_EQ(look(asked).answer_until, asked.answer_until);
 }
 

@@ -145,7 +145,7 @@ TEST_F(TurnBatchTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
 TEST_F(TurnBatchTest, ABatchThatRunsAloneStartsOneEvent) {
   run({event("a"), event("b")}, {.spill = true});
   const TurnBatch first = run({event("c")}, {.alone = true});
-  EXPECT_EQ(first.turns, 1u);
+  EXPECT_EQ(first.after.turns, 1u);
   EXPECT_TRUE(first.drain_more);
   run({}, {.alone = true});
   run({}, {.alone = true});
@@ -164,10 +164,10 @@ TEST_F(TurnBatchTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt
   const TurnBatch beside = build(records);
   EXPECT_TRUE(beside.wants_alone);
   EXPECT_FALSE(beside.changes);
-  EXPECT_EQ(beside.turns, 0U);
+  EXPECT_EQ(beside.after.turns, 0U);
   // What comes before it in its session, too.
   TurnBatch alone = build(records, {.alone = true});
-  EXPECT_EQ(alone.turns, 1U);
+  EXPECT_EQ(alone.after.turns, 1U);
   EXPECT_TRUE(alone.commit.attempts_settled.empty());
   ASSERT_EQ(commit_now(alone), Outcome::committed);
   alone = build({}, {.alone = true});
@@ -192,7 +192,7 @@ TEST_F(TurnBatchTest, WhatWasInHandInThreeCrashesIsADeadLetterAndNotBegun) {
   recovery_ = &recovery;
   EXPECT_TRUE(build(records).wants_alone);
   const TurnBatch batch = build(records, {.alone = true});
-  EXPECT_EQ(batch.turns, 0U);
+  EXPECT_EQ(batch.after.turns, 0U);
   EXPECT_EQ(commit_now(batch), Outcome::committed);
   EXPECT_TRUE(texts().empty());
   ASSERT_EQ(letters().size(), 1U);
@@ -200,13 +200,13 @@ TEST_F(TurnBatchTest, WhatWasInHandInThreeCrashesIsADeadLetterAndNotBegun) {
 }
 
 TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) {
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   const Event refused = keyed_message("a");
   auto told = wait_for(refused);
   const TurnBatch batch = run_refused({refused});
-  ASSERT_EQ(batch.answered.size(), 1u);
-  EXPECT_FALSE(batch.answered[0].answer);
-  pending_replies_.fail(refused.id, batch.answered[0].answer.error());
+  ASSERT_EQ(batch.after.answered.size(), 1u);
+  EXPECT_FALSE(batch.after.answered[0].answer);
+  pending_replies_.fail(refused.id, batch.after.answered[0].answer.error());
   EXPECT_FALSE(told.get());
   EXPECT_EQ(kept_status(refused), 500);
   ASSERT_EQ(letters().size(), 1u);
@@ -221,14 +221,14 @@ TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) 
 
 TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitSaysTheErrorText) {
   key_ = session("sorry", "s");
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   run_refused({keyed_message("a")});
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"Sorry.", "one call 1"}));
 }
 
 TEST_F(TurnBatchTest, ARefusedResultEndsTheExecutionThatWaitedForIt) {
-  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call"), event("b")}).commit.calls.started.at(0).id;
   run_refused({result_of(call)});
   EXPECT_EQ(letters().size(), 1u);
   EXPECT_FALSE(store_->calls().find(call)->has_value());
@@ -239,7 +239,7 @@ TEST_F(TurnBatchTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
   key_ = session("hooked", "s");
   const Event message = event("tell", EventType::user_message);
   auto told = wait_for(message);
-  const std::string call = run({message}).commit.calls_started.at(0).id;
+  const std::string call = run({message}).commit.calls.started.at(0).id;
   write("UPDATE sessions SET execution = '{'");
   run({event("a")});
   ASSERT_EQ(letters().size(), 1u);
@@ -250,7 +250,7 @@ TEST_F(TurnBatchTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
 }
 
 TEST_F(TurnBatchTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   write("UPDATE sessions SET execution = '{'");
   run({result_of(call), result_of(call)});
   EXPECT_EQ(letters().size(), 1u);
@@ -260,7 +260,7 @@ TEST_F(TurnBatchTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
 
 TEST_F(TurnBatchTest, AContextThatCannotBeReadEndsWhatRunsOnIt) {
   const Event message = keyed_message("call");
-  const std::string call = run({message}).commit.calls_started.at(0).id;
+  const std::string call = run({message}).commit.calls.started.at(0).id;
   write("UPDATE sessions SET context = '{'");
   run({event("a")});
   EXPECT_EQ(letters().size(), 1u);

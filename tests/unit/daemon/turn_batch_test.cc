@@ -10,7 +10,7 @@ namespace {
 
 TEST_F(TurnBatchTest, TurnsOfOneRunSeeWhatTheOnesBeforeThemLeft) {
   const TurnBatch batch = run({event("a"), event("b"), event("c")});
-  EXPECT_EQ(batch.turns, 3u);
+  EXPECT_EQ(batch.after.turns, 3u);
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
   EXPECT_EQ(stored().version, 1);
 }
@@ -50,17 +50,17 @@ TEST_F(TurnBatchTest, APositionOfAPastEpochStopsConsumption) {
 
 TEST_F(TurnBatchTest, WhatComesDuringACallWaitsAndRunsInOrder) {
   const TurnBatch called = run({event("call"), event("b"), event("c")});
-  ASSERT_EQ(called.commit.calls_started.size(), 1u);
+  ASSERT_EQ(called.commit.calls.started.size(), 1u);
   EXPECT_TRUE(texts().empty());
   EXPECT_EQ(stored().inbox_size, 2);
   run({event("d")});
-  run({result_of(called.commit.calls_started[0].id)});
+  run({result_of(called.commit.calls.started[0].id)});
   EXPECT_EQ(texts(), (Texts{"one call 1", "one b 2", "one c 3", "one d 4"}));
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
 TEST_F(TurnBatchTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce) {
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   run({event("b")});
   const TurnBatch batch = run({event("c"), event("d"), result_of(call), event("e")});
   EXPECT_EQ(texts(), (Texts{"one call 1", "one b 2", "one c 3", "one d 4", "one e 5"}));
@@ -71,7 +71,7 @@ TEST_F(TurnBatchTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverMa
 TEST_F(TurnBatchTest, WhatFailsBehindAResultFailsInItsPlace) {
   for (const bool at_once : {false, true}) {
     key_ = session("sorry", at_once ? "at once" : "one by one");
-    const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+    const std::string call = run({event("call")}).commit.calls.started.at(0).id;
     const std::vector<Event> events{event("loop"), result_of(call), event("e")};
     if (at_once) {
       run(events);
@@ -85,7 +85,7 @@ TEST_F(TurnBatchTest, WhatFailsBehindAResultFailsInItsPlace) {
 }
 
 TEST_F(TurnBatchTest, WhatABatchAddsToALongInboxWaitsForAllOfIt) {
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   std::vector<Event> events;
   for (int i = 0; i < 70; ++i) events.push_back(event(std::to_string(i)));
   run(events);
@@ -100,7 +100,7 @@ TEST_F(TurnBatchTest, WhatABatchAddsToALongInboxWaitsForAllOfIt) {
 TEST_F(TurnBatchTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
   const auto counted = [&](bool fails) {
     const TurnBatch called = run({event("tell")});
-    auto result = result_of(called.commit.calls_started.at(0).id);
+    auto result = result_of(called.commit.calls.started.at(0).id);
     result.result->model_tokens = 42;
     if (fails) result.result->error_code = "status";
     std::int64_t amount = 0;
@@ -118,10 +118,10 @@ TEST_F(TurnBatchTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
 TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
   auto said = event("said", EventType::notify);
   said.data = {{"k", 1}};
-  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call"), event("b")}).commit.calls.started.at(0).id;
   const auto before = stored();
   const TurnBatch batch = run({said});
-  EXPECT_EQ(batch.turns, 0u);
+  EXPECT_EQ(batch.after.turns, 0u);
   EXPECT_EQ(texts(), (Texts{"said"}));
   EXPECT_EQ(stored().execution, before.execution);
   EXPECT_EQ(stored().inbox_size, 1);
@@ -147,7 +147,7 @@ TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
 }
 
 TEST_F(TurnBatchTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   const auto said = event("said", EventType::notify);
   const std::vector records{record(said)};
   auto batch = build_turn_batch(
@@ -160,20 +160,20 @@ TEST_F(TurnBatchTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
 }
 
 TEST_F(TurnBatchTest, AResultThatCameTwiceIsTakenOnce) {
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   run({result_of(call), result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one call 1"}));
 }
 
 TEST_F(TurnBatchTest, AResultForAResetSessionFindsNoClaim) {
-  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call"), event("b")}).commit.calls.started.at(0).id;
   ASSERT_TRUE(store_->sessions().reset(key_));
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
 }
 
 TEST_F(TurnBatchTest, AnExecutionGoesOnInTheVersionItBeganIn) {
-  const std::string call = run({event("call"), event("b")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call"), event("b")}).commit.calls.started.at(0).id;
   import("two");
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one call 1", "two b 2"}));
@@ -183,7 +183,8 @@ TEST_F(TurnBatchTest, AFullLaneSpillsToTheInboxAndKeepsItsOrder) {
   const TurnBatch spilled = run({event("a"), event("b")}, {.spill = true});
   EXPECT_TRUE(texts().empty());
   EXPECT_TRUE(spilled.drain_more);
-  EXPECT_EQ(run({event("again")}, {.spill = true}).turns, 0U) << "what waits does not run, either";
+  EXPECT_EQ(run({event("again")}, {.spill = true}).after.turns, 0U)
+      << "what waits does not run, either";
   run({event("c")});
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one again 3", "one c 4"}));
 }
@@ -203,13 +204,13 @@ TEST_F(TurnBatchTest, AnInboxIsDrainedInBoundedSteps) {
 TEST_F(TurnBatchTest, BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder) {
   a_look_ = std::chrono::milliseconds(12);
   TurnBatch batch = run({event("a"), event("b"), event("c"), event("d")});
-  EXPECT_EQ(batch.turns, 2U);
+  EXPECT_EQ(batch.after.turns, 2U);
   EXPECT_TRUE(batch.drain_more);
   EXPECT_EQ(stored().inbox_size, 2);
   batch = run({event("e")});
-  EXPECT_EQ(batch.turns, 2U);
+  EXPECT_EQ(batch.after.turns, 2U);
   batch = run({});
-  EXPECT_EQ(batch.turns, 1U);
+  EXPECT_EQ(batch.after.turns, 1U);
   EXPECT_FALSE(batch.drain_more);
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3", "one d 4", "one e 5"}));
 }
@@ -261,7 +262,7 @@ TEST_F(TurnBatchTest, AKeyedEventThatWasAppendedTwiceHasOneEffect) {
 }
 
 TEST_F(TurnBatchTest, AKeyedEventInTheInboxHasConsumedItsClaim) {
-  const std::string call = run({event("call")}).commit.calls_started.at(0).id;
+  const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   Event keyed = event("a");
   keyed.claim = Claim{Claim::Kind::keyed_event, keyed.id};
   run({keyed});
@@ -285,12 +286,12 @@ TEST_F(TurnBatchTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {
   const Event message = event("call", EventType::user_message);
   auto answered = wait_for(message);
   const TurnBatch began = run({message});
-  EXPECT_TRUE(began.answered.empty());
-  const TurnBatch ended = run({result_of(began.commit.calls_started.at(0).id)});
-  ASSERT_EQ(ended.answered.size(), 1u);
-  ASSERT_TRUE(ended.answered[0].answer);
-  EXPECT_NE(ended.answered[0].answer->body.find("one call 1"), std::string::npos);
-  pending_replies_.finish(message.id, *ended.answered[0].answer);
+  EXPECT_TRUE(began.after.answered.empty());
+  const TurnBatch ended = run({result_of(began.commit.calls.started.at(0).id)});
+  ASSERT_EQ(ended.after.answered.size(), 1u);
+  ASSERT_TRUE(ended.after.answered[0].answer);
+  EXPECT_NE(ended.after.answered[0].answer->body.find("one call 1"), std::string::npos);
+  pending_replies_.finish(message.id, *ended.after.answered[0].answer);
   EXPECT_EQ(answered.get()->status, 200);
 }
 

@@ -122,14 +122,7 @@ class TurnBatchTest : public testing::Test {
   }
 
   TurnBatchContext context() {
-    return {.sessions = store_->sessions(),
-            .outbox = store_->outbox(),
-            .answers = store_->answers(),
-            .dead_letters = store_->dead_letters(),
-            .calls = store_->calls(),
-            .follow_ups = store_->follow_ups(),
-            .schedules = store_->schedules(),
-            .usage = store_->usage(),
+    return {.store = *store_,
             .assets = *cache_,
             .pending_replies = pending_replies_,
             .clock = clock_,

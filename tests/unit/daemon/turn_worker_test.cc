@@ -51,7 +51,7 @@ class TurnWorkerTest : public TurnBatchTest {
 
   TurnPorts ports() {
     return {.deliver = [](const auto&) {},
-            .call = [](const auto&) {},
+            .call = [](const auto&, const auto&) {},
             .timer = [](auto) {},
             .schedule = [](const auto&) {},
             .job = [](const auto&) {},

@@ -19,7 +19,7 @@ class AnswersTest : public StoreTest {
   SessionCommit turn_of(const std::string& input_id, std::int64_t expected, std::int64_t offset) {
     SessionCommit commit = turn(key_of("ann"), expected, offset, Delivery::none);
     commit.outputs.front().input_id = input_id;
-    commit.uncut = {{input_id, clock_.now() + std::chrono::seconds(9)}};
+    commit.answers.uncut = {{input_id, clock_.now() + std::chrono::seconds(9)}};
     model::Execution execution;
     execution.input_id = input_id;
     execution.source = model::EventType::user_message;
@@ -44,12 +44,12 @@ TEST_F(AnswersTest, AnInputIsAtRestOncePositionExecutionAndInboxArePastIt) {
   ASSERT_EQ(commit_now(turn_of("one", 0, 1)), Outcome::committed);
   EXPECT_EQ(stage(input("one", 1)), Stage::runs);
   SessionCommit waits = turn_of("one", 1, 2);
-  waits.inbox_added = {{"two", "userMessage", "", R"({"v":1,"at":0,"text":"hi"})"}};
+  waits.inbox.added = {{"two", "userMessage", "", R"({"v":1,"at":0,"text":"hi"})"}};
   ASSERT_EQ(commit_now(std::move(waits)), Outcome::committed);
   EXPECT_EQ(stage(input("two", 2)), Stage::runs);
   EXPECT_EQ(stage(input("three", 3)), Stage::unseen);
   SessionCommit ends = turn(key_of("ann"), 2, 3, Delivery::none);
-  ends.inbox_removed = 1;
+  ends.inbox.removed = 1;
   ASSERT_EQ(commit_now(std::move(ends)), Outcome::committed);
   EXPECT_EQ(stage(input("one", 1)), Stage::at_rest);
   EXPECT_EQ(stage(input("two", 2)), Stage::at_rest);
@@ -70,7 +70,7 @@ TEST_F(AnswersTest, AnAnswerToACutInputIsAConflictAndADeliveryIsNot) {
   EXPECT_TRUE(*store_->answers().is_cut("one"));
   EXPECT_EQ(commit_now(turn_of("one", 1, 2)), Outcome::conflict);
   SessionCommit delivery = turn_of("one", 1, 2);
-  delivery.uncut.clear();
+  delivery.answers.uncut.clear();
   delivery.outputs.front().delivery = Delivery::pending;
   EXPECT_EQ(commit_now(std::move(delivery)), Outcome::committed);
   EXPECT_EQ(*store_->outbox().pending(), 1);
@@ -78,7 +78,7 @@ TEST_F(AnswersTest, AnAnswerToACutInputIsAConflictAndADeliveryIsNot) {
 
 TEST_F(AnswersTest, AnAnswerPastItsDeadlineIsAConflict) {
   SessionCommit late = turn_of("one", 0, 1);
-  late.uncut.front().until = clock_.now();
+  late.answers.uncut.front().until = clock_.now();
   EXPECT_EQ(commit_now(std::move(late)), Outcome::conflict);
 }
 
@@ -86,8 +86,8 @@ TEST_F(AnswersTest, ACommitThatCutsKeepsAnEarlierCut) {
   ASSERT_EQ(commit_now(turn_of("one", 0, 1)), Outcome::committed);
   ASSERT_TRUE(cut(input("one", 1)));
   SessionCommit late = turn_of("one", 1, 2);
-  late.uncut.clear();
-  late.cuts = {{"one", 2}, {"two", 2}};
+  late.answers.uncut.clear();
+  late.answers.cuts = {{"one", 2}, {"two", 2}};
   ASSERT_EQ(commit_now(std::move(late)), Outcome::committed);
   EXPECT_EQ(look(input("one", 1)).cut_behind, 1);
   EXPECT_EQ(look(input("two", 2)).cut_behind, 2);

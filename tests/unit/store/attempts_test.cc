@@ -75,7 +75,7 @@ TEST_F(AttemptsTest, TheCommitOfAnEventForgetsItsCount) {
 
 TEST_F(AttemptsTest, CountsOfFinishedEventsAreForgottenUnlessTheyWaitInAnInbox) {
   auto commit = turn(key_of("s"), 0, 1);
-  commit.inbox_added = {{"waits", "inject", "", "{}"}};
+  commit.inbox.added = {{"waits", "inject", "", "{}"}};
   ASSERT_EQ(commit_now(store_->committer(), std::move(commit)), Outcome::committed);
   EXPECT_EQ(attribute(1, {{"done", 0, 4}, {"gone", 0, -1}, {"in log", 0, 5}, {"waits", 0, 3}}, 5),
             (Counted{{"in log", 0, 1}, {"waits", 0, 1}}));

@@ -26,7 +26,7 @@ class CallsTest : public StoreTest {
   }
   void put(const model::PendingCall& call) {
     auto commit = turn(call.session, 0, ++offset_);
-    commit.calls_started.push_back(call);
+    commit.calls.started.push_back(call);
     ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
   // Of the lane; in pages of this size.

@@ -60,14 +60,14 @@ TEST_F(CommitterTest, SuccessorOfALosingCommitLosesToo) {
 
 TEST_F(CommitterTest, ProfileThatChangedSinceItWasReadIsConflict) {
   auto first = turn(key_of("ann"), 0, 1);
-  first.profile_read_version = 0;
-  first.profile = ProfileWrite{{{"name", "Ann"}}};
+  first.profile.read_version = 0;
+  first.profile.data = nlohmann::json{{"name", "Ann"}};
   ASSERT_EQ(commit_now(first), Outcome::committed);
 
   auto reader = turn(key_of("ann"), 1, 2);
-  reader.profile_read_version = 0;
+  reader.profile.read_version = 0;
   EXPECT_EQ(commit_now(reader), Outcome::conflict);
-  reader.profile_read_version = 1;
+  reader.profile.read_version = 1;
   EXPECT_EQ(commit_now(reader), Outcome::committed);
   const auto profile = store_->sessions().profile("project", "ann");
   EXPECT_EQ(profile->version, 1);
@@ -76,7 +76,7 @@ TEST_F(CommitterTest, ProfileThatChangedSinceItWasReadIsConflict) {
 
 TEST_F(CommitterTest, ClaimOfACallIsConsumedOnce) {
   auto begin = turn(key_of("ann"), 0, 1);
-  begin.calls_started.push_back(call_of(key_of("ann"), "call1"));
+  begin.calls.started.push_back(call_of(key_of("ann"), "call1"));
   ASSERT_EQ(commit_now(begin), Outcome::committed);
   ASSERT_TRUE(store_->calls().find("call1")->has_value());
 
@@ -91,7 +91,7 @@ TEST_F(CommitterTest, ClaimOfACallIsConsumedOnce) {
 
 TEST_F(CommitterTest, ClaimOfAnotherSessionsCallIsConflict) {
   auto begin = turn(key_of("ann"), 0, 1);
-  begin.calls_started.push_back(call_of(key_of("ann"), "call1"));
+  begin.calls.started.push_back(call_of(key_of("ann"), "call1"));
   ASSERT_EQ(commit_now(begin), Outcome::committed);
   auto thief = turn(key_of("bob"), 0, 2);
   thief.claims.push_back({model::Claim::Kind::pending_call, "call1"});
@@ -135,12 +135,12 @@ TEST_F(CommitterTest, DeadLetterIsReplayedOnce) {
 TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
   auto commit = turn(key_of("ann"), 0, 1);
   for (const char* id : {"a", "b", "c"}) {
-    commit.inbox_added.push_back({id, "inject", "trace", "{}"});
+    commit.inbox.added.push_back({id, "inject", "trace", "{}"});
   }
   ASSERT_EQ(commit_now(commit), Outcome::committed);
   auto next = turn(key_of("ann"), 1, 2);
-  next.inbox_removed = 2;
-  next.inbox_added.push_back({"d", "inject", "trace", "{}"});
+  next.inbox.removed = 2;
+  next.inbox.added.push_back({"d", "inject", "trace", "{}"});
   ASSERT_EQ(commit_now(next), Outcome::committed);
   const auto inbox = store_->sessions().inbox(key_of("ann"), 10);
   ASSERT_EQ(inbox->size(), 2U);
@@ -150,14 +150,15 @@ TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
   EXPECT_EQ(store_->sessions().to_drain(0, 10)->size(), 1U);
 
   auto too_many = turn(key_of("ann"), 2, 3);
-  too_many.inbox_removed = 3;
+  too_many.inbox.removed = 3;
   EXPECT_EQ(commit_now(too_many), Outcome::conflict);
 }
 
 TEST_F(CommitterTest, HighestPositionNeverFalls) {
-  auto high = turn(key_of("ann"), 0, 9);
-  high.positions.push_back({.epoch = 1, .partition = 5, .offset = 4});
-  ASSERT_EQ(commit_now(high), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 9)), Outcome::committed);
+  auto elsewhere = turn(key_of("cat"), 0, 4);
+  elsewhere.after.position.partition = 5;
+  ASSERT_EQ(commit_now(elsewhere), Outcome::committed);
   ASSERT_EQ(commit_now(turn(key_of("bob"), 0, 8)), Outcome::committed);
   const std::vector<model::Position> expected{{.epoch = 1, .partition = 3, .offset = 9},
                                               {.epoch = 1, .partition = 5, .offset = 4}};
@@ -167,7 +168,7 @@ TEST_F(CommitterTest, HighestPositionNeverFalls) {
 TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheCommitOnly) {
   auto commit = turn(key_of("ann"), 0, 1);
   commit.quota.push_back({"org", "injects", 2});
-  commit.answers.push_back({"input1", 200, "body", clock_.now() + std::chrono::hours(1)});
+  commit.answers.kept.push_back({"input1", 200, "body", clock_.now() + std::chrono::hours(1)});
   ASSERT_EQ(commit_now(commit), Outcome::committed);
   EXPECT_EQ(commit_now(commit), Outcome::conflict);
   EXPECT_EQ(*store_->usage().used("org", "injects", month_of(clock_.now())), 2);

@@ -148,8 +148,8 @@ class LifeCycleTest : public StoreTest {
                   {"project", id_},
                   {.finished = [](const model::Position&) { return true; }, .ended = {}}));
             },
-            [this] { commit([](SessionCommit& next) { next.execution_abandoned = true; }); },
-            [this] { commit([](SessionCommit& next) { next.follow_ups_cancelled = true; }); }};
+            [this] { commit([](SessionCommit& next) { next.calls.all_abandoned = true; }); },
+            [this] { commit([](SessionCommit& next) { next.follow_ups.cancelled = true; }); }};
   }
   static Steps joined(Steps steps, const Steps& more) {
     steps.insert(steps.end(), more.begin(), more.end());
@@ -254,7 +254,7 @@ TEST_F(LifeCycleTest, CallsGoTheWayOfTheDiagram) {
       call.session = key_;
       call.http.emplace();
       call.http->url = "https://one.example/";
-      next.calls_started.push_back(std::move(call));
+      next.calls.started.push_back(std::move(call));
     });
   };
   const Steps steps =
@@ -277,9 +277,9 @@ TEST_F(LifeCycleTest, TimersOfAllKindsGoTheWayOfTheDiagram) {
   Edges seen;
   for (const bool is_time_out : {false, true}) {
     seen.merge(explore_timer(
-        [&] { commit([&](SessionCommit& next) { next.calls_started = {timer(is_time_out)}; }); },
+        [&] { commit([&](SessionCommit& next) { next.calls.started = {timer(is_time_out)}; }); },
         Claim::Kind::timer, {claim(Claim::Kind::timer), [&] {
-                               commit([&](SessionCommit& next) { next.calls_cancelled = {id_}; });
+                               commit([&](SessionCommit& next) { next.calls.cancelled = {id_}; });
                              }}));
   }
   seen.merge(explore_timer(
@@ -289,7 +289,7 @@ TEST_F(LifeCycleTest, TimersOfAllKindsGoTheWayOfTheDiagram) {
         waits.session = key_;
         waits.due_at = due_at_;
         waits.plan.of_journey = true;
-        commit([&](SessionCommit& next) { next.follow_ups.push_back(waits); });
+        commit([&](SessionCommit& next) { next.follow_ups.added.push_back(waits); });
       },
       Claim::Kind::follow_up,
       {claim(Claim::Kind::follow_up), [&] {

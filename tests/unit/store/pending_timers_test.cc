@@ -42,12 +42,12 @@ class PendingTimersTest : public StoreTest {
   }
   void put(const model::PendingCall& call) {
     auto commit = turn(call.session, 0, ++offset_);
-    commit.calls_started.push_back(call);
+    commit.calls.started.push_back(call);
     ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
   void put(const model::FollowUp& waits) {
     auto commit = turn(waits.session, 0, ++offset_);
-    commit.follow_ups.push_back(waits);
+    commit.follow_ups.added.push_back(waits);
     ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
   void put_schedule(const std::string& id, const std::string& user, model::Timestamp due,

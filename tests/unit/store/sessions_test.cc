@@ -21,7 +21,7 @@ SessionCommit busy_turn(const model::SessionKey& key, model::Timestamp due_at) {
   timer.id = "timer1";
   timer.session = key;
   timer.due_at = due_at;
-  commit.calls_started.push_back(timer);
+  commit.calls.started.push_back(timer);
   return commit;
 }
 

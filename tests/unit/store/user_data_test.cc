@@ -52,8 +52,8 @@ class UserDataTest : public StoreTest {
     commit.after.execution.emplace();
     commit.after.execution->input_id = "input of " + key.session_id;
     commit.after.execution->pending_call_id = key.session_id + mark + "timer";
-    commit.profile_read_version = store_->sessions().profile(project_, key.user_id)->version;
-    commit.profile = ProfileWrite{{{"note", "profile " + mark}}};
+    commit.profile.read_version = store_->sessions().profile(project_, key.user_id)->version;
+    commit.profile.data = nlohmann::json{{"note", "profile " + mark}};
     for (int seq = 1; seq <= outputs; ++seq) {
       commit.outputs.push_back({.id = model::new_id(),
                                 .seq = seq,
@@ -67,26 +67,26 @@ class UserDataTest : public StoreTest {
     timer.id = key.session_id + mark + "timer";
     timer.session = key;
     timer.due_at = clock_.now();
-    commit.calls_started.push_back(timer);
+    commit.calls.started.push_back(timer);
     model::FollowUp follow_up;
     follow_up.id = key.session_id + mark + "followup";
     follow_up.session = key;
     follow_up.text = "follow up " + mark;
     follow_up.due_at = clock_.now();
-    commit.follow_ups.push_back(follow_up);
+    commit.follow_ups.added.push_back(follow_up);
     model::PendingCall call;
     call.id = key.session_id + mark + "call";
     call.session = key;
     call.http.emplace();
     call.http->url = "http://127.0.0.1/" + mark;
-    commit.calls_started.push_back(call);
+    commit.calls.started.push_back(call);
     const std::string event = R"({"v":1,"at":1,"text":"event )" + mark + "\"}";
-    commit.inbox_added.push_back({model::new_id(), "inject", "", event});
+    commit.inbox.added.push_back({model::new_id(), "inject", "", event});
     commit.dead_letters.push_back(
         {model::new_id(), {model::new_id(), "inject", "", event}, "reason " + mark});
-    commit.answers.push_back({"answered in " + key.session_id, 200,
-                              R"({"text":"answer )" + mark + "\"}",
-                              clock_.now() + std::chrono::hours(24)});
+    commit.answers.kept.push_back({"answered in " + key.session_id, 200,
+                                   R"({"text":"answer )" + mark + "\"}",
+                                   clock_.now() + std::chrono::hours(24)});
     return commit;
   }
 
@@ -253,7 +253,7 @@ TEST_F(UserDataTest, MessagesThatAreErasedDoNotWaitForEver) {
   auto commit = everything(session, "MARKOFANN");
   commit.after.execution->answer_until = clock_.now();
   commit.after.execution->source = model::EventType::user_message;
-  commit.inbox_added.clear();
+  commit.inbox.added.clear();
   const std::string waits = model::new_id();
   const std::string accepted = model::new_id();
   for (const auto& id : {waits, accepted}) {
@@ -263,7 +263,7 @@ TEST_F(UserDataTest, MessagesThatAreErasedDoNotWaitForEver) {
     event.session = commit.key;
     event.text = "MARKOFANN";
     if (id == waits) event.answer_until = clock_.now();
-    commit.inbox_added.push_back({event.id, "userMessage", "", model::encode_value(event)});
+    commit.inbox.added.push_back({event.id, "userMessage", "", model::encode_value(event)});
   }
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   const auto erased = erase("ann-who-leaves");
@@ -294,7 +294,7 @@ TEST_F(UserDataTest, SessionBeginsAnewAfterwards) {
   auto late = everything(key("ann"), "LATE");
   late.expected_version = 1;
   ASSERT_TRUE(erase("ann"));
-  late.profile_read_version = 1;
+  late.profile.read_version = 1;
   EXPECT_EQ(commit_now(std::move(late)), Outcome::conflict)
       << "a Turn that began before the erasure";
   EXPECT_EQ(commit_now(everything(key("ann"), "AFTER")), Outcome::committed);
