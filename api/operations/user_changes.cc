@@ -64,7 +64,9 @@ openapi::Description describe_set_roles() {
   const auto body = object({{"roles", described("All that the user is to have.", roles)}});
   const auto user = object({{"_id", id()}, {"email", text(1)}, {"roles", roles}});
   return {.summary = "Set the roles of a user in the organisation",
-          .details = "A 409 if nobody else could administer the platform.",
+          .details =
+              "A 409 if nobody else could administer the platform. The API keys and tokens of a "
+              "user who becomes a platformAdmin end.",
           .parameters = {path_parameter("userId", "The user.", id())},
           .body = json_content(named("UserRoles", body)),
           .answers = {{.description = "The user.",

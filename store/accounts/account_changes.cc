@@ -72,13 +72,18 @@ Result<void> Accounts::set_roles(const std::string& organisation_id, const std::
                                  const std::vector<std::string>& roles) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
+    const auto before = connection.value<std::string>(
+        "SELECT roles FROM users WHERE id = :i AND organisation_id = :o", user_id, organisation_id);
+    if (!before) return fail(Errc::not_found, "there is no such user");
+    if (has_platform_admin(roles) && !has_platform_admin(list_from_text(*before))) {
+      // A userAdmin may have made them, and would get the new role by them.
+      connection.run("DELETE FROM api_keys WHERE user_id = :u", user_id);
+      end_oauth_grants_of_user(connection, user_id);
+    }
     if (!has_platform_admin(roles)) {
       if (auto may = check_is_dispensable(connection, user_id); !may) return may;
     }
-    const auto changed =
-        connection.run_counted("UPDATE users SET roles = :r WHERE id = :i AND organisation_id = :o",
-                               list_to_text(roles), user_id, organisation_id);
-    if (changed != 1) return fail(Errc::not_found, "there is no such user");
+    connection.run("UPDATE users SET roles = :r WHERE id = :i", list_to_text(roles), user_id);
     grow(writer);
     return {};
   });

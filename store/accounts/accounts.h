@@ -133,7 +133,9 @@ class Accounts {
                                                  const std::string& password);
   [[nodiscard]] model::Result<void> deprecate_password(const std::string& organisation_id,
                                                        const std::string& user_id);
-  // Those of the organisation.
+  // Sets the roles of the organisation. The API keys and OAuth grants of a user who becomes a
+  // platformAdmin end: a userAdmin may have made them.
+  // Kept by: AccountsTest.KeysFromBeforeDoNotBecomeThoseOfAPlatformAdmin.
   [[nodiscard]] model::Result<void> set_roles(const std::string& organisation_id,
                                               const std::string& user_id,
                                               const std::vector<std::string>& roles);

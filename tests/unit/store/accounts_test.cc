@@ -150,6 +150,19 @@ TEST_F(AccountsTest, ChangedRolesHoldAtOnceAndInTheOwnOrganisationAlone) {
   EXPECT_EQ(accounts().user(organisation_, user_)->roles, std::vector<std::string>{"tokenAdmin"});
 }
 
+TEST_F(AccountsTest, KeysFromBeforeDoNotBecomeThoseOfAPlatformAdmin) {
+  const auto key = accounts().create_api_key(organisation_, user_, "made by a userAdmin");
+  ASSERT_TRUE(key);
+  ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"userAdmin"}));
+  EXPECT_TRUE(accounts().verify_api_key(key->secret)) << "other roles leave keys as they are";
+  ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin", "userAdmin"}));
+  EXPECT_EQ(accounts().verify_api_key(key->secret).error().code, Errc::unauthenticated);
+  const auto own = accounts().create_api_key(organisation_, user_, "own");
+  ASSERT_TRUE(own);
+  ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin"}));
+  EXPECT_TRUE(accounts().verify_api_key(own->secret));
+}
+
 TEST_F(AccountsTest, LastPlatformAdminWithAPasswordStays) {
   ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin"}));
   // Of any organisation; one without a password can't sign in.
