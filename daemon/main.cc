@@ -56,7 +56,7 @@ std::optional<config::Settings> load_settings(const Options& options) {
   return std::nullopt;
 }
 
-// For a reload: whatever is wrong goes to the log, a line each.
+// For a reload: each problem becomes a line of the log.
 std::optional<config::Settings> reload_settings(const Options& options) {
   auto settings = read_settings(options);
   if (settings) return std::move(*settings);
@@ -108,12 +108,12 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Sent by the process to itself: its start has come to an end.
+// The process sends it to itself at the end of its start.
 constexpr int start_over_signal = SIGUSR1;
 
 // The signals that end or reload the daemon are blocked in every thread and read here, one at a
-// time, so that nothing runs in a signal handler. A start may take long, so that it has a thread of
-// its own: the daemon obeys meanwhile.
+// time, so that nothing runs in a signal handler. A start may take long; it has a thread of its
+// own, so that the daemon obeys signals meanwhile.
 int run_daemon(const Options& options, const config::Settings& settings) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -161,14 +161,14 @@ int run_daemon(const Options& options, const config::Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Its memory has secrets: no core dump, and no other process of this user reads it. Its files are
-  // its own, whatever the umask was.
+  // The memory holds secrets: no core dump, and no other process of this user may read it. Only the
+  // owner may read its files.
   ::prctl(PR_SET_DUMPABLE, 0);
   ::umask(0077);
   CLI::App cli{
-      "Keeps conversations going: takes events, runs them through Flows in order, delivers what is "
-      "said.\n\n"
-      "Without a command it runs as the daemon, in the foreground, logging to stderr. SIGTERM "
+      "Keeps conversations going: takes events, runs them through Flows in order, delivers the "
+      "answers.\n\n"
+      "Without a command it runs as the daemon, in the foreground, and logs to stderr. SIGTERM "
       "drains and ends\n"
       "it, SIGHUP reads the settings again. First set up a data folder with `conversed init`.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 70 stopped by a defect, 78 wrong settings."};
@@ -186,7 +186,16 @@ int main(int argc, char** argv) {
   init->add_flag("--password-stdin", options.password_stdin,
                  "Read the administrator's password from stdin");
   auto* epoch = cli.add_subcommand(
-      "new-epoch", "Go on with a log that is older than the store, as after restoring a backup");
+      "new-epoch", "Begin a new epoch of the log, if it is older than the store or was lost");
+  init->footer(
+      "Example: echo \"$PASSWORD\" | conversed init --organisation Shop --admin you@example.com "
+      "--password-stdin\nNext: start conversed, then import a bundle with conversectl import.");
+  epoch->footer(
+      "Example: conversed new-epoch --config /etc/conversed/conversed.yaml\n"
+      "Next: start all daemons. Stop them before this command.");
+  cli.footer(
+      "Example: conversed --config /etc/conversed/conversed.yaml\n"
+      "Next: curl http://127.0.0.1:9464/readyz says whether it is ready.");
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -198,7 +207,7 @@ int main(int argc, char** argv) {
     std::cout << "The settings are fine.\n";
     return exit_ok;
   }
-  // From here on files are made in the data folder.
+  // Everything below makes files in the data folder.
   if (auto owner = daemon::become_owner(settings->data_dir); !owner) return report(owner.error());
   if (init->parsed()) return run_init(options, *settings);
   if (epoch->parsed()) return run_new_epoch(*settings);

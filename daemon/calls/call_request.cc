@@ -18,7 +18,7 @@ using model::CallResult;
 
 using Header = std::pair<std::string, std::string>;
 
-// An Event wraps the body in two levels; some are left for where a Flow stores it.
+// An Event wraps the body in two levels; a Flow may store it some levels deeper.
 constexpr std::size_t max_body_depth = model::max_json_depth - 8;
 
 std::optional<std::string> text_member(const nlohmann::json& fields, const char* name) {
@@ -44,8 +44,7 @@ std::optional<Header> header_from(const std::string& type, const nlohmann::json&
   return std::nullopt;
 }
 
-// Where a language model is, and what it is told of itself: `baseUrl`, and maybe `apiKey` and
-// `model`.
+// The settings of a language model in its Connection: `baseUrl`, and maybe `apiKey` and `model`.
 bool address_model(const nlohmann::json& fields, HttpRequest& request) {
   auto url = text_member(fields, "baseUrl");
   if (!url) return false;
@@ -202,7 +201,7 @@ ModelUsage model_usage(const nlohmann::json& body) {
   if (usage == body.end() || !usage->is_object()) return {};
   ModelUsage used{.prompt = count(*usage, "prompt_tokens"),
                   .completion = count(*usage, "completion_tokens")};
-  // Some name the sum only.
+  // Some models report the sum only.
   if (used.prompt + used.completion == 0) used.prompt = count(*usage, "total_tokens");
   return used;
 }
@@ -252,7 +251,7 @@ std::string upstream_of(const std::string& target, store::Assets& assets) {
   const auto connection_id = store::connection_of_target(target);
   if (connection_id.empty()) return target;
   const auto connection = assets.connection_secrets(connection_id);
-  // A model without a Connection is not asked.
+  // A model needs a Connection.
   return connection ? store::target_of_host(authority_of_model(*connection)) : target;
 }
 

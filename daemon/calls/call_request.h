@@ -13,7 +13,7 @@
 #include "store/model/effects.h"
 #include "store/model/result.h"
 
-// How a call of a Node becomes a request, and an answer the call's result.
+// Makes the request of a Node's call, and the call's result of an answer.
 namespace conversed::daemon {
 
 // The request of a call. `connection` has the Connection's fields in clear, null if the call names
@@ -27,22 +27,21 @@ namespace conversed::daemon {
     const model::PendingCall& call, const store::ConnectionSecrets* connection,
     std::size_t max_response_bytes);
 
-// Whether another attempt may bring something else: time-outs, broken or refused connections, 408,
+// Whether a retry may help: after time-outs, broken or refused connections, 408,
 // 425, 429 and 5xx but 501 and 505.
 [[nodiscard]] bool worth_retrying(const HttpOutcome& outcome);
 
-// The result of the last attempt. A body that is JSON (of a depth that an Event can hold) is
-// parsed, any other is text, in which invalid UTF-8 is replaced.
+// The result of the last attempt. A JSON body (of a depth that an Event can hold) is parsed. Any
+// other body is text, with invalid UTF-8 replaced.
 [[nodiscard]] model::CallResult call_result(const std::string& call_id, const HttpOutcome& outcome);
 
-// The result of a search: `{"hits": [...]}`, as model::KnowledgeQuery says; a hit with which texts
-// and data would come to more than `max_bytes` is left out, smaller ones behind it are not.
+// The result of a search: `{"hits": [...]}`, as model::KnowledgeQuery says. A hit that would exceed
+// `max_bytes` of texts and data is left out; later hits may still fit.
 [[nodiscard]] model::CallResult search_result(const std::string& call_id,
                                               const std::vector<store::KnowledgeHit>& hits,
                                               std::size_t max_bytes);
 
-// What a language model's answer says of the tokens that it took: none is negative or above a
-// thousand million, whatever it says.
+// The tokens that a language model's answer reports, each limited to 0 to 1,000,000,000.
 struct ModelUsage {
   std::int64_t prompt = 0;
   std::int64_t completion = 0;
@@ -53,11 +52,11 @@ struct ModelUsage {
 [[nodiscard]] model::CallResult failed_call(const std::string& call_id, std::string_view code,
                                             std::string_view message);
 
-// The result of a search that the store refuses for good; none where it is worth another try.
+// The result of a search that the store refuses permanently; none if a retry may help.
 [[nodiscard]] std::optional<model::CallResult> search_failure(const std::string& call_id,
                                                               model::Errc code);
 
-// The Event that tells what a call came to, with the call for its claim.
+// The Event with a call's result. Its claim is the call.
 [[nodiscard]] model::Event result_event(const model::PendingCall& call, model::CallResult result,
                                         model::Timestamp now);
 

@@ -22,9 +22,9 @@ using model::Result;
 using std::chrono::milliseconds;
 using store::ClusterMember;
 
-// How often a name that is taken is asked for again.
+// How often to ask again for a name that is taken.
 constexpr milliseconds between_tries{200};
-// What takes longer says too little about the time.
+// A slower answer says too little about the time.
 constexpr milliseconds longest_measurement{1'000};
 
 bool schedules(const ClusterMember& member) {
@@ -32,14 +32,14 @@ bool schedules(const ClusterMember& member) {
   return std::ranges::find(member.roles, role) != member.roles.end();
 }
 
-// Of two members, the one with the greater weight has it; so another member's coming or going moves
-// that member's part alone (rendezvous hashing).
+// The member with the greatest weight has it. So a member that comes or goes moves its own part
+// only (rendezvous hashing).
 std::int32_t weight(const std::string& name, std::string_view what) {
   return queue::partition_of(name + ' ' + std::string(what),
                              std::numeric_limits<std::int32_t>::max());
 }
 
-// Who shares the scheduler's work.
+// The live members with the role scheduler.
 std::vector<std::pair<std::string, std::string>> schedulers(
     const std::vector<ClusterMember>& members) {
   std::vector<std::pair<std::string, std::string>> found;
@@ -68,11 +68,11 @@ Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;
   if (auto looked = look(); !looked) return looked;
-  // Nobody watches it: it waits for the store.
+  // Without a heartbeat, since it waits for the store.
   return thread_.start(name(), nullptr, [this] { work(); });
 }
 
-// Whoever has the name is either seen again within an interval or has died.
+// The holder of the name is either seen again within an interval or has died.
 Result<void> Peers::join() {
   std::optional<model::Timestamp> seen_at;
   for (;;) {
@@ -97,7 +97,7 @@ void Peers::stop() {
   thread_.stop();
   if (!std::exchange(joined_, false)) return;
   if (auto left = store_.members().leave(self_); !left) {
-    log::warn("the other daemons will miss this one, which can't tell them that it ends",
+    log::warn("the end of this daemon can't be stored; the others notice it after 5 s",
               {{"error", left.error().message}});
   }
 }
@@ -130,7 +130,7 @@ void Peers::work() {
   }
 }
 
-// While the store fails all stays as it was; that it does is told by those who write.
+// While the store fails nothing changes here; its writers log the failure.
 void Peers::beat() {
   if (settings_.partitions) self_.partitions = settings_.partitions();
   const auto said = store_.members().beat(self_);

@@ -16,10 +16,10 @@ using nlohmann::json;
 
 constexpr std::string_view spent_topic = "spent";
 constexpr std::string_view full_topic = "full-inboxes";
-// Of one announcement; PostgreSQL takes 7,999 bytes.
+// Bytes of one announcement; PostgreSQL takes 7,999.
 constexpr std::size_t max_items_bytes = 6'000;
 constexpr std::size_t spenders_a_time = 1'024;
-// Marks of 16 characters: they fit into one announcement, which says it all.
+// Marks of 16 characters, which fit into one announcement.
 constexpr std::size_t full_inboxes = 300;
 
 std::string announcement(std::string_view topic, const std::string& daemon, const json& items) {
@@ -46,7 +46,7 @@ void add_spent(std::vector<std::string>& notifications, const std::string& daemo
   if (!items.empty()) notifications.push_back(announcement(spent_topic, daemon, items));
 }
 
-// What another daemon said; null if it was this one, or can't be read.
+// The announcement of another daemon; null if it is this daemon's, or can't be read.
 json items_of(std::string_view payload, const std::string& own, std::string* by) {
   auto said = json::parse(payload, nullptr, false);
   if (!said.is_object() || !said.contains("by") || !said["by"].is_string() ||
@@ -76,7 +76,7 @@ SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
 void SharedLimits::tell() {
   const auto spent = limiter_.take_spent(spenders_a_time);
   const auto spent_by_strangers = public_limiter_.take_spent(spenders_a_time);
-  // Of an outage nothing is told later: what was spent in it has long been refilled.
+  // Counts from an outage are not sent later: the limits have been refilled since.
   if (!store_.committer().healthy()) return;
   count_accepted();
   std::vector<std::string> notifications;

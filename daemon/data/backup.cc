@@ -137,7 +137,7 @@ Result<void> write_manifest(const fs::path& folder, const BackupManifest& manife
   return sync_folder(folder);
 }
 
-// What an end of the process left behind is of no use to anybody.
+// Removes backups that a crash left unfinished.
 void remove_unfinished(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> left;
@@ -147,7 +147,7 @@ void remove_unfinished(const fs::path& folder) {
   for (const auto& path : left) fs::remove_all(path, ignored);
 }
 
-// Keeps what the log has finished while it lives.
+// Keeps finished records in the log while it lives.
 class HeldPruning {
  public:
   explicit HeldPruning(queue::SqliteLog* log) : log_(log) {
@@ -221,9 +221,9 @@ Result<MadeBackup> BackupMaker::make(const std::string& name) {
   }
   if (!log_is_embedded_) {
     return fail(Errc::not_supported,
-                "the log is in Kafka, which can't be copied as it was when the store was: what the "
-                "store has not seen might be gone from it. Back up with the tools of your disks "
-                "while all daemons are stopped");
+                "the log is in Kafka, which can't be copied as of the store's moment: events that "
+                "the store has not seen might be lost. Stop all daemons and back up with the tools "
+                "of your disks");
   }
   if (!name.empty() && !is_backup_name(name)) {
     return fail(Errc::invalid_argument,
@@ -248,7 +248,7 @@ Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
   constexpr std::string_view beginning = "before-migration-";
   const std::string ending = "-schema" + std::to_string(schema);
   const auto name = std::string(beginning) + name_of(clock_.now()) + ending;
-  // Of another try within this second.
+  // Made by another try within this second.
   if (auto made = BackupManifest::read(folder_ / name); made) {
     return MadeBackup{folder_ / name, *std::move(made)};
   }
@@ -299,9 +299,9 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
   return MadeBackup{whole, std::move(manifest)};
 }
 
-// The store first: whatever is finished in the log from now on has its effects behind the copy, and
-// its record still in the log when that is copied. What was finished before is in the store's copy,
-// even where no session of it is left that would know the record again.
+// The store is copied first. A record that is finished from now on has its effects after that copy,
+// and is still in the log's copy. A record that was finished before has its effects in the store's
+// copy.
 Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manifest) {
   const HeldPruning held(log_);
   if (log_ != nullptr) {

@@ -25,7 +25,7 @@ Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model:
   return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded, nullptr};
 }
 
-// Whether its session has come past it.
+// Whether the position of its session is at or past the record.
 Result<bool> has_had_effects(const queue::LogRecord& record, store::Store& store) {
   const auto key = model::SessionKey::decode(record.record.key);
   if (!key) return false;
@@ -52,8 +52,8 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr, std::move(*jobs)};
 }
 
-// A new version changes the store for good: what it was before has to be there to go back to. That
-// of a database is its administrator's to keep.
+// A migration can't be undone, so a copy of the old store has to exist. A database is backed up by
+// its administrator.
 Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock,
                                       const std::function<bool()>& go_on) {
   if (settings.store.driver == config::StoreDriver::postgres) return {};

@@ -14,13 +14,12 @@ using model::Result;
 using model::Timestamp;
 using std::chrono::milliseconds;
 
-// An event that waits in the log or an inbox for longer than this after it was taken once would not
-// be known again.
+// A repeated event that waits in the log or an inbox for longer than this would not be recognized.
 constexpr milliseconds claim_lifetime = std::chrono::days(7);
-// A session's position drops what the log hands out again; nothing is that late.
+// A session's position drops repeated records; none comes that late.
 constexpr milliseconds min_session_age = std::chrono::hours(1);
 
-// Repeats a batch until there is less left than a whole one.
+// Repeats `once` until it removes less than a whole batch.
 Result<void> in_batches(std::size_t batch, const std::function<bool()>& stopped,
                         std::int64_t& removed, const std::function<Result<std::int64_t>()>& once) {
   for (;;) {
@@ -32,7 +31,7 @@ Result<void> in_batches(std::size_t batch, const std::function<bool()>& stopped,
   }
 }
 
-// Walks a table page by page, for which `prune` says how far it has looked.
+// Walks a table page by page; `prune` returns how far it has looked.
 template <typename Prune>
 Result<void> walk(const std::function<bool()>& stopped, std::int64_t& removed, Prune&& prune) {
   std::int64_t after = 0;
@@ -68,7 +67,7 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     done = walk(stopped, report.outputs, [&](std::int64_t after) {
       return store.outbox().prune(now - settings.transcripts, after, batch);
     });
-    // All of them are looked at: an index by activity would cost every Turn.
+    // Reads all sessions: an index by activity would cost every Turn.
     const auto session_age = std::max(settings.transcripts, min_session_age);
     if (done) {
       done = walk(stopped, report.sessions, [&](std::int64_t after) {
@@ -96,7 +95,7 @@ Housekeeper::~Housekeeper() {
 }
 
 Result<void> Housekeeper::start() {
-  // Nobody watches it: a round may take long, and nothing waits for it.
+  // Without a heartbeat: a round may take long, and nothing waits for it.
   return thread_.start("housekeeper", nullptr, [this] { run(); });
 }
 
@@ -135,14 +134,14 @@ void Housekeeper::make_round() {
   if (!store_.committer().healthy() || (settings_.mine && !settings_.mine())) return;
   auto report = tidy(store_, settings_, clock_.now(), [this] { return stopping_.load(); });
   if (!report) {
-    log::warn("what is old could not be removed", {{"error", report.error().message}});
+    log::warn("old data could not be removed", {{"error", report.error().message}});
     return;
   }
   if (report->outputs + report->sessions + report->dead_letters + report->audit == 0) return;
-  log::info("removed what is past its retention", {{"outputs", report->outputs},
-                                                   {"sessions", report->sessions},
-                                                   {"deadLetters", report->dead_letters},
-                                                   {"auditEntries", report->audit}});
+  log::info("old data removed", {{"outputs", report->outputs},
+                                 {"sessions", report->sessions},
+                                 {"deadLetters", report->dead_letters},
+                                 {"auditEntries", report->audit}});
 }
 
 }  // namespace conversed::daemon

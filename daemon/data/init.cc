@@ -12,7 +12,7 @@ using model::fail;
 
 model::Result<std::string> init(const config::Settings& settings,
                                 const FirstOrganisation& organisation, const model::Clock& clock) {
-  // Before anything is made.
+  // Before any file is made.
   if (auto good = store::check_new_password(organisation.admin_password); !good) {
     return fail(good.error());
   }

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds retry_interval{1'000};
 }  // namespace
 
 Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store) {
-  // In this order: where other daemons are at work the log only ever goes further meanwhile.
+  // In this order, since other daemons may extend the log meanwhile.
   auto seen = store.sessions().highest_positions();
   if (!seen) return fail(seen.error());
   auto ranges = log.ranges();

@@ -49,7 +49,7 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
     log->jobs->stop();
     if (!of_jobs) return of_jobs;
   }
-  // Before the epoch, as results and timers that were in the lost log would never come.
+  // Before the epoch: results and timers in the lost log would else never come.
   if (auto lost = (*store)->timers().log_lost(); !lost) return fail(lost.error());
   auto epoch = log->log->new_epoch(highest);
   log->log->stop();

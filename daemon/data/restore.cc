@@ -38,7 +38,7 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// What has to hold before anything is written.
+// Checks that come before the first write.
 Result<void> check_order(const config::Settings& settings, const RestoreOrder& order,
                          const BackupManifest& manifest) {
   if (settings.store.driver == config::StoreDriver::postgres) {
@@ -75,7 +75,7 @@ Result<void> check_folder(const fs::path& folder) {
   return {};
 }
 
-// Whether there is a key to open the store's secrets with, and whether it came by this order.
+// Makes sure that there is a key. True: it was copied by this order.
 Result<bool> take_key(const config::Settings& settings, const RestoreOrder& order) {
   const auto place = master_key(settings);
   std::error_code ignored;
@@ -111,17 +111,16 @@ Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
   return sync_folder(folder);
 }
 
-// Opens what was copied: does it belong together?
+// Opens the copies and checks that they belong together.
 Result<void> settle(const config::Settings& settings, const BackupManifest& manifest,
                     const model::Clock& clock) {
   auto store =
       store::Store::open(store_settings(settings, store::PostgresSettings::Place::alone), clock);
   if (!store) return fail(store.error());
   if (const auto unreadable = (*store)->unreadable_secrets(); unreadable > 0) {
-    return fail(Errc::conflict,
-                "the master key does not open " + std::to_string(unreadable) +
-                    " of the store's secrets; give the key file as it was when the backup was "
-                    "made, with all its lines");
+    return fail(Errc::conflict, "the master key does not open " + std::to_string(unreadable) +
+                                    " of the store's secrets; give the key file of the time of the "
+                                    "backup, with all its lines");
   }
   if (manifest.files.contains("log.db")) {
     auto log = open_log(settings, **store, clock);
@@ -148,11 +147,11 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
   if (auto fits = check_order(settings, order, *manifest); !fits) return fail(fits.error());
   auto folder = DataFolder::open(settings.data_dir, DataFolder::Use::restore);
   if (!folder) return fail(folder.error());
-  // What another restore could not finish is nobody's data.
+  // Data of a restore that was not finished.
   if (folder->is_being_restored()) remove_data(folder->path());
   if (auto free = check_folder(folder->path()); !free) return fail(free.error());
   if (auto begun = folder->begin_restore(); !begun) return fail(begun.error());
-  // What it has noted was in hand with the data that was here before.
+  // Its notes belong to the former data.
   std::error_code ignored;
   fs::remove(flight_recorder_file(folder->path()), ignored);
 

@@ -25,8 +25,8 @@ std::vector<std::pair<std::string, std::string>> properties_of(const config::Kaf
 
 }  // namespace
 
-// The default is the same from start to start, and another one for each daemon of a host: its data
-// folder is locked.
+// The default is constant over starts, and unique among the daemons of a host, since each locks its
+// data folder.
 std::string member_name(const config::Settings& settings) {
   if (!settings.cluster.name.empty()) return settings.cluster.name;
   std::array<char, 256> host{};
@@ -72,7 +72,7 @@ store::StoreSettings store_settings(const config::Settings& settings,
   store.data_dir = settings.data_dir;
   store.master_key = settings.master_key;
   // One for each worker, reactor thread, management thread, the sign-in and the import thread, and
-  // some for the services, so that none waits.
+  // some for the services, so that no thread waits for one.
   store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 15);
   if (settings.store.driver == config::StoreDriver::postgres) {
     store.postgres = store::PostgresSettings{.url = settings.store.postgres.url.reveal(),

@@ -35,7 +35,7 @@ WebhookKey::~WebhookKey() {
   sodium_memzero(bytes_.data(), bytes_.size());
 }
 
-// A moved short text would leave its bytes behind.
+// A move of a short text leaves its bytes in the source.
 // NOLINTNEXTLINE(performance-move-constructor-init)
 WebhookKey::WebhookKey(WebhookKey&& other) noexcept : bytes_(other.bytes_) {
   sodium_memzero(other.bytes_.data(), other.bytes_.size());
@@ -80,7 +80,7 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string webhook_body(const model::SessionKey& session, const model::Output& output) {
-  // Put together by hand: a tree of JSON for one use would cost more than all else here.
+  // Composed as text: a JSON tree would cost more than all other work here.
   std::string body;
   body.reserve(160 + session.user_id.size() + session.session_id.size() + output.text.size());
   body += R"({"userId":)";

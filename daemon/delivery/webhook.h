@@ -12,7 +12,7 @@
 #include "store/model/event.h"
 #include "store/model/result.h"
 
-// What an Endpoint's webhook gets: https://www.standardwebhooks.com, and a session's order on top.
+// The content of a POST to a webhook: https://www.standardwebhooks.com, and the session's order.
 namespace conversed::daemon {
 
 // The key of a webhook's signatures: the bytes that `model::webhook_key` makes of its secret. Wiped
@@ -46,7 +46,7 @@ class WebhookKey {
 // Content-Type, webhook-id (the output's id, the same at each attempt), webhook-timestamp (of this
 // attempt), X-Conversed-Sequence (the output's number within its session), traceparent, and, if
 // there are keys, webhook-signature: one signature a key in their order, with blanks between them.
-// `body` is what is sent, byte for byte.
+// `body`: the bytes that are sent.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> webhook_headers(
     const model::Output& output, std::span<const WebhookKey> keys, model::Timestamp now,
     std::string_view body);
@@ -55,7 +55,7 @@ class WebhookKey {
 [[nodiscard]] std::string base64(std::string_view bytes);
 
 // The traceparent header (W3C Trace Context) of a trace id: version 00, a span of its own, sampled.
-// A text that is no trace id is replaced by a new one.
+// Replaces a text that is no trace id by a new trace id.
 [[nodiscard]] std::string traceparent(std::string_view trace_id);
 
 }  // namespace conversed::daemon

@@ -39,7 +39,7 @@ class WebhookTargets {
   WebhookTargets(store::Assets& assets, std::chrono::milliseconds secret_overlap)
       : assets_(assets), secret_overlap_(secret_overlap) {}
 
-  // Stays until the next call. Errors: those of the store.
+  // Valid until the next call. Errors: those of the store.
   [[nodiscard]] model::Result<const WebhookTarget*> of(const std::string& endpoint_id);
 
  private:

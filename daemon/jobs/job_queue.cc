@@ -13,7 +13,7 @@ using model::Result;
 
 namespace {
 
-// Nothing takes long here.
+// The handlers are quick.
 constexpr std::chrono::seconds stop_wait{1};
 
 void report_unread(const Error& error) {

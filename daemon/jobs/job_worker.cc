@@ -22,7 +22,7 @@ constexpr std::size_t pruned_at_once = 500;
 
 }  // namespace
 
-// A job in the hand of one thread.
+// A job that one thread works on.
 class JobWorker::Hold final : public JobHold {
  public:
   Hold(JobWorker& worker, const Job& job)
@@ -118,7 +118,7 @@ std::string_view JobWorker::name() const {
   return "job worker";
 }
 
-// Whatever was missed, the rescuer finds.
+// The rescuer finds the jobs whose notification was lost.
 void JobWorker::hear(std::string_view job_id) {
   if (!job_id.empty()) return offer(std::string(job_id));
   {
@@ -156,7 +156,7 @@ void JobWorker::run() {
   }
 }
 
-// The job to take up next; empty: it is time to look for some. Nothing: the worker stops.
+// The id of the next job; empty: it is time for a rescue. Nothing: the worker stops.
 std::optional<std::string> JobWorker::next() {
   std::unique_lock lock(mutex_);
   const auto due = [this] { return !rescuing_ && SteadyClock::now() >= next_rescue_; };
@@ -188,7 +188,7 @@ void JobWorker::rescue() {
       settings_.wake(id);
       woken.insert(id);
     } else {
-      offer(id);  // nobody has come since it was woken
+      offer(id);  // no worker has taken it since it was woken
     }
   }
   woken_ = std::move(woken);
@@ -210,7 +210,7 @@ bool JobWorker::knows(const std::string& job_id) {
 
 void JobWorker::work(const std::string& job_id) {
   auto job = jobs_.lease(job_id, clock_.now() + settings_.lease);
-  // Another worker has it, or it is over: what else there is, the rescuer finds again.
+  // Another worker has the job, or it has ended. After a failure of the store the rescuer finds it.
   if (!job) {
     const std::lock_guard lock(mutex_);
     being_leased_.erase(job_id);

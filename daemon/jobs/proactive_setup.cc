@@ -24,11 +24,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A job that was leased so often comes to no end by itself: something in it ends the daemon.
+// After this many leases a step of the job probably ends the daemon each time.
 constexpr std::int64_t max_leases = 100;
 constexpr milliseconds look_interval{60'000};  // while an answer is awaited
 
-// What a set-up has made so far.
+// The parts that the set-up has made so far.
 json data_of(const Job& job) {
   return job.data.is_object() ? job.data : json::object();
 }
@@ -37,7 +37,7 @@ std::string text_of(const json& data, const char* name) {
   return found != data.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Trying again later helps, or another worker goes on.
+// A retry may help, or another worker goes on.
 bool is_passing(const model::Error& error) {
   return error.code == Errc::unavailable || error.code == Errc::timed_out ||
          error.code == Errc::conflict;
@@ -57,7 +57,7 @@ std::string what_came(const HttpOutcome& outcome) {
   }
 }
 
-// The service's own name for the tenant, if it told one.
+// The service's own id for the tenant, if its answer has one.
 std::string external_id_of(const std::string& body) {
   constexpr std::size_t longest = 200;
   const auto answer = model::parse_json(body);
@@ -249,7 +249,7 @@ Result<void> ProactiveSetup::commit_undo(const Job& job, const Make& make) {
   return {};
 }
 
-// What was made last goes first.
+// Undoes the steps in reverse order.
 Result<void> ProactiveSetup::undo_last(const Job& job, JobHold& hold) {
   model::fault_point("job.before_undo");
   const json made = data_of(job);
@@ -282,8 +282,7 @@ Result<void> ProactiveSetup::undo_last(const Job& job, JobHold& hold) {
   });
 }
 
-// Whether the service has heard of the tenant or not: an announcement may have come to it before
-// the daemon died.
+// Even if the announcement is not stored: it may have reached the service before a crash.
 Result<void> ProactiveSetup::withdraw(const Job& job, JobHold& hold) {
   const auto tenant_id = text_of(data_of(job), "tenantId");
   auto outcome =
@@ -359,12 +358,12 @@ Result<std::optional<HttpOutcome>> ProactiveSetup::send(const Job& job, JobHold&
   }
 }
 
-// One request and its answer. The request goes on if the daemon stops meanwhile; its answer is then
-// nobody's.
+// One request and its answer. If the daemon stops meanwhile, the request goes on and its answer is
+// dropped.
 Result<HttpOutcome> ProactiveSetup::exchange(JobHold& hold, const HttpRequest& request) {
   struct Awaited {
     std::mutex mutex;
-    JobHold* hold = nullptr;  // null: nobody waits any more
+    JobHold* hold = nullptr;  // null: the wait has ended
     std::optional<HttpOutcome> outcome;
   };
   auto awaited = std::make_shared<Awaited>();

@@ -38,7 +38,7 @@ void StoredKeyedAppend::append(queue::Record record, queue::AppendKey key,
 }
 
 void StoredKeyedAppend::begin(Use use) {
-  // Nobody could answer for what would be reserved.
+  // No append would follow the reservation.
   if (auto well = log_.health(); !well) return finish(use, fail(well.error()));
   auto shared = std::make_shared<Use>(std::move(use));
   keys_.reserve(shared->row, [this, shared](Result<store::AppendKeys::Reserved> found) {
@@ -71,8 +71,8 @@ void StoredKeyedAppend::reserved(Use use, const store::AppendKeys::Reserved& res
 void StoredKeyedAppend::appended(const std::shared_ptr<Use>& use, bool fresh,
                                  const Result<queue::Appended>& outcome) {
   if (outcome) {
-    // The record is durable, whatever becomes of this write. Should it fail, a later use appends
-    // again under this id, and the claim lets one have effects.
+    // The record is durable even if this write fails. Then a later use appends again under this id,
+    // and the claim lets one of them have effects.
     const queue::KeyedAppended done{use->row.event_id, outcome->position, false};
     return keys_.settle(use->row, done.position, [this, use, done] { finish(*use, done); });
   }
@@ -87,7 +87,7 @@ void StoredKeyedAppend::finish(const Use& use, Result<queue::KeyedAppended> outc
   {
     const std::lock_guard lock(mutex_);
     const auto waiting = waiting_.find({use.row.scope, use.row.key});
-    // What ails log or store ails those behind, too.
+    // A failure of log or store affects the waiting uses, too.
     if (!outcome && outcome.error().code != Errc::conflict) refused.swap(waiting->second);
     if (waiting->second.empty()) {
       waiting_.erase(waiting);

@@ -12,9 +12,9 @@
 
 namespace conversed::daemon {
 
-// What the admin listener asks. Called on its thread; must not block.
+// The admin listener's sources. Called on its thread; must not block.
 struct AdminSources {
-  // Why the daemon is not ready; nothing if it is: it consumes, with log and store well.
+  // Why the daemon is not ready; empty if it is (it consumes, log and store are healthy).
   std::function<std::string_view()> not_ready;
   std::function<std::string()> metrics;  // Prometheus text format 0.0.4
 };

@@ -11,8 +11,8 @@ namespace conversed::daemon {
 
 class Metrics;
 
-// Brings those metrics up to date that say how much waits, in log and store, which it asks for
-// that; what can't be asked at present keeps its last value. From one thread at a time.
+// Updates the metrics of waiting records, deliveries and dead letters from log and store. If one of
+// them fails, its metrics keep their values. One thread at a time.
 void update_backlog(Metrics& metrics, queue::Log& log, store::Store& store);
 
 }  // namespace conversed::daemon

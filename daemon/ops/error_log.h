@@ -10,11 +10,11 @@
 
 namespace conversed::daemon {
 
-// One line of the log for each answer with an error, by which an operator finds its trace id: with
+// Writes a log line for each answer with an error, so that an operator finds its trace id: with
 // method, route, status and reason, never a path, a query or a body. Thread-safe.
 //
-// Strangers can cause errors at will, so only some lines a second are written, of the clients'
-// errors and of ours each; the next line says how many were left out.
+// Strangers can cause errors at will, so the lines a second are limited, apart for clients' errors
+// and for the daemon's. The next line says how many were left out.
 class ErrorLog {
  public:
   static constexpr std::uint32_t lines_per_second = 10;

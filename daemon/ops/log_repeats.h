@@ -12,22 +12,22 @@
 
 namespace conversed::daemon::log {
 
-// Counts lines that come again within a minute of their first, so that a failure that lasts is not
-// written hundreds of times. Thread-safe.
+// Counts lines that are repeated within a minute, so that a lasting failure is not written hundreds
+// of times. Thread-safe.
 class Repeats {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::seconds window{60};
   static constexpr std::size_t max_lines = 256;  // remembered; further ones are written each time
 
-  // Whether the line is to be written: it was not within the last minute.
+  // Whether to write the line: it was not written within the last minute.
   [[nodiscard]] bool is_first(const std::string& line, TimePoint now);
 
   struct Repeated {
     std::string line;
     std::uint64_t times = 0;  // after the first
   };
-  // Those whose minute is over and that came again in it. Each is told once.
+  // The lines that were repeated within their minute, once it is over. Returns each once.
   [[nodiscard]] std::vector<Repeated> take_due(TimePoint now);
 
  private:

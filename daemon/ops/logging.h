@@ -19,7 +19,7 @@ using Level = config::LogLevel;
 // One detail of a line. Holds views: valid within the full expression of the call only.
 //
 // The values of keys that name a secret come out as `***`, whatever they are (see `is_secret_key`).
-// Nothing else is looked into: never put a secret, a body or a URL's query into another field.
+// Other values are written as they are: never put a secret, a body or a URL's query there.
 struct Field {
   using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
 
@@ -47,9 +47,9 @@ void open(const config::LogSettings& settings);
 
 // `event` is a constant phrase in lower case; what varies goes into fields.
 //
-// A warning or an error that is the same as one of the last minute, fields and all, and names no
-// `traceId`, is counted instead of written. The count comes as one more line, with `repeated`, as
-// soon as that minute is over and anything is written.
+// A warning or an error that equals one of the last minute, with all fields, and has no `traceId`
+// is counted instead of written. After that minute the next write adds a line with the count,
+// `repeated`.
 void write(Level level, std::string_view event, Fields fields);
 inline void debug(std::string_view event, Fields fields = {}) {
   if (enabled(Level::debug)) write(Level::debug, event, fields);

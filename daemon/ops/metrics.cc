@@ -62,7 +62,7 @@ std::uint64_t Histogram::count() const {
   return histogram_->Collect().histogram.sample_count;
 }
 
-// Statuses are few, so their counters are found by index once each was used.
+// The counters of statuses, found by index once each was used.
 class StatusCounters {
  public:
   explicit StatusCounters(prometheus::Family<prometheus::Counter>& family) : family_(family) {}
@@ -71,7 +71,7 @@ class StatusCounters {
     if (status < 100 || status > 599) status = 500;
     auto& slot = counters_[static_cast<std::size_t>(status - 100)];
     if (auto* known = slot.load(std::memory_order_acquire)) return *known;
-    // The family gives the same counter to all who ask for the same labels.
+    // The family returns the same counter for the same labels.
     auto& counter = family_.Add({{"status", std::to_string(status)}});
     slot.store(&counter, std::memory_order_release);
     return counter;
@@ -109,68 +109,31 @@ struct Metrics::Impl {
     for (const char* value : values) handles.emplace_back(counters.Add({{"outcome", value}}));
     return handles;
   }
-  Counter counter(const char* name, const char* help) {
-    return Counter(family(name, help).Add({}));
-  }
-  Gauge gauge(const char* name, const char* help) {
-    return Gauge(prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({}));
-  }
   Histogram histogram(const char* name, const char* help, const Buckets& buckets) {
     return Histogram(
         prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, buckets));
   }
 };
 
-Metrics::Metrics()
-    : impl_(std::make_unique<Impl>()),
-      injects_accepted(impl_->counter("conversed_injects_accepted_total",
-                                      "Injects that were answered with 2xx.")),
-      events_appended(
-          impl_->counter("conversed_events_appended_total", "Events that became durable.")),
-      turns(impl_->counter("conversed_turns_total", "Turns whose effects were committed.")),
-      turn_conflicts(impl_->counter("conversed_turn_conflicts_total",
-                                    "Turn batches that were run again after a conflict.")),
-      dead_letters(
-          impl_->counter("conversed_dead_letters_total", "Events that could not be processed.")),
-      commits(impl_->counter("conversed_commits_total", "Transactions of the Committer.")),
-      session_commits(impl_->counter("conversed_session_commits_total",
-                                     "Session commits that the Committer made durable.")),
-      timers_fired(impl_->counter("conversed_timers_fired_total", "Timers that were appended.")),
-      model_prompt_tokens(impl_->counter("conversed_model_prompt_tokens_total",
-                                         "Tokens of questions, as language models counted them.")),
-      model_completion_tokens(
-          impl_->counter("conversed_model_completion_tokens_total",
-                         "Tokens of answers, as language models counted them.")),
-      follow_ups_sent(
-          impl_->counter("conversed_follow_ups_sent_total", "Follow-ups of silent users.")),
-      follow_ups_dropped(impl_->counter("conversed_follow_ups_dropped_total",
-                                        "Follow-ups that came too late, or were too many.")),
-      accept_seconds(impl_->histogram("conversed_accept_seconds",
-                                      "From an inject's whole request to its durable accept.",
-                                      latency_buckets())),
-      turn_seconds(impl_->histogram("conversed_turn_seconds", "One turn batch, with what it reads.",
-                                    latency_buckets())),
-      delivery_seconds(impl_->histogram("conversed_delivery_seconds", "One POST to a webhook.",
-                                        latency_buckets())),
-      output_age_seconds(impl_->histogram("conversed_output_age_seconds",
-                                          "From an output's creation to its delivery.",
-                                          age_buckets())),
-      call_seconds(impl_->histogram("conversed_call_seconds", "One attempt of a call of a Node.",
-                                    latency_buckets())),
-      search_seconds(impl_->histogram("conversed_knowledge_search_seconds",
-                                      "One search in knowledge.", latency_buckets())),
-      deliveries_pending(
-          impl_->gauge("conversed_deliveries_pending", "Outputs that wait for their delivery.")),
-      calls_in_flight(impl_->gauge("conversed_calls_in_flight",
-                                   "Calls of Nodes that wait for their upstream.")),
-      dead_letters_waiting(impl_->gauge("conversed_dead_letters_waiting",
-                                        "Dead letters that nobody has replayed or discarded.")),
-      log_lag(impl_->gauge("conversed_log_lag", "Records appended and not yet finished.")),
-      log_healthy(impl_->gauge("conversed_log_healthy", "1 if the log takes appends.")),
-      store_healthy(impl_->gauge("conversed_store_healthy", "1 if the store commits.")),
-      ready(impl_->gauge("conversed_ready", "1 if /readyz answers 200.")) {}
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
 
 Metrics::~Metrics() = default;
+
+Counter Metrics::counter(const char* name, const char* help) {
+  return Counter(impl_->family(name, help).Add({}));
+}
+
+Gauge Metrics::gauge(const char* name, const char* help) {
+  return Gauge(prometheus::BuildGauge().Name(name).Help(help).Register(impl_->registry).Add({}));
+}
+
+Histogram Metrics::latency(const char* name, const char* help) {
+  return impl_->histogram(name, help, latency_buckets());
+}
+
+Histogram Metrics::age(const char* name, const char* help) {
+  return impl_->histogram(name, help, age_buckets());
+}
 
 Counter Metrics::requests(int status) {
   return Counter(impl_->requests.of(status));

@@ -22,8 +22,8 @@ class Counter {
  public:
   explicit Counter(prometheus::Counter& counter) : counter_(&counter) {}
   void add(std::uint64_t amount = 1);
-  // For a total that somebody else counts: raises the counter to it, never lowers it. From one
-  // thread at a time, as the sources of Metrics are.
+  // For a total that is counted elsewhere: raises the counter to it, never lowers it. One thread at
+  // a time, such as a source of Metrics.
   void raise_to(std::uint64_t total);
   [[nodiscard]] std::uint64_t value() const;
 
@@ -55,7 +55,7 @@ class Histogram {
 enum class DeliveryOutcome : std::uint8_t { delivered, retried, dead_letter, dropped };
 enum class CallOutcome : std::uint8_t { answered, failed, retried };
 
-// What the daemon measures, under names that dashboards rely on (`conversed_...`). Labels have few,
+// The daemon's metrics, under names that dashboards rely on (`conversed_...`). Labels have few,
 // fixed values: never ids, URLs or anything of a user. Thread-safe.
 class Metrics {
  public:
@@ -76,33 +76,52 @@ class Metrics {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;  // first: the handles below come from it
+  Counter counter(const char* name, const char* help);
+  Gauge gauge(const char* name, const char* help);
+  Histogram latency(const char* name, const char* help);
+  Histogram age(const char* name, const char* help);
 
  public:
-  Counter injects_accepted;
-  Counter events_appended;
-  Counter turns;
-  Counter turn_conflicts;
-  Counter dead_letters;
-  Counter commits;          // transactions
-  Counter session_commits;  // sessions' batches within them
-  Counter timers_fired;
-  Counter model_prompt_tokens;      // as language models count them
-  Counter model_completion_tokens;  // likewise
-  Counter follow_ups_sent;
-  Counter follow_ups_dropped;
-  Histogram accept_seconds;      // from an inject's whole request to its durable accept
-  Histogram turn_seconds;        // of one turn batch, its reads included
-  Histogram delivery_seconds;    // of one POST to a webhook
-  Histogram output_age_seconds;  // from an output's creation to its delivery
-  Histogram call_seconds;        // of one attempt
-  Histogram search_seconds;      // of one search in knowledge
-  Gauge deliveries_pending;
-  Gauge calls_in_flight;
-  Gauge dead_letters_waiting;
-  Gauge log_lag;      // records appended and not yet finished
-  Gauge log_healthy;  // 1 or 0, as the next two
-  Gauge store_healthy;
-  Gauge ready;
+  Counter injects_accepted =
+      counter("conversed_injects_accepted_total", "Injects that were answered with 2xx.");
+  Counter events_appended =
+      counter("conversed_events_appended_total", "Events that became durable.");
+  Counter turns = counter("conversed_turns_total", "Turns whose effects were committed.");
+  Counter turn_conflicts = counter("conversed_turn_conflicts_total",
+                                   "Turn batches that were run again after a conflict.");
+  Counter dead_letters =
+      counter("conversed_dead_letters_total", "Events that could not be processed.");
+  Counter commits = counter("conversed_commits_total", "Transactions of the Committer.");
+  Counter session_commits = counter("conversed_session_commits_total",
+                                    "Session commits that the Committer made durable.");
+  Counter timers_fired = counter("conversed_timers_fired_total", "Timers that were appended.");
+  Counter model_prompt_tokens = counter("conversed_model_prompt_tokens_total",
+                                        "Tokens of questions, as language models counted them.");
+  Counter model_completion_tokens = counter("conversed_model_completion_tokens_total",
+                                            "Tokens of answers, as language models counted them.");
+  Counter follow_ups_sent =
+      counter("conversed_follow_ups_sent_total", "Follow-ups of silent users.");
+  Counter follow_ups_dropped = counter("conversed_follow_ups_dropped_total",
+                                       "Follow-ups that came too late, or were too many.");
+  Histogram accept_seconds =
+      latency("conversed_accept_seconds", "From an inject's whole request to its durable accept.");
+  Histogram turn_seconds = latency("conversed_turn_seconds", "One turn batch, with what it reads.");
+  Histogram delivery_seconds = latency("conversed_delivery_seconds", "One POST to a webhook.");
+  Histogram output_age_seconds =
+      age("conversed_output_age_seconds", "From an output's creation to its delivery.");
+  Histogram call_seconds = latency("conversed_call_seconds", "One attempt of a call of a Node.");
+  Histogram search_seconds =
+      latency("conversed_knowledge_search_seconds", "One search in knowledge.");
+  Gauge deliveries_pending =
+      gauge("conversed_deliveries_pending", "Outputs that wait for their delivery.");
+  Gauge calls_in_flight =
+      gauge("conversed_calls_in_flight", "Calls of Nodes that wait for their upstream.");
+  Gauge dead_letters_waiting = gauge("conversed_dead_letters_waiting",
+                                     "Dead letters that nobody has replayed or discarded.");
+  Gauge log_lag = gauge("conversed_log_lag", "Records appended and not yet finished.");
+  Gauge log_healthy = gauge("conversed_log_healthy", "1 if the log takes appends.");
+  Gauge store_healthy = gauge("conversed_store_healthy", "1 if the store commits.");
+  Gauge ready = gauge("conversed_ready", "1 if /readyz answers 200.");
 
   // `source` is called at the begin of every `expose`, one call at a time, to bring gauges and
   // totals up to date. It must be quick, and what it refers to must live as long as this.

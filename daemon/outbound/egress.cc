@@ -35,8 +35,8 @@ constexpr const char* closed_v4[] = {
     "224.0.0.0/4",      // multicast
     "240.0.0.0/4",      // reserved, broadcast
 };
-// Of IPv6 only the global unicast space 2000::/3 is open, but for these. What embeds an IPv4
-// address is judged by that one before it comes here.
+// Of IPv6 the global unicast space 2000::/3 is open, except for these. An address that embeds an
+// IPv4 one has been judged by that one before.
 constexpr const char* closed_v6[] = {
     "2001::/23",      // protocol assignments, Teredo, ORCHID
     "2001:db8::/32",  // documentation
@@ -132,7 +132,7 @@ bool Egress::open(std::string_view host, const Address& address) const {
   };
   if (!judge(address)) return false;
   const auto inner = embedded_v4(address);
-  // An IPv6 loopback that a range opens embeds no IPv4 address that could mean anything.
+  // The IPv6 loopback, which a range may open, embeds no meaningful IPv4 address.
   if (!inner || (in_ranges(address) && compatible.contains(address))) return true;
   return judge(*inner);
 }

@@ -32,7 +32,7 @@ HttpOutcome failed(HttpError error) {
   return outcome;
 }
 
-// libcurl's own set-up is per process, and thread-safe only through this.
+// libcurl's set-up is per process; this makes it thread-safe.
 bool curl_ready() {
   static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   return ready;
@@ -120,8 +120,8 @@ class HttpClient::Loop {
   std::vector<std::unique_ptr<HttpTransfer>> pool_;
   std::optional<SteadyClock::time_point> timer_;
 
-  // By descriptor. A socket that libcurl has no interest in stays in epoll for as long as it is
-  // quiet: between two exchanges of a kept connection nothing has to be told to the kernel.
+  // By descriptor. A socket that libcurl is not interested in stays in epoll while it is quiet,
+  // which spares system calls between two exchanges of a kept connection.
   struct Watched {
     std::uint32_t wanted = 0;      // by libcurl
     std::uint32_t registered = 0;  // with epoll
@@ -283,7 +283,7 @@ std::optional<SteadyClock::time_point> HttpClient::Loop::first_cut_off() const {
   return first;
 }
 
-// Ends what has its status and waits for a body that does not come.
+// Ends the exchanges that have their status and whose body is late.
 void HttpClient::Loop::cut_off() {
   const auto now = SteadyClock::now();
   if (const auto first = first_cut_off(); !first || *first > now) return;
@@ -326,8 +326,7 @@ void HttpClient::Loop::wait_for_events() {
     auto& socket = sockets_.at(static_cast<std::size_t>(fd));
     if (socket.registered == 0) continue;  // closed by what an earlier event led to
     if (socket.wanted == 0) {
-      // An idle connection has something to say: its end, mostly. libcurl finds out when it wants
-      // to use it again.
+      // An idle connection is readable: mostly its end. libcurl finds out at the next use.
       watch(fd, 0);
       continue;
     }
@@ -341,7 +340,7 @@ void HttpClient::Loop::wait_for_events() {
 }
 
 void HttpClient::Loop::abort_all() {
-  // Callbacks may send more, which `send` refuses by now: accepting_ is false.
+  // Callbacks may call `send`, which refuses: accepting_ is false.
   while (!active_.empty()) end(active_.back(), failed(HttpError::aborted));
   take_inbox();
   auto left = std::exchange(waiting_, {});
@@ -368,7 +367,7 @@ void HttpClient::Loop::want(int fd, std::uint32_t events) {
   const auto index = static_cast<std::size_t>(fd);
   if (sockets_.size() <= index) sockets_.resize(index + 64);
   sockets_[index].wanted = events;
-  // One that is writable all the time can't stay.
+  // A descriptor that is always writable can't stay in epoll.
   if (events != 0 || (sockets_[index].registered & EPOLLOUT) != 0) watch(fd, events);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr long connect_timeout_ms = 5000;  // or the request's own, if that is shorter
 constexpr long dns_cache_s = 60;
-// libcurl keeps all of them, however many there are.
+// libcurl keeps all headers, without a limit.
 constexpr std::size_t max_header_bytes = 64 * 1024;
 
 // RFC 9110 §5.6.2.
@@ -42,7 +42,7 @@ bool same_name(std::string_view a, std::string_view b) {
                     [&](char left, char right) { return lower(left) == lower(right); });
 }
 
-// They say where a message ends and what becomes of its connection: the client's own business.
+// Headers of the message's end and of the connection, which the client sets itself.
 bool frames_message(std::string_view name) {
   for (const std::string_view own :
        {"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
@@ -82,7 +82,7 @@ HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callb
   curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy_, CURLOPT_PROXY, "");
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
-  // The path goes out as it was checked; libcurl would take `..` out of it.
+  // Sends the path as it was checked; libcurl would remove `..` from it.
   curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -90,7 +90,7 @@ HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callb
   curl_easy_setopt(easy_, CURLOPT_USERAGENT, user_agent.c_str());
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_DNS_CACHE_TIMEOUT, dns_cache_s);
-  // A name server that does not answer must not hold the thread when its request has timed out.
+  // A name server that does not answer must not block the thread after the time-out.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &HttpTransfer::on_header);
   curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
@@ -126,8 +126,8 @@ bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) 
   return true;
 }
 
-// The policy is asked when a connection is made, so none may be used again that was made under an
-// earlier one. libcurl counts their age in whole seconds; a younger one may go with them.
+// The policy is asked when a connection is made, so a connection of an earlier policy must not be
+// reused. libcurl counts ages in whole seconds; a younger connection may be closed, too.
 void HttpTransfer::set_connections() {
   if (!egress_.since) return;
   using std::chrono::seconds;
@@ -155,7 +155,7 @@ bool HttpTransfer::set_headers() {
     add(line.c_str());
   }
   wipe(line);
-  // Names that libcurl adds of its own accord.
+  // Removes headers that libcurl would add.
   if (!has_type) add("Content-Type:");
   add("Expect:");
   return true;

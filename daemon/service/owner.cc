@@ -19,7 +19,7 @@ model::Result<void> become_owner(const std::filesystem::path& data_dir) {
   struct stat folder {};
   if (::geteuid() != 0 || ::stat(data_dir.c_str(), &folder) != 0 || folder.st_uid == 0) return {};
 
-  // An owner without a name has the folder's group and no other.
+  // An owner without a name in the user database has only the folder's group.
   passwd entry{};
   passwd* found = nullptr;
   std::array<char, 4096> names{};
@@ -42,7 +42,7 @@ model::Result<void> give_to_owner(const std::filesystem::path& data_dir,
   struct stat folder {};
   if (::geteuid() != 0 || ::stat(data_dir.c_str(), &folder) != 0 || folder.st_uid == 0) return {};
   for (const char* name : names) {
-    // Not what a link points to: the folder is not root's.
+    // Never the target of a link: the folder is not root's.
     if (::lchown((data_dir / name).c_str(), folder.st_uid, folder.st_gid) == 0 || errno == ENOENT) {
       continue;
     }

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 constexpr int keep_environment = 0;
 
 void send(const std::string& message) {
-  // Its result is of no use: without a manager it is 0, and whatever failed can't be told to one.
+  // The result is ignored: a failed message can't be reported to the manager either.
   (void)sd_notify(keep_environment, message.c_str());
 }
 

@@ -16,11 +16,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds usual_interval{5'000};
-// Where no watchdog asks, stalls are still logged.
+// Without a watchdog, stalls are still logged.
 constexpr milliseconds usual_stall_limit{30'000};
-// What a start is given at each look; several looks may fail to come in time.
+// The time that each look asks for; several looks may be late.
 constexpr milliseconds start_extension{60'000};
-// Behind the drain: joining threads, closing files.
+// After the drain: joining threads, closing files.
 constexpr milliseconds stop_margin{10'000};
 
 }  // namespace
@@ -122,7 +122,7 @@ void Supervisor::look(Time now) {
     }
     stalled_ = names;
   }
-  // Said anew at each look: it is the last word on what the watchdog is about to do.
+  // Repeated at each look, so that the last status before the watchdog acts names the loops.
   if (!stalled.empty()) return manager_.status("No progress: " + stalled_);
   if (manager_.watchdog() > milliseconds(0)) manager_.feed();
   if (phase_ == Phase::starting) manager_.extend(start_extension);

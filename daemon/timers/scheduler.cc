@@ -237,8 +237,7 @@ void Scheduler::Engine::look_at_clocks() {
   const auto [wall, offset] = settings_.timer_clock->read();
   looked_at_ = wall + offset;
   if (offset != offset_) {
-    log::warn("the clock was set: what waits for a while goes on as if it had not been",
-              {{"byMs", (offset_ - offset).count()}});
+    log::warn("the clock was set; timers are not affected", {{"byMs", (offset_ - offset).count()}});
     offset_ = offset;
     next_check_ = {};
     read_again();

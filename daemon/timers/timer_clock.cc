@@ -11,9 +11,9 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds least_jump{2'000};
-// Each change has the Scheduler read its timers anew.
+// Each change makes the Scheduler read its timers again.
 constexpr milliseconds least_difference{200};
-// After which a wall clock that was set is believed to be right.
+// A wall clock that was set this long ago counts as right.
 constexpr milliseconds probation = std::chrono::days(1);
 
 }  // namespace
