@@ -6,18 +6,18 @@
 
 #include "store/model/result.h"
 
-// What set-up makes of the `proactive.journey` of a bundle. Pure; thread-safe.
+// Makes the stored journey and its Flow from `proactive.journey` of a bundle. Pure; thread-safe.
 namespace conversed::flows {
 
-// The journey with every default filled in, and `afterMs`, `expiresAfterMs`, and `fromMinute` and
-// `toMinute` of its quiet hours beside the texts (model::journey_from reads them): that of the
-// bundle's checked `proactive` part, or, if that is null, a journey for a project whose primary
-// locale is `locale`.
+// The journey of the bundle's checked `proactive` part or, if that is null, one for a project with
+// the primary locale `locale`. All defaults are filled in. `afterMs`, `expiresAfterMs`, and
+// `fromMinute` and `toMinute` of the quiet hours stand beside the texts (model::journey_from reads
+// them).
 [[nodiscard]] nlohmann::json complete_journey(const nlohmann::json& proactive,
                                               std::string_view locale);
 
-// The definition of a Flow of this name, as its author would write it, that says what the journey
-// says. `invalid_argument` if the journey's text is no template that can be used.
+// The definition of a Flow of this name that says the journey's text. `invalid_argument` if the
+// text is no valid template.
 [[nodiscard]] model::Result<nlohmann::json> follow_up_flow(const nlohmann::json& journey,
                                                            const std::string& name);
 

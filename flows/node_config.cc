@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "flows/expression/text.h"
 #include "flows/flow_compiler.h"
 #include "flows/node_types.h"
 
@@ -101,11 +102,7 @@ bool is_reserved_header(std::string_view name) {
   static constexpr std::array<std::string_view, 8> reserved{
       "connection", "content-length",    "expect",         "host", "te",
       "upgrade",    "transfer-encoding", "idempotency-key"};
-  return std::any_of(reserved.begin(), reserved.end(), [&](std::string_view known) {
-    return std::equal(known.begin(), known.end(), name.begin(), name.end(), [](char a, char b) {
-      return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b + ('a' - 'A')) : b);
-    });
-  });
+  return std::ranges::find(reserved, expression::to_lower(name)) != reserved.end();
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "store/yaml/located.h"
 
-// What is wrong with a text that somebody wrote, told with its place.
+// The problems of a file, with their places.
 namespace conversed::flows {
 
 using yaml::Located;
@@ -14,7 +14,7 @@ using yaml::Place;
 
 struct Problem {
   std::string file;
-  Place place;       // line 0: the value has none, as in a Flow that comes from the store
+  Place place;       // line 0: none, as in a Flow of the store
   std::string path;  // such as `flows[0].nodes[3].then[0].say`; empty: the whole file
   std::string message;
 
@@ -22,14 +22,14 @@ struct Problem {
 };
 using Problems = std::vector<Problem>;
 
-// One line for people: `shop.yaml:12:7: flows[0].nodes[3].say: ...`; parts that are not known are
-// left out. The line never holds a secret.
+// One line for people: `shop.yaml:12:7: flows[0].nodes[3].say: ...`, without unknown parts. The
+// line never holds a secret.
 [[nodiscard]] std::string to_string(const Problem& problem);
 
 // All lines, each ended by a newline but the last.
 [[nodiscard]] std::string to_string(const Problems& problems);
 
-// A value, or everything that is wrong with its source: at least one Problem, in the file's order.
+// A value, or all problems of its source: at least one, in the file's order.
 template <typename T>
 using Checked = tl::expected<T, Problems>;
 

@@ -11,9 +11,9 @@
 namespace conversed::flows {
 namespace {
 
-// ICU counts the states that it saves to come back to, in batches of ten thousand; a hundred
-// thousand take some milliseconds. A matcher counts them over all that it finds. What it reads in
-// between is not counted, hence the limit on texts.
+// ICU counts saved states in batches of ten thousand, over all matches of a matcher; a hundred
+// thousand take some milliseconds. It does not count the characters that it reads, hence the limit
+// on texts.
 constexpr std::int32_t max_step_batches = 10;
 constexpr std::int32_t max_stack_bytes = 1 << 20;
 
@@ -36,11 +36,11 @@ std::string text_of(const icu::UnicodeString& units) {
 tl::unexpected<model::Error> gave_up() {
   return model::fail(model::Errc::too_large,
                      "its regular expression takes more than a hundred thousand steps for this "
-                     "text; repetitions within repetitions, such as (a+)+, do that");
+                     "text; avoid repetitions within repetitions, such as (a+)+");
 }
 
-// Has the Turn pay. Each place that a match may begin at, and each way that is tried later, can
-// take a look at all of the text, of about a ns a character.
+// Lets the Turn pay. Each place at which a match may begin, and each saved state, can read the
+// whole text, at about a nanosecond a character.
 class Payer {
  public:
   Payer(std::int32_t units, expression::TurnBudget* budget)

@@ -15,21 +15,21 @@ class TurnBudget;
 
 namespace conversed::flows {
 
-// A regular expression (ICU's syntax, which is Perl's and Java's) over Unicode text. Its work is
-// bounded by two limits, the same in every rerun. The ways that it remembers to try later are a
-// hundred thousand in one search; a pattern that wants more is an error, `too_large`: what it would
-// find is not known. The text bounds what that does not see: repetitions that remember nothing,
-// such as `(?>.*)`, look at each character once for each place that a match may begin at. A Turn's
-// budget pays for what both may come to, so long texts cost more than they need. Once it is spent,
-// the search is `too_large`. Null: nothing is counted.
-// Immutable; threads share it.
+// A regular expression (ICU's syntax, that of Perl and Java) over Unicode text. Two limits bound
+// its work, the same in every rerun. One search saves at most a hundred thousand states for
+// backtracking; a pattern that needs more is an error, `too_large`. The text's length bounds
+// repetitions that save nothing, such as `(?>.*)`, which read each character once for each place at
+// which a match may begin. The Turn's budget pays for the worst case of both. Once it is spent, the
+// search is `too_large`. Null: nothing is paid. Kept by:
+// RegexSlotFillerNode.PatternThatWouldTakeForEverFailsTheTurn,
+// RegexSlotFillerNode.BoundsPatternsThatRememberNothing. Immutable; threads share it.
 class Regex {
  public:
   enum class Case : std::uint8_t { kept, ignored };
   static constexpr std::size_t max_pattern_bytes = 1000;
   static constexpr std::size_t max_text_bytes = 4096;
 
-  // `invalid_argument` for what is no pattern; the message says at which character. `too_large`.
+  // `invalid_argument` if it is no pattern; the message names the character. `too_large`.
   [[nodiscard]] static model::Result<Regex> compile(std::string_view pattern, Case which);
 
   struct Match {
@@ -39,11 +39,12 @@ class Regex {
     std::size_t end = 0;
   };
   // Up to `most` matches from the left, none of them empty, in the first `within` bytes of the
-  // text; more than `max_text_bytes` only where nobody waits.
+  // text. Only tools search more than `max_text_bytes`.
   [[nodiscard]] model::Result<std::vector<Match>> find_all(
       std::string_view text, std::size_t most, std::size_t within = max_text_bytes,
       expression::TurnBudget* budget = nullptr) const;
-  // Whether the whole text fits, blanks at its ends aside; none above `max_text_bytes` does.
+  // Whether the whole text matches, without blanks at its ends. A longer text than `max_text_bytes`
+  // does not.
   [[nodiscard]] model::Result<bool> fits(std::string_view text,
                                          expression::TurnBudget* budget = nullptr) const;
 

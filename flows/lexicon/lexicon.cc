@@ -21,8 +21,7 @@ using WordId = std::uint32_t;
 using State = std::uint32_t;  // of the trie; 0 is its root
 constexpr std::uint32_t none = 0xFFFFFFFF;
 
-// The finalizer of SplitMix64: steps are two small numbers, which would fill few buckets as they
-// are.
+// The finalizer of SplitMix64. A step is two small numbers, which alone would fill few buckets.
 struct StepHash {
   std::size_t operator()(std::uint64_t step) const {
     step = (step ^ (step >> 30)) * 0xbf58476d1ce4e5b9;
@@ -31,7 +30,7 @@ struct StepHash {
   }
 };
 
-// Words that turn what follows into its opposite, folded, in the languages of most messages.
+// Negations, folded, in the languages of most messages.
 bool is_negation(std::string_view word) {
   static constexpr std::array<std::string_view, 32> words{
       "aucun", "aucune",  "cannot", "geen", "ikke",    "inte",  "jamais", "kein",
@@ -41,7 +40,7 @@ bool is_negation(std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// The first part of don't, isn't, can't, ...: what is left of the rest is a `t`.
+// The first word of don't, isn't, can't, ...; the second is a `t`.
 bool takes_negation(std::string_view word) {
   static constexpr std::array<std::string_view, 17> words{
       "aren", "can",   "couldn", "didn",    "doesn", "don",   "hadn", "hasn",  "haven",
@@ -94,7 +93,7 @@ class Lexicon::Index {
       if (fresh) heads_.push_back(none);
       state = to->second;
     }
-    if (state == 0) return;  // nothing but punctuation: there is nothing to find it by
+    if (state == 0) return;  // only punctuation can't be found
     // Entries come one after the other, so a phrase of this one that ends here is the chain's head;
     // to walk through the chain would make a phrase that n entries share cost n² steps.
     const auto head = heads_[state];

@@ -15,16 +15,17 @@ class TurnBudget;
 
 namespace conversed::flows::lexicon {
 
-// One thing that a lexicon knows, and what it is called.
+// One entry of a lexicon with its phrases.
 struct Entry {
   std::string main_keyphrase;
   std::vector<std::string> keyphrases;  // its synonyms
   std::vector<std::string> slots;       // that it fills; none: the slot with the lexicon's name
-  nlohmann::json data;                  // handed on with each hit
+  nlohmann::json data;                  // copied to each hit
 };
 
-// A lexicon, made ready to be searched. Finding costs some look-ups a word of the message, whatever
-// the number of entries. Immutable; threads share it without locks.
+// A lexicon with its index. Making one is expensive and done once for each import. A search takes
+// some look-ups a word of the text, whatever the number of entries. Immutable; threads share it
+// without locks.
 class Lexicon {
  public:
   Lexicon(std::string id, std::string name, std::vector<Entry> entries);
@@ -50,7 +51,7 @@ class Lexicon {
 struct Hit {
   const Lexicon* lexicon = nullptr;
   const Entry* entry = nullptr;
-  const std::string* phrase = nullptr;  // of the entry: the one that was found
+  const std::string* phrase = nullptr;  // the found one of the entry
   std::int64_t count = 0;               // how often the entry was found in the text
   bool negated = false;                 // a negation stands before it
   std::size_t begin = 0;                // in the text, in UTF-16 code units
@@ -62,20 +63,20 @@ struct Hit {
   }
 };
 
-// What the lexicons know of a text, in its order. Phrases are compared over whole words (see
-// words.h). Where hits overlap, the one of more words wins, then the one that begins first; phrases
-// that are the same in several entries hit all of them. At most `most` hits are given: those of
-// most words, then those that begin first; `count` counts the others, too. Of a longer text the
-// first 2000 words are searched. The budget pays for the look-ups; once it is spent, hits are
-// missing. Null: nothing is counted. Thread-safe.
+// The hits of the lexicons in a text, in its order. Phrases are compared over whole words (see
+// words.h). Of hits that overlap the one of more words stays, then the one that begins first. Equal
+// phrases of several entries all hit. Returns at most `most` hits, those of most words first, then
+// those that begin first; `count` counts the others, too. The first 2000 words of the text are
+// searched. The budget pays for the look-ups; once it is spent, hits are missing. Null: nothing is
+// paid. Thread-safe.
 [[nodiscard]] std::vector<Hit> find_keyphrases(std::string_view text,
                                                std::span<const Lexicon* const> lexicons,
                                                std::size_t most,
                                                expression::TurnBudget* budget = nullptr);
 
-// The hit as `input.slots` holds it: `{keyphrase, synonym, lower, count, neg, data, offset: {start,
-// end}, lexiconId}`. `synonym` is the phrase that was found, `keyphrase` the entry's main one,
-// `lower` that in lower case. Holds a copy of the entry's data, of whatever size it is.
+// The hit in `input.slots`: `{keyphrase, synonym, lower, count, neg, data, offset: {start, end},
+// lexiconId}`. `synonym` is the found phrase, `keyphrase` the entry's main one, `lower` the main
+// one in lower case. Copies the entry's data, of any size.
 [[nodiscard]] nlohmann::json to_json(const Hit& hit);
 
 }  // namespace conversed::flows::lexicon

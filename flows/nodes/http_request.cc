@@ -1,5 +1,6 @@
 #include <array>
 
+#include "flows/expression/text.h"
 #include "flows/node_types.h"
 #include "flows/nodes/on_error.h"
 #include "flows/nodes/url_template.h"
@@ -11,14 +12,6 @@ namespace {
 constexpr std::chrono::milliseconds longest_request_timeout = std::chrono::minutes(5);
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
-
-bool is_content_type(std::string_view name) {
-  static constexpr std::string_view wanted = "content-type";
-  return name.size() == wanted.size() &&
-         std::equal(name.begin(), name.end(), wanted.begin(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + ('a' - 'A')) : a) == b;
-         });
-}
 
 struct Request {
   std::string connection;
@@ -57,7 +50,7 @@ class HttpRequestNode final : public Node {
             turn, "invalid_header",
             "the value of the header '" + name + "' has control characters");
       }
-      has_content_type = has_content_type || is_content_type(name);
+      has_content_type = has_content_type || expression::to_lower(name) == "content-type";
       call.headers.emplace_back(name, std::move(rendered));
     }
     if (request_.body) add_body(turn, call, has_content_type);

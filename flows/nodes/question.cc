@@ -1,13 +1,11 @@
-#include <unicode/timezone.h>
-
 #include <algorithm>
 #include <array>
-#include <memory>
 
 #include "flows/expression/text.h"
 #include "flows/node_types.h"
 #include "flows/nodes/answers.h"
 #include "flows/regex.h"
+#include "flows/time/time_zone.h"
 #include "flows/turn/turn.h"
 #include "store/text/words.h"
 
@@ -36,7 +34,7 @@ struct Asking {
   std::string slot;
   std::optional<Regex> pattern;
   DateOrder date_order = DateOrder::day_first;
-  std::shared_ptr<const icu::TimeZone> zone;  // null: UTC
+  std::optional<TimeZone> zone;  // nothing: UTC
   std::optional<expression::Expression> valid;
   std::optional<expression::Path> store_in;
   std::optional<expression::JsonTemplate> data;
@@ -151,12 +149,7 @@ class QuestionNode final : public Node {
 
   // The time of the user's time zone, read as if it were UTC.
   model::Timestamp local(model::Timestamp now) const {
-    if (asking_.zone == nullptr) return now;
-    std::int32_t raw = 0;
-    std::int32_t summer = 0;
-    UErrorCode status = U_ZERO_ERROR;
-    asking_.zone->getOffset(static_cast<UDate>(model::to_unix_ms(now)), 0, raw, summer, status);
-    return U_FAILURE(status) ? now : now + std::chrono::milliseconds(raw + summer);
+    return asking_.zone ? model::from_unix_ms(asking_.zone->local(now)) : now;
   }
 
   // The first keyphrase of the slot that is not negated.
@@ -250,7 +243,7 @@ NodePtr create_question(NodeConfig& config) {
                 .no = phrases(config, "no", no_words),
                 .slot = config.slot("slot"),
                 .pattern = config.regex("pattern", Regex::Case::kept),
-                .zone = nullptr,
+                .zone = std::nullopt,
                 .valid = std::nullopt,
                 .store_in = config.path("storeIn"),
                 .data = config.json_template("data"),
@@ -267,10 +260,9 @@ NodePtr create_question(NodeConfig& config) {
   }
   if (const auto zone = config.find("timezone")) {
     const auto name = zone->text();
-    if (name && !is_time_zone(*name)) {
+    if (name) asking.zone = TimeZone::find(*name);
+    if (name && !asking.zone) {
       zone->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
-    } else if (name) {
-      asking.zone.reset(icu::TimeZone::createTimeZone(icu::UnicodeString::fromUTF8(*name)));
     }
   }
   read_escape(config, asking);

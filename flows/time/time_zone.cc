@@ -14,7 +14,8 @@ using model::Errc;
 using model::Result;
 using model::Timestamp;
 
-// Making one takes longer than a Turn; each thread keeps its own, since using one is not const.
+// Making a zone takes longer than a Turn. Each thread has its own zones, since using one is not
+// const.
 const icu::TimeZone* zone_named(const std::string& name) {
   constexpr std::size_t max_kept = 64;
   thread_local std::map<std::string, std::unique_ptr<icu::TimeZone>, std::less<>> kept;
@@ -26,7 +27,7 @@ const icu::TimeZone* zone_named(const std::string& name) {
   return kept.emplace(name, std::move(zone)).first->second.get();
 }
 
-// Reads what is left of a text.
+// Reads a text from left to right.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : left_(text) {}
@@ -128,8 +129,7 @@ std::int64_t TimeZone::local(Timestamp time) const {
 }
 
 std::vector<Timestamp> TimeZone::when(std::int64_t local) const {
-  // No clock is put forward or back twice within two days. What it shows before a change is later
-  // in the day than after one that put it back.
+  // No clock is changed twice within two days.
   const std::int64_t before = local - offset_at(local - day_ms);
   const std::int64_t after = local - offset_at(local + day_ms);
   std::vector<Timestamp> times;

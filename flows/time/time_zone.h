@@ -9,22 +9,22 @@
 #include "store/model/clock.h"
 #include "store/model/result.h"
 
-// Times by the clock on a wall. The rules of time zones are ICU's.
+// Local times, by ICU's rules of time zones.
 namespace conversed::flows {
 
 // A named time zone, such as `Europe/Berlin`. Local times are milliseconds since midnight of
 // 1970-01-01 by the zone's clock. Copies are cheap; immutable, thread-safe.
 class TimeZone {
  public:
-  // Nothing for a name that ICU does not know.
+  // Nothing for an unknown name.
   [[nodiscard]] static std::optional<TimeZone> find(const std::string& name);
 
   [[nodiscard]] std::int64_t local(model::Timestamp time) const;
-  // When the clock on the wall shows `local`: once, twice in ascending order where it is put back,
-  // never where it is put forward.
+  // The times at which the zone's clock shows `local`: one, or two in ascending order if the clock
+  // is put back, or none if it is put forward.
   [[nodiscard]] std::vector<model::Timestamp> when(std::int64_t local) const;
-  // The first such time. A local time that is left out is taken as if the clock had not been put
-  // forward: 02:30 then is 03:30.
+  // The first such time. A skipped local time counts as if the clock had not been put forward:
+  // 02:30 is 03:30.
   [[nodiscard]] model::Timestamp first(std::int64_t local) const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -43,8 +43,8 @@ inline constexpr std::int64_t day_ms = 24 * hour_ms;
 // The day of a local time, counted from 1970-01-01.
 [[nodiscard]] std::int64_t day_of_local(std::int64_t local);
 
-// `2027-03-28T02:30`, also with seconds, a blank for the T, and `Z` or an offset such as `+01:00`
-// behind it; without one it is a time of `zone`. Errors: `invalid_argument`.
+// `2027-03-28T02:30`, also with seconds, with a blank for the T, and with `Z` or an offset such as
+// `+01:00`. Without an offset it is a time of `zone`. Error: `invalid_argument`.
 [[nodiscard]] model::Result<model::Timestamp> parse_moment(std::string_view text,
                                                            const TimeZone& zone);
 

@@ -75,7 +75,7 @@ class Checker {
   void compile_flows() {
     Report ignored("");
     for (const auto& definition : items("flows")) {
-      // It was compiled by the loader, so there are no problems.
+      // The loader has compiled it already, so there are no problems.
       if (auto flow = Flow::compile(View(definition, ignored), nullptr)) {
         flows_.emplace_back(&definition, std::move(flow));
       }
@@ -117,7 +117,7 @@ class Checker {
     }
   }
 
-  // Of Nodes one after the other that are not reached the first alone is named.
+  // Only the first of several unreached Nodes in a row is named.
   static bool first_of_stretch(const Flow& flow, const Reach& reach, std::size_t index) {
     for (std::size_t i = 0; i < flow.slots().size(); ++i) {
       if (i == index || reach.reached[i]) continue;
@@ -152,7 +152,7 @@ class Checker {
            "'" + name + "' is no part of an input" + did_you_mean(read.name, input_members));
     } else if (read.root == "context" && !context_.contains(read.name)) {
       const std::vector<std::string_view> known(context_.begin(), context_.end());
-      // `addToContext` of another program's session or an API can't be seen here; it is a warning.
+      // A warning only: another program may write it.
       warn(read.place, flow, slot.address,
            "'" + name + "' is read, but nothing writes it" + did_you_mean(read.name, known));
     }
@@ -213,14 +213,10 @@ std::vector<Finding> check_bundle(std::string_view text, std::string_view file_n
 }
 
 std::string to_string(const Finding& finding) {
-  const auto& problem = finding.problem;
-  std::string line = problem.file;
-  if (problem.place.line != 0) {
-    line += ':' + std::to_string(problem.place.line) + ':' + std::to_string(problem.place.column);
-  }
-  line += finding.severity == Severity::error ? ": error: " : ": warning: ";
-  if (!problem.path.empty()) line += problem.path + ": ";
-  return line + problem.message;
+  Problem line = finding.problem;
+  const std::string severity = finding.severity == Severity::error ? "error" : "warning";
+  line.path = line.path.empty() ? severity : severity + ": " + line.path;
+  return flows::to_string(line);
 }
 
 }  // namespace conversed::flows::tools

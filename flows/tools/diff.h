@@ -8,13 +8,13 @@
 
 namespace conversed::flows::tools {
 
-// One thing that differs between two versions of a Flow.
+// One difference between two versions of a Flow.
 struct FlowChange {
   enum class Kind : std::uint8_t { added, removed, changed, moved };
 
   // A value of a Node's config, or of the Flow itself. Null: it is not there.
   struct Field {
-    std::string name;  // as `text`, `data.count`; a Node that is given in short has its type's name
+    std::string name;  // such as `text`, `data.count`; the type's name if the config is no mapping
     nlohmann::json before;
     nlohmann::json after;
   };
@@ -28,11 +28,11 @@ struct FlowChange {
   nlohmann::json node{};        // what was added or removed, whole
 };
 
-// What leads from one definition to another: Nodes that came, went, changed or moved, in the order
-// of the newer one, what was removed where it stood. Nodes are found again by their ids, then by
-// what they say: one that is put in front of others does not change those. Branches are compared
-// Node by Node, so that a Node counts as changed only for what is its own. Both are definitions as
-// Bundles have them; what does not look like one is compared as plain values. Pure; thread-safe.
+// The changes from one definition to another: added, removed, changed and moved Nodes in the order
+// of the newer one, removed ones at their old place. Nodes are found again by their ids, then by
+// their content, so that inserting a Node does not change the Nodes behind it. Branches are
+// compared Node by Node, so that a Node counts as changed only for its own fields. Other values
+// than definitions are compared as plain values. Pure; thread-safe.
 [[nodiscard]] std::vector<FlowChange> diff_flows(const nlohmann::json& before,
                                                  const nlohmann::json& after);
 

@@ -12,35 +12,35 @@
 
 namespace conversed::flows::tools {
 
-// A file of conversations that a Flow is tested by; docs/flows/testing.md has its format.
+// A file of conversations that test a Flow; docs/flows/testing.md has its format.
 
-// One thing that is not as the file says.
+// One expectation that is not met.
 struct Failure {
   Place place;  // of the expectation, or of the step
   std::string message;
 };
 
-// What became of one conversation.
+// The result of one conversation.
 struct TestResult {
   std::string name;
   std::chrono::microseconds took{};
-  std::vector<Failure> failures;  // none: passed; at the first step that fails it ends
+  std::vector<Failure> failures;  // none: passed. It ends at the first step that fails.
 };
 
-// What became of a file.
+// The result of a file.
 struct SuiteResult {
   std::string file;
-  Problems problems;  // of the file or of its bundle; nothing ran if there are any
+  Problems problems;  // of the file or of its bundle; with any, nothing ran
   std::vector<TestResult> tests;
 
   [[nodiscard]] bool passed() const;
 };
 
-// The text of a file, by its name as the test file has it; nothing if it can't be read.
+// The text of a file, by its name in the test file; nothing if it can't be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& name)>;
 
-// Runs the conversations of a test file, one after the other, each in a session of its own. No
-// daemon, no network, no clock: time is what the file says. Thread-safe.
+// Runs the conversations of a test file one after the other, each in a session of its own. Time
+// comes from the file. Thread-safe.
 [[nodiscard]] SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
                                          const ReadFile& read, const Limits& limits = {});
 

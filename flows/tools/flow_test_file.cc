@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// A day in the middle of a year, a Tuesday at ten: nothing happens by chance of the calendar.
+// A Tuesday at ten in the middle of a year: no accidents of the calendar.
 constexpr std::int64_t default_now = 1'781'604'000'000;  // 2026-06-16 10:00 UTC
 constexpr milliseconds longest = std::chrono::hours(24 * 366);
 
@@ -24,7 +24,7 @@ void check_patterns(const View& view) {
   if (value.is_text()) {
     if (auto wrong = wrong_pattern(value.text())) view.problem(std::move(*wrong));
   }
-  for (std::size_t i = 0; i < value.items().size(); ++i) check_patterns(view.item(i));
+  for (const View& item : view.items()) check_patterns(item);
   for (const auto& member : value.members()) check_patterns(view.member(member));
 }
 
@@ -36,7 +36,7 @@ json value_of(const Fields& fields, std::string_view name) {
 json object_of(const Fields& fields, std::string_view name) {
   const auto found = fields.find(name);
   if (!found) return nullptr;
-  if (!found->value().is_object()) found->problem("expected a mapping");
+  (void)found->expect_mapping();
   return found->value().to_json();
 }
 
@@ -51,7 +51,7 @@ std::int64_t count_of(const Fields& fields, std::string_view name, std::int64_t 
   return found ? found->integer(least, most).value_or(0) : 0;
 }
 
-// A text that the model says, or a list of tools that it asks for; as its server would put it.
+// The answer of a model's server: a text, or a list of tools that the model asks for.
 json model_answer(const View& view) {
   json message = {{"role", "assistant"}, {"content", nullptr}};
   if (!view.value().is_array()) {
@@ -62,7 +62,7 @@ json model_answer(const View& view) {
       const Fields fields(view.item(i), {"tool", "arguments"});
       json arguments = value_of(fields, "arguments");
       if (arguments.is_null()) arguments = json::object();
-      // A text stands for what is no JSON.
+      // A text stands for arguments that are no JSON.
       const std::string text =
           arguments.is_string() ? arguments.get<std::string>() : arguments.dump();
       calls.push_back({{"id", "call_" + std::to_string(i + 1)},
@@ -77,8 +77,8 @@ json model_answer(const View& view) {
 SearchStub read_search_stub(const View& view) {
   const Fields fields(view, {"store", "query", "hits", "error", "times"});
   SearchStub stub;
-  stub.store = text_of(fields, "store").value_or("");
-  stub.query = text_of(fields, "query").value_or("");
+  stub.store = fields.optional_text("store");
+  stub.query = fields.optional_text("query");
   fields.each("hits", [&](const View& item) {
     json hit = {{"id", "chunk" + std::to_string(stub.hits.size() + 1)},
                 {"source", ""},
@@ -93,7 +93,7 @@ SearchStub read_search_stub(const View& view) {
     }
     stub.hits.push_back(std::move(hit));
   });
-  stub.error = text_of(fields, "error").value_or("");
+  stub.error = fields.optional_text("error");
   stub.times = count_of(fields, "times", 1);
   return stub;
 }
@@ -101,19 +101,19 @@ SearchStub read_search_stub(const View& view) {
 Stub read_stub(const View& view) {
   const Fields fields(view, {"method", "url", "status", "body", "error", "llm", "tokens", "times"});
   Stub stub;
-  stub.method = text_of(fields, "method").value_or("");
-  stub.url = text_of(fields, "url").value_or("");
+  stub.method = fields.optional_text("method");
+  stub.url = fields.optional_text("url");
   if (const auto url = fields.find("url")) check_patterns(*url);
   if (const auto status = fields.find("status")) {
     stub.status = static_cast<int>(status->integer(100, 599).value_or(200));
   }
   stub.body = value_of(fields, "body");
   if (const auto llm = fields.find("llm")) {
-    if (fields.find("body")) llm->problem("a stub has a body or the answer of a model");
+    if (fields.find("body")) llm->problem("a stub has `body` or `llm`; remove one");
     stub.of_model = true;
     stub.body = model_answer(*llm);
   }
-  stub.error = text_of(fields, "error").value_or("");
+  stub.error = fields.optional_text("error");
   stub.tokens = count_of(fields, "tokens", 0);
   stub.times = count_of(fields, "times", 1);
   return stub;
@@ -129,8 +129,8 @@ Expectation read_expectation(const View& view) {
     if (!text->value().is_array()) {
       if (auto one = text->text()) expected.text->push_back(std::move(*one));
     }
-    for (std::size_t i = 0; i < text->value().items().size(); ++i) {
-      if (auto one = text->item(i).text()) expected.text->push_back(std::move(*one));
+    for (const View& item : text->items()) {
+      if (auto one = item.text()) expected.text->push_back(std::move(*one));
     }
   }
   for (const auto* name : {"text", "data", "context", "profile", "calls", "node", "state", "log"}) {
@@ -148,7 +148,7 @@ Expectation read_expectation(const View& view) {
   return expected;
 }
 
-// What came in: a text alone, a mapping of `text` and `data`, or, for an inject, the data itself.
+// An input: a text, a mapping of `text` and `data`, or, for an inject, the data itself.
 void read_input(const View& view, TestStep& step) {
   const auto& value = view.value();
   if (value.is_text()) {
@@ -179,7 +179,7 @@ TestStep read_step(const View& view) {
   for (const auto& [name, kind] : kinds) {
     const auto found = fields.find(name);
     if (!found) continue;
-    if (step.kind != Kind::nothing) found->problem("a step does one thing");
+    if (step.kind != Kind::nothing) found->problem("a step does one thing; write another step");
     step.kind = kind;
     if (kind == Kind::advance) {
       step.time = found->duration(milliseconds(1), longest).value_or(milliseconds(0));
@@ -205,7 +205,7 @@ TestCase read_case(const View& view) {
   fields.each("calls", [&](const View& item) { test.stubs.push_back(read_stub(item)); });
   fields.each("searches",
               [&](const View& item) { test.searches.push_back(read_search_stub(item)); });
-  if (!fields.find("steps")) view.problem("'steps' is missing");
+  (void)fields.require("steps");
   fields.each("steps", [&](const View& item) { test.steps.push_back(read_step(item)); });
   return test;
 }
@@ -221,8 +221,8 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
       root, {"bundle", "endpoint", "flow", "environment", "now", "calls", "searches", "tests"});
   TestFile file;
   file.bundle = fields.text("bundle");
-  file.endpoint = text_of(fields, "endpoint").value_or("");
-  file.flow = text_of(fields, "flow").value_or("");
+  file.endpoint = fields.optional_text("endpoint");
+  file.flow = fields.optional_text("flow");
   file.now = model::from_unix_ms(default_now);
   if (const auto now = fields.find("now")) {
     file.now = model::from_unix_ms(now->integer(0, std::int64_t{1} << 45).value_or(default_now));
@@ -237,10 +237,9 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
   fields.each("calls", [&](const View& item) { file.stubs.push_back(read_stub(item)); });
   fields.each("searches",
               [&](const View& item) { file.searches.push_back(read_search_stub(item)); });
-  const auto tests = fields.find("tests");
-  if (!tests) root.problem("'tests' is missing");
+  const auto tests = fields.require("tests");
   if (tests && tests->value().is_array() && tests->value().items().empty()) {
-    tests->problem("there are no tests");
+    tests->problem("there are no tests; write one");
   }
   fields.each("tests", [&](const View& item) { file.tests.push_back(read_case(item)); });
   if (report.size() > 0) return tl::unexpected<Problems>(report.take());

@@ -13,7 +13,7 @@
 
 namespace conversed::flows::tools {
 
-// The answer of an upstream, or of a language model, that is not asked.
+// The answer of an upstream or of a language model.
 struct Stub {
   std::string method;  // empty: any
   std::string url;     // fits as text_fits says; empty: any
@@ -25,7 +25,7 @@ struct Stub {
   std::int64_t times = 0;  // calls of one conversation that it answers; 0: all
 };
 
-// What a search in knowledge finds.
+// The result of a search in knowledge.
 struct SearchStub {
   std::string store;  // empty: any
   std::string query;  // fits as text_fits says; empty: any
@@ -34,7 +34,7 @@ struct SearchStub {
   std::int64_t times = 0;  // as above
 };
 
-// What has to be so after a step; what is not mentioned may be anything.
+// The state that a step has to lead to. Unset members may be anything.
 struct Expectation {
   Place place;
   std::optional<std::vector<std::string>> text;  // of all outputs since the step began
@@ -80,7 +80,7 @@ struct TestFile {
   std::vector<TestCase> tests;
 };
 
-// Reads the text of a test file, or says all that is wrong with it.
+// Reads the text of a test file, or lists all of its problems.
 [[nodiscard]] Checked<TestFile> read_test_file(std::string_view text, const std::string& file_name);
 
 }  // namespace conversed::flows::tools

@@ -29,7 +29,7 @@ std::vector<const Flow::Slot*> nodes_using(const Flow& flow, std::string_view co
 WaysToConnection::WaysToConnection(std::string connection,
                                    std::vector<std::shared_ptr<const Flow>> newest)
     : connection_(std::move(connection)) {
-  // A Flow whose start leads there may make that of another one lead there, too.
+  // Each Flow that is found may make another one lead there.
   for (bool more = true; more;) {
     more = false;
     for (const auto& flow : newest) {
@@ -44,29 +44,20 @@ WaysToConnection::WaysToConnection(std::string connection,
 // Backwards from the Nodes that use it, or enter a Flow that leads to one.
 std::vector<bool> WaysToConnection::marks_of(const Flow& flow) const {
   const auto& slots = flow.slots();
-  std::vector<bool> marks(slots.size(), false);
-  std::vector<std::vector<std::size_t>> backwards(slots.size());
-  std::vector<std::size_t> open;
+  Backwards marks(slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     for (const NodeIndex to : successors(slots[i])) {
-      if (to != end_of_flow) backwards[static_cast<std::size_t>(to)].push_back(i);
+      if (to != end_of_flow) marks.add_way(i, static_cast<std::size_t>(to));
     }
-    const auto& all = slots[i].outline.uses;
-    marks[i] = uses(slots[i], connection_) || std::any_of(all.begin(), all.end(), [&](auto& use) {
-                 return use.kind == Kind::flow && starts_.contains(use.name);
-               });
-    if (marks[i]) open.push_back(i);
-  }
-  while (!open.empty()) {
-    const std::size_t at = open.back();
-    open.pop_back();
-    for (const std::size_t from : backwards[at]) {
-      if (marks[from]) continue;
-      marks[from] = true;
-      open.push_back(from);
+    const auto enters_such_a_flow = [&](const Flow::Use& use) {
+      return use.kind == Kind::flow && starts_.contains(use.name);
+    };
+    if (uses(slots[i], connection_) ||
+        std::ranges::any_of(slots[i].outline.uses, enters_such_a_flow)) {
+      marks.mark(i);
     }
   }
-  return marks;
+  return marks.marked();
 }
 
 bool WaysToConnection::from(const std::shared_ptr<const Flow>& flow, NodeIndex at) {

@@ -15,19 +15,18 @@ namespace conversed::flows::tools {
 [[nodiscard]] std::vector<const Flow::Slot*> nodes_using(const Flow& flow,
                                                          std::string_view connection);
 
-// From where in a project's Flows some way leads to a Node that uses a Connection. Every way counts
-// as one that may be gone. One thread.
+// The places of a project's Flows from which some way leads to a Node that uses a Connection. Every
+// way counts as possible. One thread.
 class WaysToConnection {
  public:
   // `newest`: all Flows of the project, which `executeFlow` enters.
   WaysToConnection(std::string connection, std::vector<std::shared_ptr<const Flow>> newest);
 
-  // From the beginning of the newest version of the Flow; false for one that there is not.
+  // From the beginning of the newest version of the Flow; false for an unknown Flow.
   [[nodiscard]] bool from_start(std::string_view flow) const { return starts_.contains(flow); }
-  // From a Node of a Flow, of whatever version: the Node itself counts. `end_of_flow` leads
-  // nowhere.
+  // From a Node of a Flow of any version, itself included. `end_of_flow` leads nowhere.
   [[nodiscard]] bool from(const std::shared_ptr<const Flow>& flow, NodeIndex at);
-  // From what comes after the Node, which has entered another Flow.
+  // From the Node behind this one, which has entered another Flow.
   [[nodiscard]] bool after(const std::shared_ptr<const Flow>& flow, NodeIndex at);
 
  private:

@@ -11,39 +11,6 @@ namespace {
 
 using Index = std::size_t;  // of a Node among those of all Flows
 
-// Marks Nodes, and from each the Nodes before it that lead there.
-class Backwards {
- public:
-  explicit Backwards(Index count) : marked_(count, false), before_(count) {}
-
-  void add_way(Index from, Index to) {
-    if (marked_[to]) {
-      mark(from);
-    } else {
-      before_[to].push_back(from);
-    }
-  }
-  void mark(Index node) {
-    if (marked_[node]) return;
-    marked_[node] = true;
-    std::vector<Index> open{node};
-    while (!open.empty()) {
-      const Index at = open.back();
-      open.pop_back();
-      for (const Index from : before_[at]) {
-        if (marked_[from]) continue;
-        marked_[from] = true;
-        open.push_back(from);
-      }
-    }
-  }
-  [[nodiscard]] bool operator[](Index node) const { return marked_[node]; }
-
- private:
-  std::vector<bool> marked_;
-  std::vector<std::vector<Index>> before_;
-};
-
 // The Flows of a bundle as one graph. One use.
 class Graph {
  public:
@@ -59,7 +26,8 @@ class Graph {
     const Flow& flow = *flows_[f];
     Reach reach{std::vector<bool>(flow.slots().size(), false), {}};
     for (std::size_t i = 0; i < flow.slots().size(); ++i) {
-      reach.ends.push_back(stops_[first_[f] + i] || returns_[first_[f] + i]);
+      const Index node = first_[f] + i;
+      reach.ends.push_back(stops_.marked()[node] || returns_.marked()[node]);
     }
     std::vector<NodeIndex> open{flow.start()};
     while (!open.empty()) {
@@ -68,7 +36,8 @@ class Graph {
       if (at == end_of_flow || reach.reached[static_cast<std::size_t>(at)]) continue;
       reach.reached[static_cast<std::size_t>(at)] = true;
       const auto entered = entered_by(flow.slot(at));
-      // Of a Flow that only goes in circles those are what is wrong, not what stands behind it.
+      // If the entered Flow only goes in circles, the circles are reported, not the Nodes behind
+      // it.
       if (entered && !returns(*entered) && stops(*entered)) continue;
       for (const NodeIndex to : successors(flow.slot(at))) open.push_back(to);
     }
@@ -76,7 +45,7 @@ class Graph {
   }
 
  private:
-  // Gives each Flow its part of the Nodes' numbers; how many there are.
+  // Gives each Flow its part of the Nodes' numbers; returns the number of Nodes.
   Index lay_out() {
     Index count = 0;
     for (std::size_t f = 0; f < flows_.size(); ++f) {
@@ -97,7 +66,7 @@ class Graph {
   }
   static bool starts_again(const Flow::Slot& slot) { return slot.type->name == "think"; }
 
-  // Nothing for a Flow without Nodes, which is at its end at once.
+  // Nothing for a Flow without Nodes, which ends at once.
   [[nodiscard]] std::optional<Index> start(std::size_t f) const {
     if (flows_[f]->start() == end_of_flow) return std::nullopt;
     return first_[f] + static_cast<Index>(flows_[f]->start());
@@ -105,11 +74,11 @@ class Graph {
   // Whether it may come to its end; whether a Turn may end within it.
   [[nodiscard]] bool returns(std::size_t f) const {
     const auto at = start(f);
-    return !at || returns_[*at];
+    return !at || returns_.marked()[*at];
   }
   [[nodiscard]] bool stops(std::size_t f) const {
     const auto at = start(f);
-    return at && stops_[*at];
+    return at && stops_.marked()[*at];
   }
 
   // Calls `each(f, node, slot)` for all Nodes.
@@ -122,7 +91,7 @@ class Graph {
     }
   }
 
-  // Which Flows the Endpoint may run while a Flow does: those that lead into it.
+  // For each Flow, the Flows of Endpoints that lead into it.
   void find_roots(const std::set<std::string, std::less<>>& names) {
     std::vector<std::set<std::size_t>> entered(flows_.size());
     for_all([&](std::size_t f, Index, const Flow::Slot& slot) {
@@ -144,7 +113,7 @@ class Graph {
     }
   }
 
-  // From which Nodes some way leads to the end of their own Flow.
+  // Marks the Nodes from which some way leads to the end of their own Flow.
   void find_returns() {
     std::vector<std::vector<std::pair<std::size_t, Index>>> entering(flows_.size());
     const auto lead = [&](std::size_t f, Index node, NodeIndex to) {
@@ -162,7 +131,7 @@ class Graph {
       }
       for (const NodeIndex to : successors(slot)) lead(f, node, to);
     });
-    // A way back from another Flow is there once that one is known to come to its end.
+    // An entered Flow leads back once it is known to end.
     std::vector<bool> known(flows_.size(), false);
     for (bool more = true; more;) {
       more = false;
@@ -176,7 +145,7 @@ class Graph {
     }
   }
 
-  // From which Nodes some way ends the Turn, without the end of a Flow that was entered.
+  // Marks the Nodes from which some way ends the Turn other than by the end of an entered Flow.
   void find_stops() {
     const auto begin = [&](Index node, std::size_t f) {
       if (const auto to = start(f)) stops_.add_way(node, *to);
@@ -186,7 +155,7 @@ class Graph {
       if (const auto entered = entered_by(slot)) {
         begin(node, *entered);
         if (!returns(*entered)) return;
-        if (!slot.outline.continues) stops_.mark(node);  // that one's end is the execution's
+        if (!slot.outline.continues) stops_.mark(node);  // its end is the execution's
       } else if (starts_again(slot)) {
         for (const std::size_t root : roots_[f]) {
           begin(node, root);
@@ -211,6 +180,25 @@ class Graph {
 };
 
 }  // namespace
+
+void Backwards::add_way(std::size_t from, std::size_t to) {
+  if (marked_[to]) {
+    mark(from);
+  } else {
+    before_[to].push_back(from);
+  }
+}
+
+void Backwards::mark(std::size_t node) {
+  std::vector<std::size_t> open{node};
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    if (marked_[at]) continue;
+    marked_[at] = true;
+    open.insert(open.end(), before_[at].begin(), before_[at].end());
+  }
+}
 
 std::vector<NodeIndex> successors(const Flow::Slot& slot) {
   std::vector<NodeIndex> list;

@@ -6,7 +6,7 @@
 
 namespace conversed::flows {
 
-// What an event says by itself, without a Node: the session's next output.
+// The output of an event without a Flow: the next one of the session.
 [[nodiscard]] inline model::Output output_of(model::Session& session, const model::Event& event,
                                              model::Timestamp now) {
   model::Output output;

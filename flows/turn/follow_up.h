@@ -10,15 +10,15 @@
 #include "store/model/event.h"
 #include "store/model/session.h"
 
-// When silent users are followed up, and when not. Pure but for the rules of time zones, which ICU
-// has; thread-safe.
+// The times of follow-ups. Pure except for ICU's rules of time zones; thread-safe.
 namespace conversed::flows {
 
-// `time`, or, within quiet hours, their end. A time zone that ICU does not know has none.
+// `time` or, within quiet hours, their end. An unknown time zone has no quiet hours.
 [[nodiscard]] model::Timestamp past_quiet_hours(const std::optional<model::QuietHours>& quiet,
                                                 model::Timestamp time);
 
-// The day of `time`, counted from the Unix epoch, where the quiet hours are; in UTC without them.
+// The day of `time` in the time zone of the quiet hours, counted from the Unix epoch; UTC without
+// them.
 [[nodiscard]] std::int64_t day_of(const std::optional<model::QuietHours>& quiet,
                                   model::Timestamp time);
 
@@ -33,15 +33,15 @@ struct FollowUpCounts {
   void count(const model::Journey& journey, model::Timestamp time);
 };
 
-// What becomes of a follow-up whose event has come.
+// What to do with a follow-up whose event has come.
 enum class FollowUpFate : std::uint8_t {
   runs,
   too_late,    // it has expired
-  too_many,    // the journey allows no more, or is not there any more
+  too_many,    // the journey allows no more, or was removed
   quiet_time,  // it waits for the end of the quiet hours
 };
-// `journey`: the project's, if it has one; quiet hours hold for what Nodes asked for, too. Stored
-// counts that can't be read are a failure of the Turn, later: here they allow everything.
+// `journey` is the project's, if it has one. Its quiet hours apply to follow-ups of Nodes, too.
+// Stored counts that can't be read allow everything here, and fail the Turn later.
 [[nodiscard]] FollowUpFate fate_of(const model::Event& follow_up, const model::Session& session,
                                    const std::optional<model::Journey>& journey,
                                    model::Timestamp now);
@@ -50,16 +50,15 @@ enum class FollowUpFate : std::uint8_t {
 [[nodiscard]] model::FollowUp postponed(const model::Event& follow_up,
                                         const model::QuietHours& quiet, model::Timestamp now);
 
-// What a session comes to when a follow-up without a Flow is said. No Flow runs: one that waits for
-// the user waits on.
+// The Effects of a follow-up without a Flow. A Flow that waits for the user waits on.
 [[nodiscard]] model::Effects follow_up_effects(model::Session session, const model::Event& event,
                                                model::Timestamp now);
 
-// The name of the Flow of a follow-up that goes on in this session: it waits, so that the next
-// input is its, or has an execution. Empty: it is the Endpoint's Flow that goes on.
+// The name of the follow-up's Flow that waits or has an execution in this session. Empty if the
+// Endpoint's Flow gets the next input.
 [[nodiscard]] std::string follow_up_flow_of(const model::Session& session);
 
-// The counts in a session's Flow state; nothing: they have another shape than they should.
+// The counts in a session's Flow state; nothing if they have a wrong shape.
 [[nodiscard]] std::optional<FollowUpCounts> counts_from(const nlohmann::json& flow_state);
 [[nodiscard]] nlohmann::json to_json(const FollowUpCounts& counts);
 

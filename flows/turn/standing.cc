@@ -1,4 +1,4 @@
-// Reads of stored states (see turn_state.cc) what tools want to know.
+// Reads the stored state (see turn_state.cc) for tools.
 #include "flows/turn/standing.h"
 
 #include <nlohmann/json.hpp>

@@ -10,20 +10,20 @@
 
 namespace conversed::flows {
 
-// A Node at which a session stands.
+// A Node at which a session waits.
 struct Standing {
   std::string flow;          // its name
-  std::int64_t version = 0;  // 0: the newest, as the next input takes it
+  std::int64_t version = 0;  // 0: the newest at the next input
   std::string at;            // the Node's address
 };
 
-// Where the Endpoint's Flow waits behind a follow-up Flow that has the user's ear, as `standings`
-// says it; empty: nowhere. Pure; thread-safe.
+// The place at which the Endpoint's Flow waits while a follow-up's Flow gets the next input, like
+// `standings`; empty if there is none. Pure; thread-safe.
 [[nodiscard]] std::vector<Standing> standings_behind(const nlohmann::json& flow_state);
 
-// Where a session stands, by its stored Flow state and execution: the Nodes that entered other
-// Flows, outermost first, and last the one that waits. Empty: the next input begins at the Flow's
-// start, or what is stored can't be read. Pure; thread-safe.
+// The place at which a session waits: the Nodes that entered other Flows, outermost first, then the
+// Node that waits. Empty if the next input starts the Flow at its beginning, or if the stored state
+// can't be read. Pure; thread-safe.
 [[nodiscard]] std::vector<Standing> standings(const nlohmann::json& flow_state,
                                               const std::optional<model::Execution>& execution);
 

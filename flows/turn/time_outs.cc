@@ -1,5 +1,4 @@
-// Questions that want an answer in time: what their timers are called, and the Turn of one that has
-// waited long enough.
+// Time-outs of questions: the ids of their timers, and the Turn of a question without an answer.
 #include "flows/turn/time_outs.h"
 
 #include <algorithm>
@@ -68,8 +67,8 @@ std::string time_out_id(const model::Execution& execution) {
   return std::string(root) + std::string(mark) + std::to_string(count + 1);
 }
 
-// The question that waits is asked what comes of it. One that is gone in the newest version of its
-// Flow, or has no time-out any more, waits on for an input, as if it had never had one.
+// The waiting question decides. If the newest version of its Flow no longer has it, or not its
+// time-out, it waits on for an input.
 Result<Step> TurnRunner::enter_time_out() {
   json waiting = std::exchange(waiting_, nullptr);
   const std::string id = event().claim ? event().claim->id : std::string();
@@ -83,7 +82,7 @@ Result<Step> TurnRunner::enter_time_out() {
     start_over();
     turn_.log("the time-out of the Node " + waiting["at"].get_ref<const std::string&>() +
               " of the Flow '" + waiting["flow"].get_ref<const std::string&>() +
-              "' comes to nothing: there is no question with one any more");
+              "' has no effect: the Flow no longer has that question with a time-out");
     waiting_ = std::move(waiting);
     return Stop{};
   }
@@ -92,7 +91,7 @@ Result<Step> TurnRunner::enter_time_out() {
   return turn_.here().node->on_time_out(turn_);
 }
 
-// The execution ends, and the next input, or the end of `wait`'s time, goes to the Node that runs.
+// The execution ends. The next input, or the time-out, goes to the Node that runs.
 void TurnRunner::wait_for_input(const Wait& wait) {
   turn_.waits_ = true;
   if (!wait.time_out) return;

@@ -63,8 +63,7 @@ Turn::Turn(TurnInput input)
   scope_.tokens = &input_.assets.tokens;
   scope_.now = input_.now;
   scope_.budget = &budget_;
-  // FNV-1a of the event's id: all that happens by chance in a Turn hangs on this, so that a rerun
-  // comes to the same.
+  // FNV-1a of the event's id: the seed of all random choices, so that a rerun makes the same ones.
   std::uint64_t seed = 0xcbf29ce484222325;
   for (const char c : input_.event.id) {
     seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -81,7 +80,7 @@ const std::string& Turn::input_text() const {
 
 std::size_t Turn::measure(const nlohmann::json& value, std::size_t enough) {
   const std::size_t size = json_size(value, enough);
-  // Afterwards, since it is known only then: the limit on what is measured bounds it as well.
+  // Afterwards, since the size is known only then. The limit of the value bounds it.
   budget_.step(size / json_bytes_a_step);
   return size;
 }
@@ -224,8 +223,8 @@ Result<void> Turn::replace_input(std::string text, nlohmann::json data) {
 
 namespace {
 
-// What a session has added to a lexicon. Its shape was checked when it was stored; what does not
-// fit is left out.
+// A session's additions to a lexicon. Their shape was checked when they were stored; entries of a
+// wrong shape are left out.
 std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
   std::vector<lexicon::Entry> entries;
   const auto texts = [](const nlohmann::json& value, const char* name) {

@@ -1,5 +1,4 @@
-// What becomes of a session without a Turn of its Flow: when it expires, when a Turn failed, when
-// somebody has something said.
+// Effects without a Turn of the Flow: an expired session, a failed Turn, a notify.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// How a Turn begins, finds its way through the Nodes, and ends.
+// The begin, the way through the Nodes, and the end of a Turn.
 #include "flows/turn/turn_runner.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using model::EventType;
 
 namespace {
 
-constexpr std::size_t steps_a_node = 20;  // that a Node takes which does nothing
+constexpr std::size_t steps_a_node = 20;  // the cost of a Node that does nothing
 
 }  // namespace
 
@@ -19,7 +19,7 @@ Result<model::Effects> TurnRunner::run() {
   auto step = is_input(event().type) ? begin() : resume();
   const Result<void> done =
       step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
-  // First: what a Node fails for, or says, once nothing works any more, means nothing.
+  // First, since outputs and errors of Nodes after the budget was spent mean nothing.
   if (auto left = turn_.check_budget(); !left) return model::fail(left.error());
   if (!done) return model::fail(done.error());
   arm_journey();
@@ -83,7 +83,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
   }
   if (turn_.frame_.at == end_of_flow) return Jump{turn_.flow().start()};
   recall(waiting);
-  // The user's own words give the question new time, whatever comes of them.
+  // A message of the user begins the question's time again.
   const auto timer = waiting.find("timer");
   if (event().type != EventType::user_message && timer != waiting.end() && timer->is_string()) {
     kept_time_out_ = timer->get<std::string>();
@@ -92,7 +92,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
   return turn_.here().node->on_input(turn_);
 }
 
-// What the Node that waited knew.
+// Restores the memory of the Node that waited.
 void TurnRunner::recall(const nlohmann::json& waiting) {
   if (const auto state = waiting.find("state"); state != waiting.end()) turn_.node_state_ = *state;
   if (const auto tool = waiting.find("tool"); tool != waiting.end()) {

@@ -1,5 +1,7 @@
-// How a Turn is run (see turn.h): turn_runner.cc has the way through the Nodes, time_outs.cc that
-// of unanswered questions, turn_state.cc what is read from the stored session and written back.
+// Runs a Turn (see turn.h). turn_runner.cc has the way through the Nodes, time_outs.cc that of
+// unanswered questions, turn_state.cc reads and writes the stored state. Bad stored state is an
+// Error, never a crash. Kept by: Turn.TakesBadStoredStateForAnError,
+// Turn.TakesABadStoredExecutionForAnError.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +22,7 @@ using model::is_input;
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
 
-// What is left of a session's Flow state: how often the journey followed the user up that day,
-// which is limited whatever becomes of sessions.
+// The Flow state after a reset: the journey's follow-ups of the day, whose limit outlasts sessions.
 [[nodiscard]] nlohmann::json state_after_reset(const nlohmann::json& flow_state);
 
 // Runs one Turn from its beginning to its Effects. One use.
@@ -40,13 +41,13 @@ class TurnRunner {
   void recall(const nlohmann::json& waiting);
   void start_over();
   Result<void> advance(Step step);
-  // What comes after `at_`'s Node is `next`; comes back from Flows that end. False: all has ended.
+  // Goes to `next`, and back from Flows that end there. False if the execution ends.
   Result<bool> go_on(NodeIndex next);
-  // The Flow as it is for the whole Turn; version 0 is the newest. `not_found`: there is none.
+  // The Flow, the same for the whole Turn; version 0 is the newest. `not_found` if there is none.
   Result<Turn::Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();
-  // Ends the Turn with what it asks for: one of `http`, `search` and `due_at` of `call` is set.
+  // Ends the Turn with a call; one of its `http`, `search` and `due_at` is set.
   Result<void> suspend(model::PendingCall call);
   Result<void> check_call(const model::HttpCall& call) const;
   void count_follow_up();
@@ -60,15 +61,15 @@ class TurnRunner {
   Result<void> restore_flow_state();
   Result<void> restore_memories(nlohmann::json& state);
   Result<void> restore_waiting(nlohmann::json& state);
-  // Takes the frames of a stored state up; false: one of its Flows or Nodes is not there. Versions
-  // are those of the state, or, of an input, the newest.
+  // Restores the frames of a stored state. False if one of its Flows or Nodes is gone. `pinned`: in
+  // the versions of the state; else, for an input, in the newest.
   Result<bool> restore_frames(const nlohmann::json& state, bool pinned);
   Result<std::optional<Turn::Frame>> restore_frame(const nlohmann::json& stored, bool pinned);
   Result<void> restore_execution();
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;
   [[nodiscard]] nlohmann::json execution_state();
-  // Those in which the execution stands, but for the Endpoint's.
+  // The entered Flows of the execution, without the Endpoint's.
   [[nodiscard]] std::vector<model::PinnedFlow> entered_flows() const;
   void save_flow_state();
 
@@ -76,13 +77,13 @@ class TurnRunner {
   [[nodiscard]] model::Session& session() { return turn_.effects_.session; }
 
   Turn turn_;
-  // As the flow state has it, until its Node is entered; what is left is where the Flow waits on.
+  // The stored wait, until its Node is entered. If it remains, the Flow waits on there.
   nlohmann::json waiting_;
-  // Of the question that waits from now on; empty: it waits as long as it takes.
+  // The timer of the question that waits from now on; empty: it has no time-out.
   std::string time_out_;
-  // Of the one that an inject came to: it stays, unless the Flow goes on.
+  // The timer of the question that got an inject. It stays unless the Flow continues.
   std::string kept_time_out_;
-  // Flows looked up by name and version: the same for a whole Turn, and alive as long as it.
+  // Flows by name and version, held for the whole Turn.
   std::map<std::pair<std::string, std::int64_t>, Library::FoundFlow> held_;
   std::size_t nodes_run_ = 0;
   std::unordered_map<const Flow*, std::vector<std::uint32_t>> visits_;  // of each Node

@@ -276,7 +276,7 @@ TEST(FlowTest, SaysWhatIsWrongWithItsFile) {
 TEST(FlowTest, OfNoTestsIsNoSuccess) {
   const auto suite = run("  - say: x\n", "tests: []\n");
   EXPECT_FALSE(suite.passed());
-  EXPECT_EQ(failures(suite), (Texts{"t.yaml:2:8: tests: there are no tests"}));
+  EXPECT_EQ(failures(suite), (Texts{"t.yaml:2:8: tests: there are no tests; write one"}));
 }
 
 TEST(FlowTest, RefusesPatternsThatAreNone) {
