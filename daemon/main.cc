@@ -186,13 +186,15 @@ int main(int argc, char** argv) {
   init->add_flag("--password-stdin", options.password_stdin,
                  "Read the administrator's password from stdin");
   auto* epoch = cli.add_subcommand(
-      "new-epoch", "Begin a new epoch of the log, if it is older than the store or was lost");
+      "new-epoch",
+      "Begin a new epoch of the log, if it is older than the store or was lost; stop all daemons "
+      "first");
   init->footer(
       "Example: echo \"$PASSWORD\" | conversed init --organisation Shop --admin you@example.com "
       "--password-stdin\nNext: start conversed, then import a bundle with conversectl import.");
   epoch->footer(
       "Example: conversed new-epoch --config /etc/conversed/conversed.yaml\n"
-      "Next: start all daemons. Stop them before this command.");
+      "Next: start all daemons.");
   cli.footer(
       "Example: conversed --config /etc/conversed/conversed.yaml\n"
       "Next: curl http://127.0.0.1:9464/readyz says whether it is ready.");

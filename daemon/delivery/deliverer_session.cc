@@ -26,20 +26,6 @@ bool delivered(const HttpOutcome& outcome) {
   return outcome.status >= 200 && outcome.status < 300;
 }
 
-std::string reason_of(const HttpOutcome& outcome) {
-  if (outcome.status != 0) return "the webhook answered " + std::to_string(outcome.status);
-  switch (outcome.error) {
-    case HttpError::timeout:
-      return "the webhook did not answer in time";
-    case HttpError::egress_refused:
-      return "egress.allow does not open the webhook's address";
-    case HttpError::invalid:
-      return "the webhook's URL can't be used";
-    default:
-      return "the webhook could not be reached";
-  }
-}
-
 // How many outputs, from the first on, were created by `latest`.
 template <typename Outputs>
 std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
@@ -135,7 +121,7 @@ void Deliverer::Engine::finish(Session& session, const HttpOutcome& outcome) {
 }
 
 void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
-  const auto reason = reason_of(outcome);
+  const auto reason = "the webhook " + describe(outcome);
   const auto steady = SteadyClock::now();
   Lane& lane = *session.lane;
   if (outcome.status == 410) {  // an answer, too

@@ -43,20 +43,6 @@ bool is_passing(const model::Error& error) {
          error.code == Errc::conflict;
 }
 
-std::string what_came(const HttpOutcome& outcome) {
-  if (outcome.status != 0) return "answered " + std::to_string(outcome.status);
-  switch (outcome.error) {
-    case HttpError::timeout:
-      return "did not answer in time";
-    case HttpError::egress_refused:
-      return "is at an address that egress.allow does not open";
-    case HttpError::invalid:
-      return "has a URL that can't be used";
-    default:
-      return "could not be reached";
-  }
-}
-
 // The service's own id for the tenant, if its answer has one.
 std::string external_id_of(const std::string& body) {
   constexpr std::size_t longest = 200;
@@ -155,7 +141,7 @@ Result<void> ProactiveSetup::announce(const Job& job, JobHold& hold) {
   if (!*outcome) return {};
   if (!(*outcome)->success()) {
     return begin_undo(job,
-                      "The provisioning service " + what_came(**outcome) +
+                      "The provisioning service " + describe(**outcome) +
                           ". Check proactive.provisioning and the service, then set up again.");
   }
   model::fault_point("job.after_provisioning");
@@ -296,7 +282,7 @@ Result<void> ProactiveSetup::withdraw(const Job& job, JobHold& hold) {
     data["withdrawn"] = true;
     if (!gone) {
       data["left"] = "The tenant " + tenant_id +
-                     " is still known to the provisioning service, which " + what_came(came) +
+                     " is still known to the provisioning service, which " + describe(came) +
                      "; remove it there.";
     }
     return {};

@@ -40,26 +40,18 @@ bool curl_ready() {
 
 }  // namespace
 
-std::string_view to_string(HttpError error) {
-  switch (error) {
-    case HttpError::none:
-      return "none";
-    case HttpError::invalid:
-      return "invalid";
+std::string describe(const HttpOutcome& outcome) {
+  if (outcome.status != 0) return "answered " + std::to_string(outcome.status);
+  switch (outcome.error) {
     case HttpError::timeout:
-      return "timeout";
-    case HttpError::refused:
-      return "refused";
+      return "did not answer in time";
     case HttpError::egress_refused:
-      return "egress_refused";
-    case HttpError::too_large:
-      return "too_large";
-    case HttpError::overloaded:
-      return "overloaded";
-    case HttpError::aborted:
-      return "aborted";
+      return "is at an address that egress.allow does not open";
+    case HttpError::invalid:
+      return "has a URL that can't be used";
+    default:
+      return "could not be reached";
   }
-  return "unknown";
 }
 
 // The client's thread: libcurl says which sockets it waits for, epoll waits for them. Everything

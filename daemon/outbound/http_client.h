@@ -39,7 +39,6 @@ enum class HttpError : std::uint8_t {
   overloaded,  // too many requests wait: nothing was sent
   aborted,     // the client stopped; the outcome at the other end is unknown
 };
-[[nodiscard]] std::string_view to_string(HttpError error);
 
 struct HttpOutcome {
   HttpError error = HttpError::none;
@@ -52,6 +51,10 @@ struct HttpOutcome {
     return error == HttpError::none && status >= 200 && status < 300;
   }
 };
+
+// The end of an exchange, as the predicate of a sentence about the other end: "answered 503", "did
+// not answer in time".
+[[nodiscard]] std::string describe(const HttpOutcome& outcome);
 
 struct HttpClientSettings {
   std::string name = "http";         // of the Service
