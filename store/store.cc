@@ -18,7 +18,7 @@ using model::Result;
 
 namespace {
 
-// What must be the same for all who share a store: nobody could read the others' secrets.
+// All daemons on a store need the same key: otherwise they could not read each other's secrets.
 Result<void> check_key(Connection& connection, const Sealer& sealer) {
   connection.begin();
   const auto known = connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'key'");
@@ -32,8 +32,8 @@ Result<void> check_key(Connection& connection, const Sealer& sealer) {
               "daemon that uses the store");
 }
 
-// A store without its key is an operator's mistake; a new key would hide it. So would a key that is
-// handed over and is not the one that values were sealed with.
+// A store without its key is an operator's mistake, and a new key would hide it. So would a
+// handed-over key that did not seal the stored values.
 Result<Sealer> open_sealer(const StoreSettings& settings, bool key_was_used) {
   const auto own = settings.data_dir / "master.key";
   std::error_code ignored;
@@ -53,16 +53,32 @@ Result<Sealer> open_sealer(const StoreSettings& settings, bool key_was_used) {
   return fail(Errc::conflict, "the credential " + settings.master_key.string() +
                                   " lacks a key of " + own.string() +
                                   ", which values are sealed with: make it a copy of that file, or "
-                                  "remove the file if it is of no use");
+                                  "remove the file if it is not needed");
 }
 
-struct Opened {
+// Indexes chunks that a program without the index wrote.
+void take_in_knowledge(Connection& connection) {
+  // A start must not depend on a store that can be written.
+  if (!connection.value<std::int64_t>("SELECT 1 FROM knowledge_unindexed LIMIT 1")) return;
+  connection.begin();
+  try {
+    index_knowledge(connection);
+    connection.commit();
+  } catch (...) {
+    connection.rollback();
+    throw;
+  }
+}
+
+}  // namespace
+
+struct Store::Opened {
   std::unique_ptr<Database> database;
   Sealer sealer;
   std::shared_ptr<PostgresPulse> pulse{};  // of a server
 };
 
-Result<Opened> open_in_file(const StoreSettings& settings) {
+Result<Store::Opened> Store::open_in_file(const StoreSettings& settings) {
   const auto file = settings.data_dir / "store.db";
   std::error_code ignored;
   auto sealer = open_sealer(settings, std::filesystem::exists(file, ignored));
@@ -75,7 +91,7 @@ Result<Opened> open_in_file(const StoreSettings& settings) {
   return Opened{*std::move(database), *std::move(sealer)};
 }
 
-Result<Opened> open_in_postgres(const StoreSettings& settings) {
+Result<Store::Opened> Store::open_in_postgres(const StoreSettings& settings) {
   auto pulse = std::make_shared<PostgresPulse>();
   auto database = Database::open({.postgres = settings.postgres,
                                   .pulse = pulse,
@@ -95,128 +111,74 @@ Result<Opened> open_in_postgres(const StoreSettings& settings) {
   return Opened{*std::move(database), *std::move(sealer), std::move(pulse)};
 }
 
-}  // namespace
-
-struct Store::Impl {
-  Impl(Opened opened, const StoreSettings& settings, const model::Clock& clock)
-      : sealer(std::move(opened.sealer)),
-        database(std::move(opened.database)),
-        timer_clock(settings.committer.timer_clock == nullptr ? clock
-                                                              : *settings.committer.timer_clock),
-        pulse(std::move(opened.pulse)),
-        committer(*database, clock, settings.committer),
-        sessions(*database, committer),
-        outbox(*database, committer),
-        calls(*database, committer),
-        follow_ups(*database, committer),
-        schedules(*database, committer),
-        timers(*database, committer),
-        pending_timers(*database, committer),
-        audit(*database, committer),
-        dead_letters(*database, committer),
-        append_keys(*database, committer),
-        attempts(*database, committer),
-        answers(*database, committer),
-        jobs(*database, committer),
-        proactive(*database, sealer),
-        assets(*database, committer, sealer),
-        knowledge(make_knowledge_search(*database)),
-        accounts(*database, committer),
-        oauth(*database, committer, sealer),
-        sign_ins(*database, committer, sealer),
-        usage(*database),
-        key_rotation(*database, committer, sealer),
-        user_data(*database, committer),
-        members(*database, committer) {
-    if (settings.postgres) {
-      watch.emplace(
-          *settings.postgres,
-          [this](std::string_view heard) {
-            note_change(heard);
-            notifications.tell(heard);
-          },
-          *pulse);
-    }
-  }
-
-  // Another daemon's change, or one of ours that is known already. People's rights hang on roles
-  // and tokens alike: whoever caches them asks for the sum of the generations.
-  void note_change(std::string_view topic) {
-    if (topic.empty() || topic == "people") accounts.bump_generation();
-    if (topic.empty() || topic == "lexicons") {
-      assets.bump_generation(Assets::Lexicons::may_change);
-    }
-    if (topic == "assets") assets.bump_generation(Assets::Lexicons::stay);
-  }
-
-  Sealer sealer;
-  std::unique_ptr<Database> database;
-  const model::Clock& timer_clock;
-  std::shared_ptr<PostgresPulse> pulse;  // null: there is no server
-  Committer committer;
-  Sessions sessions;
-  Outbox outbox;
-  Calls calls;
-  FollowUps follow_ups;
-  Schedules schedules;
-  Timers timers;
-  PendingTimers pending_timers;
-  Audit audit;
-  DeadLetters dead_letters;
-  AppendKeys append_keys;
-  Attempts attempts;
-  Answers answers;
-  Jobs jobs;
-  Proactive proactive;
-  Assets assets;
-  std::unique_ptr<KnowledgeSearch> knowledge;
-  Accounts accounts;
-  Oauth oauth;
-  SignIns sign_ins;
-  Usage usage;
-  KeyRotation key_rotation;
-  UserData user_data;
-  Members members;
-  Notifications notifications;
-  std::optional<PostgresWatch> watch;
-  std::int64_t unreadable_secrets = 0;
-};
-
-namespace {
-
-// What an older program has left to be taken in, or wrote before there was an index.
-Result<void> take_in_knowledge(Connection& connection) {
-  // A start that has nothing to write must not depend on being able to.
-  if (!connection.value<std::int64_t>("SELECT 1 FROM knowledge_unindexed LIMIT 1")) return {};
-  connection.begin();
-  try {
-    index_knowledge(connection);
-    connection.commit();
-  } catch (...) {
-    connection.rollback();
-    throw;
-  }
-  return {};
+Store::Store(Opened opened, const StoreSettings& settings, const model::Clock& clock)
+    : sealer_(std::move(opened.sealer)),
+      database_(std::move(opened.database)),
+      timer_clock_(settings.committer.timer_clock == nullptr ? clock
+                                                             : *settings.committer.timer_clock),
+      pulse_(std::move(opened.pulse)),
+      committer_(*database_, clock, settings.committer),
+      sessions_(*database_, committer_),
+      outbox_(*database_, committer_),
+      calls_(*database_, committer_),
+      follow_ups_(*database_, committer_),
+      schedules_(*database_, committer_),
+      timers_(*database_, committer_),
+      pending_timers_(*database_, committer_),
+      audit_(*database_, committer_),
+      dead_letters_(*database_, committer_),
+      append_keys_(*database_, committer_),
+      attempts_(*database_, committer_),
+      answers_(*database_, committer_),
+      jobs_(*database_, committer_),
+      proactive_(*database_, sealer_),
+      assets_(*database_, committer_, sealer_),
+      knowledge_(make_knowledge_search(*database_)),
+      accounts_(*database_, committer_),
+      oauth_(*database_, committer_, sealer_),
+      sign_ins_(*database_, committer_, sealer_),
+      usage_(*database_),
+      key_rotation_(*database_, committer_, sealer_),
+      user_data_(*database_, committer_),
+      members_(*database_, committer_) {
+  if (!settings.postgres) return;
+  watch_.emplace(
+      *settings.postgres,
+      [this](std::string_view heard) {
+        note_change(heard);
+        notifications_.tell(heard);
+      },
+      *pulse_);
 }
 
-}  // namespace
-
-Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() {
-  impl_->committer.stop();
+  committer_.stop();
+}
+
+// A change by another daemon, or one of our own that is known already. Rights depend on roles and
+// on tokens, so caches of principals compare the sum of the generations.
+void Store::note_change(std::string_view topic) {
+  if (topic.empty() || topic == "people") accounts_.bump_generation();
+  if (topic.empty() || topic == "lexicons") assets_.bump_generation(Assets::Lexicons::may_change);
+  if (topic == "assets") assets_.bump_generation(Assets::Lexicons::stay);
 }
 
 Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
                                            const model::Clock& clock) {
   auto opened = settings.postgres ? open_in_postgres(settings) : open_in_file(settings);
   if (!opened) return fail(opened.error());
-  auto impl = std::make_unique<Impl>(*std::move(opened), settings, clock);
-  auto indexed = with_errors(impl->database->writer(), [&](Connection& connection) {
+  std::unique_ptr<Store> store(new Store(*std::move(opened), settings, clock));
+  if (auto begun = store->begin(settings); !begun) return fail(begun.error());
+  return store;
+}
+
+Result<void> Store::begin(const StoreSettings& settings) {
+  auto indexed = with_errors(database_->writer(), [&](Connection& connection) {
     const Connection::Asking asking(connection, settings.go_on);
-    return take_in_knowledge(connection);
+    take_in_knowledge(connection);
   });
-  if (!indexed) return fail(indexed.error());
-  const auto secrets = impl->key_rotation.check();
+  if (!indexed) return indexed;
+  const auto secrets = key_rotation_.check();
   if (!secrets) return fail(secrets.error());
   if (secrets->unreadable > 0 && secrets->opened == 0) {
     const auto key =
@@ -224,113 +186,24 @@ Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,
     return fail(Errc::conflict, "the master key " + key.string() +
                                     " is not the one that this store's secrets are sealed with");
   }
-  if (impl->watch) {
-    if (auto watching = impl->watch->start(); !watching) return fail(watching.error());
+  if (watch_) {
+    if (auto watching = watch_->start(); !watching) return watching;
   }
-  impl->unreadable_secrets = secrets->unreadable;
-  impl->committer.start();
-  return std::unique_ptr<Store>(new Store(std::move(impl)));
-}
-
-std::int64_t Store::unreadable_secrets() const {
-  return impl_->unreadable_secrets;
+  unreadable_secrets_ = secrets->unreadable;
+  committer_.start();
+  return {};
 }
 
 Result<void> Store::forget_writers() {
-  return impl_->committer.write_and_wait([](Writer& writer) -> Result<void> {
-    // A younger one may be asked for yet, by a daemon that does not know what became of its COMMIT.
+  return committer_.write_and_wait([](Writer& writer) {
+    // A daemon that does not know the outcome of its COMMIT may still read a younger row.
     writer.connection().run("DELETE FROM writers WHERE written_at < :t",
-                            model::to_unix_ms(writer.now() - std::chrono::weeks(1)));
-    return {};
+                            writer.now() - std::chrono::weeks(1));
   });
 }
 
-model::Timestamp Store::timer_now() const {
-  return impl_->timer_clock.now();
-}
-
 bool Store::healthy() const {
-  return impl_->committer.healthy() && (!impl_->pulse || impl_->pulse->answers());
-}
-
-Committer& Store::committer() {
-  return impl_->committer;
-}
-Sessions& Store::sessions() {
-  return impl_->sessions;
-}
-Outbox& Store::outbox() {
-  return impl_->outbox;
-}
-Calls& Store::calls() {
-  return impl_->calls;
-}
-FollowUps& Store::follow_ups() {
-  return impl_->follow_ups;
-}
-Schedules& Store::schedules() {
-  return impl_->schedules;
-}
-Timers& Store::timers() {
-  return impl_->timers;
-}
-
-PendingTimers& Store::pending_timers() {
-  return impl_->pending_timers;
-}
-Audit& Store::audit() {
-  return impl_->audit;
-}
-
-DeadLetters& Store::dead_letters() {
-  return impl_->dead_letters;
-}
-AppendKeys& Store::append_keys() {
-  return impl_->append_keys;
-}
-Attempts& Store::attempts() {
-  return impl_->attempts;
-}
-Answers& Store::answers() {
-  return impl_->answers;
-}
-Jobs& Store::jobs() {
-  return impl_->jobs;
-}
-Proactive& Store::proactive() {
-  return impl_->proactive;
-}
-Assets& Store::assets() {
-  return impl_->assets;
-}
-KnowledgeSearch& Store::knowledge() {
-  return *impl_->knowledge;
-}
-Accounts& Store::accounts() {
-  return impl_->accounts;
-}
-Oauth& Store::oauth() {
-  return impl_->oauth;
-}
-
-SignIns& Store::sign_ins() {
-  return impl_->sign_ins;
-}
-Usage& Store::usage() {
-  return impl_->usage;
-}
-KeyRotation& Store::key_rotation() {
-  return impl_->key_rotation;
-}
-UserData& Store::user_data() {
-  return impl_->user_data;
-}
-
-Members& Store::members() {
-  return impl_->members;
-}
-Notifications& Store::notifications() {
-  return impl_->notifications;
+  return committer_.healthy() && (!pulse_ || pulse_->answers());
 }
 
 }  // namespace conversed::store

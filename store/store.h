@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "store/accounts/accounts.h"
 #include "store/accounts/audit.h"
@@ -33,83 +34,119 @@
 #include "store/secrets/key_rotation.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/database.h"
+#include "store/sql/postgres_watch.h"
 
 namespace conversed::store {
 
 struct StoreSettings {
   std::filesystem::path data_dir;  // must exist; `master.key` and SQLite's `store.db` are in it
-  // The key file, if somebody else keeps it; empty: `data_dir/master.key`, made with the store.
+  // A key file that a service manager hands over; empty: `data_dir/master.key`, made with the
+  // store.
   std::filesystem::path master_key{};
   std::optional<PostgresSettings> postgres{};  // instead of `store.db`
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
-  // Unless it is empty: asked many times a second while an older store is migrated, on the thread
-  // that opens it; false ends that with `unavailable`, and the step in hand is undone.
+  // Unless it is empty: called many times a second during a migration, on the opening thread. False
+  // ends the migration with `unavailable` and undoes the present step.
   std::function<bool()> go_on{};
 };
 
-// Everything that is kept, in one place: owns the database, the Committer and one object for each
-// kind of thing. The daemon and `init` open it; the data folder's lock is theirs to take before.
-// Opening and stopping belong to one thread; what the accessors give is thread-safe.
+// Owns the database, the Committer and one object for each kind of data. The daemon and `init` open
+// it after they have locked the data folder. One thread opens and destroys it; the objects of the
+// accessors are thread-safe.
 class Store {
  public:
-  // Opens the store, or makes it with a new master key if there is neither. Refused, with the
-  // errors of Database and Sealer: a newer schema, a key file that others can read, a store whose
-  // key is missing, a `master_key` that lacks what the data folder's own key file has;
-  // `conflict`, a store none of whose secrets the key opens, or one in PostgreSQL that was made
-  // with another key. `clock` must outlive the Store.
+  // Opens the store. If there is neither store nor key, makes both. Refuses, with the errors of
+  // Database and Sealer: a newer schema, a key file that others can read, a store without its key,
+  // a `master_key` that lacks a key of the data folder's own file; with `conflict`: a store none of
+  // whose secrets the key opens, or a store in PostgreSQL that was made with another key. `clock`
+  // must outlive the Store.
+  // Kept by: StoreLife.StoreWithoutItsKeyIsRefused, KeyRotationTest.StoreOfAnotherKeyIsRefused.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();  // stops the Committer
 
-  // How many secrets the master key did not open at the start.
-  [[nodiscard]] std::int64_t unreadable_secrets() const;
+  // The number of secrets that the master key did not open at the start.
+  [[nodiscard]] std::int64_t unreadable_secrets() const { return unreadable_secrets_; }
 
-  // Forgets what is kept of the writes of daemons that have been gone for a week. No patience.
+  // Deletes the rows in `writers` of daemons that have been gone for a week. Fails fast.
   [[nodiscard]] model::Result<void> forget_writers();
 
-  // The time that waits go by (daemon/timers/timer_clock.h): what `now` is to be where something
-  // expires.
-  [[nodiscard]] model::Timestamp timer_now() const;
+  // The time by the clock of timers (daemon/timers/timer_clock.h), for due times and expiry.
+  [[nodiscard]] model::Timestamp timer_now() const { return timer_clock_.now(); }
 
-  // False while writes fail, and while a server in the network is silent: then reads fail at once.
+  // False while writes fail, and while the server is silent: then reads fail at once.
   [[nodiscard]] bool healthy() const;
 
-  [[nodiscard]] Committer& committer();
-  [[nodiscard]] Sessions& sessions();
-  [[nodiscard]] Outbox& outbox();
-  [[nodiscard]] Calls& calls();
-  [[nodiscard]] FollowUps& follow_ups();
-  [[nodiscard]] Schedules& schedules();
-  [[nodiscard]] Timers& timers();
-  [[nodiscard]] PendingTimers& pending_timers();
-  [[nodiscard]] Audit& audit();
-  [[nodiscard]] DeadLetters& dead_letters();
-  [[nodiscard]] AppendKeys& append_keys();
-  [[nodiscard]] Attempts& attempts();
-  [[nodiscard]] Answers& answers();
-  [[nodiscard]] Jobs& jobs();
-  [[nodiscard]] Proactive& proactive();
-  [[nodiscard]] Assets& assets();
-  [[nodiscard]] KnowledgeSearch& knowledge();
-  [[nodiscard]] Accounts& accounts();
-  [[nodiscard]] Oauth& oauth();
-  [[nodiscard]] SignIns& sign_ins();
-  [[nodiscard]] Usage& usage();
-  [[nodiscard]] KeyRotation& key_rotation();
-  [[nodiscard]] UserData& user_data();
-  [[nodiscard]] Members& members();
-  // What other daemons announce; silent where there is one at most.
-  [[nodiscard]] Notifications& notifications();
+  [[nodiscard]] Committer& committer() { return committer_; }
+  [[nodiscard]] Sessions& sessions() { return sessions_; }
+  [[nodiscard]] Outbox& outbox() { return outbox_; }
+  [[nodiscard]] Calls& calls() { return calls_; }
+  [[nodiscard]] FollowUps& follow_ups() { return follow_ups_; }
+  [[nodiscard]] Schedules& schedules() { return schedules_; }
+  [[nodiscard]] Timers& timers() { return timers_; }
+  [[nodiscard]] PendingTimers& pending_timers() { return pending_timers_; }
+  [[nodiscard]] Audit& audit() { return audit_; }
+  [[nodiscard]] DeadLetters& dead_letters() { return dead_letters_; }
+  [[nodiscard]] AppendKeys& append_keys() { return append_keys_; }
+  [[nodiscard]] Attempts& attempts() { return attempts_; }
+  [[nodiscard]] Answers& answers() { return answers_; }
+  [[nodiscard]] Jobs& jobs() { return jobs_; }
+  [[nodiscard]] Proactive& proactive() { return proactive_; }
+  [[nodiscard]] Assets& assets() { return assets_; }
+  [[nodiscard]] KnowledgeSearch& knowledge() { return *knowledge_; }
+  [[nodiscard]] Accounts& accounts() { return accounts_; }
+  [[nodiscard]] Oauth& oauth() { return oauth_; }
+  [[nodiscard]] SignIns& sign_ins() { return sign_ins_; }
+  [[nodiscard]] Usage& usage() { return usage_; }
+  [[nodiscard]] KeyRotation& key_rotation() { return key_rotation_; }
+  [[nodiscard]] UserData& user_data() { return user_data_; }
+  [[nodiscard]] Members& members() { return members_; }
+  // Notifications of other daemons; none with SQLite.
+  [[nodiscard]] Notifications& notifications() { return notifications_; }
 
  private:
-  struct Impl;
-  explicit Store(std::unique_ptr<Impl> impl);
+  struct Opened;
+  Store(Opened opened, const StoreSettings& settings, const model::Clock& clock);
+  [[nodiscard]] static model::Result<Opened> open_in_file(const StoreSettings& settings);
+  [[nodiscard]] static model::Result<Opened> open_in_postgres(const StoreSettings& settings);
+  [[nodiscard]] model::Result<void> begin(const StoreSettings& settings);
+  void note_change(std::string_view topic);
 
-  std::unique_ptr<Impl> impl_;
+  Sealer sealer_;
+  const std::unique_ptr<Database> database_;
+  const model::Clock& timer_clock_;
+  const std::shared_ptr<PostgresPulse> pulse_;  // null: there is no server
+  Committer committer_;
+  Sessions sessions_;
+  Outbox outbox_;
+  Calls calls_;
+  FollowUps follow_ups_;
+  Schedules schedules_;
+  Timers timers_;
+  PendingTimers pending_timers_;
+  Audit audit_;
+  DeadLetters dead_letters_;
+  AppendKeys append_keys_;
+  Attempts attempts_;
+  Answers answers_;
+  Jobs jobs_;
+  Proactive proactive_;
+  Assets assets_;
+  const std::unique_ptr<KnowledgeSearch> knowledge_;
+  Accounts accounts_;
+  Oauth oauth_;
+  SignIns sign_ins_;
+  Usage usage_;
+  KeyRotation key_rotation_;
+  UserData user_data_;
+  Members members_;
+  Notifications notifications_;
+  std::optional<PostgresWatch> watch_;
+  std::int64_t unreadable_secrets_ = 0;
 };
 
 }  // namespace conversed::store

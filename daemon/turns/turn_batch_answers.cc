@@ -88,7 +88,7 @@ Result<api::Answer> TurnBatchBuilder::answer_of(const model::Execution& executio
   api::Answer answer{200, api::compose_answer(said, input_.key.user_id, input_.key.session_id)};
   if (execution.keyed) {
     batch_.commit.answers.kept.push_back(
-        {execution.input_id, answer.status, answer.body, timer_now() + context_.answer_lifetime});
+        {execution.input_id, answer.body, timer_now() + context_.answer_lifetime});
   }
   return answer;
 }
@@ -105,7 +105,7 @@ Result<void> TurnBatchBuilder::settle_failure(const model::Execution& execution,
   batch_.after.answered.push_back(
       {execution.input_id, fail(Errc::internal, "The message could not be processed.")});
   batch_.commit.answers.kept.push_back(
-      {execution.input_id, 500, "", timer_now() + context_.answer_lifetime});
+      {execution.input_id, std::nullopt, timer_now() + context_.answer_lifetime});
   return {};
 }
 

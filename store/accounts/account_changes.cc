@@ -1,5 +1,5 @@
 // The part of Accounts that changes and removes users. An installation never loses its last
-// platform administrator: nobody could give it another one.
+// platform administrator: no other user could make a new one.
 #include <algorithm>
 
 #include "store/accounts/accounts.h"
@@ -25,7 +25,7 @@ bool has_platform_admin(const std::vector<std::string>& roles) {
 Result<void> check_is_dispensable(Connection& connection, const std::string& user_id) {
   bool is_one = false;
   bool is_another = false;
-  connection.rows<std::string, std::string>(
+  connection.rows(
       [&](const std::string& id, const std::string& roles) {
         if (has_platform_admin(list_from_text(roles))) (id == user_id ? is_one : is_another) = true;
       },

@@ -57,7 +57,7 @@ Result<std::string> insert_user(Connection& connection, const UserRow& user, mod
       "INSERT INTO users (id, organisation_id, email, email_folded, name, roles, password_hash,"
       " created_at) VALUES (:i, :o, :e, :f, :n, :r, :p, :c)",
       id, user.organisation_id, user.email, folded, user.name, list_to_text(user.roles),
-      user.password_hash, model::to_unix_ms(now));
+      user.password_hash, now);
   return id;
 }
 
@@ -72,21 +72,18 @@ namespace {
 
 template <typename... In>
 std::vector<User> load_users(Connection& connection, std::string_view sql, const In&... in) {
-  std::vector<User> users;
-  connection
-      .rows<std::string, std::string, std::string, std::string, std::string, bool, std::int64_t>(
-          [&](std::string id, std::string organisation, std::string email, std::string name,
-              const std::string& roles, bool has_password, std::int64_t created) {
-            users.push_back({.id = std::move(id),
-                             .organisation_id = std::move(organisation),
-                             .email = std::move(email),
-                             .name = std::move(name),
-                             .roles = list_from_text(roles),
-                             .has_password = has_password,
-                             .created_at = model::from_unix_ms(created)});
-          },
-          sql, in...);
-  return users;
+  return connection.all(
+      [&](std::string id, std::string organisation, std::string email, std::string name,
+          const std::string& roles, bool has_password, model::Timestamp created) {
+        return User{.id = std::move(id),
+                    .organisation_id = std::move(organisation),
+                    .email = std::move(email),
+                    .name = std::move(name),
+                    .roles = list_from_text(roles),
+                    .has_password = has_password,
+                    .created_at = created};
+      },
+      sql, in...);
 }
 
 Result<User> one(std::vector<User> users) {
@@ -105,25 +102,22 @@ Result<User> find_user(Connection& connection, const std::string& organisation_i
 
 template <typename... In>
 std::vector<Member> load_members(Connection& connection, std::string_view sql, const In&... in) {
-  std::vector<Member> members;
-  connection.rows<std::string, std::string, std::string, std::string, std::string, bool,
-                  std::int64_t, std::string, std::string, std::string>(
+  return connection.all(
       [&](std::string id, std::string organisation, std::string email, std::string name,
-          const std::string& roles, bool has_password, std::int64_t created, std::string project,
-          const std::string& member_roles, const std::string& locales) {
-        members.push_back({.user = {.id = std::move(id),
-                                    .organisation_id = std::move(organisation),
-                                    .email = std::move(email),
-                                    .name = std::move(name),
-                                    .roles = list_from_text(roles),
-                                    .has_password = has_password,
-                                    .created_at = model::from_unix_ms(created)},
-                           .project_id = std::move(project),
-                           .roles = list_from_text(member_roles),
-                           .allowed_locales = list_from_text(locales)});
+          const std::string& roles, bool has_password, model::Timestamp created,
+          std::string project, const std::string& member_roles, const std::string& locales) {
+        return Member{.user = {.id = std::move(id),
+                               .organisation_id = std::move(organisation),
+                               .email = std::move(email),
+                               .name = std::move(name),
+                               .roles = list_from_text(roles),
+                               .has_password = has_password,
+                               .created_at = created},
+                      .project_id = std::move(project),
+                      .roles = list_from_text(member_roles),
+                      .allowed_locales = list_from_text(locales)};
       },
       sql, in...);
-  return members;
 }
 
 Result<Member> find_member(Connection& connection, const std::string& project_id,
@@ -164,8 +158,7 @@ void Accounts::grow(Writer& writer) {
 Result<User> Accounts::create_user(const std::string& organisation_id, const NewUser& user) {
   auto hash = hash_if_set(user.password);
   if (!hash) return fail(hash.error());
-  Result<User> made = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<User> {
     if (!writer.connection().value<std::string>("SELECT id FROM organisations WHERE id = :i",
                                                 organisation_id)) {
       return fail(Errc::not_found, "there is no such organisation");
@@ -180,14 +173,12 @@ Result<User> Accounts::create_user(const std::string& organisation_id, const New
     if (!id) return fail(id.error());
     if (user.membership) {
       auto joined = join_project(writer.connection(), *id, *user.membership);
-      if (!joined) return joined;
+      if (!joined) return fail(joined.error());
     }
-    made = find_user(writer.connection(), organisation_id, *id);
+    auto made = find_user(writer.connection(), organisation_id, *id);
     grow(writer);
-    return {};
+    return made;
   });
-  if (!written) return fail(written.error());
-  return made;
 }
 
 Result<std::vector<User>> Accounts::users(const std::string& organisation_id) const {
@@ -245,11 +236,10 @@ Result<void> Accounts::set_member(const std::string& project_id, const std::stri
 Result<Member> Accounts::set_allowed_locales(const std::string& project_id,
                                              const std::string& user_id,
                                              const std::vector<std::string>& locales) {
-  Result<Member> member = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Member> {
     Connection& connection = writer.connection();
-    member = find_member(connection, project_id, user_id);
-    if (!member) return fail(member.error());
+    auto member = find_member(connection, project_id, user_id);
+    if (!member) return member;
     for (const auto& id : locales) {
       if (!connection.value<std::string>("SELECT id FROM locales WHERE id = :i AND project_id = :p",
                                          id, project_id)) {
@@ -259,10 +249,8 @@ Result<Member> Accounts::set_allowed_locales(const std::string& project_id,
     connection.run("UPDATE members SET allowed_locales = :l WHERE project_id = :p AND user_id = :u",
                    list_to_text(locales), project_id, user_id);
     member->allowed_locales = locales;
-    return {};
+    return member;
   });
-  if (!written) return fail(written.error());
-  return member;
 }
 
 }  // namespace conversed::store

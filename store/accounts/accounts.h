@@ -20,13 +20,13 @@ inline constexpr std::size_t max_email_bytes = 320;
 struct Organisation {
   std::string id;
   std::string name;
-  // Of e-mail, in lower case: other organisations can't add users with addresses there.
+  // E-mail domains in lower case. Other organisations can't add users with addresses there.
   std::vector<std::string> domains{};
 };
 
 struct DomainsSet {
   Organisation organisation;
-  std::vector<std::string> strangers{};  // addresses there that users of others had before
+  std::vector<std::string> strangers{};  // addresses there of other organisations' users
 };
 
 struct User {
@@ -34,7 +34,7 @@ struct User {
   std::string organisation_id;
   std::string email;  // as it was given; unique without regard to ASCII case
   std::string name;
-  std::vector<std::string> roles;  // of the organisation: they hold in each of its projects
+  std::vector<std::string> roles;  // of the organisation; valid in each of its projects
   bool has_password = false;
   model::Timestamp created_at{};
 };
@@ -46,7 +46,7 @@ struct Member {
   std::vector<std::string> allowed_locales;  // ids
 };
 
-// Who acts.
+// The user who makes a request, with roles.
 struct Principal {
   std::string user_id;
   std::string organisation_id;
@@ -55,8 +55,8 @@ struct Principal {
   std::map<std::string, std::vector<std::string>, std::less<>> project_roles;  // by project id
 };
 
-// A sign-in by password: whose, and by which of the user's passwords. Between it and what it leads
-// to the password may change, so whoever writes asks once more whether it is the same.
+// A sign-in by password. The password may change before the sign-in's grant is written, so the
+// writing transaction compares the mark again.
 struct SignIn {
   std::string user_id;
   std::string password_mark;  // a hash of the stored hash: each set password has its own
@@ -74,21 +74,21 @@ struct ApiKey {
 };
 struct NewApiKey {
   ApiKey key;
-  std::string secret;  // `cvk_<id>_<64 hex digits>`; shown once, stored as a hash only
+  std::string secret;  // `cvk_<id>_<64 hex digits>`; shown once; only its hash is stored
 };
 
-// Organisations, users, roles and API keys. Thread-safe; blocks on the disk, and `authenticate` and
-// the setting of passwords take some 20 ms of CPU. Errors beside those named: `not_found` (also for
-// what is another organisation's), `unavailable`, `internal`.
+// Organisations, users, roles and API keys. Thread-safe; blocks on the disk. `authenticate` and
+// setting a password take some 20 ms of CPU. Errors beside those named: `not_found` (also for
+// another organisation's), `unavailable`, `internal`.
 class Accounts {
  public:
   // Both must outlive it.
   Accounts(Database& database, Committer& committer) : database_(database), committer_(committer) {}
 
-  // Grows with each committed change of users, roles or keys made here. Imports change members,
-  // too: a cache of principals is stale if this or `Assets::generation()` has grown.
+  // Grows with each committed change of users, roles or keys by this object. Imports change
+  // members, too: a cache of principals is stale if this or `Assets::generation()` has grown.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
-  // For what another daemon has changed.
+  // After a change by another daemon.
   void bump_generation() { generation_.fetch_add(1); }
 
   struct NewMembership {
@@ -106,17 +106,17 @@ class Accounts {
   // The first organisation and its administrator. `conflict` if there is any organisation.
   [[nodiscard]] model::Result<Organisation> create_first_organisation(const std::string& name,
                                                                       const NewUser& admin);
-  // `conflict` if the name or the address is taken, or its domain another's.
+  // `conflict` if the name or the address is taken, or the domain is another organisation's.
   [[nodiscard]] model::Result<Organisation> create_organisation(const std::string& name,
                                                                 const NewUser& admin);
   [[nodiscard]] model::Result<std::vector<Organisation>> organisations() const;
-  // Instead of those that it had. `conflict` if one is another organisation's, `invalid_argument`
-  // if one is no domain.
+  // Replaces the organisation's domains. `conflict` if another organisation has one of them,
+  // `invalid_argument` if one is not a domain.
   [[nodiscard]] model::Result<DomainsSet> set_domains(const std::string& organisation_id,
                                                       const std::vector<std::string>& domains);
 
-  // `conflict` if the address is taken or its domain another organisation's, `invalid_argument` if
-  // it is none, `not_found` if there is no such project.
+  // `conflict` if the address is taken or its domain is another organisation's, `invalid_argument`
+  // if it is not an address, `not_found` if there is no such project.
   [[nodiscard]] model::Result<User> create_user(const std::string& organisation_id,
                                                 const NewUser& user);
   [[nodiscard]] model::Result<std::vector<User>> users(const std::string& organisation_id) const;
@@ -125,9 +125,9 @@ class Accounts {
   [[nodiscard]] model::Result<User> user(const std::string& organisation_id,
                                          const std::string& user_id) const;
 
-  // Sets a new password, or none: the old one opens nothing any more, and what OAuth clients were
-  // given by the user ends. These and the next two are a `conflict` where they would leave the
-  // installation without a platformAdmin who has a password.
+  // Sets a new password, or none. The old password is invalid, and the user's OAuth grants end.
+  // These and the next two are a `conflict` if they would leave the installation without a
+  // platformAdmin who has a password. Kept by: AccountsTest.LastPlatformAdminWithAPasswordStays.
   [[nodiscard]] model::Result<void> set_password(const std::string& organisation_id,
                                                  const std::string& user_id,
                                                  const std::string& password);
@@ -139,16 +139,17 @@ class Accounts {
   [[nodiscard]] model::Result<void> set_roles(const std::string& organisation_id,
                                               const std::string& user_id,
                                               const std::vector<std::string>& roles);
-  // With the user's API keys and memberships, and all that OAuth clients were given.
+  // Also removes the user's API keys, memberships and OAuth grants.
   [[nodiscard]] model::Result<void> remove_user(const std::string& organisation_id,
                                                 const std::string& user_id);
 
-  // `unauthenticated` for an unknown address, a wrong password and none set, in the same time.
+  // `unauthenticated` for an unknown address, a wrong password and no password; all take the same
+  // time.
   [[nodiscard]] model::Result<SignedIn> authenticate(std::string_view email,
                                                      std::string_view password) const;
-  // What the user may now, for tokens that others sign. `user` is an id or an address;
-  // `organisation` an id or a name, or empty for the only one of the installation. `not_found` if
-  // the user is another organisation's, and if the only one is meant and there are several.
+  // The user's present rights, for tokens of an external issuer. `user` is an id or an address;
+  // `organisation` is an id or a name, or empty for the installation's only organisation.
+  // `not_found` if the user is another organisation's, or if it is empty and there are several.
   [[nodiscard]] model::Result<Principal> principal_in(std::string_view organisation,
                                                       std::string_view user) const;
 
@@ -159,7 +160,7 @@ class Accounts {
   [[nodiscard]] model::Result<void> set_member(const std::string& project_id,
                                                const std::string& user_id,
                                                const std::vector<std::string>& roles);
-  // `invalid_argument` if one is no locale of the project.
+  // `invalid_argument` if one is not a locale of the project.
   [[nodiscard]] model::Result<Member> set_allowed_locales(const std::string& project_id,
                                                           const std::string& user_id,
                                                           const std::vector<std::string>& locales);
@@ -175,7 +176,7 @@ class Accounts {
   [[nodiscard]] model::Result<Principal> verify_api_key(std::string_view secret) const;
 
  private:
-  // The generation grows once what is written here is durable.
+  // The generation grows once the Writer's transaction is durable.
   void grow(Writer& writer);
 
   Database& database_;

@@ -23,10 +23,9 @@ std::optional<std::string> find_organisation(Connection& connection, const std::
   std::vector<std::string> found;
   const auto add = [&](std::string id) { found.push_back(std::move(id)); };
   if (wanted.empty()) {
-    connection.rows<std::string>(add, "SELECT id FROM organisations LIMIT 2");
+    connection.rows(add, "SELECT id FROM organisations LIMIT 2");
   } else {
-    connection.rows<std::string>(add, "SELECT id FROM organisations WHERE id = :i OR name = :n",
-                                 wanted, wanted);
+    connection.rows(add, "SELECT id FROM organisations WHERE id = :i OR name = :n", wanted, wanted);
   }
   // Two: the only one is not to be told, or one has the other's id for a name.
   if (found.size() != 1) return std::nullopt;
@@ -43,7 +42,7 @@ Result<Principal> load_principal(Connection& connection, const std::string& user
   principal.user_id = user_id;
   principal.organisation_id = std::get<0>(*row);
   principal.organisation_roles = list_from_text(std::get<1>(*row));
-  connection.rows<std::string, std::string>(
+  connection.rows(
       [&](std::string project, const std::string& roles) {
         principal.project_roles.emplace(std::move(project), list_from_text(roles));
       },
@@ -105,8 +104,9 @@ bool has_password(Connection& connection, const SignIn& sign_in) {
 Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
                                            const std::string& user_id, const std::string& name) {
   const auto random = model::random_hex(secret_length / 2);
-  NewApiKey made{.key = {.id = model::new_id(), .name = name, .user_id = user_id}, .secret = ""};
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  NewApiKey made{.key = {.id = model::new_id(), .name = name, .user_id = user_id}, .secret = {}};
+  made.secret = std::string(prefix) + made.key.id + '_' + random;
+  return committer_.write_and_wait([&](Writer& writer) -> Result<NewApiKey> {
     Connection& connection = writer.connection();
     if (!connection.value<std::string>(
             "SELECT id FROM users WHERE id = :u AND organisation_id = :o", user_id,
@@ -117,27 +117,21 @@ Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
     connection.run(
         "INSERT INTO api_keys (id, user_id, name, secret_hash, created_at)"
         " VALUES (:i, :u, :n, :h, :c)",
-        made.key.id, user_id, name, hash_of_secret(random), model::to_unix_ms(writer.now()));
-    return {};
+        made.key.id, user_id, name, hash_of_secret(random), writer.now());
+    return made;
   });
-  if (!written) return fail(written.error());
-  made.secret = std::string(prefix) + made.key.id + '_' + random;
-  return made;
 }
 
 Result<std::vector<ApiKey>> Accounts::api_keys(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<ApiKey>> {
-    std::vector<ApiKey> keys;
-    connection.rows<std::string, std::string, std::string, std::int64_t>(
-        [&](std::string id, std::string name, std::string user, std::int64_t created) {
-          keys.push_back(
-              {std::move(id), std::move(name), std::move(user), model::from_unix_ms(created)});
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
+        [&](std::string id, std::string name, std::string user, model::Timestamp created) {
+          return ApiKey{std::move(id), std::move(name), std::move(user), created};
         },
         "SELECT k.id, k.name, k.user_id, k.created_at FROM api_keys k"
         " JOIN users u ON u.id = k.user_id WHERE u.organisation_id = :o"
         " ORDER BY k.created_at, k.id",
         organisation_id);
-    return keys;
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -32,13 +33,14 @@ void complete(Connection& connection, AuditEntry& entry) {
 }
 
 void insert(Connection& connection, const AuditEntry& entry) {
+  const auto status = entry.status == 0 ? std::nullopt : std::optional(entry.status);
   connection.run(
       "INSERT INTO audit (id, made_at, organisation_id, user_id, actor, credential, address,"
       " operation, route, object, subject_user, subject_session, status, trace_id)"
       " VALUES (:i, :a, :o, :u, :c, :k, :f, :p, :r, :b, :v, :w, :s, :t)",
-      entry.id, model::to_unix_ms(entry.at), entry.organisation_id, entry.user_id, entry.actor,
-      entry.credential, entry.address, entry.operation, entry.route, entry.object,
-      entry.subject_user, entry.subject_session, entry.status, entry.trace_id);
+      entry.id, entry.at, entry.organisation_id, entry.user_id, entry.actor, entry.credential,
+      entry.address, entry.operation, entry.route, entry.object, entry.subject_user,
+      entry.subject_session, status, entry.trace_id);
 }
 
 }  // namespace
@@ -63,8 +65,8 @@ void Audit::begin(AuditEntry entry, Begun done) {
 void Audit::end(std::string id, int status) {
   committer_.write(
       [id = std::move(id), status](Writer& writer) -> Result<void> {
-        writer.connection().run("UPDATE audit SET status = :s WHERE id = :i AND status = 0", status,
-                                id);
+        writer.connection().run("UPDATE audit SET status = :s WHERE id = :i AND status IS NULL",
+                                status, id);
         return {};
       },
       [](const Result<void>&) {}, Committer::Patience::none);
@@ -72,52 +74,45 @@ void Audit::end(std::string id, int status) {
 
 Result<std::vector<AuditEntry>> Audit::list(const AuditFilter& filter, std::int64_t before,
                                             std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<AuditEntry>> {
-    std::vector<AuditEntry> entries;
+  return read(database_, [&](Connection& connection) {
     using Text = std::string;
-    connection.rows<std::int64_t, Text, std::int64_t, Text, Text, Text, Text, Text, Text, Text,
-                    Text, Text, Text, std::int64_t, Text>(
-        [&](std::int64_t row, Text id, std::int64_t at, Text organisation, Text user, Text actor,
-            Text credential, Text address, Text operation, Text route, Text object, Text user_of,
-            Text session_of, std::int64_t status, Text trace) {
-          entries.push_back({.id = std::move(id),
-                             .row = row,
-                             .at = model::from_unix_ms(at),
-                             .organisation_id = std::move(organisation),
-                             .user_id = std::move(user),
-                             .actor = std::move(actor),
-                             .credential = std::move(credential),
-                             .address = std::move(address),
-                             .operation = std::move(operation),
-                             .route = std::move(route),
-                             .object = std::move(object),
-                             .subject_user = std::move(user_of),
-                             .subject_session = std::move(session_of),
-                             .status = static_cast<int>(status),
-                             .trace_id = std::move(trace)});
+    return connection.all(
+        [&](std::int64_t row, Text id, model::Timestamp at, Text organisation, Text user,
+            Text actor, Text credential, Text address, Text operation, Text route, Text object,
+            Text user_of, Text session_of, std::optional<int> status, Text trace) {
+          return AuditEntry{.id = std::move(id),
+                            .row = row,
+                            .at = at,
+                            .organisation_id = std::move(organisation),
+                            .user_id = std::move(user),
+                            .actor = std::move(actor),
+                            .credential = std::move(credential),
+                            .address = std::move(address),
+                            .operation = std::move(operation),
+                            .route = std::move(route),
+                            .object = std::move(object),
+                            .subject_user = std::move(user_of),
+                            .subject_session = std::move(session_of),
+                            .status = status.value_or(0),
+                            .trace_id = std::move(trace)};
         },
         "SELECT n, id, made_at, organisation_id, user_id, actor, credential, address, operation,"
-        " route, object, subject_user, subject_session, status, trace_id FROM audit WHERE n < :b "
-        "AND (:o = '' OR organisation_id = :p)"
+        " route, object, subject_user, subject_session, status, trace_id FROM audit WHERE n < :b"
+        " AND (:o = '' OR organisation_id = :p)"
         " AND (:a = '' OR actor = :c) AND (:q = '' OR operation = :r) ORDER BY n DESC LIMIT :l",
         before == 0 ? std::numeric_limits<std::int64_t>::max() : before, filter.organisation_id,
         filter.organisation_id, filter.actor, filter.actor, filter.operation, filter.operation,
         limit);
-    return entries;
   });
 }
 
 Result<std::int64_t> Audit::prune(model::Timestamp before, std::size_t limit) {
-  std::int64_t removed = 0;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    removed = writer.connection().run_counted(
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
+    return writer.connection().run_counted(
         "DELETE FROM audit WHERE n IN"
         " (SELECT n FROM audit WHERE made_at < :b ORDER BY made_at LIMIT :l)",
-        model::to_unix_ms(before), limit);
-    return {};
+        before, limit);
   });
-  if (!written) return model::fail(written.error());
-  return removed;
 }
 
 }  // namespace conversed::store

@@ -14,7 +14,7 @@ namespace conversed::store {
 
 class Database;
 
-// Who did, or tried to do, what. A text that is not known is empty.
+// One operation of one actor, tried or done. An unknown text is empty.
 struct AuditEntry {
   std::string id;        // model::new_id()
   std::int64_t row = 0;  // ascends with time; for paging; set when it is read
@@ -27,44 +27,46 @@ struct AuditEntry {
   std::string operation;        // the operationId of the OpenAPI document; "signIn" of a sign-in
   std::string route;            // "DELETE /management/apikeys/{keyId}"
   std::string object;           // "keyId=..., projectId=..."
-  std::string subject_user;     // the user of conversations whose data it is about
+  std::string subject_user;     // the user of conversations whose data was read or changed
   std::string subject_session;  // and the session
   int status = 0;               // of the answer; 0: the daemon ended before it answered
   std::string trace_id;
 };
 
-// Which entries to list. Empty texts do not restrict.
+// Selects entries. Empty texts select all.
 struct AuditFilter {
   std::string organisation_id;
   std::string actor;
   std::string operation;
 };
 
-// The audit trail. An entry is durable before its request is begun, and gets the answer's status
-// behind it, so nothing is done without one. Entries are removed by age alone. The erasure of a
-// user of conversations takes the subject out of them; the database refuses every other change
-// by triggers. Thread-safe.
+// The audit trail. Thread-safe.
+//
+// An entry is durable before its request begins, and gets the answer's status afterwards. Entries
+// are removed only by age. The erasure of a user of conversations empties the subject; triggers of
+// the database refuse every other change. Kept by: AuditTrailOfRequests.EntryIsEditedByNobody,
+// AuditTrailOfRequests.ErasureTakesTheUserOutAndStaysItself.
 class Audit {
  public:
   // Both must outlive it.
   Audit(Database& database, Committer& committer) : database_(database), committer_(committer) {}
 
   // Stores the entry and then calls `done` with it, on the Committer's thread or, while the store
-  // fails, at once on the caller's. `at` is set, and so is the address of the actor that `user_id`
-  // names. Without `user_id`, `actor` is what somebody typed: it is kept if it is a user's address,
-  // whose organisation is set then, and emptied if not, since it may be a password.
+  // fails, at once on the caller's. Sets `at`, and `actor` to the address of `user_id`. Without
+  // `user_id`, `actor` is the name that was typed at a sign-in: if it is a user's address, the user
+  // and the organisation are set; otherwise it is emptied, since it may be a password.
   using Begun = std::function<void(model::Result<AuditEntry>)>;
   void begin(AuditEntry entry, Begun done);
   // Stores the answer's status. Lost when the store fails: the entry stays without one.
   void end(std::string id, int status);
 
-  // The newest first, below row `before` (0: from the newest). Blocks on the disk. Errors:
+  // Lists entries before row `before` (0: all), newest first. Blocks on the disk. Errors:
   // `unavailable`, `internal`.
   [[nodiscard]] model::Result<std::vector<AuditEntry>> list(const AuditFilter& filter,
                                                             std::int64_t before,
                                                             std::size_t limit) const;
 
-  // Deletes up to `limit` entries from before then, the oldest first. How many. Blocks.
+  // Deletes up to `limit` entries from before then, oldest first. Returns their number. Blocks.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 
  private:

@@ -13,7 +13,7 @@ using model::Result;
 
 namespace {
 
-// Rows of crashed daemons are kept for a while, for whoever looks into the database.
+// Rows of crashed daemons are kept for a while, for operators who read the database.
 constexpr std::int64_t forgotten_after_ms = 3'600'000;
 
 // Of this moment, not of the transaction's beginning.
@@ -74,24 +74,19 @@ void write(Connection& connection, const ClusterMember& member) {
 
 Result<Members::Holder> Members::join(const ClusterMember& member,
                                       const std::string& previous_run) {
-  Holder holder;
-  const auto work = [&](Writer& writer) -> Result<void> {
+  const auto work = [&](Writer& writer) {
     Connection& connection = writer.connection();
-    holder = {};
-    auto row = connection.row<std::string, std::int64_t>(
+    auto row = connection.row<std::string, model::Timestamp>(
         "SELECT run, seen_at FROM daemons WHERE id = :i AND seen_at > " + now_ms(connection) +
             " - :l",
         member.id, member_lifetime.count());
     if (row && std::get<0>(*row) != previous_run && std::get<0>(*row) != member.run) {
-      holder = {std::move(std::get<0>(*row)), model::from_unix_ms(std::get<1>(*row))};
-      return {};
+      return Holder{std::move(std::get<0>(*row)), std::get<1>(*row)};
     }
     write(connection, member);
-    return {};
+    return Holder{};
   };
-  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
-  if (!written) return fail(written.error());
-  return holder;
+  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 Result<void> Members::beat(const ClusterMember& member) {
@@ -115,10 +110,9 @@ Result<void> Members::beat(const ClusterMember& member) {
 }
 
 Result<void> Members::leave(const ClusterMember& member) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run("DELETE FROM daemons WHERE id = :i AND run = :r", member.id,
                             member.run);
-    return {};
   });
 }
 
@@ -126,18 +120,17 @@ Result<Members::Present> Members::present() const {
   return read(database_, [](Connection& connection) -> Result<Present> {
     Present present;
     const auto now = now_ms(connection);
-    present.now = model::from_unix_ms(connection.value<std::int64_t>("SELECT " + now).value_or(0));
-    connection.rows<std::string, std::string, std::string, std::string, std::string, std::int64_t,
-                    std::int64_t>(
+    present.now = model::from_unix_ms(connection.number("SELECT " + now));
+    connection.rows(
         [&](std::string id, std::string run, const std::string& roles, std::string version,
-            const std::string& partitions, std::int64_t started, std::int64_t seen) {
+            const std::string& partitions, model::Timestamp started, model::Timestamp seen) {
           present.members.push_back({.id = std::move(id),
                                      .run = std::move(run),
                                      .roles = words_of(roles),
                                      .version = std::move(version),
                                      .partitions = numbers_of(partitions),
-                                     .started_at = model::from_unix_ms(started),
-                                     .seen_at = model::from_unix_ms(seen)});
+                                     .started_at = started,
+                                     .seen_at = seen});
         },
         "SELECT id, run, roles, version, partitions, started_at, seen_at FROM daemons"
         " WHERE seen_at > " +

@@ -18,40 +18,42 @@ struct ClusterMember {
   std::string run;  // new at each start
   std::vector<std::string> roles;
   std::string version;
-  std::vector<std::int32_t> partitions;  // of the log, that it has now
+  std::vector<std::int32_t> partitions;  // of the log, that it owns
   model::Timestamp started_at{};         // by the store's clock, as all times here
   model::Timestamp seen_at{};
 };
 
-// Who has not said a word for so long is gone.
+// A member that has not beaten for this long is gone.
 inline constexpr std::chrono::milliseconds member_lifetime{5'000};
 
-// The daemons that share the store. Times are those of the database's server, so that nobody's own
-// clock matters. Thread-safe; blocks on the disk. Errors beside those named: `unavailable`,
-// `timed_out`, `internal`.
+// The daemons that share the store. Times are the database server's, so no daemon's clock matters.
+// Thread-safe; blocks on the disk. Errors beside those named: `unavailable`, `timed_out`,
+// `internal`.
+//
+// One run at a time has a name. Kept by: MembersTest.ANameIsOneRunsAtATime.
 class Members {
  public:
   // Both must outlive it.
   Members(Database& database, Committer& committer) : database_(database), committer_(committer) {}
 
-  // Somebody who has the name that was asked for.
+  // The run that has the name.
   struct Holder {
-    std::string run;  // empty: nobody has it any more, and it is the caller's now
+    std::string run;  // empty: the caller's run has the name now
     model::Timestamp seen_at{};
   };
-  // From now on the member is there; its times are set here. If another run that was seen lately
-  // has its name, that is returned and nothing is done, unless it is `previous_run`, of which the
-  // caller knows that it has ended. Part of a start: waits until the store works.
+  // Adds the member and sets its times. If another run that was seen lately has its name, returns
+  // that run and does nothing. `previous_run` does not count: the caller knows that it has ended.
+  // Part of a start: waits until the store works.
   [[nodiscard]] model::Result<Holder> join(const ClusterMember& member,
                                            const std::string& previous_run);
 
-  // The member is there still. `conflict` if another run has its name meanwhile.
+  // The member is alive. `conflict` if another run has its name meanwhile.
   [[nodiscard]] model::Result<void> beat(const ClusterMember& member);
 
   // The member ends.
   [[nodiscard]] model::Result<void> leave(const ClusterMember& member);
 
-  // Those that were seen lately, by their names, at the moment `now`.
+  // The members that were seen lately, by name; `now` by the server's clock.
   struct Present {
     model::Timestamp now{};
     std::vector<ClusterMember> members;

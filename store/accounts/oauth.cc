@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view access_prefix = "cva_";
 constexpr std::string_view refresh_prefix = "cvr_";
 constexpr std::string_view code_prefix = "cvc_";
-// What expired is removed by the writes that add, so many rows of a kind at a time: more than one
-// write adds, so that nothing piles up, and few enough that no write is slow.
+// Writes that add rows remove up to this many expired rows of each kind: more than a write adds, so
+// that they don't pile up, and few enough that no write is slow.
 constexpr int prune_at_once = 16;
 
 constexpr std::string_view select_code = "SELECT hash FROM oauth_codes WHERE hash = :h";
@@ -33,7 +33,7 @@ std::string new_secret(std::string_view prefix) {
   return std::string(prefix) + model::random_hex(random_secret_bytes);
 }
 
-void prune(Connection& connection, std::int64_t now) {
+void prune(Connection& connection, model::Timestamp now) {
   connection.run(
       "DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes"
       " WHERE expires_at <= :n ORDER BY expires_at LIMIT :l)",
@@ -59,7 +59,7 @@ void end_grant(Connection& connection, const std::string& id) {
 }
 
 void insert_token(Connection& connection, const std::string& grant_id, std::string_view type,
-                  const std::string& token, std::int64_t expires_at) {
+                  const std::string& token, model::Timestamp expires_at) {
   connection.run(
       "INSERT INTO oauth_tokens (hash, grant_id, type, used, expires_at)"
       " VALUES (:h, :g, :t, 0, :e)",
@@ -73,13 +73,13 @@ tl::unexpected<model::Error> password_gone() {
 // New tokens of a grant, which lives as long as the longest of them.
 void issue(Writer& writer, const std::string& grant_id, const IssuedTokens& tokens,
            const TokenLifetimes& lifetimes) {
-  const auto now = model::to_unix_ms(writer.timer_now());
-  const auto until = now + std::max(lifetimes.access, lifetimes.refresh).count();
+  const auto now = writer.timer_now();
+  const auto until = now + std::max(lifetimes.access, lifetimes.refresh);
   Connection& connection = writer.connection();
   connection.run("UPDATE oauth_grants SET expires_at = :e WHERE id = :g", until, grant_id);
   connection.run("UPDATE oauth_codes SET expires_at = :e WHERE grant_id = :g", until, grant_id);
-  insert_token(connection, grant_id, "access", tokens.access, now + lifetimes.access.count());
-  insert_token(connection, grant_id, "refresh", tokens.refresh, now + lifetimes.refresh.count());
+  insert_token(connection, grant_id, "access", tokens.access, now + lifetimes.access);
+  insert_token(connection, grant_id, "refresh", tokens.refresh, now + lifetimes.refresh);
   prune(connection, now);
 }
 
@@ -88,8 +88,7 @@ std::string begin_grant(Writer& writer, const std::string& client_id, const std:
   writer.connection().run(
       "INSERT INTO oauth_grants (id, client_id, user_id, created_at, expires_at)"
       " VALUES (:i, :c, :u, :n, :e)",
-      id, client_id, user_id, model::to_unix_ms(writer.now()),
-      model::to_unix_ms(writer.timer_now()));
+      id, client_id, user_id, writer.now(), writer.timer_now());
   return id;
 }
 
@@ -104,12 +103,12 @@ struct StoredCode {
   bool redirect_uri_sent = false;
   std::optional<std::string> challenge;
   std::optional<std::string> grant_id;  // set once it was exchanged
-  std::int64_t expires_at = 0;
+  model::Timestamp expires_at{};
 };
 
 std::optional<StoredCode> find_code(Connection& connection, const std::string& hash) {
   auto row = connection.row<std::string, std::string, std::string, bool, std::optional<std::string>,
-                            std::optional<std::string>, std::int64_t>(
+                            std::optional<std::string>, model::Timestamp>(
       "SELECT client_id, user_id, redirect_uri, redirect_uri_sent, challenge, grant_id,"
       " expires_at FROM oauth_codes WHERE hash = :h",
       hash);
@@ -117,26 +116,23 @@ std::optional<StoredCode> find_code(Connection& connection, const std::string& h
   return std::apply([](auto&... column) { return StoredCode{std::move(column)...}; }, *row);
 }
 
-bool matches(const StoredCode& code, const CodeExchange& exchange, std::int64_t now) {
+bool matches(const StoredCode& code, const CodeExchange& exchange, model::Timestamp now) {
   const bool same_uri = exchange.redirect_uri.empty() ? !code.redirect_uri_sent
                                                       : exchange.redirect_uri == code.redirect_uri;
-  // A verifier without a challenge is as wrong as the other way round: somebody has taken the
-  // challenge out of the request (RFC 9700 §2.1.1).
+  // A verifier without a challenge is refused, too: an attacker may have removed the challenge from
+  // the request (RFC 9700 §2.1.1).
   return code.expires_at > now && same_uri && code.challenge == exchange.challenge;
 }
-
-// What a transaction came to. It has to be committed where something was ended, so this is no error
-// there.
 
 struct StoredRefresh {
   std::string grant_id;
   bool used = false;
-  std::int64_t expires_at = 0;
+  model::Timestamp expires_at{};
 };
 
 std::optional<StoredRefresh> find_refresh(Connection& connection, const std::string& client_id,
                                           const std::string& hash) {
-  auto row = connection.row<std::string, bool, std::int64_t>(
+  auto row = connection.row<std::string, bool, model::Timestamp>(
       "SELECT t.grant_id, t.used, t.expires_at FROM oauth_tokens t"
       " JOIN oauth_grants g ON g.id = t.grant_id"
       " WHERE t.hash = :h AND t.type = 'refresh' AND g.client_id = :c",
@@ -155,7 +151,7 @@ void end_oauth_grants_of_user(Connection& connection, const std::string& user_id
   connection.run("DELETE FROM oauth_grants WHERE user_id = :u", user_id);
 }
 
-// Strangers send what they like: what is not there costs them a select, and nobody a write.
+// An unknown code or token costs one select and no write.
 Result<void> Oauth::known(std::string_view sql, const std::string& hash) const {
   return read(database_, [&](Connection& connection) -> Result<void> {
     return connection.value<std::string>(sql, hash) ? Result<void>() : not_good();
@@ -167,24 +163,22 @@ void Oauth::grow(Writer& writer) {
 }
 
 Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds lifetime) {
-  auto code = new_secret(code_prefix);
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::string> {
+    auto code = new_secret(code_prefix);
     if (!has_password(writer.connection(), request.sign_in)) return password_gone();
     if (!writer.connection().value<std::string>("SELECT id FROM oauth_clients WHERE id = :c",
                                                 request.client_id)) {
       return not_good();
     }
-    const auto now = model::to_unix_ms(writer.timer_now());
+    const auto now = writer.timer_now();
     prune(writer.connection(), now);
     writer.connection().run(
         "INSERT INTO oauth_codes (hash, client_id, user_id, redirect_uri, redirect_uri_sent,"
         " challenge, grant_id, expires_at) VALUES (:h, :c, :u, :r, :s, :p, NULL, :e)",
         hash_of_secret(code), request.client_id, request.sign_in.user_id, request.redirect_uri,
-        request.redirect_uri_sent, request.challenge, now + lifetime.count());
-    return {};
+        request.redirect_uri_sent, request.challenge, now + lifetime);
+    return code;
   });
-  if (!written) return fail(written.error());
-  return code;
 }
 
 Result<IssuedTokens> Oauth::exchange_code(const CodeExchange& exchange,
@@ -203,7 +197,7 @@ Result<IssuedTokens> Oauth::exchange_code(const CodeExchange& exchange,
       grow(writer);
       return {};
     }
-    if (!matches(*code, exchange, model::to_unix_ms(writer.timer_now()))) return {};
+    if (!matches(*code, exchange, writer.timer_now())) return {};
     const auto grant = begin_grant(writer, code->client_id, code->user_id);
     connection.run("UPDATE oauth_codes SET grant_id = :g WHERE hash = :h", grant, hash);
     issue(writer, grant, tokens, lifetimes);
@@ -218,17 +212,15 @@ Result<IssuedTokens> Oauth::exchange_code(const CodeExchange& exchange,
 Result<IssuedTokens> Oauth::grant(const std::string& client_id, const SignIn& sign_in,
                                   const TokenLifetimes& lifetimes) {
   const auto tokens = new_tokens();
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<IssuedTokens> {
     Connection& connection = writer.connection();
     if (!has_password(connection, sign_in)) return password_gone();
     if (!connection.value<std::string>("SELECT id FROM oauth_clients WHERE id = :c", client_id)) {
       return not_good();
     }
     issue(writer, begin_grant(writer, client_id, sign_in.user_id), tokens, lifetimes);
-    return {};
+    return tokens;
   });
-  if (!written) return fail(written.error());
-  return tokens;
 }
 
 Result<IssuedTokens> Oauth::refresh(const std::string& client_id, const std::string& token,
@@ -247,7 +239,7 @@ Result<IssuedTokens> Oauth::refresh(const std::string& client_id, const std::str
       grow(writer);
       return {};
     }
-    if (stored->expires_at <= model::to_unix_ms(writer.timer_now())) return {};
+    if (stored->expires_at <= writer.timer_now()) return {};
     connection.run("UPDATE oauth_tokens SET used = 1 WHERE hash = :h", hash);
     issue(writer, stored->grant_id, tokens, lifetimes);
     issued = true;
@@ -284,16 +276,16 @@ Result<AccessToken> Oauth::verify_access_token(std::string_view token, model::Ti
   }
   const auto hash = hash_of_secret(token);
   return read(database_, [&](Connection& connection) -> Result<AccessToken> {
-    auto row = connection.row<std::string, std::int64_t>(
+    auto row = connection.row<std::string, model::Timestamp>(
         "SELECT g.user_id, t.expires_at FROM oauth_tokens t"
         " JOIN oauth_grants g ON g.id = t.grant_id WHERE t.hash = :h AND t.type = 'access'",
         hash);
-    if (!row || std::get<1>(*row) <= model::to_unix_ms(now)) {
+    if (!row || std::get<1>(*row) <= now) {
       return fail(Errc::unauthenticated, "the access token is not valid");
     }
     auto principal = load_principal(connection, std::get<0>(*row));
     if (!principal) return fail(principal.error());
-    return AccessToken{std::move(*principal), model::from_unix_ms(std::get<1>(*row))};
+    return AccessToken{std::move(*principal), std::get<1>(*row)};
   });
 }
 

@@ -42,15 +42,15 @@ struct IssuedTokens {
   std::string refresh;
 };
 
-// What an authorization code stands for.
+// The request of an authorization code.
 struct CodeRequest {
   std::string client_id;
   SignIn sign_in;
   std::string redirect_uri;        // where the code goes
-  bool redirect_uri_sent = false;  // whether the request named it: the exchange then has to, too
+  bool redirect_uri_sent = false;  // the request named it, so the exchange has to name it, too
   std::optional<std::string> challenge{};  // of PKCE: SHA-256 of the verifier, base64url
 };
-// What comes with a code that is to be exchanged.
+// The request that exchanges a code.
 struct CodeExchange {
   std::string client_id;
   std::string code;
@@ -58,72 +58,80 @@ struct CodeExchange {
   std::optional<std::string> challenge{};  // of the verifier that was sent
 };
 
-// Who an access token acts for, and how long.
+// The principal and the end of an access token.
 struct AccessToken {
   Principal principal;
   model::Timestamp expires_at{};
 };
 
-// OAuth 2.0 clients, and what their users granted them. A sign-in begins a grant, the family of all
-// tokens that come of it. Tokens, codes and secrets are random and stored as hashes only.
+// OAuth 2.0 clients and their users' grants. Tokens, codes and secrets are random; only hashes are
+// stored.
+//
+// A grant is the family of all tokens of one sign-in, and outlives each of them. Used refresh
+// tokens and exchanged codes stay as long as their grant: a second use ends it. Writes that add
+// tokens or codes remove expired ones. Kept by:
+// OauthTest.SecondUseIsNoticedLongAfterTheCodeHasExpired,
+// OauthTest.ReusedRefreshTokenEndsItsFamilyAndNoOther,
+// OauthTest.WhatExpiredIsRemovedByLaterSignIns.
 //
 // Thread-safe; blocks on the disk. Errors beside those named: `unavailable`, `internal`.
-// `invalid_argument` says that the code or token is not good: unknown, expired, used, another
-// client's; it is not told which.
+// `invalid_argument`: the code or token is unknown, expired, used or another client's. The message
+// does not tell which.
 class Oauth {
  public:
   // All must outlive it.
   Oauth(Database& database, Committer& committer, const Sealer& sealer)
       : database_(database), committer_(committer), sealer_(sealer) {}
 
-  // Grows with each committed end of grants, tokens or clients that was made here.
+  // Grows with each committed end of grants, tokens or clients by this object.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
 
   // `id` and `created_at` of `wanted` are set here. `not_found` if there is no such organisation.
   [[nodiscard]] model::Result<NewOauthClient> create_client(OauthClient wanted);
   [[nodiscard]] model::Result<std::vector<OauthClient>> clients(
       const std::string& organisation_id) const;
-  // With all that was granted to it. `not_found` also for another organisation's.
+  // Also removes its grants. `not_found` also for another organisation's.
   [[nodiscard]] model::Result<void> remove_client(const std::string& organisation_id,
                                                   const std::string& client_id);
 
   // `not_found` if there is none.
   [[nodiscard]] model::Result<OauthClient> client(const std::string& client_id) const;
-  // The client that a secret, or for a public one its absence, belongs to; else `unauthenticated`.
+  // The client, if the secret is its own, or if it is public and there is none; else
+  // `unauthenticated`.
   [[nodiscard]] model::Result<OauthClient> authenticate_client(
       const std::string& client_id, const std::optional<std::string>& secret) const;
 
-  // A code that is good for `lifetime`. `unauthenticated` if the password of the sign-in is not the
-  // user's any more.
+  // A code that is valid for `lifetime`. `unauthenticated` if the user's password has changed since
+  // the sign-in.
   [[nodiscard]] model::Result<std::string> create_code(const CodeRequest& request,
                                                        std::chrono::milliseconds lifetime);
-  // Exchanges a code, once. A second time ends what the first one gave.
+  // Exchanges a code, once. A second exchange ends the grant of the first.
   [[nodiscard]] model::Result<IssuedTokens> exchange_code(const CodeExchange& exchange,
                                                           const TokenLifetimes& lifetimes);
-  // A grant without a code. `unauthenticated` if the password of the sign-in is not the user's any
-  // more.
+  // A grant without a code. `unauthenticated` if the user's password has changed since the sign-in.
   [[nodiscard]] model::Result<IssuedTokens> grant(const std::string& client_id,
                                                   const SignIn& sign_in,
                                                   const TokenLifetimes& lifetimes);
-  // Exchanges a refresh token, once. A second time ends its family: one of the two was a thief.
+  // Exchanges a refresh token, once. A second exchange ends its family: one of the two was a
+  // thief's.
   [[nodiscard]] model::Result<IssuedTokens> refresh(const std::string& client_id,
                                                     const std::string& token,
                                                     const TokenLifetimes& lifetimes);
-  // Ends an access token, or with a refresh token its whole family. What the client does not have
-  // is no error.
+  // Ends an access token, or the whole family of a refresh token. A token that the client does not
+  // have is no error.
   [[nodiscard]] model::Result<void> revoke(const std::string& client_id, const std::string& token);
 
   // `unauthenticated` if it is unknown, expired or ended. A point select.
   [[nodiscard]] model::Result<AccessToken> verify_access_token(std::string_view token,
                                                                model::Timestamp now) const;
 
-  // A text that goes through a stranger's hands and comes back unread and unchanged, to any daemon
-  // of the installation. `invalid_argument` if it is not one that `seal` made.
+  // Seals a text for a form that a browser sends back, to any daemon of the installation.
+  // `open_sealed`: `invalid_argument` if `seal` did not make it.
   [[nodiscard]] std::string seal(std::string_view text) const;
   [[nodiscard]] model::Result<std::string> open_sealed(std::string_view sealed) const;
 
  private:
-  // The generation grows once what is written here is durable.
+  // The generation grows once the Writer's transaction is durable.
   void grow(Writer& writer);
   [[nodiscard]] model::Result<void> known(std::string_view sql, const std::string& hash) const;
 

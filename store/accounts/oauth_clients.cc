@@ -21,20 +21,18 @@ constexpr std::string_view sealed_place = "oauth/sealed/request";
 template <typename... In>
 std::vector<OauthClient> load_clients(Connection& connection, std::string_view sql,
                                       const In&... in) {
-  std::vector<OauthClient> clients;
-  connection.rows<std::string, std::string, std::string, bool, std::string, bool, std::int64_t>(
+  return connection.all(
       [&](std::string id, std::string organisation, std::string name, bool has_secret,
-          const std::string& uris, bool password_grant, std::int64_t created) {
-        clients.push_back({.id = std::move(id),
+          const std::string& uris, bool password_grant, model::Timestamp created) {
+        return OauthClient{.id = std::move(id),
                            .organisation_id = std::move(organisation),
                            .name = std::move(name),
                            .type = has_secret ? ClientType::confidential : ClientType::public_,
                            .redirect_uris = list_from_text(uris),
                            .password_grant = password_grant,
-                           .created_at = model::from_unix_ms(created)});
+                           .created_at = created};
       },
       sql, in...);
-  return clients;
 }
 
 Result<OauthClient> find_client(Connection& connection, const std::string& id) {
@@ -57,7 +55,7 @@ Result<NewOauthClient> Oauth::create_client(OauthClient wanted) {
     made.secret = std::string(secret_prefix) + model::random_hex(random_secret_bytes);
     hash = hash_of_secret(made.secret);
   }
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<NewOauthClient> {
     Connection& connection = writer.connection();
     if (!connection.value<std::string>("SELECT id FROM organisations WHERE id = :i",
                                        made.client.organisation_id)) {
@@ -68,12 +66,9 @@ Result<NewOauthClient> Oauth::create_client(OauthClient wanted) {
         "INSERT INTO oauth_clients (id, organisation_id, name, secret_hash, redirect_uris,"
         " password_grant, created_at) VALUES (:i, :o, :n, :s, :r, :p, :c)",
         made.client.id, made.client.organisation_id, made.client.name, hash,
-        list_to_text(made.client.redirect_uris), made.client.password_grant,
-        model::to_unix_ms(writer.now()));
-    return {};
+        list_to_text(made.client.redirect_uris), made.client.password_grant, writer.now());
+    return made;
   });
-  if (!written) return fail(written.error());
-  return made;
 }
 
 Result<std::vector<OauthClient>> Oauth::clients(const std::string& organisation_id) const {

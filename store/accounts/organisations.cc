@@ -64,7 +64,7 @@ Result<void> take_domain(Connection& connection, const std::string& organisation
 std::vector<std::string> find_strangers(Connection& connection, const std::string& organisation_id,
                                         const std::vector<std::string>& domains) {
   std::vector<std::string> strangers;
-  connection.rows<std::string, std::string>(
+  connection.rows(
       [&](std::string email, const std::string& folded) {
         const auto domain = folded.substr(folded.rfind('@') + 1);
         if (std::ranges::binary_search(domains, domain)) strangers.push_back(std::move(email));
@@ -80,41 +80,34 @@ Result<Organisation> Accounts::create_first_organisation(const std::string& name
                                                          const NewUser& admin) {
   auto hash = hash_if_set(admin.password);
   if (!hash) return fail(hash.error());
-  Result<Organisation> made = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Organisation> {
     if (writer.connection().value<std::string>("SELECT id FROM organisations LIMIT 1")) {
       return fail(Errc::conflict, "the installation has an organisation already");
     }
-    made = insert_organisation(writer, name, admin, *hash);
+    auto made = insert_organisation(writer, name, admin, *hash);
     grow(writer);
-    return made ? Result<void>() : fail(made.error());
+    return made;
   });
-  if (!written) return fail(written.error());
-  return made;
 }
 
 Result<Organisation> Accounts::create_organisation(const std::string& name, const NewUser& admin) {
   auto hash = hash_if_set(admin.password);
   if (!hash) return fail(hash.error());
-  Result<Organisation> made = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    made = insert_organisation(writer, name, admin, *hash);
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Organisation> {
+    auto made = insert_organisation(writer, name, admin, *hash);
     grow(writer);
-    return made ? Result<void>() : fail(made.error());
+    return made;
   });
-  if (!written) return fail(written.error());
-  return made;
 }
 
 Result<std::vector<Organisation>> Accounts::organisations() const {
   return read(database_, [](Connection& connection) -> Result<std::vector<Organisation>> {
-    std::vector<Organisation> list;
-    connection.rows<std::string, std::string>(
-        [&](std::string id, std::string name) {
-          list.push_back({.id = std::move(id), .name = std::move(name)});
+    auto list = connection.all(
+        [](std::string id, std::string name) {
+          return Organisation{.id = std::move(id), .name = std::move(name)};
         },
         "SELECT id, name FROM organisations ORDER BY name");
-    connection.rows<std::string, std::string>(
+    connection.rows(
         [&](const std::string& organisation, std::string domain) {
           const auto owner =
               std::ranges::find_if(list, [&](const auto& each) { return each.id == organisation; });
@@ -129,22 +122,22 @@ Result<DomainsSet> Accounts::set_domains(const std::string& organisation_id,
                                          const std::vector<std::string>& domains) {
   auto normal = normal_domains(domains);
   if (!normal) return fail(normal.error());
-  DomainsSet set;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<DomainsSet> {
     Connection& connection = writer.connection();
     auto name = connection.value<std::string>("SELECT name FROM organisations WHERE id = :i",
                                               organisation_id);
     if (!name) return fail(Errc::not_found, "there is no such organisation");
-    set = {.organisation = {.id = organisation_id, .name = *std::move(name), .domains = *normal}};
+    DomainsSet set{
+        .organisation = {.id = organisation_id, .name = *std::move(name), .domains = *normal}};
     connection.run("DELETE FROM organisation_domains WHERE organisation_id = :o", organisation_id);
     for (const std::string& domain : *normal) {
-      if (auto taken = take_domain(connection, organisation_id, domain); !taken) return taken;
+      if (auto taken = take_domain(connection, organisation_id, domain); !taken) {
+        return fail(taken.error());
+      }
     }
     set.strangers = find_strangers(connection, organisation_id, *normal);
-    return {};
+    return set;
   });
-  if (!written) return fail(written.error());
-  return set;
 }
 
 }  // namespace conversed::store

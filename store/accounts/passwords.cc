@@ -29,14 +29,13 @@ std::optional<std::string> hash(std::string_view password) {
   return std::string(text.data());
 }
 
-// What users that do not exist are checked against. Nobody knows its password, and a match with it
-// is no match.
+// Unknown users are checked against this hash of a random password. A match with it does not count.
 const std::string& dummy() {
   static const std::string made = hash("no user has this password").value_or("");
   return made;
 }
 
-// Of UTF-8: a character's first byte is none of those that continue one.
+// Characters of UTF-8: bytes that do not continue one.
 std::size_t count_characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xC0U) != 0x80U; }));
@@ -71,7 +70,7 @@ model::Result<std::string> hash_password(std::string_view password) {
 bool verify_password(const std::optional<std::string>& stored, std::string_view password) {
   ready();
   if (password.size() > max_password_bytes) return false;
-  const std::string& nobody = dummy();  // made at the first call, whomever that is about
+  const std::string& nobody = dummy();  // made at the first call, also for a known user
   const std::string& against = stored ? *stored : nobody;
   const bool matches =
       crypto_pwhash_str_verify(against.c_str(), password.data(), password.size()) == 0;

@@ -11,8 +11,8 @@ namespace conversed::store {
 inline constexpr std::size_t min_password_characters = 12;
 inline constexpr std::size_t max_password_bytes = 1024;
 
-// Whether a user may choose this password: neither too short, nor too long, nor one that guessers
-// try first (common_passwords.txt, without regard to ASCII case). `invalid_argument` otherwise.
+// Whether a user may choose this password. `invalid_argument` if it is too short, too long, or one
+// that guessers try first (common_passwords.txt, without regard to ASCII case).
 [[nodiscard]] model::Result<void> check_new_password(std::string_view password);
 
 // argon2id with 19 MiB and two passes. Takes some 20 ms of CPU: call it from a thread that may.
@@ -20,8 +20,8 @@ inline constexpr std::size_t max_password_bytes = 1024;
 // short. Thread-safe.
 [[nodiscard]] model::Result<std::string> hash_password(std::string_view password);
 
-// Whether the password belongs to the hash. Without a hash (no such user, or no password set) it
-// does the same work against a dummy and says no, so that time does not tell whether the user
+// Whether the password belongs to the hash. Without a hash (no such user, or no password) it does
+// the same work against a dummy and returns false, so that the time does not tell whether the user
 // exists. Thread-safe.
 [[nodiscard]] bool verify_password(const std::optional<std::string>& stored,
                                    std::string_view password);

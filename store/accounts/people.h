@@ -10,7 +10,7 @@
 #include "store/model/result.h"
 #include "store/sql/sql.h"
 
-// What imports and accounts share about users. For the .cc files of this folder only.
+// Users, for imports and accounts. For .cc files of store/ only.
 namespace conversed::store {
 
 // ASCII letters lowered: addresses and domains are unique without regard to their case.
@@ -27,17 +27,17 @@ struct UserRow {
   std::optional<std::string> password_hash;
 };
 
-// What the user may now. `not_found` if there is none.
+// The user's present rights. `not_found` if there is no such user.
 [[nodiscard]] model::Result<Principal> load_principal(Connection& connection,
                                                       const std::string& user_id);
 
-// `SignIn::password_mark` of a password by its stored hash.
+// SignIn::password_mark of a stored hash.
 [[nodiscard]] std::string mark_of_password(const std::string& password_hash);
 
-// Whether the password of the sign-in is the user's still.
+// Whether the user still has the password of the sign-in.
 [[nodiscard]] bool has_password(Connection& connection, const SignIn& sign_in);
 
-// Ends all that OAuth clients were given by the user: tokens and unused codes.
+// Ends all grants, tokens and codes of the user.
 void end_oauth_grants_of_user(Connection& connection, const std::string& user_id);
 
 // The hash of the password, if there is one: see `hash_password`.
@@ -47,8 +47,8 @@ void end_oauth_grants_of_user(Connection& connection, const std::string& user_id
 // Whether a text can be an e-mail address: it has no blanks, and an @ within.
 [[nodiscard]] bool is_email(std::string_view text);
 
-// Returns the new user's id. `conflict` if the address is taken or of a domain of another
-// organisation, `invalid_argument` if it is none.
+// Returns the new user's id. `conflict` if the address is taken or its domain is another
+// organisation's, `invalid_argument` if it is not an address.
 [[nodiscard]] model::Result<std::string> insert_user(Connection& connection, const UserRow& user,
                                                      model::Timestamp now);
 

@@ -34,10 +34,8 @@ bool SignIns::knows(std::string_view email, std::string_view address) const {
 void SignIns::note(const std::string& user_id, std::string_view address, model::Timestamp now) {
   const std::string hash = hash_of(sealer_, address);
   const auto seen = read(database_, [&](Connection& connection) -> Result<std::int64_t> {
-    return connection
-        .value<std::int64_t>("SELECT seen_at FROM sign_ins WHERE user_id = :u AND address = :a",
-                             user_id, hash)
-        .value_or(0);
+    return connection.number("SELECT seen_at FROM sign_ins WHERE user_id = :u AND address = :a",
+                             user_id, hash);
   });
   if (!seen || now - model::from_unix_ms(*seen) < renewed_after) return;
   const auto work = [user_id, hash](Writer& writer) -> Result<void> {
@@ -47,7 +45,7 @@ void SignIns::note(const std::string& user_id, std::string_view address, model::
     connection.run(
         "INSERT INTO sign_ins (user_id, address, seen_at) SELECT id, :a, :n FROM users"
         " WHERE id = :u",
-        hash, model::to_unix_ms(writer.now()), user_id);
+        hash, writer.now(), user_id);
     connection.run(
         "DELETE FROM sign_ins WHERE user_id = :u AND address NOT IN (SELECT address FROM sign_ins"
         " WHERE user_id = :v ORDER BY seen_at DESC, address LIMIT :l)",

@@ -1,4 +1,4 @@
-// What conversations read of a project. Imports are in import.cc, the rest in management.cc.
+// Reads of conversations. Imports are in import.cc, the rest in management.cc.
 #include "store/assets/assets.h"
 
 #include <algorithm>
@@ -15,33 +15,38 @@ using model::Result;
 
 namespace {
 
-template <typename... In>
-std::optional<model::Endpoint> load_endpoint(Connection& connection, std::string_view sql,
-                                             const In&... in) {
-  auto row =
-      connection.row<std::string, std::string, std::string, std::string, std::string, std::string,
-                     std::int64_t, bool, std::string, std::string, std::string>(sql, in...);
-  if (!row) return std::nullopt;
-  auto& [id, project, organisation, name, flow, token, expiry, active_only, error_text, url,
-         follow_up] = *row;
-  return model::Endpoint{.id = std::move(id),
-                         .project_id = std::move(project),
-                         .organisation_id = std::move(organisation),
-                         .name = std::move(name),
-                         .flow_id = std::move(flow),
-                         .url_token = std::move(token),
-                         .session_expiry = std::chrono::milliseconds(expiry),
-                         .active_only = active_only,
-                         .error_text = std::move(error_text),
-                         .webhook_url = std::move(url),
-                         .follow_up_flow_id = std::move(follow_up)};
+// `column`: the one to find it by.
+std::optional<model::Endpoint> load_endpoint(Connection& connection, const std::string& column,
+                                             const std::string& value) {
+  return connection.first(
+      [](std::string id, std::string project, std::string organisation, std::string name,
+         std::string flow, std::string token, std::int64_t expiry, bool active_only,
+         std::string error_text, std::string url, std::string follow_up) {
+        return model::Endpoint{.id = std::move(id),
+                               .project_id = std::move(project),
+                               .organisation_id = std::move(organisation),
+                               .name = std::move(name),
+                               .flow_id = std::move(flow),
+                               .url_token = std::move(token),
+                               .session_expiry = std::chrono::milliseconds(expiry),
+                               .active_only = active_only,
+                               .error_text = std::move(error_text),
+                               .webhook_url = std::move(url),
+                               .follow_up_flow_id = std::move(follow_up)};
+      },
+      "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id, e.url_token,"
+      " e.session_expiry_ms, e.active_only, e.error_text, e.webhook_url,"
+      " COALESCE(e.follow_up_flow_id, '') FROM endpoints e JOIN projects p ON p.id = e.project_id"
+      " WHERE " +
+          column + " = :v",
+      value);
 }
 
 std::map<std::string, std::string, std::less<>> load_map(Connection& connection,
                                                          std::string_view sql,
                                                          const std::string& project_id) {
   std::map<std::string, std::string, std::less<>> map;
-  connection.rows<std::string, std::string>(
+  connection.rows(
       [&](std::string name, std::string value) { map.emplace(std::move(name), std::move(value)); },
       sql, project_id);
   return map;
@@ -62,44 +67,31 @@ std::optional<model::Journey> load_journey(Connection& connection, const std::st
 
 Result<std::optional<model::Endpoint>> Assets::endpoint_by_token(
     const std::string& url_token) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<model::Endpoint>> {
-    return load_endpoint(connection,
-                         "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id,"
-                         " e.url_token, e.session_expiry_ms, e.active_only, e.error_text,"
-                         " e.webhook_url, COALESCE(e.follow_up_flow_id, '') FROM endpoints e"
-                         " JOIN projects p ON p.id = e.project_id"
-                         " WHERE e.url_token = :t",
-                         url_token);
+  return read(database_, [&](Connection& connection) {
+    return load_endpoint(connection, "e.url_token", url_token);
   });
 }
 
 Result<std::optional<model::Endpoint>> Assets::endpoint(const std::string& id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<model::Endpoint>> {
-    return load_endpoint(connection,
-                         "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id,"
-                         " e.url_token, e.session_expiry_ms, e.active_only, e.error_text,"
-                         " e.webhook_url, COALESCE(e.follow_up_flow_id, '') FROM endpoints e"
-                         " JOIN projects p ON p.id = e.project_id"
-                         " WHERE e.id = :i",
-                         id);
-  });
+  return read(database_,
+              [&](Connection& connection) { return load_endpoint(connection, "e.id", id); });
 }
 
 Result<std::optional<model::FlowVersion>> Assets::flow(const std::string& flow_id,
                                                        std::int64_t version) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<model::FlowVersion>> {
-    auto row = connection.row<std::string, std::string, std::int64_t, std::string>(
+  return read(database_, [&](Connection& connection) {
+    return connection.first(
+        [&](std::string project, std::string name, std::int64_t found, std::string definition) {
+          return model::FlowVersion{.flow_id = flow_id,
+                                    .project_id = std::move(project),
+                                    .name = std::move(name),
+                                    .version = found,
+                                    .definition = std::move(definition)};
+        },
         "SELECT f.project_id, f.name, v.version, v.definition FROM flows f"
         " JOIN flow_versions v ON v.flow_id = f.id"
         " AND v.version = CASE WHEN :z = 0 THEN f.version ELSE :v END WHERE f.id = :i",
         version, version, flow_id);
-    if (!row) return std::nullopt;
-    auto& [project, name, found, definition] = *row;
-    return model::FlowVersion{.flow_id = flow_id,
-                              .project_id = std::move(project),
-                              .name = std::move(name),
-                              .version = found,
-                              .definition = std::move(definition)};
   });
 }
 
@@ -175,32 +167,25 @@ Result<WebhookSecrets> Assets::webhook_secrets(const std::string& endpoint_id) c
 }
 
 Result<std::int64_t> Assets::forget_previous_secrets(model::Timestamp before) {
-  std::int64_t forgotten = 0;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    forgotten = writer.connection().run_counted(
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
+    return writer.connection().run_counted(
         "UPDATE endpoints SET previous_webhook_secret = '' WHERE previous_webhook_secret <> ''"
         " AND webhook_secret_changed_at < :b",
-        model::to_unix_ms(before));
-    return {};
+        before);
   });
-  if (!written) return fail(written.error());
-  return forgotten;
 }
 
 Result<std::vector<KnowledgeChunk>> Assets::knowledge(const std::string& project_id,
                                                       const std::string& store_name) const {
-  std::vector<std::string> sources;
-  auto found = read(database_, [&](Connection& connection) -> Result<void> {
-    connection.rows<std::string>([&](std::string id) { sources.push_back(std::move(id)); },
-                                 "SELECT c.id FROM knowledge_sources c JOIN knowledge_stores s"
-                                 " ON s.id = c.store_id WHERE s.project_id = :p AND s.name = :n"
-                                 " ORDER BY c.n",
-                                 project_id, store_name);
-    return {};
+  auto sources = read(database_, [&](Connection& connection) {
+    return connection.values<std::string>(
+        "SELECT c.id FROM knowledge_sources c JOIN knowledge_stores s ON s.id = c.store_id"
+        " WHERE s.project_id = :p AND s.name = :n ORDER BY c.n",
+        project_id, store_name);
   });
-  if (!found) return fail(found.error());
+  if (!sources) return fail(sources.error());
   std::vector<KnowledgeChunk> all;
-  for (const auto& source : sources) {
+  for (const auto& source : *sources) {
     auto chunks_of_source = chunks(source);
     if (!chunks_of_source) return chunks_of_source;
     std::move(chunks_of_source->begin(), chunks_of_source->end(), std::back_inserter(all));

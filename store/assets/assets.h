@@ -22,7 +22,7 @@ class Sealer;
 // How many versions of a Flow are kept, besides those that executions are pinned to.
 inline constexpr std::int64_t kept_flow_versions = 20;
 
-// What an import may come to.
+// Limits of an import.
 struct ImportLimits {
   std::uint64_t tokens = 0;  // of the organisation, in all; 0: no limit
 };
@@ -43,7 +43,7 @@ struct FlowInfo {
 struct FlowVersionInfo {
   std::int64_t version = 0;
   model::Timestamp created_at{};
-  std::string created_by;  // an e-mail address; empty: not made by a user, or by one who is gone
+  std::string created_by;  // an e-mail address; empty: no user made it, or the user was removed
   std::optional<std::int64_t> restored_from;  // the version that a rollback made it equal to
 };
 
@@ -51,7 +51,7 @@ struct ConnectionInfo {
   std::string id;
   std::string name;
   std::string type;
-  std::vector<std::string> hosts;  // that it may go to; none: to any
+  std::vector<std::string> hosts;  // requests may go only there; empty: anywhere
 };
 
 struct Token {
@@ -71,7 +71,7 @@ struct Locale {
   std::string name;
 };
 
-// What a keyphrase lookup needs of a lexicon.
+// An entry of a lexicon, for lookups of keyphrases.
 struct LexiconEntry {
   std::string id;
   std::string main_keyphrase;
@@ -98,7 +98,7 @@ struct KnowledgeChunk {
   model::Timestamp created_at{};
 };
 
-// An HTTP Connection with its secret fields in clear: for the code that sends the request alone.
+// An HTTP Connection with its secret fields in clear; only for the code that sends the request.
 struct ConnectionSecrets {
   std::string id;
   std::string project_id;
@@ -108,26 +108,26 @@ struct ConnectionSecrets {
   std::string fields;              // JSON text
 };
 
-// What signs the deliveries to an Endpoint's webhook, in clear: for the code that signs alone.
+// The secrets that sign deliveries to an Endpoint's webhook, in clear; only for the code that
+// signs.
 struct WebhookSecrets {
-  std::optional<std::string> current;   // none: they are not signed
-  std::optional<std::string> previous;  // the one before, which an import has replaced
-  model::Timestamp changed_at{};        // when it did
+  std::optional<std::string> current;   // none: deliveries are not signed
+  std::optional<std::string> previous;  // the secret that an import has replaced
+  model::Timestamp changed_at{};        // the time of that import
 };
 
-// Projects and what belongs to them. Thread-safe; blocks on the disk. Errors: `not_found` (what is
-// another organisation's or project's is just as missing), `conflict`, `unavailable`, `internal`.
+// Projects and their assets. Thread-safe; blocks on the disk. Errors: `not_found` (also for another
+// organisation's or project's), `conflict`, `unavailable`, `internal`.
 class Assets {
  public:
   // All must outlive it.
   Assets(Database& database, Committer& committer, const Sealer& sealer)
       : database_(database), committer_(committer), sealer_(sealer) {}
 
-  // Grows after each committed change of any asset; a cache that was filled at another value is
-  // stale.
+  // Grows after each committed change of an asset. A cache filled at another value is stale.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
-  // Likewise, but grows only after what may have changed a lexicon: those are large, and what is
-  // made of them should not be lost to each new Token.
+  // Likewise, but grows only after changes of lexicons: these are large, and a new Token must not
+  // make their caches stale.
   [[nodiscard]] std::uint64_t lexicon_generation() const { return lexicon_generation_.load(); }
 
   // --- What conversations read -------------------------------------------------------------------
@@ -149,16 +149,18 @@ class Assets {
       const std::string& project_id, const std::string& store_name) const;
 
   // --- Import ------------------------------------------------------------------------------------
-  // Takes the bundle whole or not at all. What has the same name keeps its id and takes the
-  // bundle's values; what is new gets an id; what the bundle does not name stays as it is, because
-  // a bundle may be one part of a project and running sessions hold on to Endpoints and Flows. Of
-  // a lexicon or knowledge source that is named, entries and chunks that are gone are removed. A
-  // Flow whose definition is the same keeps its version. `by` is the user whose doing it is.
-  // A webhook's secret that is replaced by another one is kept as its previous one.
+  // Imports the whole bundle or nothing. An asset with the same name keeps its id and gets the
+  // bundle's values; a new asset gets an id. An asset that the bundle does not name stays: a bundle
+  // may be one part of a project, and sessions refer to Endpoints and Flows. Of a named lexicon or
+  // knowledge source, missing entries and chunks are removed; entries with the same main keyphrase
+  // and chunks with the same text keep their ids. A Flow with the same definition keeps its
+  // version. A replaced webhook secret becomes the previous one. `by`: the user who imports. Kept
+  // by: AssetsTest.SecondImportKeepsEveryIdAndVersion, AssetsTest.WhatABundleDoesNotNameStays,
+  // AssetsTest.ImportThatFailsLeavesNothingBehind.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
-  // or a member's address belongs to somebody else; `quota_exhausted` if it adds Tokens beyond the
-  // limit. Members that are new get users without a password.
+  // or a member's address belongs to another project or organisation; `quota_exhausted` if it adds
+  // Tokens beyond the limit. New members become users without a password.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(const std::string& organisation_id,
                                                             const model::Bundle& bundle,
                                                             const ImportLimits& limits = {},
@@ -170,21 +172,22 @@ class Assets {
                                                             const model::Bundle& bundle,
                                                             const ImportLimits& limits,
                                                             const std::string& by = {});
-  // Creates or updates one Flow by name; returns id and version. Versions beyond those that are
-  // kept are removed.
+  // Creates or updates one Flow by name; returns id and version. Removes versions beyond the kept
+  // ones.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  // For what another daemon has changed.
+  // After a change by another daemon.
   enum class Lexicons : std::uint8_t { stay, may_change };
   void bump_generation(Lexicons lexicons) {
     if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
     generation_.fetch_add(1);
   }
 
-  // The project as a bundle that imports to the same, in the order of names where nothing else has
-  // an order. Connections and webhooks have their sources, never their secrets.
+  // The project as a bundle whose import makes the same project. It is read in one snapshot,
+  // ordered by names where the project has no order. Connections and webhooks have their sources,
+  // never their secrets. Kept by: FlowVersions.ExportHasSourcesAndNoSecrets.
   [[nodiscard]] model::Result<model::Bundle> export_bundle(const std::string& project_id) const;
 
   // --- Versions of Flows -------------------------------------------------------------------------
@@ -193,13 +196,13 @@ class Assets {
   // Newest first.
   [[nodiscard]] model::Result<std::vector<FlowVersionInfo>> flow_versions(
       const std::string& flow_id) const;
-  // Makes a new version that is equal to an older one; the newest stays if it is equal already.
-  // Returns the newest. `not_found` if that version is not kept.
+  // Makes a new version equal to an older one, unless the newest is equal already. Returns the
+  // newest. `not_found` if that version is not kept.
   [[nodiscard]] model::Result<model::FlowVersion> roll_back(const std::string& flow_id,
                                                             std::int64_t version,
                                                             const std::string& by);
 
-  // Removes the previous secrets of webhooks that were replaced before then: how many.
+  // Removes the previous secrets of webhooks that were replaced before then. Returns their number.
   [[nodiscard]] model::Result<std::int64_t> forget_previous_secrets(model::Timestamp before);
 
   // --- Management --------------------------------------------------------------------------------
@@ -216,8 +219,8 @@ class Assets {
     std::string script{};
     std::string created_by{};  // a user's id
   };
-  // `conflict` if the label is taken, `quota_exhausted` if the organisation has `max_tokens` (0: no
-  // limit) already.
+  // `conflict` if the label is taken, `quota_exhausted` if the organisation already has
+  // `max_tokens` (0: no limit).
   [[nodiscard]] model::Result<Token> create_token(const std::string& project_id,
                                                   const NewToken& wanted,
                                                   std::int64_t max_tokens = 0);
@@ -234,25 +237,25 @@ class Assets {
   // All entries of one lexicon, by id.
   [[nodiscard]] model::Result<std::vector<LexiconEntry>> lexicon_entries(
       const std::string& lexicon_id) const;
-  // A page of them; sorted by `_id` unless asked otherwise. Errors: as read_page in paging.h.
+  // A page of entries, by `_id` unless the request sorts it. Errors as read_page in paging.h.
   [[nodiscard]] model::Result<Page<LexiconEntry>> lexicon_entries(const std::string& lexicon_id,
                                                                   const PageRequest& request) const;
-  // What they can be sorted by.
+  // The fields to sort by.
   [[nodiscard]] static std::vector<std::string_view> entry_sort_fields();
   [[nodiscard]] model::Result<std::string> project_of_source(const std::string& store_id,
                                                              const std::string& source_id) const;
   // All chunks of one source, in order.
   [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> chunks(
       const std::string& source_id) const;
-  // A page of them; sorted by `order` unless asked otherwise, filtered by their text.
+  // A page of chunks, by `order` unless the request sorts it, filtered by text.
   [[nodiscard]] model::Result<Page<KnowledgeChunk>> chunks(const std::string& source_id,
                                                            const PageRequest& request) const;
   [[nodiscard]] static std::vector<std::string_view> chunk_sort_fields();
   // Of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
-  // The generations grow once what the Writer's transaction does is durable: for whoever changes
-  // what conversations read by other means than the functions above.
+  // The generations grow once the Writer's transaction is durable. For changes of assets by other
+  // means than the functions above.
   void grow(Writer& writer, Lexicons lexicons);
 
  private:

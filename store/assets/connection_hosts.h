@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-// How the hosts of a Connection are stored: with blanks between them, which no host has.
+// The stored form of a Connection's hosts: separated by blanks, which no host contains.
 namespace conversed::store {
 
 [[nodiscard]] inline std::string hosts_text(const std::vector<std::string>& hosts) {

@@ -40,11 +40,9 @@ class Export {
   template <typename... In>
   std::vector<std::pair<std::string, std::string>> named(std::string_view sql, const In&... in) {
     std::vector<std::pair<std::string, std::string>> list;
-    connection_.rows<std::string, std::string>(
-        [&](std::string id, std::string name) {
-          list.emplace_back(std::move(id), std::move(name));
-        },
-        sql, in...);
+    connection_.rows([&](std::string id,
+                         std::string name) { list.emplace_back(std::move(id), std::move(name)); },
+                     sql, in...);
     return list;
   }
 
@@ -57,7 +55,7 @@ class Export {
   }
 
   void add_members() {
-    connection_.rows<std::string, std::string, std::string, std::string>(
+    connection_.rows(
         [&](std::string email, std::string name, const std::string& roles,
             const std::string& allowed) {
           model::BundleMember member{.email = std::move(email),
@@ -76,7 +74,7 @@ class Export {
   }
 
   void add_tokens() {
-    connection_.rows<std::string, std::string, std::string>(
+    connection_.rows(
         [&](std::string label, std::string type, std::string script) {
           bundle_.tokens.push_back({std::move(label), std::move(type), std::move(script)});
         },
@@ -84,36 +82,23 @@ class Export {
   }
 
   void add_connections() {
-    connection_.rows<std::string, std::string, std::string, std::string, std::string, std::string>(
-        [&](const std::string& id, std::string name, const std::string& type,
-            const std::string& fields, const std::string& source, const std::string& hosts) {
-          bundle_.connections.push_back({.name = std::move(name),
-                                         .type = type,
-                                         .fields = nullptr,
-                                         .source = connection_source(id, type, fields, source),
-                                         .hosts = hosts_of(hosts)});
+    connection_.rows(
+        [&](const std::string& id, std::string name, std::string type, const std::string& source,
+            const std::string& hosts) {
+          bundle_.connections.push_back(
+              {.name = std::move(name),
+               .type = std::move(type),
+               .fields = nullptr,
+               .source = stored_json(opened("connections/source/" + id, source)),
+               .hosts = hosts_of(hosts)});
         },
-        "SELECT id, name, type, fields, source, hosts FROM connections WHERE project_id = :p"
+        "SELECT id, name, type, source, hosts FROM connections WHERE project_id = :p"
         " ORDER BY name",
         project_);
   }
 
   std::string opened(const std::string& place, const std::string& sealed) const {
     return stored_or_throw(sealer_.open_sealed(place, sealed));
-  }
-
-  // Connections from before sources were sealed have none: of their fields those are known that
-  // are no secrets. Whether a `${` in one of these was a variable is not.
-  nlohmann::json connection_source(const std::string& id, const std::string& type,
-                                   const std::string& fields, const std::string& source) const {
-    if (!source.empty()) return stored_json(opened("connections/source/" + id, source));
-    auto known = stored_json(opened("connections/fields/" + id, fields));
-    for (auto& [name, value] : known.items()) {
-      const bool is_known = value.is_string() && !model::is_secret_field(type, name) &&
-                            value.get_ref<const std::string&>().find("${") == std::string::npos;
-      if (!is_known) value = nullptr;
-    }
-    return known;
   }
 
   void add_lexicons() {
@@ -126,7 +111,7 @@ class Export {
         lexicon.slots.push_back(slot_name);
         slots.emplace(slot, std::move(slot_name));
       }
-      connection_.rows<std::string, std::string, std::string, std::string>(
+      connection_.rows(
           [&](std::string main, const std::string& keyphrases, const std::string& slot_ids,
               const std::string& data) {
             model::BundleLexiconEntry entry{.main_keyphrase = std::move(main),
@@ -154,7 +139,7 @@ class Export {
       for (auto& [source_id, source_name] :
            named("SELECT id, name FROM knowledge_sources WHERE store_id = :s ORDER BY n", id)) {
         model::BundleSource source{.name = std::move(source_name), .chunks = {}};
-        connection_.rows<std::string, std::string>(
+        connection_.rows(
             [&](std::string text, const std::string& data) {
               source.chunks.push_back({std::move(text), stored_json(data)});
             },
@@ -166,7 +151,7 @@ class Export {
   }
 
   void add_flows() {
-    connection_.rows<std::string, std::string>(
+    connection_.rows(
         [&](std::string name, const std::string& definition) {
           bundle_.flows.push_back({std::move(name), stored_json(definition)});
         },
@@ -180,8 +165,7 @@ class Export {
   }
 
   void add_endpoints() {
-    connection_.rows<std::string, std::string, std::string, std::int64_t, bool, std::string,
-                     std::string, std::string, std::string, bool, std::string>(
+    connection_.rows(
         [&](const std::string& id, std::string name, std::string flow, std::int64_t expiry,
             bool active_only, std::string error_text, std::string token, std::string url,
             std::string url_source, bool has_secret, const std::string& secret_source) {

@@ -17,7 +17,7 @@ using model::Result;
 
 namespace {
 
-// What busy sessions go on with: the Endpoint's Flow by its id, those entered from it by name.
+// The versions that busy sessions are pinned to: the Endpoint's Flow by id, entered Flows by name.
 struct Pins {
   std::set<std::pair<std::string, std::int64_t>> by_id;
   std::set<std::pair<std::string, std::int64_t>> by_name;
@@ -25,9 +25,9 @@ struct Pins {
 
 Pins pins_of(Connection& connection, const std::string& project_id) {
   Pins pins;
-  connection.rows<std::string>(
+  connection.rows(
       [&](const std::string& text) {
-        // What can't be read pins nothing: it can't go on, whatever is kept.
+        // A damaged execution pins nothing: it can't go on.
         auto execution = model::execution_from(nlohmann::json::parse(text, nullptr, false));
         if (!execution) return;
         pins.by_id.emplace(std::move(execution->flow_id), execution->flow_version);
@@ -68,8 +68,7 @@ model::FlowVersion write_flow_version(Writer& writer, const WantedVersion& wante
   connection.run(
       "INSERT INTO flow_versions (flow_id, version, definition, created_at, created_by,"
       " restored_from) VALUES (:f, :v, :d, :c, :b, :r)",
-      flow.flow_id, flow.version, wanted.definition, model::to_unix_ms(writer.now()), wanted.by,
-      wanted.restored_from);
+      flow.flow_id, flow.version, wanted.definition, writer.now(), wanted.by, wanted.restored_from);
   return flow;
 }
 
@@ -79,10 +78,9 @@ void prune_flow_versions(Connection& connection, const std::string& project_id) 
     std::string name;
     std::int64_t version = 0;
   };
-  std::vector<Old> old;
-  connection.rows<std::string, std::string, std::int64_t>(
-      [&](std::string flow, std::string name, std::int64_t version) {
-        old.push_back({std::move(flow), std::move(name), version});
+  const auto old = connection.all(
+      [](std::string flow, std::string name, std::int64_t version) {
+        return Old{std::move(flow), std::move(name), version};
       },
       "SELECT f.id, f.name, v.version FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
       " WHERE f.project_id = :p AND v.version <= f.version - :k",
@@ -107,14 +105,12 @@ Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& p
 }
 
 Result<std::vector<FlowInfo>> Assets::flows(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<FlowInfo>> {
-    std::vector<FlowInfo> list;
-    connection.rows<std::string, std::string, std::int64_t>(
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
         [&](std::string id, std::string name, std::int64_t version) {
-          list.push_back({std::move(id), std::move(name), version});
+          return FlowInfo{std::move(id), std::move(name), version};
         },
         "SELECT id, name, version FROM flows WHERE project_id = :p ORDER BY name", project_id);
-    return list;
   });
 }
 
@@ -128,14 +124,13 @@ Result<std::string> Assets::project_of_flow(const std::string& id) const {
 
 Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& flow_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<FlowVersionInfo>> {
-    std::vector<FlowVersionInfo> list;
-    connection.rows<std::int64_t, std::int64_t, std::string, std::optional<std::int64_t>>(
-        [&](std::int64_t version, std::int64_t created, std::string by,
-            std::optional<std::int64_t> restored_from) {
-          list.push_back({.version = version,
-                          .created_at = model::from_unix_ms(created),
-                          .created_by = std::move(by),
-                          .restored_from = restored_from});
+    auto list = connection.all(
+        [](std::int64_t version, model::Timestamp created, std::string by,
+           std::optional<std::int64_t> restored_from) {
+          return FlowVersionInfo{.version = version,
+                                 .created_at = created,
+                                 .created_by = std::move(by),
+                                 .restored_from = restored_from};
         },
         "SELECT v.version, v.created_at, COALESCE(u.email, ''), v.restored_from"
         " FROM flow_versions v LEFT JOIN users u ON u.id = v.created_by"
@@ -148,8 +143,8 @@ Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& fl
 
 Result<model::FlowVersion> Assets::roll_back(const std::string& flow_id, std::int64_t version,
                                              const std::string& by) {
-  model::FlowVersion made;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<model::FlowVersion> {
+    model::FlowVersion made;
     auto old = writer.connection().row<std::string, std::string, std::string>(
         "SELECT f.project_id, f.name, v.definition FROM flows f JOIN flow_versions v"
         " ON v.flow_id = f.id WHERE f.id = :f AND v.version = :v",
@@ -163,10 +158,8 @@ Result<model::FlowVersion> Assets::roll_back(const std::string& flow_id, std::in
                                        .restored_from = version});
     prune_flow_versions(writer.connection(), project);
     grow(writer, Lexicons::stay);
-    return {};
+    return made;
   });
-  if (!written) return fail(written.error());
-  return made;
 }
 
 }  // namespace conversed::store

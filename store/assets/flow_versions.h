@@ -7,24 +7,25 @@
 #include "store/commit/committer.h"
 #include "store/model/assets.h"
 
-// How Flows get their versions. For the .cc files of this folder only.
+// Versions of Flows. For .cc files of store/ only.
 namespace conversed::store {
 
 struct WantedVersion {
   std::string project_id{};
   std::string name{};
   std::string definition{};
-  std::string by{};  // a user's id; empty: nobody's doing
+  std::string by{};  // a user's id; empty: no user
   std::optional<std::int64_t> restored_from{};
 };
 
-// The Flow's newest version if its definition is the same, else a new one; a Flow that is not there
-// yet is made. Throws SqlError.
+// The Flow's newest version if its definition is the same, else a new one. Makes the Flow if it is
+// missing. Throws SqlError.
 [[nodiscard]] model::FlowVersion write_flow_version(Writer& writer, const WantedVersion& wanted);
 
-// Removes versions beyond the kept ones from the Flows of a project, but for those that a session
-// is pinned to. Looks at the project's busy sessions only if there is something to remove. Throws
-// SqlError.
+// Removes versions beyond the kept ones from the Flows of a project, except versions that an
+// execution is pinned to. Reads the project's busy sessions only if there is a version to remove.
+// Throws SqlError.
+// Kept by: FlowVersions.WhatASessionIsPinnedToIsKeptBeyondTheLastTwenty.
 void prune_flow_versions(Connection& connection, const std::string& project_id);
 
 }  // namespace conversed::store

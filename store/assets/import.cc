@@ -33,7 +33,7 @@ class Import {
         bundle_(bundle),
         limits_(limits),
         by_(by),
-        now_(model::to_unix_ms(writer.now())) {}
+        now_(writer.now()) {}
 
   Result<json> run();
 
@@ -56,11 +56,11 @@ class Import {
   struct SealedSecrets {
     std::string current;   // empty: none
     std::string previous;  // the same
-    std::int64_t changed_at = 0;
+    model::Timestamp changed_at{};
   };
   SealedSecrets webhook_secrets_for(const std::string& id, const std::string& secret);
 
-  // The id of what has the name, or a new one.
+  // The id of the asset with the name, or a new one.
   template <typename... In>
   std::string id_of(std::string_view sql, const In&... in) {
     return connection_.value<std::string>(sql, in...).value_or(model::new_id());
@@ -73,7 +73,7 @@ class Import {
   const model::Bundle& bundle_;
   const ImportLimits& limits_;
   const std::string& by_;
-  const std::int64_t now_;
+  const model::Timestamp now_;
 
   std::string project_;
   std::map<std::string, std::string> locales_;  // name → id
@@ -246,10 +246,11 @@ json Import::take_slots(const std::string& lexicon, const model::BundleLexicon& 
   return report;
 }
 
-// Entries keep their ids by their main keyphrase; what is not named any more goes.
+// Entries keep their ids by their main keyphrase; entries that the bundle does not name are
+// removed.
 void Import::take_entries(const std::string& lexicon, const model::BundleLexicon& source) {
   std::map<std::string, std::string> known;
-  connection_.rows<std::string, std::string>(
+  connection_.rows(
       [&](std::string main, std::string id) { known.emplace(std::move(main), std::move(id)); },
       "SELECT main_keyphrase, id FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
   connection_.run("DELETE FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
@@ -294,10 +295,10 @@ void Import::take_knowledge() {
 struct KnownChunk {
   std::string id;
   std::int64_t n = 0;
-  std::int64_t created = 0;
+  model::Timestamp created{};
 };
 
-// Removes what has gone from a source, while the others still have their old numbers.
+// Removes missing chunks from a source while the others still have their old numbers.
 void remove_chunks(Connection& connection, const std::string& source,
                    const std::multimap<std::string, KnownChunk>& gone) {
   CursorMover cursors(connection, chunk_list(source));
@@ -311,9 +312,9 @@ void remove_chunks(Connection& connection, const std::string& source,
 // A chunk has no name: it keeps its id by its text. Numbers stay as far as the order allows, with
 // gaps where chunks went.
 void Import::take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
-  std::multimap<std::string, KnownChunk> known;  // those of one text in their order
-  connection_.rows<std::string, std::string, std::int64_t, std::int64_t>(
-      [&](std::string text, std::string id, std::int64_t n, std::int64_t created) {
+  std::multimap<std::string, KnownChunk> known;  // chunks of one text in their order
+  connection_.rows(
+      [&](std::string text, std::string id, std::int64_t n, model::Timestamp created) {
         known.emplace(std::move(text), KnownChunk{std::move(id), n, created});
       },
       "SELECT text, id, n, created_at FROM knowledge_chunks WHERE source_id = :s ORDER BY n",
@@ -334,8 +335,8 @@ void Import::take_chunks(const std::string& source, const std::vector<model::Bun
     all.push_back(std::move(taken));
   }
   remove_chunks(connection_, source, known);
-  // Numbers only rise, so from the last to the first none is given while another still has it. What
-  // is as it was is not written: an import of the same again leaves the index alone, too.
+  // Numbers only rise, so from the last to the first no number is given twice. Unchanged chunks are
+  // not written: a second import of the same bundle leaves the index alone, too.
   for (std::size_t i = all.size(); i-- > 0;) {
     const std::string data = chunks[i].data.dump();
     connection_.run(
@@ -383,7 +384,7 @@ Import::SealedSecrets Import::webhook_secrets_for(const std::string& id,
                                                   const std::string& secret) {
   if (secret.empty()) return {};
   const auto place = "endpoints/webhook_secret/" + id;
-  auto row = connection_.row<std::string, std::string, std::int64_t>(
+  auto row = connection_.row<std::string, std::string, model::Timestamp>(
       "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
       " WHERE id = :i",
       id);
@@ -460,13 +461,10 @@ Result<json> Assets::import_bundle(Writer& writer, const std::string& organisati
 
 Result<json> Assets::import_bundle(const std::string& organisation_id, const model::Bundle& bundle,
                                    const ImportLimits& limits, const std::string& by) {
-  Result<json> report;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    report = import_bundle(writer, organisation_id, bundle, limits, by);
-    return report ? Result<void>() : fail(report.error());
+  return committer_.write_and_wait([&](Writer& writer) -> Result<json> {
+    auto report = import_bundle(writer, organisation_id, bundle, limits, by);
+    return report;
   });
-  if (!written) return fail(written.error());
-  return report;
 }
 
 }  // namespace conversed::store

@@ -95,7 +95,7 @@ std::optional<LexiconEntry> find_entry(Connection& connection, const std::string
 
 std::optional<KnowledgeChunk> find_chunk(Connection& connection, const std::string& id) {
   auto row = connection.row<std::string, std::string, std::int64_t, std::string, bool, std::string,
-                            std::int64_t>(
+                            model::Timestamp>(
       "SELECT c.store_id, k.source_id, k.n, k.text, k.disabled, k.data, k.created_at"
       " FROM knowledge_chunks k JOIN knowledge_sources c ON c.id = k.source_id WHERE k.id = :i",
       id);
@@ -108,7 +108,7 @@ std::optional<KnowledgeChunk> find_chunk(Connection& connection, const std::stri
                         .text = std::move(text),
                         .disabled = disabled,
                         .data = std::move(data),
-                        .created_at = model::from_unix_ms(created)};
+                        .created_at = created};
 }
 
 }  // namespace
@@ -127,11 +127,9 @@ Result<Page<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id
   if (!ids) return fail(ids.error());
   return read(database_, [&](Connection& connection) -> Result<Page<LexiconEntry>> {
     std::map<std::string, std::string> slot_names;
-    connection.rows<std::string, std::string>(
-        [&](std::string id, std::string name) {
-          slot_names.emplace(std::move(id), std::move(name));
-        },
-        "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
+    connection.rows([&](std::string id,
+                        std::string name) { slot_names.emplace(std::move(id), std::move(name)); },
+                    "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
     return with_items<LexiconEntry>(*std::move(ids), [&](const std::string& id) {
       return find_entry(connection, id, slot_names);
     });

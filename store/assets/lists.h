@@ -4,7 +4,7 @@
 
 #include "store/paging/paging.h"
 
-// What the lists of assets are. For the .cc files of this folder and their tests.
+// The paged lists of assets. For the .cc files of this folder and their tests.
 namespace conversed::store {
 
 [[nodiscard]] PagedList entry_list(const std::string& lexicon_id);

@@ -21,12 +21,10 @@ Result<std::string> found_or(std::optional<std::string> id, std::string message)
 }
 
 std::int64_t token_count(Connection& connection, const std::string& organisation_id) {
-  return connection
-      .value<std::int64_t>(
-          "SELECT COUNT(*) FROM tokens WHERE project_id IN"
-          " (SELECT id FROM projects WHERE organisation_id = :o)",
-          organisation_id)
-      .value_or(0);
+  return connection.number(
+      "SELECT COUNT(*) FROM tokens WHERE project_id IN"
+      " (SELECT id FROM projects WHERE organisation_id = :o)",
+      organisation_id);
 }
 
 }  // namespace
@@ -39,14 +37,12 @@ void Assets::grow(Writer& writer, Lexicons lexicons) {
 }
 
 Result<std::vector<ProjectInfo>> Assets::projects(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<ProjectInfo>> {
-    std::vector<ProjectInfo> list;
-    connection.rows<std::string, std::string>(
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
         [&](std::string id, std::string name) {
-          list.push_back({std::move(id), organisation_id, std::move(name)});
+          return ProjectInfo{std::move(id), organisation_id, std::move(name)};
         },
         "SELECT id, name FROM projects WHERE organisation_id = :o ORDER BY name", organisation_id);
-    return list;
   });
 }
 
@@ -60,14 +56,12 @@ Result<ProjectInfo> Assets::project(const std::string& project_id) const {
 }
 
 Result<std::vector<Locale>> Assets::locales(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Locale>> {
-    std::vector<Locale> list;
-    connection.rows<std::string, std::string>(
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
         [&](std::string id, std::string name) {
-          list.push_back({std::move(id), std::move(name)});
+          return Locale{std::move(id), std::move(name)};
         },
         "SELECT id, name FROM locales WHERE project_id = :p ORDER BY n", project_id);
-    return list;
   });
 }
 
@@ -89,7 +83,7 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
               .script = wanted.script,
               .created_by = wanted.created_by,
               .changed_by = wanted.created_by};
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Token> {
     Connection& connection = writer.connection();
     const auto taken = [&](const std::string& name) {
       return connection
@@ -101,10 +95,7 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
         "SELECT organisation_id FROM projects WHERE id = :i", project_id);
     if (!organisation) return fail(Errc::not_found, "there is no such project");
     token.label = wanted.label;
-    auto n =
-        connection
-            .value<std::int64_t>("SELECT COUNT(*) FROM tokens WHERE project_id = :p", project_id)
-            .value_or(0);
+    auto n = connection.number("SELECT COUNT(*) FROM tokens WHERE project_id = :p", project_id);
     while (token.label.empty() || (wanted.label.empty() && taken(token.label))) {
       token.label = "Token " + std::to_string(++n);
     }
@@ -115,17 +106,15 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
       return fail(Errc::quota_exhausted, "the plan's quota of Tokens is used up");
     }
     token.created_at = token.changed_at = writer.now();
-    const auto now = model::to_unix_ms(writer.now());
+    const auto now = writer.now();
     connection.run(
         "INSERT INTO tokens (id, project_id, label, type, script, created_at, created_by,"
         " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, :b, :d, :e)",
         token.id, project_id, token.label, token.type, token.script, now, token.created_by, now,
         token.changed_by);
     grow(writer, Lexicons::stay);
-    return {};
+    return token;
   });
-  if (!written) return fail(written.error());
-  return token;
 }
 
 Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) const {
@@ -135,15 +124,13 @@ Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) co
 }
 
 Result<std::vector<ConnectionInfo>> Assets::connections(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<ConnectionInfo>> {
-    std::vector<ConnectionInfo> list;
-    connection.rows<std::string, std::string, std::string, std::string>(
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
         [&](std::string id, std::string name, std::string type, const std::string& hosts) {
-          list.push_back({std::move(id), std::move(name), std::move(type), hosts_of(hosts)});
+          return ConnectionInfo{std::move(id), std::move(name), std::move(type), hosts_of(hosts)};
         },
         "SELECT id, name, type, hosts FROM connections WHERE project_id = :p ORDER BY name",
         project_id);
-    return list;
   });
 }
 
@@ -173,13 +160,12 @@ Result<std::string> Assets::project_of_lexicon(const std::string& id) const {
 }
 
 Result<std::vector<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<LexiconEntry>> {
+  return read(database_, [&](Connection& connection) {
     std::map<std::string, std::string> names;
-    connection.rows<std::string, std::string>(
+    connection.rows(
         [&](std::string id, std::string name) { names.emplace(std::move(id), std::move(name)); },
         "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
-    std::vector<LexiconEntry> entries;
-    connection.rows<std::string, std::string, std::string, std::string, std::string>(
+    return connection.all(
         [&](std::string id, std::string main, const std::string& keyphrases,
             const std::string& slots, std::string data) {
           LexiconEntry entry{.id = std::move(id),
@@ -189,12 +175,11 @@ Result<std::vector<LexiconEntry>> Assets::lexicon_entries(const std::string& lex
                              .slot_ids = list_from_text(slots),
                              .data = std::move(data)};
           for (const auto& slot : entry.slot_ids) entry.slots.push_back(names[slot]);
-          entries.push_back(std::move(entry));
+          return entry;
         },
         "SELECT id, main_keyphrase, keyphrases, slots, data FROM lexicon_entries"
         " WHERE lexicon_id = :l ORDER BY n",
         lexicon_id);
-    return entries;
   });
 }
 
@@ -210,35 +195,32 @@ Result<std::string> Assets::project_of_source(const std::string& store_id,
 }
 
 Result<std::vector<KnowledgeChunk>> Assets::chunks(const std::string& source_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<KnowledgeChunk>> {
-    std::vector<KnowledgeChunk> list;
-    connection
-        .rows<std::string, std::string, std::int64_t, std::string, bool, std::string, std::int64_t>(
-            [&](std::string id, std::string store, std::int64_t n, std::string text, bool disabled,
-                std::string data, std::int64_t created) {
-              list.push_back({.id = std::move(id),
-                              .store_id = std::move(store),
-                              .source_id = source_id,
-                              .order = n,
-                              .text = std::move(text),
-                              .disabled = disabled,
-                              .data = std::move(data),
-                              .created_at = model::from_unix_ms(created)});
-            },
-            "SELECT k.id, c.store_id, k.n, k.text, k.disabled, k.data, k.created_at"
-            " FROM knowledge_chunks k JOIN knowledge_sources c ON c.id = k.source_id"
-            " WHERE k.source_id = :s ORDER BY k.n",
-            source_id);
-    return list;
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
+        [&](std::string id, std::string store, std::int64_t n, std::string text, bool disabled,
+            std::string data, model::Timestamp created) {
+          return KnowledgeChunk{.id = std::move(id),
+                                .store_id = std::move(store),
+                                .source_id = source_id,
+                                .order = n,
+                                .text = std::move(text),
+                                .disabled = disabled,
+                                .data = std::move(data),
+                                .created_at = created};
+        },
+        "SELECT k.id, c.store_id, k.n, k.text, k.disabled, k.data, k.created_at"
+        " FROM knowledge_chunks k JOIN knowledge_sources c ON c.id = k.source_id"
+        " WHERE k.source_id = :s ORDER BY k.n",
+        source_id);
   });
 }
 
 Result<std::int64_t> Assets::count_chunks(const std::string& organisation_id) const {
   return read(database_, [&](Connection& connection) {
-    return number(connection.value<std::int64_t>(
+    return connection.number(
         "SELECT SUM(c.chunk_count) FROM projects p JOIN knowledge_stores s ON s.project_id = p.id"
         " JOIN knowledge_sources c ON c.store_id = s.id WHERE p.organisation_id = :o",
-        organisation_id));
+        organisation_id);
   });
 }
 

@@ -7,8 +7,8 @@
 
 namespace conversed::store {
 
-// Topics. `outputs`: short names of sessions that have said something; `jobs`: the id of one that
-// has changed; `answers`: ids of inputs of which clients may wait to hear; `sessions`:
+// Topics. `outputs`: short names of sessions with new outputs; `jobs`: the id of a changed job;
+// `answers`: ids of inputs whose waiting clients have something to read; `sessions`:
 // store/cluster/session_notifications.h.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
@@ -17,27 +17,28 @@ inline constexpr std::string_view sessions_topic = "sessions";
 
 inline constexpr std::size_t max_notification_bytes = 7'000;  // of one announcement, with its topic
 
-// A name of 16 characters for a key of any length, the same in every daemon of every version; two
-// keys may share one.
+// A name of 16 characters for a key of any length. Every daemon of every version computes the same.
+// Two keys may share a name.
 inline constexpr std::size_t short_name_length = 16;
 [[nodiscard]] std::string short_name(std::string_view key);
 
 class Connection;
 
-// All daemons on the store hear it once the connection's transaction is durable: see
-// Writer::announce. Throws SqlError.
+// Sends the notification to all daemons on the store once the connection's transaction is durable:
+// see Writer::announce. Throws SqlError.
 void announce(Connection& connection, std::string_view notification);
 
-// What daemons on one store tell each other by `announce`: "TOPIC" or "TOPIC PAYLOAD". It
-// comes in the order of the commits, to all of them, the one that said it included. While the
-// connection is down some of it may be lost: afterwards each listener is called with an empty
-// payload, and has to look at the store. Thread-safe.
+// Hands out the notifications that daemons on one store send by `announce`: "TOPIC" or
+// "TOPIC PAYLOAD". They arrive in the order of the commits, at every daemon, the sender included.
+// While the connection is down, notifications may be lost: afterwards each listener is called with
+// an empty payload and has to read the store. Thread-safe.
+// Kept by: Notifications.WhatMayHaveBeenMissedIsToldToAll.
 class Notifications {
  public:
-  // Called on the watch's thread, one at a time: must not block, nor end a subscription.
+  // Called on the watch's thread, one call at a time. It must not block or end a subscription.
   using Heard = std::function<void(std::string_view payload)>;
 
-  // Ends when it is destroyed, which waits for a call that goes on.
+  // Its destructor ends the subscription and waits for a call in progress.
   class Subscription {
    public:
     Subscription() = default;
@@ -61,7 +62,7 @@ class Notifications {
 
   [[nodiscard]] Subscription subscribe(std::string topic, Heard heard);
 
-  // For the watch: what came; empty if it may have been anything.
+  // For the watch: the notification; empty if some may have been lost.
   void tell(std::string_view heard);
 
  private:

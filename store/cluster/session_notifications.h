@@ -9,11 +9,11 @@ namespace conversed::store {
 
 class Connection;
 
-// What any daemon may ask of the one that has a session, on the topic `sessions`; all hear it.
+// A request of any daemon to the owner of a session, on the topic `sessions`. All daemons hear it.
 struct SessionNotification {
   enum class Kind : std::uint8_t {
-    touch,    // to have its lane run once more
-    deliver,  // that outputs of it are pending in the store, or gone from it
+    touch,    // run the session's lane once more
+    deliver,  // its pending outputs in the store have changed
   };
   Kind kind = Kind::touch;
   std::string session;  // an encoded key
@@ -23,8 +23,8 @@ struct SessionNotification {
 [[nodiscard]] std::optional<SessionNotification> session_notification_from(
     std::string_view payload);
 
-// All daemons hear it once the connection's transaction is durable. Of a session whose key is too
-// long they hear only that something may have been missed. Throws SqlError.
+// Sends it to all daemons once the connection's transaction is durable. If the session's key is too
+// long, they hear that a notification may have been lost. Throws SqlError.
 void announce(Connection& connection, const SessionNotification& notification);
 
 }  // namespace conversed::store

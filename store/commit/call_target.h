@@ -5,7 +5,7 @@
 
 #include "store/model/effects.h"
 
-// Which upstream a call goes to, as its row has it. Pure.
+// The upstream of a call, as its row names it. Pure.
 namespace conversed::store {
 
 // The target of a call: the host and port of its URL, the Connection of a language model, or

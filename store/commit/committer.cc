@@ -79,13 +79,13 @@ model::Error unknown_error() {
           "the store failed while this was written; whether it was done is not known"};
 }
 
-// A savepoint confines what the work does wrong. Only failures of the database itself leave here:
-// they concern the whole transaction.
+// A savepoint confines errors of the work. Only failures of the database are thrown: they concern
+// the whole transaction.
 void run_work(Connection& connection, WriteItem& write, Now now) {
-  // Without work nothing is done in this try, whatever an earlier one did.
+  // Without work this try does nothing, even if an earlier try did.
   write.on_commit.clear();
   if (!write.work) return;
-  // What went before and is refused only now is not this work's fault.
+  // Throws errors of earlier statements here, so that they do not count as this work's.
   connection.settle();
   connection.savepoint();
   Result<void>& result = write.result;
@@ -169,7 +169,7 @@ struct Committer::Impl {
   std::int64_t batch_number = 0;
   bool outcome_unknown = false;
   bool outcome_uncertain = false;  // the last try's COMMIT failed, and may have worked all the same
-  std::span<Item> in_hand;         // what was taken from `waiting`; tried as a whole or in parts
+  std::span<Item> in_hand;         // taken from `waiting`; tried as a whole or in parts
 };
 
 Committer::Committer(Database& database, const model::Clock& clock, CommitterSettings settings)
@@ -196,7 +196,7 @@ void Committer::stop() {
   impl_->filled.notify_all();
   impl_->drained.notify_all();
   if (impl_->thread.joinable()) impl_->thread.join();
-  // Left only if it never started: the thread drains what waits.
+  // Items are left only if the thread never started: it drains the queue.
   std::deque<Item> left;
   {
     const std::lock_guard lock(impl_->mutex);
@@ -221,7 +221,7 @@ void Committer::write(Work work, WriteDone done, Patience patience) {
   impl_->push(WriteItem{std::move(work), std::move(done), patience, {}, {}, false});
 }
 
-Result<void> Committer::write_and_wait(Work work, Patience patience) {
+Result<void> Committer::write_and_wait_for(Work work, Patience patience) {
   std::promise<Result<void>> promise;
   auto result = promise.get_future();
   WriteDone done = [&](Result<void> written) { promise.set_value(std::move(written)); };
@@ -264,7 +264,7 @@ void Committer::on_health(std::function<void(bool)> listener) {
 
 void Committer::Impl::push(Item item) {
   std::unique_lock lock(mutex);
-  // `healthy` turns false before what waits is dismissed, so that nothing slips in between.
+  // `healthy` turns false before waiting writes are dismissed, so none is missed.
   const auto dismissed = [&] { return impatient(item) != nullptr && !owner.healthy(); };
   // A callback runs on the thread that makes room: it must not wait for itself.
   if (std::this_thread::get_id() != thread_id) {
@@ -328,8 +328,8 @@ void Committer::Impl::commit(std::span<Item> batch) {
         return finish(batch);
       case Attempt::refused:
       case Attempt::too_long:
-        // A database that judges values works. Where each half takes its time, whoever does not
-        // wait is told before.
+        // A database that refuses values works. Each half may take its time, so impatient writes
+        // are dismissed first.
         tried == Attempt::refused ? report(true) : dismiss_impatient(batch);
         if (batch.size() == 1) {
           refuse(batch.front(), tried);
@@ -372,11 +372,11 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
       outcome_unknown = false;  // a refused COMMIT is a sure no
       return Attempt::refused;
     }
-    // A SessionCommit that is alone is tried again, whatever it takes: it is owed.
+    // A single SessionCommit is tried again, however long it takes: its events must have effects.
     const bool too_long = error.kind() == SqlError::Kind::too_long &&
                           (batch.size() > 1 || std::holds_alternative<WriteItem>(batch.front()));
     if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
-    // To ask a silent server would take as long again, and somebody waits: the next try does it.
+    // Asking a silent server would take as long again while callers wait: the next try asks.
     const Attempt found = error.silent() ? Attempt::failed : look_up();
     outcome_uncertain = outcome_unknown || error.uncertain();
     return found;
@@ -400,10 +400,10 @@ Committer::Impl::Attempt Committer::Impl::look_up() {
   }
 }
 
-// Tells those who do not wait for a store that fails. The batch goes on without them, if only to
-// find out when the store works again.
+// Ends the writes without patience. The batch is tried again without them, also to find out when
+// the store works again.
 void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
-  // What was tried is a part of what is in hand.
+  // `tried` is a part of `in_hand`.
   const auto first = static_cast<std::size_t>(tried.data() - in_hand.data());
   for (std::size_t i = 0; i < in_hand.size(); ++i) {
     WriteItem* write = impatient(in_hand[i]);
@@ -433,7 +433,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
     std::visit(Overloaded{
                    [&](CommitItem& commit) { commits.add(commit.commit, commit.outcome); },
                    [&](WriteItem& write) {
-                     if (write.work) commits.flush();  // the work may look at what they have left
+                     if (write.work) commits.flush();  // the work may read their rows
                      run_work(connection, write, now);
                    },
                    // No SessionCommit of this transaction minds.
@@ -446,7 +446,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
   connection.run(
       "INSERT INTO writers (id, batch, written_at) VALUES (:i, :b, :w)"
       " ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at",
-      writer_id, batch_number, model::to_unix_ms(now.wall));
+      writer_id, batch_number, now.wall);
 }
 
 // False if there is to be no further try.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "store/model/result.h"
 #include "store/model/schedule.h"
 #include "store/model/session.h"
+#include "store/sql/as_result.h"
 
 namespace conversed::store {
 
@@ -37,32 +39,30 @@ struct InboxEvent {
 struct NewDeadLetter {
   std::string id;  // model::new_id()
   InboxEvent event;
-  std::string reason;  // for people; holds no secret
+  std::string reason;  // for operators; holds no secret
 };
 
 // How long answers to keyed requests are kept.
 inline constexpr std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
 
-// The first 2xx answer to a keyed `POST /{URLToken}`, to be replayed. A status of 400 or more is
-// not replayed: it says that the input, keyed or not, failed. Its key is free again.
+// The first 2xx answer to a keyed `POST /{URLToken}`. A request that repeats the key gets it again.
+// Without a body the input has failed and its key is free.
 struct NewAnswer {
   std::string input_id;
-  int status = 200;
-  std::string body;
+  std::optional<std::string> body;
   model::Timestamp expires_at{};
 };
 
-// The SessionCommit has answers of this input.
+// An input whose answers are in the SessionCommit.
 struct Uncut {
   std::string input_id;
   model::Timestamp until{};  // its client's deadline, by the clock of timers
 };
 
-// The client's deadline has passed: outputs of the input from this SessionCommit on go to the
-// webhook.
+// Cuts an input: from its SessionCommit on, the input's outputs are deliveries.
 struct NewCut {
   std::string input_id;
-  std::int64_t behind = 0;  // its outputs with a number up to this one are its answer
+  std::int64_t behind = 0;  // outputs with a number up to this one are its answer
 };
 
 struct QuotaUse {
@@ -144,13 +144,13 @@ enum class Outcome : std::uint8_t {
   poison,     // nothing was done: the database refuses these values
 };
 
-// One moment, by both clocks (daemon/timers/timer_clock.h).
+// One moment by both clocks (daemon/timers/timer_clock.h).
 struct Now {
   model::Timestamp wall{};    // what people are shown
   model::Timestamp timers{};  // what everything goes by that waits for a while
 };
 
-// Gives statements of one transaction access to the database; valid only inside the closure.
+// The database inside one transaction; valid only inside the closure.
 class Writer {
  public:
   Writer(Connection& connection, Now now) : connection_(connection), now_(now) {}
@@ -162,16 +162,15 @@ class Writer {
   [[nodiscard]] model::Timestamp now() const { return now_.wall; }
   [[nodiscard]] model::Timestamp timer_now() const { return now_.timers; }
 
-  // Other daemons on the same store hear this once the transaction is durable
-  // (store/cluster/notifications.h): a topic, and after a space whatever belongs to it; at most
-  // 7,000 bytes, no NUL. The daemon itself hears it as well. Does nothing where there is one daemon
-  // at most.
+  // Sends a notification to all daemons on the store, this one included, once the transaction is
+  // durable (store/cluster/notifications.h): a topic, or a topic, a space and a payload; at most
+  // 7,000 bytes, no NUL. Does nothing in SQLite, which has one daemon.
   void announce(std::string_view notification);
 
-  // `told` is called once the transaction is known to be durable, unless this work fails: on the
-  // Committer's thread, before its caller hears of it and before anybody is told of later
-  // transactions. That may be long after the caller was told that the outcome is not known, so that
-  // whatever `told` refers to has to live as long as the Committer runs. It must not block.
+  // Calls `told` once the transaction is known to be durable, unless this work fails: on the
+  // Committer's thread, before the caller's `done` and before callbacks of later transactions. That
+  // may be long after the caller got `timed_out`, so all that `told` refers to has to live as long
+  // as the Committer runs. It must not block.
   void on_commit(std::function<void()> told) { on_commit_.push_back(std::move(told)); }
   [[nodiscard]] std::vector<std::function<void()>> take_on_commit() {
     return std::exchange(on_commit_, {});
@@ -196,25 +195,31 @@ struct CommitterSettings {
   }
 };
 
-// Group commit: one thread writes everything that was submitted meanwhile in one transaction. It
-// calls back after the COMMIT, in the order of submission.
+// Group commit. One thread writes all that has gathered in one transaction, commits it, and then
+// calls back, in the order of submission.
 //
-// After a failure of the store (disk full, locked, I/O error) the batch is rolled back, `healthy()`
-// turns false, and the same batch is tried again until it works or the Committer stops. Bisection
-// finds a value that the database refuses, and only its SessionCommit is `poison`. It also finds a
-// write by `work` that takes longer than the server allows: that one gets `timed_out`.
-// Whether a COMMIT that reported an error took effect is read from a marker that every transaction
-// writes, so nothing runs twice.
+// - A store failure (disk full, locked, I/O error) never counts as an attempt: the batch is rolled
+//   back, `healthy()` turns false, and the same batch is tried again until it works or the
+//   Committer stops. Kept by: FailureTest.FullDiskHealsAndLosesNothing.
+// - A value that the database refuses is found by bisection; only its SessionCommit is `poison`. In
+//   the same way a write that exceeds the server's time limit gets `timed_out`.
+//   Kept by: FailureTest.PoisonAmongAHundredIsFoundAndAllOthersCommit,
+//   PostgresTest.WhatTakesTooLongHoldsUpNobodyElse.
+// - A COMMIT that reported an error may have worked. Each transaction writes its number into
+//   `writers`. Before a batch is tried again, a transaction that writes reads that number: it waits
+//   until the server has finished the lost connection's COMMIT.
+//   Kept by: PostgresTest.CommitWhoseSessionBreaksIsFoundOutAndDoneOnce.
 //
-// Thread-safe but for `start` and `stop`. Callbacks run on the Committer's thread: they must
-// neither block nor call `write_and_wait`.
+// Thread-safe except `start` and `stop`. Callbacks run on the Committer's thread: they must neither
+// block nor call `write_and_wait`. A callback of one write may come before or after notifications
+// of another, so `write_and_wait` works together with Writer::on_commit.
 class Committer {
  public:
   using Done = std::function<void(Outcome)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;
-  // How long a caller waits while the store fails: not at all, or until it works or the Committer
-  // stops or ends its retries.
+  // A write without patience fails fast while the store fails. The other one waits until the store
+  // works, or the Committer stops or ends its retries.
   enum class Patience : std::uint8_t { none, until_it_works };
 
   // Both must outlive the Committer.
@@ -223,46 +228,59 @@ class Committer {
 
   void start();
 
-  // Commits what was submitted, then stops. While the store fails it gives up after the try in
-  // hand: what is left is not durable and its callbacks are not called (writes get `unavailable`).
-  // Tolerates double stop and stop without start.
+  // Commits all that was submitted, then stops. While the store fails, it gives up after the
+  // present try: the rest is not durable and its callbacks are not called (writes get
+  // `unavailable`). Tolerates double stop and stop without start.
   void stop();
 
-  // From now on a transaction that fails is not tried again: what was in it is given up as `stop`
-  // gives it up, so that nobody waits for a store that fails. What works is committed as before.
+  // From now on a failed transaction is not tried again: its writes are given up as by `stop`, so
+  // that no caller waits for a failing store. Other transactions are committed as before.
   void stop_retrying();
 
   // Blocks while `max_waiting` are waiting. After `stop` the SessionCommit is dropped without a
   // callback.
   void submit(SessionCommit commit, Done done);
 
-  // Runs `work` inside the next transaction, under a savepoint: if it returns an error, its own
-  // changes alone are undone and the error goes to `done`. `work` may run more than once (a batch
-  // is tried again) and must have no effects but through the Writer and by assignment.
-  // Without patience, when the store begins to fail and as long as it does: `unavailable`, nothing
-  // was done and nothing will be; `timed_out`, its COMMIT failed in a way that does not tell
-  // whether it was done.
+  // Runs `work` inside the next transaction, under a savepoint. If it returns an error, only its
+  // own changes are undone and `done` gets the error. `work` may run more than once (a batch is
+  // tried again), so its only effects are those through the Writer, and assignments. Without
+  // patience, while the store fails: `unavailable`: nothing was done and nothing will be;
+  // `timed_out`: its COMMIT failed, and it is not known whether it was done.
   void write(Work work, WriteDone done, Patience patience = Patience::until_it_works);
 
-  // The same for callers that may block; never from a callback.
-  [[nodiscard]] model::Result<void> write_and_wait(Work work, Patience patience = Patience::none);
+  // The same for callers that may block; never from a callback. `work` returns a Result, a value or
+  // nothing. Returns the result of its last run.
+  template <typename F>
+  [[nodiscard]] AsResult<std::invoke_result_t<const F&, Writer&>> write_and_wait(
+      const F& work, Patience patience = Patience::none) {
+    std::optional<AsResult<std::invoke_result_t<const F&, Writer&>>> last;
+    auto written = write_and_wait_for(
+        [&](Writer& writer) -> model::Result<void> {
+          last.emplace(returned(work, writer));
+          if (!*last) return model::fail(last->error());
+          return {};
+        },
+        patience);
+    if (!written) return model::fail(written.error());
+    return *std::move(last);
+  }
 
-  // Runs `work` between two transactions, with none open, and waits: for what SQLite does outside
-  // of them, such as a checkpoint. All commits wait for it. Otherwise as `write_and_wait`.
+  // Runs `work` between two transactions and waits for it: for a checkpoint of SQLite. All commits
+  // wait meanwhile. Otherwise as `write_and_wait`.
   [[nodiscard]] model::Result<void> run_alone(Work work);
 
-  // Has the store tried by a transaction of its own, unless one is about to be: for those whose
-  // reads fail, so that `healthy()` is true to it while nothing is written. As `write`.
+  // Writes an empty transaction, unless a probe waits already. Callers whose reads fail use it to
+  // update `healthy()` while nothing is written.
   void probe();
 
-  // The output reached its webhook. Missing is no error: it came twice, or was erased, and another
-  // one may have its number since. `marked` is called once that is durable, on the Committer's
-  // thread, and never if the Committer stops before.
+  // Marks the output as delivered. A missing row is no error: the output was marked before, or
+  // erased. `marked` is called once the mark is durable, on the Committer's thread, and never if
+  // the Committer stops before.
   void delivered(const model::SessionKey& key, const model::Output& output,
                  std::function<void()> marked = {});
 
-  // The oldest pending output of the session failed: it, and with it all of the session's, waits
-  // until `due_at`, by the clock of timers. `attempts`: tries so far, above 0.
+  // The session's oldest pending output has failed. All outputs of the session wait until `due_at`,
+  // by the clock of timers. `attempts`: tries so far, above 0.
   void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
                   std::function<void()> marked = {});
 
@@ -271,7 +289,7 @@ class Committer {
 
   // Called on the Committer's thread when `healthy()` changes.
   void on_health(std::function<void(bool)> listener);
-  // Why the last try failed that did. For the listener of `on_health`, while it is called.
+  // The reason of the last failure. For the listener of `on_health`, during its call.
   [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
 
   // Transactions and commits committed since the start; for metrics.
@@ -279,6 +297,8 @@ class Committer {
   [[nodiscard]] std::uint64_t commits() const { return commits_.load(); }
 
  private:
+  [[nodiscard]] model::Result<void> write_and_wait_for(Work work, Patience patience);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::atomic<bool> healthy_{true};

@@ -36,10 +36,10 @@ void abandon_execution(Connection& connection, std::int64_t session) {
 
 void fail_input(Connection& connection, const std::string& input_id, model::Timestamp now) {
   connection.run(
-      "INSERT INTO answers (input_id, status, body, expires_at, session_key)"
-      " SELECT :i, 500, '', :e, '' WHERE NOT EXISTS (SELECT 1 FROM cuts WHERE input_id = :c)"
+      "INSERT INTO answers (input_id, body, expires_at, session_key)"
+      " SELECT :i, NULL, :e, '' WHERE NOT EXISTS (SELECT 1 FROM cuts WHERE input_id = :c)"
       " ON CONFLICT (input_id) DO NOTHING",
-      input_id, to_unix_ms(now + answer_lifetime), input_id);
+      input_id, now + answer_lifetime, input_id);
 }
 
 std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
@@ -56,7 +56,7 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
     const auto running = model::execution_from(nlohmann::json::parse(*text, nullptr, false));
     if (running) end_input(running->input_id, running->answer_until);
   }
-  connection.rows<std::string, std::string, std::string, std::string>(
+  connection.rows(
       [&](const std::string& id, const std::string& type, const std::string& trace,
           const std::string& value) {
         const auto event = model::decode_event(key, id, type, trace, value);
@@ -71,18 +71,17 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
   connection.run(
-      "INSERT INTO answers (input_id, status, body, expires_at, session_key)"
-      " VALUES (:i, :s, :b, :e, :k)"
-      " ON CONFLICT (input_id) DO UPDATE SET status = excluded.status, body = excluded.body,"
+      "INSERT INTO answers (input_id, body, expires_at, session_key) VALUES (:i, :b, :e, :k)"
+      " ON CONFLICT (input_id) DO UPDATE SET body = excluded.body,"
       " expires_at = excluded.expires_at, session_key = excluded.session_key",
-      answer.input_id, answer.status, answer.body, to_unix_ms(answer.expires_at), key);
+      answer.input_id, answer.body, answer.expires_at, key);
 }
 
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now) {
   connection.run(
       "INSERT INTO cuts (input_id, behind, created_at) VALUES (:i, :b, :c)"
       " ON CONFLICT (input_id) DO NOTHING",
-      cut.input_id, cut.behind, to_unix_ms(now));
+      cut.input_id, cut.behind, now);
 }
 
 namespace {
@@ -104,7 +103,7 @@ void announce_words(Connection& connection, std::string_view topic,
 }  // namespace
 
 void announce_progress(Connection& connection, const std::set<std::string>& input_ids) {
-  std::set<std::string> own;  // nobody waits for those of other programs, whatever they look like
+  std::set<std::string> own;  // no client waits for inputs of other programs
   std::ranges::copy_if(input_ids, std::inserter(own, own.end()), model::is_id);
   announce_words(connection, answers_topic, own);
 }
@@ -115,8 +114,8 @@ void announce_spoken(Connection& connection, const std::set<std::string>& names)
 
 void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
                     const std::string& output_id) {
-  // By its id, too: the numbers of an erased session begin again. What follows in the session is
-  // due now, but not because something was delivered twice.
+  // By its id, too: the numbers of an erased session begin again. The session's next output is due
+  // now, unless this one was marked before.
   connection.run(
       "UPDATE outbox SET due_at = 0, attempts = 0 WHERE attempts > 0 AND session ="
       " (SELECT d.session FROM deliveries d JOIN outputs o ON o.session = d.session"
@@ -139,7 +138,7 @@ void mark_rescheduled(Connection& connection, const std::string& key, model::Tim
   connection.run(
       "UPDATE outbox SET due_at = :d, attempts = :a"
       " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
-      to_unix_ms(due_at), attempts, key);
+      due_at, attempts, key);
 }
 
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
@@ -151,7 +150,7 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
       " (SELECT COALESCE(MAX(n), 0) + 1 FROM dead_letters), :p, :k, :e, :t, :r, :v, :o, :w, 'new',"
       " :c)",
       letter.id, project_id, key, letter.event.event_id, letter.event.type, letter.event.trace_id,
-      letter.event.value, output_seq, letter.reason, to_unix_ms(now));
+      letter.event.value, output_seq, letter.reason, now);
 }
 
 void add_usage(Connection& connection, const std::string& organisation_id,

@@ -9,31 +9,30 @@
 #include "store/commit/committer.h"
 #include "store/sql/sql.h"
 
-// Writes that are not of one SessionCommit alone: marks of deliveries, answers, dead letters, and
-// what ends an execution. Inside a Writer's transaction; throw SqlError.
+// Writes that SessionCommits share with other transactions: marks of deliveries, answers, dead
+// letters, the end of an execution. Inside a Writer's transaction; throw SqlError.
 namespace conversed::store {
 
-// Of the session with this key, if there is one.
+// The row of the session with this key, if there is one.
 [[nodiscard]] std::optional<std::int64_t> session_row(Connection& connection,
                                                       const std::string& key);
 
-// Of the session with this key.
+// The Endpoint of a session's key.
 [[nodiscard]] std::string endpoint_of(const std::string& key);
 
-// The session's pending outputs, if there are any, are due at once, unless they wait for a retry.
+// Makes the session's pending outputs, if there are any, due at once, unless they wait for a retry.
 // `endpoint_id`: the session's.
 void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id);
 
 // Ends what the session waits for: all its calls and timers lose their claim.
 void abandon_execution(Connection& connection, std::int64_t session);
 
-// A user's message with a deadline comes to nothing: its client is told so, and its key may be used
-// for another attempt; but not if it is cut, as its client has had an answer then. The row that
-// says so names nobody.
+// A user's message with a deadline has failed: its client gets an error, and its key is free. Does
+// nothing for a cut message: its client has had an answer. The row names no user.
 void fail_input(Connection& connection, const std::string& input_id, model::Timestamp now);
 
-// The inputs of a session that end with it when it is erased: the one that runs, and the messages
-// that wait. Those with a deadline have failed now.
+// The inputs that end when their session is erased: the running one and the messages in the inbox.
+// Those with a deadline fail now.
 std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
                                     const std::string& key, model::Timestamp now);
 
@@ -49,8 +48,8 @@ void insert_answer(Connection& connection, const std::string& key, const NewAnsw
 // `now`: by the clock of timers. An earlier cut of the input stays.
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now);
 
-// Tells other daemons which inputs clients may read about (AnswerChanges::progressed), and which
-// sessions have said something, by their short names: as many in one announcement as it can hold.
+// Notifies other daemons of inputs that waiting clients can read about (AnswerChanges::progressed),
+// and of sessions with new outputs, by their short names: as many as fit into each notification.
 void announce_progress(Connection& connection, const std::set<std::string>& input_ids);
 void announce_spoken(Connection& connection, const std::set<std::string>& names);
 

@@ -25,8 +25,8 @@ std::string text_of(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// What has to be there for a claim to be good; one row if it is, but for keyed events, where a row
-// says that the effects have been had.
+// Asks for the row of a claim. The claim is valid if there is one; a keyed event's claim is valid
+// if there is none, since the row says that it has had its effects.
 Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::string& session_key) {
   switch (claim.kind) {
     case Claim::Kind::pending_call:
@@ -54,8 +54,7 @@ Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::stri
 void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
   switch (claim.kind) {
     case Claim::Kind::keyed_event:
-      connection.run("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id,
-                     to_unix_ms(now));
+      connection.run("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id, now);
       break;
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
@@ -80,7 +79,7 @@ void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
   connection.run(
       "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
       " fired = fired + 1, appended = 0 WHERE claim = :c",
-      to_unix_ms(*fired.next), fired.claim);
+      *fired.next, fired.claim);
 }
 
 std::int64_t inbox_size_after(const SessionCommit& commit, std::int64_t before) {
@@ -95,8 +94,8 @@ Asked<std::int64_t> insert_session(Connection& connection, const EncodedCommit& 
       " last_output_seq, inbox_size) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
       " :l, :i) RETURNING id",
       encoded.key, encoded.commit.key.project_id, after.position.epoch, after.position.partition,
-      after.position.offset, to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at),
-      encoded.context, encoded.flow_state, encoded.execution, after.last_output_seq,
+      after.position.offset, after.started_at, after.last_activity_at, encoded.context,
+      encoded.flow_state, encoded.execution, after.last_output_seq,
       inbox_size_after(encoded.commit, 0));
 }
 
@@ -108,9 +107,9 @@ void update_session(Connection& connection, const EncodedCommit& encoded,
       " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
       " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i WHERE id = :id",
       was.version + 1, after.position.epoch, after.position.partition, after.position.offset,
-      to_unix_ms(after.started_at), to_unix_ms(after.last_activity_at), encoded.context,
-      encoded.flow_state, encoded.execution, after.last_output_seq,
-      inbox_size_after(encoded.commit, was.inbox_size), was.id);
+      after.started_at, after.last_activity_at, encoded.context, encoded.flow_state,
+      encoded.execution, after.last_output_seq, inbox_size_after(encoded.commit, was.inbox_size),
+      was.id);
 }
 
 void write_profile(Connection& connection, const EncodedCommit& encoded) {
@@ -144,11 +143,9 @@ void write_outputs(Connection& connection, const EncodedCommit& encoded, std::in
     const auto& output = encoded.commit.outputs[i];
     connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
-        " created_at, timers_ahead, delivery)"
-        " VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :a, :e)",
+        " created_at, timers_ahead) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :a)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
-        output.trace_id, output.source, to_unix_ms(output.created_at),
-        encoded.commit.timers_ahead.count(), static_cast<int>(output.delivery));
+        output.trace_id, output.source, output.created_at, encoded.commit.timers_ahead.count());
     if (output.delivery != model::Delivery::pending) continue;
     pending = true;
     connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
@@ -161,18 +158,16 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
                  model::Timestamp now) {
   for (std::size_t i = 0; i < encoded.commit.calls.started.size(); ++i) {
     const auto& call = encoded.commit.calls.started[i];
-    std::optional<std::int64_t> due_at;
-    if (call.due_at) due_at = to_unix_ms(*call.due_at);
     std::optional<std::string> project;
-    std::optional<std::int64_t> try_at;
+    std::optional<model::Timestamp> try_at;
     if (encoded.call_targets[i]) {
       project = encoded.commit.key.project_id;
-      try_at = to_unix_ms(now);
+      try_at = now;
     }
     connection.run(
         "INSERT INTO pending_calls (id, session, trace_id, request, due_at, time_out, project_id,"
         " target, try_at) VALUES (:i, :s, :t, :r, :d, :o, :p, :g, :y)",
-        call.id, session, call.trace_id, encoded.call_requests[i], due_at, call.is_time_out,
+        call.id, session, call.trace_id, encoded.call_requests[i], call.due_at, call.is_time_out,
         project, encoded.call_targets[i], try_at);
   }
   for (const auto& id : encoded.commit.calls.cancelled) {
@@ -201,8 +196,8 @@ void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std:
     connection.run(
         "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
         " VALUES (:i, :s, :t, :d, :v, :j)",
-        follow_up.id, session, follow_up.trace_id, to_unix_ms(follow_up.due_at),
-        encoded.follow_ups[i], follow_up.plan.of_journey);
+        follow_up.id, session, follow_up.trace_id, follow_up.due_at, encoded.follow_ups[i],
+        follow_up.plan.of_journey);
   }
 }
 
@@ -291,7 +286,7 @@ EncodedCommit encode(SessionCommit commit) {
   return encoded;
 }
 
-// A SessionCommit on its way: what was asked about it, and what it found.
+// A SessionCommit of the group, with the questions about it and their answers.
 struct CommitGroup::Candidate {
   const EncodedCommit* encoded;
   Outcome* outcome;
@@ -308,7 +303,7 @@ struct CommitGroup::Candidate {
   bool is_as_expected();
 };
 
-// Takes every answer, so that none is left over.
+// Takes every answer, also after the first unexpected one.
 bool CommitGroup::Candidate::is_as_expected() {
   const SessionCommit& commit = encoded->commit;
   if (auto row = session.take()) std::tie(stored.id, stored.version, stored.inbox_size) = *row;
@@ -333,8 +328,7 @@ CommitGroup::CommitGroup(Connection& connection, Now now, BatchTotals& totals)
 
 CommitGroup::~CommitGroup() = default;
 
-// Whether the answers about the SessionCommit hang on a SessionCommit that has not been written
-// yet.
+// Whether the SessionCommit depends on a SessionCommit that has not been written yet.
 bool CommitGroup::is_entangled(const EncodedCommit& encoded) const {
   const SessionCommit& commit = encoded.commit;
   return sessions_.contains(encoded.key) ||

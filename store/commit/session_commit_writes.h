@@ -33,7 +33,7 @@ struct EncodedCommit {
 
 [[nodiscard]] EncodedCommit encode(SessionCommit commit);
 
-// What a transaction gathers over its session commits and writes once.
+// Totals over the session commits of a transaction, written once.
 struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
@@ -43,9 +43,11 @@ struct BatchTotals {
   void flush(Connection& connection, Now now) const;
 };
 
-// session commits that have nothing to do with each other: first all is asked that decides about
-// them, their version, profile and claims, and only then are the winners written. So over a network
-// a group costs a few round trips, whatever its size. Of one transaction.
+// Independent session commits of one transaction. The group asks for version, profile and claims of
+// all of them, and then writes the winners. So over a network a group of any size costs a few round
+// trips, and a SessionCommit that loses has changed nothing and needs no savepoint.
+// Kept by: CommitterTest.CommitAgainstAnotherVersionIsConflictAndChangesNothing,
+// PostgresTest.ManyTurnsCostAFewRoundTrips.
 class CommitGroup {
  public:
   CommitGroup(Connection& connection, Now now, BatchTotals& totals);
@@ -53,8 +55,8 @@ class CommitGroup {
   CommitGroup(const CommitGroup&) = delete;
   CommitGroup& operator=(const CommitGroup&) = delete;
 
-  // Both must outlive the next `flush`, which sets the outcome to `committed` or `conflict`. One
-  // that has to do with a SessionCommit of the group flushes the group first.
+  // Both must outlive the next `flush`, which sets the outcome to `committed` or `conflict`. A
+  // SessionCommit that depends on one in the group flushes the group first.
   void add(const EncodedCommit& encoded, Outcome& outcome);
   void flush();
 

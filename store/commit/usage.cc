@@ -21,9 +21,9 @@ std::string month_of(model::Timestamp time) {
 Result<std::int64_t> Usage::used(const std::string& organisation_id, const std::string& counter,
                                  const std::string& month) const {
   return read(database_, [&](Connection& connection) {
-    return number(connection.value<std::int64_t>(
+    return connection.number(
         "SELECT amount FROM usage WHERE organisation_id = :o AND counter = :c AND month = :m",
-        organisation_id, counter, month));
+        organisation_id, counter, month);
   });
 }
 

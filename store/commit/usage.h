@@ -13,14 +13,14 @@ namespace conversed::store {
 // The calendar month in UTC that a quota counts in: "2026-07".
 [[nodiscard]] std::string month_of(model::Timestamp time);
 
-// What is counted. Jobs have "jobs".
+// Counters. Jobs have "jobs".
 inline constexpr const char* injects_counter = "injects";
-// Where several daemons accept them: counted at the accept, not at the commit.
+// In a cluster: counted when a daemon accepts the inject, not at the commit.
 inline constexpr const char* accepted_injects_counter = "acceptedInjects";
 inline constexpr const char* model_tokens_counter = "modelTokens";  // as language models count
 
-// What an organisation has used of its plan, by month. Counted by the Committer, in the transaction
-// of what is counted. Thread-safe; blocks on the disk. Errors: `unavailable`.
+// An organisation's use of its plan, by month. The Committer counts in the transaction of the
+// counted change. Thread-safe; blocks on the disk. Errors: `unavailable`.
 class Usage {
  public:
   // Must outlive it.

@@ -18,10 +18,6 @@ namespace {
 
 using Stage = InputState::Stage;
 
-bool is_cut_in(Connection& connection, const std::string& input_id) {
-  return connection.row<int>("SELECT 1 FROM cuts WHERE input_id = :i", input_id).has_value();
-}
-
 // Of an input that waits in the inbox.
 std::optional<model::Event> waiting_event(Connection& connection, std::int64_t session,
                                           const AwaitedInput& input) {
@@ -67,14 +63,11 @@ InputState read_state(Connection& connection, const AwaitedInput& input, model::
   state.cut_behind =
       connection.value<std::int64_t>("SELECT behind FROM cuts WHERE input_id = :i", input.id);
   read_progress(connection, input, state);
-  auto kept = connection.row<int, std::string>(
-      "SELECT status, body FROM answers WHERE input_id = :i AND expires_at > :n", input.id,
-      model::to_unix_ms(now));
-  if (kept && std::get<0>(*kept) >= 400) {
-    state.stage = Stage::failed;
-  } else if (kept) {
-    state.stage = Stage::at_rest;
-    state.kept = std::move(std::get<1>(*kept));
+  auto kept = connection.row<std::optional<std::string>>(
+      "SELECT body FROM answers WHERE input_id = :i AND expires_at > :n", input.id, now);
+  if (kept) {
+    state.kept = std::move(std::get<0>(*kept));
+    state.stage = state.kept ? Stage::at_rest : Stage::failed;
   }
   state.said = outputs_of_input(connection, input.session, input.id);
   return state;
@@ -83,9 +76,8 @@ InputState read_state(Connection& connection, const AwaitedInput& input, model::
 }  // namespace
 
 Result<InputState> Answers::look(const AwaitedInput& input, model::Timestamp now) const {
-  return read_snapshot(database_, [&](Connection& connection) -> Result<InputState> {
-    return read_state(connection, input, now);
-  });
+  return read_snapshot(database_,
+                       [&](Connection& connection) { return read_state(connection, input, now); });
 }
 
 void Answers::cut(const AwaitedInput& input, std::function<void(Result<InputState>)> done) {
@@ -107,39 +99,35 @@ void Answers::cut(const AwaitedInput& input, std::function<void(Result<InputStat
 }
 
 Result<bool> Answers::is_cut(const std::string& input_id) const {
-  return read(database_, [&](Connection& connection) -> Result<bool> {
-    return is_cut_in(connection, input_id);
+  return read(database_, [&](Connection& connection) {
+    return connection.row<int>("SELECT 1 FROM cuts WHERE input_id = :i", input_id).has_value();
   });
 }
 
 Result<bool> Answers::claimed(const std::string& event_id) const {
-  return read(database_, [&](Connection& connection) -> Result<bool> {
+  return read(database_, [&](Connection& connection) {
     return connection.row<int>("SELECT 1 FROM claims WHERE id = :i", event_id).has_value();
   });
 }
 
 Result<std::int64_t> Answers::prune(model::Timestamp now, model::Timestamp claims_before,
                                     std::size_t limit) {
-  std::int64_t deleted = 0;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
     Connection& connection = writer.connection();
     const auto answers = connection.run_counted(
         "DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
         " WHERE expires_at <= :n ORDER BY expires_at LIMIT :l)",
-        model::to_unix_ms(now), limit);
+        now, limit);
     const auto cuts = connection.run_counted(
         "DELETE FROM cuts WHERE input_id IN (SELECT input_id FROM cuts WHERE created_at < :b"
         " ORDER BY created_at LIMIT :l)",
-        model::to_unix_ms(now - answer_lifetime), limit);
+        now - answer_lifetime, limit);
     const auto claims = connection.run_counted(
         "DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE created_at < :b"
         " ORDER BY created_at LIMIT :l)",
-        model::to_unix_ms(claims_before), limit);
-    deleted = std::max({answers, cuts, claims});
-    return {};
+        claims_before, limit);
+    return std::max({answers, cuts, claims});
   });
-  if (!written) return fail(written.error());
-  return deleted;
 }
 
 }  // namespace conversed::store

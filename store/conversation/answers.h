@@ -13,7 +13,7 @@
 
 namespace conversed::store {
 
-// A user's message whose answer somebody waits for.
+// A user's message whose client waits for the answer.
 struct AwaitedInput {
   model::SessionKey session;
   std::string id;
@@ -26,7 +26,7 @@ struct InputState {
     unseen,   // its record has not been taken up, or its session is erased
     runs,     // it runs, or waits in its session's inbox
     at_rest,  // it has said all that it will ever say
-    failed,   // it came to nothing; its key is free
+    failed,   // it has failed; its key is free
   };
   Stage stage = Stage::unseen;
   // Set if the input is cut: outputs with a number up to this one are its answer, and later ones go
@@ -37,11 +37,20 @@ struct InputState {
   std::vector<model::Output> said{};
 };
 
-// Answers to `POST /{URLToken}`: what an input says until it is cut. The cut is a row. A
-// SessionCommit that adds answers to a cut input is a conflict; one writer at a time sees to it
-// that either the answer or the cut comes first. Kept answers of keyed inputs, and failures, are
-// kept by the input's id until they expire; the Committer writes them with the Turn. Thread-safe;
-// blocks on the disk. Errors: `unavailable`.
+// Answers to `POST /{URLToken}`. The outputs of an input are its answer until the input is cut. The
+// cut is a row. Answers of keyed inputs, and failures, are kept by the input's id until they
+// expire; the Committer writes them with the Turn. Thread-safe; blocks on the disk. Errors:
+// `unavailable`.
+//
+// An output goes one way: it is the answer of its input, or a delivery. Writers take turns, so
+// either the commit or the cut comes first. A SessionCommit that adds answers to a cut input, or
+// comes past the deadline, is a conflict; rebuilt, its outputs are deliveries.
+// Kept by: AnswersTest.AnAnswerToACutInputIsAConflictAndADeliveryIsNot,
+// AnswersTest.AnAnswerPastItsDeadlineIsAConflict.
+//
+// An input is at rest when its session's position is past its record's, and neither the execution
+// nor the inbox holds it.
+// Kept by: AnswersTest.AnInputIsAtRestOncePositionExecutionAndInboxArePastIt.
 class Answers {
  public:
   // Both must outlive it.
@@ -50,7 +59,7 @@ class Answers {
   [[nodiscard]] model::Result<InputState> look(const AwaitedInput& input,
                                                model::Timestamp now) const;
 
-  // Cuts the input, unless it is at rest, and says how far it had come. Does not block; `done` is
+  // Cuts the input unless it is at rest, and reports its state. Does not block; `done` is
   // called on the Committer's thread. Errors as Committer::write without patience.
   void cut(const AwaitedInput& input, std::function<void(model::Result<InputState>)> done);
 

@@ -12,13 +12,11 @@ using model::Result;
 namespace {
 
 std::vector<Attempts::Counted> read_counted(Connection& connection) {
-  std::vector<Attempts::Counted> counted;
-  connection.rows<std::string, std::int32_t, int>(
+  return connection.all(
       [&](const std::string& event_id, std::int32_t partition, int count) {
-        counted.push_back({event_id, partition, count});
+        return Attempts::Counted{event_id, partition, count};
       },
       "SELECT event_id, log_partition, count FROM attempts ORDER BY event_id");
-  return counted;
 }
 
 // Of events that were committed, although the daemon went down before it could say so.
@@ -35,7 +33,7 @@ void take_partition(Writer& writer, const std::string& run, const Attempts::Taki
                     Attempts::TakenUp& taken) {
   Connection& connection = writer.connection();
   Attempts::Window window;
-  const auto known = connection.row<std::string, std::int64_t, std::int64_t>(
+  const auto known = connection.row<std::string, std::int64_t, model::Timestamp>(
       "SELECT run, left_below, left_since FROM partition_runs WHERE log_partition = :p",
       taking.partition);
   if (known) {
@@ -45,7 +43,7 @@ void take_partition(Writer& writer, const std::string& run, const Attempts::Taki
       taken.crashed = true;
       window = {.below = taking.taken_below, .since = writer.now()};
     } else if (below > taking.committed || owner == run) {
-      window = {.below = below, .since = model::from_unix_ms(since)};
+      window = {.below = below, .since = since};
     }
   }
   if (window != Attempts::Window{}) taken.windows.emplace(taking.partition, window);
@@ -53,7 +51,7 @@ void take_partition(Writer& writer, const std::string& run, const Attempts::Taki
       "INSERT INTO partition_runs (log_partition, run, left_below, left_since)"
       " VALUES (:p, :r, :b, :s) ON CONFLICT (log_partition) DO UPDATE SET run = excluded.run,"
       " left_below = excluded.left_below, left_since = excluded.left_since",
-      taking.partition, run, window.below, model::to_unix_ms(window.since));
+      taking.partition, run, window.below, window.since);
 }
 
 void count_one_more(Connection& connection, const InHand& event) {
@@ -67,15 +65,12 @@ void count_one_more(Connection& connection, const InHand& event) {
 }  // namespace
 
 Result<std::vector<Attempts::Counted>> Attempts::counted() const {
-  return read(database_, [](Connection& connection) -> Result<std::vector<Counted>> {
-    return read_counted(connection);
-  });
+  return read(database_, [](Connection& connection) { return read_counted(connection); });
 }
 
 Result<std::vector<Attempts::Counted>> Attempts::attribute(
     std::int64_t run, std::span<const InHand> events, std::span<const model::Position> committed) {
-  std::vector<Counted> counted;
-  const auto work = [&](Writer& writer) -> Result<void> {
+  const auto work = [&](Writer& writer) {
     Connection& connection = writer.connection();
     const auto known =
         connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'attributed_run'");
@@ -89,19 +84,15 @@ Result<std::vector<Attempts::Counted>> Attempts::attribute(
     for (const auto& first : committed) {
       forget_finished(connection, first.partition, first.offset);
     }
-    counted = read_counted(connection);
-    return {};
+    return read_counted(connection);
   };
-  auto written = committer_.write_and_wait(work, Committer::Patience::until_it_works);
-  if (!written) return fail(written.error());
-  return counted;
+  return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 Result<Attempts::TakenUp> Attempts::take_up(const std::string& run,
                                             std::span<const Taking> partitions) {
-  TakenUp taken;
-  const auto work = [&](Writer& writer) -> Result<void> {
-    taken = {};
+  return committer_.write_and_wait([&](Writer& writer) {
+    TakenUp taken;
     Connection& connection = writer.connection();
     for (const auto& each : partitions) {
       forget_finished(connection, each.partition, each.committed);
@@ -112,14 +103,12 @@ Result<Attempts::TakenUp> Attempts::take_up(const std::string& run,
           std::ranges::find(partitions, counted.partition, &Taking::partition) != partitions.end();
       if (is_taken) taken.counted.push_back(std::move(counted));
     }
-    return {};
-  };
-  if (auto written = committer_.write_and_wait(work); !written) return fail(written.error());
-  return taken;
+    return taken;
+  });
 }
 
 Result<void> Attempts::begin(const InHand& event, int count) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run(
         "INSERT INTO attempts (event_id, count, log_partition, log_offset)"
         " VALUES (:e, :c, :p, :o)"
@@ -127,7 +116,6 @@ Result<void> Attempts::begin(const InHand& event, int count) {
         " ON CONFLICT (event_id) DO UPDATE SET count = CASE WHEN excluded.count > attempts.count"
         " THEN excluded.count ELSE attempts.count END",
         event.event_id, count, event.partition, event.offset);
-    return {};
   });
 }
 
@@ -143,9 +131,8 @@ Result<void> Attempts::give_up(const std::string& run, std::span<const std::int3
 }
 
 Result<void> Attempts::give_up_all(const std::string& run) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run("UPDATE partition_runs SET run = '' WHERE run = :r", run);
-    return {};
   });
 }
 

@@ -20,12 +20,17 @@ struct InHand {
   std::int64_t offset = -1;  // in the log; -1: it waited in an inbox
 };
 
-// Counts how often an event was in hand when a daemon went down, so that one that brings it down
-// becomes a dead letter. The commit of an event forgets its count
-// (SessionCommit::attempts_settled). Where several daemons share the store, it keeps which run of
-// them has taken up a partition, too: a partition that a run has not given up when another one
-// takes it up was left behind by a crash. Thread-safe; blocks on the disk. Errors: `unavailable`;
-// `timed_out` of a write without patience: ask again, nothing is counted twice.
+// Crash attribution: how often each event was in hand when a daemon crashed. An event that crashes
+// the daemon again and again becomes a dead letter. Where several daemons share the store, the run
+// that owns each partition is kept, too. If a run takes up a partition that the last run has not
+// given up, the last run has crashed. Thread-safe; blocks on the disk. Errors: `unavailable`;
+// `timed_out` of a write that does not wait: ask again, nothing is counted twice.
+//
+// The transaction of an event's effects deletes its count (SessionCommit::attempts_settled).
+// Kept by: AttemptsTest.TheCommitOfAnEventForgetsItsCount.
+// The run of a partition is read and changed in one transaction. A run whose partition another run
+// has taken up can't give it up.
+// Kept by: AttemptsTest.WhatAnotherRunHasNotGivenUpIsLeftBehind.
 class Attempts {
  public:
   // Both must outlive it.
@@ -42,39 +47,39 @@ class Attempts {
   [[nodiscard]] model::Result<std::vector<Counted>> counted() const;
 
   // --- Where one daemon reads the whole log ------------------------------------------------------
-  // Counts one for each of these, which the last run had in hand; once, however often this is asked
-  // for the same `run`, which is not 0. `committed`: for each partition the first offset that is
-  // not finished. Counts of finished events are forgotten. Durable when it returns; waits until the
-  // store works. Returns what is counted then.
+  // Adds one to the count of each event that the last run had in hand. A second call for the same
+  // `run`, which is not 0, adds nothing. `committed`: the first unfinished offset of each
+  // partition; counts of finished events are deleted. Durable when it returns; waits until the
+  // store works. Returns all counts.
   [[nodiscard]] model::Result<std::vector<Counted>> attribute(
       std::int64_t run, std::span<const InHand> events, std::span<const model::Position> committed);
 
   // --- Where several daemons read partitions -----------------------------------------------------
   struct Taking {
     std::int32_t partition = 0;
-    std::int64_t committed = 0;    // as above
-    std::int64_t taken_below = 0;  // what another run may have taken of it
+    std::int64_t committed = 0;    // its first unfinished offset
+    std::int64_t taken_below = 0;  // another run may have begun records with lower offsets
   };
-  // What may have been in hand in a partition that was left behind.
+  // Events that may have been in hand when the last owner of a partition crashed.
   struct Window {
-    std::int64_t below = 0;    // records with lower offsets,
-    model::Timestamp since{};  // and what waited in inboxes before this
+    std::int64_t below = 0;    // records with lower offsets
+    model::Timestamp since{};  // and events that waited in inboxes before this time
 
     bool operator==(const Window&) const = default;
   };
   struct TakenUp {
-    bool crashed = false;                    // some of them were left behind just now
-    std::map<std::int32_t, Window> windows;  // of those that were, until all below is finished
-    std::vector<Counted> counted;            // of all of them, by event
+    bool crashed = false;                    // the last owner of one of the partitions crashed
+    std::map<std::int32_t, Window> windows;  // by partition, until all records below are finished
+    std::vector<Counted> counted;            // of all these partitions, by event
   };
-  // Durable when it returns; asked again by the same run it finds the same. No patience.
+  // Durable when it returns. A second call by the same run returns the same. Fails fast.
   [[nodiscard]] model::Result<TakenUp> take_up(const std::string& run,
                                                std::span<const Taking> partitions);
-  // The event is about to be started for the `count`-th time. Durable when it returns. No patience.
+  // The event is about to start for the `count`-th time. Durable when it returns. Fails fast.
   [[nodiscard]] model::Result<void> begin(const InHand& event, int count);
-  // Nothing of these that the run has begun is unfinished; their windows stay. A partition that
-  // another run has taken up meanwhile stays that one's. No patience; until it has worked, the
-  // partitions count as left behind by a crash.
+  // The run has finished all events that it has begun of these partitions. Their windows stay. A
+  // partition that another run has taken up meanwhile keeps that run. Fails fast; until a call has
+  // worked, the next owner assumes a crash.
   [[nodiscard]] model::Result<void> give_up(const std::string& run,
                                             std::span<const std::int32_t> partitions);
   [[nodiscard]] model::Result<void> give_up_all(const std::string& run);

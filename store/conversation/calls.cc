@@ -15,7 +15,7 @@ using model::Result;
 Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<Found>> {
     auto row = connection.row<std::string, std::string, std::optional<std::string>,
-                              std::optional<std::int64_t>, bool, int>(
+                              std::optional<model::Timestamp>, bool, int>(
         "SELECT s.key, c.trace_id, c.request, c.due_at, c.time_out, c.attempts"
         " FROM pending_calls c JOIN sessions s ON s.id = c.session WHERE c.id = :i",
         id);
@@ -30,7 +30,7 @@ Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
       const auto good = model::read_request(stored_json(*request), call);
       if (!good) throw DamagedData(good.error().message);
     }
-    if (due_at) call.due_at = model::from_unix_ms(*due_at);
+    call.due_at = due_at;
     call.is_time_out = time_out;
     found.attempts = attempts;
     return found;
@@ -38,7 +38,7 @@ Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
 }
 
 Result<bool> Calls::waits(const std::string& id) const {
-  return read(database_, [&](Connection& connection) -> Result<bool> {
+  return read(database_, [&](Connection& connection) {
     return connection.value<std::int64_t>("SELECT 1 FROM pending_calls WHERE id = :i", id)
         .has_value();
   });
@@ -48,14 +48,14 @@ Result<bool> Calls::waits(const std::string& id) const {
 Result<std::optional<Calls::Lane>> Calls::lane_behind(
     const std::string& project_id, const std::optional<std::string>& target) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<Lane>> {
-    using Row = std::optional<std::tuple<std::string, std::string, std::int64_t>>;
-    Row row = target ? connection.row<std::string, std::string, std::int64_t>(sql_of_next_lane,
-                                                                              project_id, *target)
-                     : connection.row<std::string, std::string, std::int64_t>(sql_of_next_project,
-                                                                              project_id);
+    using Row = std::optional<std::tuple<std::string, std::string, model::Timestamp>>;
+    Row row = target ? connection.row<std::string, std::string, model::Timestamp>(
+                           sql_of_next_lane, project_id, *target)
+                     : connection.row<std::string, std::string, model::Timestamp>(
+                           sql_of_next_project, project_id);
     if (!row) return std::nullopt;
     auto& [project, found, due_at] = *row;
-    return Lane{std::move(project), std::move(found), model::from_unix_ms(due_at)};
+    return Lane{std::move(project), std::move(found), due_at};
   });
 }
 
@@ -63,10 +63,10 @@ Result<Calls::Page> Calls::due(const std::string& project_id, const std::string&
                                model::Timestamp now, std::size_t limit, const Due* after) const {
   return read(database_, [&](Connection& connection) -> Result<Page> {
     Page page;
-    connection.rows<std::string, std::string, std::int64_t>(
-        [&](std::string id, const std::string& key, std::int64_t due_at) {
+    connection.rows(
+        [&](std::string id, const std::string& key, model::Timestamp due_at) {
           if (page.next) return;
-          const auto due = model::from_unix_ms(due_at);
+          const auto due = due_at;
           if (due > now) {
             page.next = due;
             return;
@@ -77,8 +77,7 @@ Result<Calls::Page> Calls::due(const std::string& project_id, const std::string&
                .due_at = due});
         },
         sql_of_due_calls, project_id, target,
-        after == nullptr ? std::numeric_limits<std::int64_t>::min()
-                         : model::to_unix_ms(after->due_at),
+        after == nullptr ? model::Timestamp::min() : after->due_at,
         after == nullptr ? std::string() : after->id, limit);
     return page;
   });
@@ -102,7 +101,7 @@ void Calls::put_off(const std::string& id, model::Timestamp due_at, int attempts
       [id, due_at, attempts](Writer& writer) -> Result<void> {
         writer.connection().run(
             "UPDATE pending_calls SET try_at = :d, attempts = :a WHERE id = :i AND appended = 0",
-            model::to_unix_ms(due_at), attempts, id);
+            due_at, attempts, id);
         return {};
       },
       [marked = std::move(marked)](const Result<void>& done) {
@@ -111,19 +110,17 @@ void Calls::put_off(const std::string& id, model::Timestamp due_at, int attempts
 }
 
 Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run(
         "UPDATE pending_calls SET try_at = :n WHERE target IS NOT NULL AND appended = 0"
         " AND try_at > :l",
-        model::to_unix_ms(now), model::to_unix_ms(latest));
-    return {};
+        now, latest);
   });
 }
 
 Result<std::int64_t> Calls::pending() const {
   return read(database_, [](Connection& connection) {
-    return number(
-        connection.value<std::int64_t>("SELECT COUNT(*) FROM pending_calls WHERE time_out = 0"));
+    return connection.number("SELECT COUNT(*) FROM pending_calls WHERE time_out = 0");
   });
 }
 

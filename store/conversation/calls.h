@@ -18,8 +18,11 @@ namespace conversed::store {
 // that takes the result deletes the row. Thread-safe; blocks on the disk. Errors: `unavailable`,
 // `internal`.
 //
-// A call is due until its result is in the log. Those of one project to one target form a lane. All
-// due times are by the clock of timers.
+// A call is due until its result is in the log. The calls of one project to one target are read
+// together. All due times are by the clock of timers.
+//
+// A read of due rows is a range of an index: the mark `appended` takes a row out of it.
+// Kept by: CallsTest.DueCallsAndLanesAreRangesOfAnIndex.
 class Calls {
  public:
   // Both must outlive it.
@@ -32,7 +35,7 @@ class Calls {
   // A call or a timer. `internal`: its row can't be read.
   [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
 
-  // Whether its result is still waited for; cheap.
+  // Whether its row is there, so that its result can still have effects; cheap.
   [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
 
   struct Lane {
@@ -60,20 +63,20 @@ class Calls {
                                         model::Timestamp now, std::size_t limit,
                                         const Due* after = nullptr) const;
 
-  // Marks. They do not block; `marked` is called on the Committer's thread once the mark is
-  // durable, and never if the Committer stops before. A row that is gone is no error.
+  // Marks do not block. `marked` is called on the Committer's thread once the mark is durable, and
+  // never if the Committer stops before. A missing row is no error.
   //
-  // The result is in the log, or the row can't be read: the call is not due any more.
+  // The result is in the log, or the row can't be read: the call is no longer due.
   void appended(const std::string& id, std::function<void()> marked);
-  // So many tries have failed; the next one is due then.
+  // `attempts` tries have failed; the next one is due at `due_at`.
   void put_off(const std::string& id, model::Timestamp due_at, int attempts,
                std::function<void()> marked);
 
-  // Calls that are due later than `latest` are due at `now`: no retry waits for so long, so the
-  // clock was set back while no daemon ran.
+  // Makes calls that are due later than `latest` due at `now`. No retry waits that long: the clock
+  // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
-  // Calls and timers that executions wait for; for operators.
+  // The number of calls and timers that executions wait for; for metrics.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 
  private:

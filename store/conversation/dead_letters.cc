@@ -37,24 +37,21 @@ DeadLetterState state_from(std::string_view text) {
 template <typename... In>
 std::vector<DeadLetter> load_letters(Connection& connection, std::string_view sql,
                                      const In&... in) {
-  std::vector<DeadLetter> letters;
-  connection.rows<std::string, std::int64_t, std::string, std::string, std::string, std::string,
-                  std::string, std::optional<std::int64_t>, std::string, std::string, std::int64_t>(
+  return connection.all(
       [&](std::string id, std::int64_t row, const std::string& key, std::string event,
           std::string type, std::string trace, std::string value, std::optional<std::int64_t> seq,
-          std::string reason, const std::string& state, std::int64_t created) {
-        letters.push_back(
-            {.id = std::move(id),
-             .row = row,
-             .key = stored_or_throw(model::SessionKey::decode(key)),
-             .event = {std::move(event), std::move(type), std::move(trace), std::move(value)},
-             .output_seq = seq,
-             .reason = std::move(reason),
-             .state = state_from(state),
-             .created_at = model::from_unix_ms(created)});
+          std::string reason, const std::string& state, model::Timestamp created) {
+        return DeadLetter{
+            .id = std::move(id),
+            .row = row,
+            .key = stored_or_throw(model::SessionKey::decode(key)),
+            .event = {std::move(event), std::move(type), std::move(trace), std::move(value)},
+            .output_seq = seq,
+            .reason = std::move(reason),
+            .state = state_from(state),
+            .created_at = created};
       },
       sql, in...);
-  return letters;
 }
 
 Result<DeadLetter> find(Connection& connection, const std::string& project_id,
@@ -135,27 +132,21 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
 
 Result<std::int64_t> DeadLetters::count_new() const {
   return read(database_, [](Connection& connection) {
-    return number(
-        connection.value<std::int64_t>("SELECT COUNT(*) FROM dead_letters WHERE state = 'new'"));
+    return connection.number("SELECT COUNT(*) FROM dead_letters WHERE state = 'new'");
   });
 }
 
-// They are numbered as they came: the first one that is young enough ends those that are not.
+// Numbers ascend with time: the first dead letter that is young enough ends the range.
 Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t limit) {
-  std::int64_t deleted = 0;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
     Connection& connection = writer.connection();
     const auto first_kept = connection.value<std::int64_t>(
-        "SELECT n FROM dead_letters WHERE created_at >= :b ORDER BY n LIMIT 1",
-        model::to_unix_ms(before));
-    deleted = connection.run_counted(
+        "SELECT n FROM dead_letters WHERE created_at >= :b ORDER BY n LIMIT 1", before);
+    return connection.run_counted(
         "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE n < :k ORDER BY n"
         " LIMIT :l)",
         first_kept.value_or(std::numeric_limits<std::int64_t>::max()), limit);
-    return {};
   });
-  if (!written) return fail(written.error());
-  return deleted;
 }
 
 }  // namespace conversed::store

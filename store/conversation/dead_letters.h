@@ -26,16 +26,17 @@ struct DeadLetter {
   model::Timestamp created_at{};
 };
 
-// What could not be processed or delivered. An event is replayed by appending it anew with the
-// claim {dead_letter, id}: the Turn that takes it sets the state. Thread-safe; blocks on the disk.
-// Errors: `not_found` (also for what is another project's), `unavailable`, `internal`.
+// Events that could not be processed and outputs that could not be delivered. An event is replayed
+// by appending it again with the claim {dead_letter, id}: the Turn that takes it sets the state.
+// Thread-safe; blocks on the disk. Errors: `not_found` (also for another project's), `unavailable`,
+// `internal`.
 class DeadLetters {
  public:
   // Both must outlive it.
   DeadLetters(Database& database, Committer& committer)
       : database_(database), committer_(committer) {}
 
-  // The oldest first, past `after_row`.
+  // Lists dead letters behind `after_row`, oldest first.
   [[nodiscard]] model::Result<std::vector<DeadLetter>> list(const std::string& project_id,
                                                             std::optional<DeadLetterState> state,
                                                             std::int64_t after_row,
@@ -55,8 +56,8 @@ class DeadLetters {
   // How many are new; for metrics.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;
 
-  // Deletes up to `limit` of those from before then, the oldest first, whatever their state. How
-  // many.
+  // Deletes up to `limit` dead letters from before then, oldest first, in any state. Returns their
+  // number.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 
  private:

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-// What finds due rows, so that a test can show that each statement reads the range of an index. For
-// the .cc files of this folder and their tests.
+// The statements that find due rows. Tests show that each reads a range of an index. For the .cc
+// files of this folder and their tests.
 namespace conversed::store {
 
 inline constexpr std::string_view sql_of_due_calls =

@@ -16,29 +16,27 @@ namespace {
 template <typename... In>
 std::vector<FollowUp> load_follow_ups(Connection& connection, std::string_view sql,
                                       const In&... in) {
-  std::vector<FollowUp> list;
-  connection.rows<std::string, std::string, std::string, std::int64_t, std::string>(
-      [&](std::string id, const std::string& key, std::string trace, std::int64_t due_at,
-          const std::string& text) {
+  return connection.all(
+      [](std::string id, const std::string& key, std::string trace, model::Timestamp due_at,
+         const std::string& text) {
         auto value = stored_json(text);
         FollowUp follow_up;
         follow_up.id = std::move(id);
         follow_up.session = stored_or_throw(model::SessionKey::decode(key));
         follow_up.trace_id = std::move(trace);
-        follow_up.due_at = model::from_unix_ms(due_at);
+        follow_up.due_at = due_at;
         follow_up.plan = stored_or_throw(model::follow_up_plan_from(value.at("plan")));
         follow_up.text = value.at("text").get<std::string>();
         follow_up.data = std::move(value.at("data"));
-        list.push_back(std::move(follow_up));
+        return follow_up;
       },
       sql, in...);
-  return list;
 }
 
 }  // namespace
 
 Result<bool> FollowUps::waits(const std::string& id) const {
-  return read(database_, [&](Connection& connection) -> Result<bool> {
+  return read(database_, [&](Connection& connection) {
     return connection.row<int>("SELECT 1 FROM follow_ups WHERE id = :i", id).has_value();
   });
 }
@@ -56,7 +54,7 @@ Result<std::optional<FollowUp>> FollowUps::find(const std::string& id) const {
 }
 
 Result<std::vector<FollowUp>> FollowUps::of_session(const model::SessionKey& key) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<FollowUp>> {
+  return read(database_, [&](Connection& connection) {
     return load_follow_ups(connection,
                            "SELECT f.id, s.key, f.trace_id, f.due_at, f.value FROM follow_ups f"
                            " JOIN sessions s ON s.id = f.session WHERE s.key = :k"

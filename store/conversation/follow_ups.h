@@ -12,9 +12,9 @@
 
 namespace conversed::store {
 
-// Follow-ups that wait for their time. A row is the claim of the follow-up's event: the Turn that
-// runs it deletes it, and so does the Turn of a user's message that comes before. Thread-safe;
-// blocks on the disk. Errors: `unavailable`, `internal`.
+// Follow-ups that wait for their time. A row is the claim of the follow-up's event. The Turn that
+// runs the follow-up deletes the row. So does the Turn of an earlier message of the user.
+// Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
 class FollowUps {
  public:
   // Both must outlive it.
@@ -28,8 +28,8 @@ class FollowUps {
   [[nodiscard]] model::Result<std::vector<model::FollowUp>> of_session(
       const model::SessionKey& key) const;
 
-  // From here on the output is being delivered and can't be withdrawn. Does not block; `done` is
-  // called on the Committer's thread: `not_found` if it was withdrawn before.
+  // Marks the output as being delivered: a message of the user no longer withdraws it. Does not
+  // block. `done` is called on the Committer's thread, with `not_found` if it was withdrawn before.
   void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
 
  private:

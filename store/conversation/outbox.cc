@@ -14,40 +14,36 @@ using model::Result;
 namespace {
 
 constexpr std::string_view output_columns_of_session =
-    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery, 0"
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, 0"
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND seq > :a"
     " ORDER BY seq LIMIT :l";
 constexpr std::string_view output_columns_of_input =
-    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, delivery, 0"
+    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, 0"
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND input_id = :i"
     " ORDER BY seq";
 constexpr std::string_view output_columns_of_deliveries =
     "SELECT o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source,"
-    " o.created_at + o.timers_ahead, o.delivery, d.withdrawable FROM deliveries d"
+    " o.created_at + o.timers_ahead, d.withdrawable FROM deliveries d"
     " JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
     " WHERE d.session = :s ORDER BY d.seq LIMIT :l";
 
 template <typename... In>
 std::vector<Output> load_outputs(Connection& connection, std::string_view sql, const In&... in) {
-  std::vector<Output> outputs;
-  connection.rows<std::string, std::int64_t, std::string, std::string, std::optional<std::string>,
-                  std::string, std::string, std::int64_t, int, bool>(
+  return connection.all(
       [&](std::string id, std::int64_t seq, std::string input, std::string text,
           const std::optional<std::string>& data, std::string trace, std::string source,
-          std::int64_t created, int delivery, bool withdrawable) {
-        outputs.push_back({.id = std::move(id),
-                           .seq = seq,
-                           .input_id = std::move(input),
-                           .text = std::move(text),
-                           .data = data ? stored_json(*data) : nlohmann::json(nullptr),
-                           .trace_id = std::move(trace),
-                           .source = std::move(source),
-                           .created_at = model::from_unix_ms(created),
-                           .delivery = static_cast<model::Delivery>(delivery),
-                           .withdrawable = withdrawable});
+          model::Timestamp created, bool withdrawable) {
+        return Output{.id = std::move(id),
+                      .seq = seq,
+                      .input_id = std::move(input),
+                      .text = std::move(text),
+                      .data = data ? stored_json(*data) : nlohmann::json(nullptr),
+                      .trace_id = std::move(trace),
+                      .source = std::move(source),
+                      .created_at = created,
+                      .withdrawable = withdrawable};
       },
       sql, in...);
-  return outputs;
 }
 
 }  // namespace
@@ -59,21 +55,20 @@ std::vector<Output> outputs_of_input(Connection& connection, const model::Sessio
 
 Result<std::vector<Output>> Outbox::outputs(const model::SessionKey& key, std::int64_t after_seq,
                                             std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
+  return read(database_, [&](Connection& connection) {
     return load_outputs(connection, output_columns_of_session, key.encode(), after_seq, limit);
   });
 }
 
 Result<std::int64_t> Outbox::last_seq(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) {
-    return number(connection.value<std::int64_t>(
-        "SELECT last_output_seq FROM sessions WHERE key = :k", key.encode()));
+    return connection.number("SELECT last_output_seq FROM sessions WHERE key = :k", key.encode());
   });
 }
 
 Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& key,
                                                      const std::string& input_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Output>> {
+  return read(database_, [&](Connection& connection) {
     return store::outputs_of_input(connection, key, input_id);
   });
 }
@@ -83,16 +78,15 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
                                  const DueDelivery* after, const Wanted& wanted) const {
   return read(database_, [&](Connection& connection) -> Result<Page> {
     Page page;
-    connection.rows<std::int64_t, std::string, std::int64_t, int>(
-        [&](std::int64_t row, const std::string& key, std::int64_t due_at, int attempts) {
+    connection.rows(
+        [&](std::int64_t row, const std::string& key, model::Timestamp due_at, int attempts) {
           if (page.next) return;
-          const auto due = model::from_unix_ms(due_at);
-          if (due > now) {
-            page.next = due;
+          if (due_at > now) {
+            page.next = due_at;
             return;
           }
           page.sessions.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
-                                   .due_at = due,
+                                   .due_at = due_at,
                                    .attempts = attempts,
                                    .outputs = {},
                                    .session = row});
@@ -101,7 +95,7 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
         " JOIN sessions s ON s.id = b.session"
         " WHERE b.endpoint_id = :e AND (b.due_at, b.session) > (:d, :r)"
         " ORDER BY b.due_at, b.session LIMIT :l",
-        endpoint_id, after == nullptr ? -1 : model::to_unix_ms(after->due_at),
+        endpoint_id, after == nullptr ? model::Timestamp::min() : after->due_at,
         after == nullptr ? 0 : after->session, sessions);
     for (auto& each : page.sessions) {
       if (wanted && !wanted(each.key)) continue;
@@ -122,7 +116,7 @@ Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
   return read(database_, [&](Connection& connection) -> Result<std::vector<DueEndpoint>> {
     std::vector<DueEndpoint> found;
     while (found.size() < limit) {
-      auto row = connection.row<std::string, std::int64_t, std::string>(
+      auto row = connection.row<std::string, model::Timestamp, std::string>(
           "SELECT b.endpoint_id, b.due_at, s.key FROM outbox b JOIN sessions s ON s.id = b.session"
           " WHERE b.endpoint_id > :e ORDER BY b.endpoint_id, b.due_at, b.session LIMIT 1",
           found.empty() ? after : found.back().endpoint_id);
@@ -130,23 +124,21 @@ Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
       auto& [endpoint, due_at, key] = *row;
       found.push_back({.endpoint_id = std::move(endpoint),
                        .project_id = stored_or_throw(model::SessionKey::decode(key)).project_id,
-                       .due_at = model::from_unix_ms(due_at)});
+                       .due_at = due_at});
     }
     return found;
   });
 }
 
 Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    writer.connection().run("UPDATE outbox SET due_at = :n WHERE due_at > :l",
-                            model::to_unix_ms(now), model::to_unix_ms(latest));
-    return {};
+  return committer_.write_and_wait([&](Writer& writer) {
+    writer.connection().run("UPDATE outbox SET due_at = :n WHERE due_at > :l", now, latest);
   });
 }
 
 Result<std::int64_t> Outbox::pending() const {
   return read(database_, [](Connection& connection) {
-    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM deliveries"));
+    return connection.number("SELECT COUNT(*) FROM deliveries");
   });
 }
 
@@ -184,32 +176,28 @@ Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after
     std::int64_t last = 0;
     bool found = false;
   };
-  const auto before_ms = model::to_unix_ms(before);
-  // What waits for a webhook that is gone may be much: passing it costs the writer nothing.
+  // Many outputs may wait for a dead webhook. Reading past them costs the writer nothing.
   auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
-    connection.rows<std::int64_t, std::int64_t>(
-        [&](std::int64_t id, std::int64_t created) {
+    connection.rows(
+        [&](std::int64_t id, model::Timestamp created) {
           page.last = id;
-          page.found = page.found || created < before_ms;
+          page.found = page.found || created < before;
         },
         "SELECT id, created_at FROM outputs WHERE id > :a ORDER BY id LIMIT :l", after_row, limit);
     return page;
   });
   if (!looked) return fail(looked.error());
-  Pruned pruned;
-  if (!looked->found) return pruned;
-  pruned.last_row = looked->last;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  if (!looked->found) return Pruned{};
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
+    Pruned pruned{.removed = 0, .last_row = looked->last};
     pruned.removed = writer.connection().run_counted(
         "DELETE FROM outputs WHERE id > :a AND id <= :z AND created_at < :b"
         " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outputs.session"
         " AND d.seq = outputs.seq)",
-        after_row, looked->last, before_ms);
-    return {};
+        after_row, looked->last, before);
+    return pruned;
   });
-  if (!written) return fail(written.error());
-  return pruned;
 }
 
 }  // namespace conversed::store

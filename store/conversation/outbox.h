@@ -13,31 +13,36 @@
 
 namespace conversed::store {
 
-// What waits to be sent to one session's webhook, the oldest first.
+// The pending outputs of one session, oldest first.
 struct DueDelivery {
   model::SessionKey key;
-  model::Timestamp due_at{};  // the epoch: at once, since no try has failed
+  model::Timestamp due_at{};  // the epoch: at once, no try has failed
   int attempts = 0;           // of the first output
-  // Their `created_at` is by the clock of timers. Empty: delivered meanwhile, or not wanted.
+  // `created_at` is by the clock of timers. Empty: delivered meanwhile, or `wanted` refused it.
   std::vector<model::Output> outputs;
-  std::int64_t session = 0;  // its row: the place among those due at the same time
+  std::int64_t session = 0;  // its row; orders sessions that are due at the same time
   bool damaged = false;      // its outputs can't be read
 };
 
-// An Endpoint for which outputs wait, and when the first of its sessions is due.
+// An Endpoint with pending outputs. `due_at`: of its first session.
 struct DueEndpoint {
   std::string endpoint_id;
   std::string project_id;
   model::Timestamp due_at{};
 };
 
-// What an execution has said, in order. Inside a transaction; throws SqlError.
+// The outputs of an input's execution, in order. Inside a transaction; throws SqlError.
 [[nodiscard]] std::vector<model::Output> outputs_of_input(Connection& connection,
                                                           const model::SessionKey& key,
                                                           const std::string& input_id);
 
 // Outputs and their delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
-// Marks are the Committer's `delivered` and `reschedule`.
+// Committer::delivered and Committer::reschedule mark outputs.
+//
+// A session has a row in `outbox` exactly while it has rows in `deliveries`. Its due time and
+// attempts belong to its oldest pending output, so a retry holds back the outputs that follow.
+// Kept by: OutboxTest.SessionsOldestOutputComesFirstAndLeavesWhenDelivered,
+// OutboxTest.RescheduledSessionWaitsWithAllThatFollows.
 class Outbox {
  public:
   // Both must outlive it.
@@ -48,17 +53,19 @@ class Outbox {
                                                                   std::int64_t after_seq,
                                                                   std::size_t limit) const;
 
-  // The number of the session's last output, 0 if it has none. One that a client has and that is
-  // beyond this is of a session that went by erasure or retention before.
+  // The number of the session's last output, 0 if it has none. A higher number belongs to an
+  // earlier session that erasure or retention has removed: numbers begin again at 1, so marks of
+  // deliveries compare the output's id, too. Kept by:
+  // OutboxTest.TheLastNumberTellsWhatIsOfAnEarlierSession.
   [[nodiscard]] model::Result<std::int64_t> last_seq(const model::SessionKey& key) const;
 
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs_of_input(
       const model::SessionKey& key, const std::string& input_id) const;
 
-  // Sessions of the Endpoint that are due at `now`, the longest due first: at most `sessions`, each
-  // with at most `outputs_each`, or with none if `wanted` refuses it (empty: all are wanted). Goes
-  // on behind a page by its last entry: pass that as `after`. What is on its way already is the
-  // caller's to know. All due times are by the clock of timers.
+  // At most `sessions` sessions of the Endpoint that are due at `now`, longest due first, each with
+  // at most `outputs_each` outputs, or with none if `wanted` refuses it (empty: all are wanted).
+  // The next page begins behind `after`, the last entry of this one. The caller knows which
+  // deliveries are under way. All due times are by the clock of timers.
   struct Page {
     std::vector<DueDelivery> sessions;
     std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
@@ -69,27 +76,28 @@ class Outbox {
                                         const DueDelivery* after = nullptr,
                                         const Wanted& wanted = {}) const;
 
-  // The Endpoints behind this id for which outputs wait, in the order of their ids.
+  // The Endpoints behind this id that have pending outputs, in the order of their ids.
   [[nodiscard]] model::Result<std::vector<DueEndpoint>> endpoints(const std::string& after,
                                                                   std::size_t limit) const;
 
-  // What is due later than `latest` is due at `now`: no retry waits for so long, so that a clock
-  // has been set back while no daemon ran.
+  // Makes sessions that are due later than `latest` due at `now`. No retry waits that long: the
+  // clock was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
-  // How many outputs wait for delivery; for metrics.
+  // The number of pending outputs; for metrics.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 
-  // Gives a pending output up: it becomes a dead letter, and the session's next one is due at once.
-  // Does not block; `done` is called on the Committer's thread: `not_found` if it is not pending.
+  // Gives up a pending output: it becomes a dead letter, and the session's next output is due at
+  // once. Does not block. `done` is called on the Committer's thread, with `not_found` if the
+  // output is not pending.
   void give_up(const model::SessionKey& key, const model::Output& output, const std::string& reason,
                Committer::WriteDone done);
 
-  // Looks at the `limit` outputs behind a row (0 begins), the oldest first, and deletes those from
-  // before `before` that wait for nothing.
+  // Reads `limit` outputs behind a row (0: from the first), oldest first, and deletes those from
+  // before `before` that are not pending.
   struct Pruned {
     std::int64_t removed = 0;
-    std::optional<std::int64_t> last_row;  // that was looked at; none: the rest is younger
+    std::optional<std::int64_t> last_row;  // the last row read; none: the rest is younger
   };
   [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
                                             std::size_t limit);

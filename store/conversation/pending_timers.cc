@@ -13,9 +13,7 @@ namespace conversed::store {
 
 using model::Errc;
 using model::fail;
-using model::from_unix_ms;
 using model::Result;
-using model::to_unix_ms;
 using std::chrono::milliseconds;
 using Kind = PendingTimers::Kind;
 using Place = PendingTimers::Place;
@@ -33,16 +31,15 @@ constexpr std::array<std::pair<Kind, std::string_view>, 5> kinds{{{Kind::journey
 constexpr std::size_t rows_a_step = 1'000;
 constexpr int steps_a_page = 5;
 
-Kind kind_of_call(std::int64_t time_out) {
-  return time_out != 0 ? Kind::question : Kind::sleep;
+Kind kind_of_call(bool time_out) {
+  return time_out ? Kind::question : Kind::sleep;
 }
-Kind kind_of_follow_up(std::int64_t of_journey) {
-  return of_journey != 0 ? Kind::journey : Kind::follow_up;
+Kind kind_of_follow_up(bool of_journey) {
+  return of_journey ? Kind::journey : Kind::follow_up;
 }
 
-Row row_of(Kind kind, std::string id, const std::string& key, std::int64_t due_at,
+Row row_of(Kind kind, std::string id, const std::string& key, model::Timestamp due,
            milliseconds offset) {
-  const auto due = from_unix_ms(due_at);
   return {.kind = kind,
           .id = id,
           .session = stored_or_throw(model::SessionKey::decode(key)),
@@ -54,7 +51,7 @@ bool comes_before(const Place& a, const Place& b) {
   return std::tie(a.due, a.claim) < std::tie(b.due, b.claim);
 }
 
-// One step through all tables, each by its index: what stands behind `after`, up to `end`.
+// One step through all tables, each by its index: rows behind `after`, up to `end`.
 class Step {
  public:
   Step(Connection& connection, const PendingTimers::Filter& filter, milliseconds offset)
@@ -64,11 +61,11 @@ class Step {
     rows_.clear();
     end_.reset();
     if (wants(Kind::sleep) || wants(Kind::question)) {
-      const auto take = [&](std::int64_t due, std::string id, std::int64_t time_out,
+      const auto take = [&](model::Timestamp due, std::string id, bool time_out,
                             const std::string& key) {
         rows_.push_back(row_of(kind_of_call(time_out), std::move(id), key, due, offset_));
       };
-      query<std::int64_t, std::string, std::int64_t, std::string>(
+      query(
           "SELECT c.due_at, c.id, c.time_out, s.key FROM pending_calls c JOIN sessions s"
           " ON s.id = c.session WHERE c.due_at IS NOT NULL AND c.appended = 0"
           " AND (c.due_at, c.id) > (:d, :i)",
@@ -76,24 +73,24 @@ class Step {
           " ORDER BY c.due_at, c.id LIMIT :l", after, after.due, take);
     }
     if (wants(Kind::journey) || wants(Kind::follow_up)) {
-      const auto take = [&](std::int64_t due, std::string id, std::int64_t of_journey,
+      const auto take = [&](model::Timestamp due, std::string id, bool of_journey,
                             const std::string& key) {
         rows_.push_back(row_of(kind_of_follow_up(of_journey), std::move(id), key, due, offset_));
       };
-      query<std::int64_t, std::string, std::int64_t, std::string>(
+      query(
           "SELECT f.due_at, f.id, f.of_journey, s.key FROM follow_ups f JOIN sessions s"
           " ON s.id = f.session WHERE f.appended = 0 AND (f.due_at, f.id) > (:d, :i)",
           " AND f.session = (SELECT id FROM sessions WHERE key = :k)",
           " ORDER BY f.due_at, f.id LIMIT :l", after, after.due, take);
     }
     if (wants(Kind::schedule)) {
-      const auto take = [&](std::int64_t due, std::string claim, std::string id,
+      const auto take = [&](model::Timestamp due, std::string claim, std::string id,
                             const std::string& key) {
-        auto row = row_of(Kind::schedule, std::move(claim), key, due + offset_.count(), offset_);
+        auto row = row_of(Kind::schedule, std::move(claim), key, due + offset_, offset_);
         row.id = std::move(id);
         rows_.push_back(std::move(row));
       };
-      query<std::int64_t, std::string, std::string, std::string>(
+      query(
           "SELECT due_at, claim, id, key FROM schedules WHERE appended = 0"
           " AND (due_at, claim) > (:d, :i)",
           " AND key = :k", " ORDER BY due_at, claim LIMIT :l", after, after.due - offset_, take);
@@ -115,7 +112,7 @@ class Step {
  private:
   [[nodiscard]] bool wants(Kind kind) const { return !filter_.kind || *filter_.kind == kind; }
 
-  template <typename... Out, typename Take>
+  template <typename Take>
   void query(std::string_view from, std::string_view of_session, std::string_view order,
              const Place& after, model::Timestamp due, const Take& take) {
     const std::size_t before = rows_.size();
@@ -123,10 +120,9 @@ class Step {
     if (filter_.session) sql += of_session;
     sql += order;
     if (filter_.session) {
-      connection_.rows<Out...>(take, sql, to_unix_ms(due), after.claim, filter_.session->encode(),
-                               rows_a_step);
+      connection_.rows(take, sql, due, after.claim, filter_.session->encode(), rows_a_step);
     } else {
-      connection_.rows<Out...>(take, sql, to_unix_ms(due), after.claim, rows_a_step);
+      connection_.rows(take, sql, due, after.claim, rows_a_step);
     }
     if (rows_.size() - before < rows_a_step) return;
     const Place& last = rows_.back().place;
@@ -142,24 +138,24 @@ class Step {
 
 std::optional<Row> find(Connection& connection, const std::string& id) {
   const auto offset = timer_offset(connection);
-  if (const auto call = connection.row<std::int64_t, std::int64_t, std::string>(
+  if (const auto call = connection.row<model::Timestamp, bool, std::string>(
           "SELECT c.due_at, c.time_out, s.key FROM pending_calls c JOIN sessions s"
           " ON s.id = c.session WHERE c.id = :i AND c.due_at IS NOT NULL",
           id)) {
     const auto& [due, time_out, key] = *call;
     return row_of(kind_of_call(time_out), id, key, due, offset);
   }
-  if (const auto follow_up = connection.row<std::int64_t, std::int64_t, std::string>(
+  if (const auto follow_up = connection.row<model::Timestamp, bool, std::string>(
           "SELECT f.due_at, f.of_journey, s.key FROM follow_ups f JOIN sessions s"
           " ON s.id = f.session WHERE f.id = :i",
           id)) {
     const auto& [due, of_journey, key] = *follow_up;
     return row_of(kind_of_follow_up(of_journey), id, key, due, offset);
   }
-  if (const auto schedule = connection.row<std::int64_t, std::string, std::string>(
+  if (const auto schedule = connection.row<model::Timestamp, std::string, std::string>(
           "SELECT due_at, claim, key FROM schedules WHERE id = :i", id)) {
     const auto& [due, claim, key] = *schedule;
-    auto row = row_of(Kind::schedule, claim, key, due + offset.count(), offset);
+    auto row = row_of(Kind::schedule, claim, key, due + offset, offset);
     row.id = id;
     return row;
   }
@@ -256,27 +252,25 @@ Result<void> PendingTimers::cancel(const std::string& id) {
 }
 
 Result<Row> PendingTimers::reschedule(const std::string& id, model::Timestamp due_at) {
-  Result<Row> moved = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Row> {
     Connection& connection = writer.connection();
-    moved = found(connection, id);
-    if (!moved) return fail(moved.error());
+    auto moved = found(connection, id);
+    if (!moved) return moved;
     if (moved->kind == Kind::schedule) {
       return fail(Errc::conflict, "a schedule is put off by the routes of schedules");
     }
     moved->due_at = due_at;
     moved->place.due = due_at + timer_offset(connection);
-    const auto due = to_unix_ms(moved->place.due);
+    const auto due = moved->place.due;
     if (moved->kind == Kind::sleep || moved->kind == Kind::question) {
       connection.run("UPDATE pending_calls SET due_at = :d, appended = 0 WHERE id = :i", due, id);
     } else {
-      if (auto good = check_expiry(connection, id, moved->place.due); !good) return good;
+      if (auto good = check_expiry(connection, id, moved->place.due); !good)
+        return fail(good.error());
       connection.run("UPDATE follow_ups SET due_at = :d, appended = 0 WHERE id = :i", due, id);
     }
-    return {};
+    return moved;
   });
-  if (!written) return fail(written.error());
-  return moved;
 }
 
 }  // namespace conversed::store

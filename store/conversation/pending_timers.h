@@ -14,10 +14,11 @@
 
 namespace conversed::store {
 
-// Everything that waits for its time, of all kinds in one order, as operators see it: listed until
-// its event is in the log, taken back and put off. A row is the claim of its event, so what was
-// taken back is without effect though its event may be in the log already. Thread-safe; blocks on
-// the disk. Errors beside those named: `not_found`, `unavailable`, `internal`.
+// All timers, of every kind in one order, as operators see them. A timer is listed until its event
+// is in the log; operators cancel and reschedule it. A row is the claim of its event, so a
+// cancelled timer has no effect even if its event is in the log already. Thread-safe; blocks on the
+// disk. Errors beside those named: `not_found`, `unavailable`, `internal`. Kept by:
+// PendingTimersTest.AreTakenBackWithTheirClaims.
 class PendingTimers {
  public:
   // Both must outlive it.
@@ -26,13 +27,13 @@ class PendingTimers {
 
   enum class Kind : std::uint8_t {
     journey,    // a follow-up of the project's journey
-    follow_up,  // one that a Node asked for
-    sleep,      // an execution goes on then
-    question,   // until then a question waits for its answer
+    follow_up,  // a follow-up of a Node
+    sleep,      // resumes an execution
+    question,   // ends a question's wait for its answer
     schedule,   // a scheduled inject
   };
 
-  // Where one stands in the order: by due time, on the clock of timers, and claim.
+  // The sort keys: due time by the clock of timers, and claim.
   struct Place {
     model::Timestamp due{};
     std::string claim;
@@ -53,23 +54,24 @@ class PendingTimers {
   };
   struct Page {
     std::vector<Row> rows;
-    std::optional<Place> next;  // goes on behind it; nothing: there are no more
+    std::optional<Place> next;  // the next page begins behind it; none: there is none
   };
-  // Those behind `after`, at most `limit`, which are due first. A page may hold fewer, even none,
-  // though there are more: so many of other projects and kinds are looked at, and no more.
+  // The first `limit` timers behind `after`. A page may hold fewer, even none, although more
+  // follow: the number of rows read is bounded, and they may be of other projects and kinds. An
+  // index by project would cost each follow-up that is armed.
   [[nodiscard]] model::Result<Page> list(const Filter& filter, const Place& after,
                                          std::size_t limit) const;
 
-  // Of whatever project.
+  // Of any project.
   [[nodiscard]] model::Result<Row> get(const std::string& id) const;
 
-  // Nothing comes of it any more. A question waits on for as long as it takes. `conflict` for a
-  // sleep: without its timer the execution would stand still for ever.
+  // Deletes the timer. A question then waits without limit. `conflict` for a sleep: its execution
+  // would never go on.
   [[nodiscard]] model::Result<void> cancel(const std::string& id);
 
-  // Another time by the wall clock; returns it as it is then. What fell due before, and is in the
-  // log, comes in any case. `conflict` for a schedule, which has a rule and a class of its own;
-  // `invalid_argument` for a follow-up that would have expired by then.
+  // Sets another time by the wall clock and returns the changed timer. An event that is in the log
+  // already comes in any case. `conflict` for a schedule: use Schedules. `invalid_argument` for a
+  // follow-up that expires before that time.
   [[nodiscard]] model::Result<Row> reschedule(const std::string& id, model::Timestamp due_at);
 
  private:
@@ -79,7 +81,7 @@ class PendingTimers {
 
 [[nodiscard]] std::string_view to_string(PendingTimers::Kind kind);
 [[nodiscard]] std::optional<PendingTimers::Kind> timer_kind_from(std::string_view text);
-// All of them, as `to_string` has them.
+// The names of all kinds.
 [[nodiscard]] std::vector<std::string_view> timer_kinds();
 
 }  // namespace conversed::store

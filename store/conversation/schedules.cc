@@ -20,12 +20,11 @@ constexpr std::string_view columns =
 template <typename... In>
 std::vector<Schedules::Row> load_schedules(Connection& connection, std::string_view where,
                                            const In&... in) {
-  std::vector<Schedules::Row> rows;
-  connection.rows<std::string, std::int64_t, std::string, std::string, std::optional<std::string>,
-                  std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::string>(
-      [&](std::string id, std::int64_t n, const std::string& key, const std::string& message,
-          std::optional<std::string> cron, std::string zone, std::int64_t run, std::int64_t due_at,
-          std::int64_t fired, std::int64_t created_at, std::string created_by) {
+  return connection.all(
+      [](std::string id, std::int64_t n, const std::string& key, const std::string& message,
+         std::optional<std::string> cron, std::string zone, std::int64_t run,
+         model::Timestamp due_at, std::int64_t fired, model::Timestamp created_at,
+         std::string created_by) {
         auto value = stored_json(message);
         Schedule schedule;
         schedule.id = std::move(id);
@@ -35,14 +34,13 @@ std::vector<Schedules::Row> load_schedules(Connection& connection, std::string_v
         schedule.cron = std::move(cron).value_or("");
         schedule.timezone = std::move(zone);
         schedule.run = run;
-        schedule.due_at = model::from_unix_ms(due_at);
+        schedule.due_at = due_at;
         schedule.fired = fired;
-        schedule.created_at = model::from_unix_ms(created_at);
+        schedule.created_at = created_at;
         schedule.created_by = std::move(created_by);
-        rows.push_back({n, std::move(schedule)});
+        return Schedules::Row{n, std::move(schedule)};
       },
       std::string(columns) + std::string(where), in...);
-  return rows;
 }
 
 Result<Schedule> find(Connection& connection, const std::string& project_id,
@@ -67,14 +65,13 @@ std::string message_of(const Schedule& schedule) {
 
 Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
                                                     const std::optional<KeyedAnswer>& keyed) {
-  std::optional<KeptAnswer> kept;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    kept.reset();
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::optional<KeptAnswer>> {
+    std::optional<KeptAnswer> kept;
     if (keyed) {
       auto found = find_keyed_answer(writer, keyed->key);
       if (!found) return fail(found.error());
       kept = *std::move(found);
-      if (kept) return {};
+      if (kept) return kept;
     }
     writer.connection().run(
         "INSERT INTO schedules (id, n, project_id, key, message, cron, timezone, claim, run,"
@@ -82,19 +79,16 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
         " (SELECT COALESCE(MAX(n), 0) + 1 FROM schedules), :p, :k, :m, :c, :z, :l, :r, :d, :f, :t,"
         " :b)",
         schedule.id, schedule.session.project_id, schedule.session.encode(), message_of(schedule),
-        cron_of(schedule.cron), schedule.timezone, schedule.claim(), schedule.run,
-        model::to_unix_ms(schedule.due_at), schedule.fired, model::to_unix_ms(schedule.created_at),
-        schedule.created_by);
+        cron_of(schedule.cron), schedule.timezone, schedule.claim(), schedule.run, schedule.due_at,
+        schedule.fired, schedule.created_at, schedule.created_by);
     if (keyed) keep_keyed_answer(writer, *keyed);
-    return {};
+    return kept;
   });
-  if (!written) return fail(written.error());
-  return kept;
 }
 
 Result<std::vector<Schedules::Row>> Schedules::list(const std::string& project_id,
                                                     std::int64_t after, std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Row>> {
+  return read(database_, [&](Connection& connection) {
     return load_schedules(connection, "WHERE project_id = :p AND n > :a ORDER BY n LIMIT :l",
                           project_id, after, limit);
   });
@@ -114,24 +108,21 @@ Result<std::optional<Schedule>> Schedules::by_claim(const std::string& claim) co
 
 Result<std::vector<Schedules::Row>> Schedules::recurring(std::int64_t after,
                                                          std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Row>> {
-    std::vector<Row> rows;
-    connection
-        .rows<std::string, std::int64_t, std::string, std::string, std::int64_t, std::int64_t>(
-            [&](std::string id, std::int64_t n, std::string cron, std::string zone,
-                std::int64_t run, std::int64_t due_at) {
-              Row& row = rows.emplace_back();
-              row.n = n;
-              row.schedule.id = std::move(id);
-              row.schedule.cron = std::move(cron);
-              row.schedule.timezone = std::move(zone);
-              row.schedule.run = run;
-              row.schedule.due_at = model::from_unix_ms(due_at);
-            },
-            "SELECT id, n, cron, timezone, run, due_at FROM schedules"
-            " WHERE cron IS NOT NULL AND n > :a ORDER BY n LIMIT :l",
-            after, limit);
-    return rows;
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
+        [](std::string id, std::int64_t n, std::string cron, std::string zone, std::int64_t run,
+           model::Timestamp due_at) {
+          Row row{.n = n, .schedule = {}};
+          row.schedule.id = std::move(id);
+          row.schedule.cron = std::move(cron);
+          row.schedule.timezone = std::move(zone);
+          row.schedule.run = run;
+          row.schedule.due_at = due_at;
+          return row;
+        },
+        "SELECT id, n, cron, timezone, run, due_at FROM schedules"
+        " WHERE cron IS NOT NULL AND n > :a ORDER BY n LIMIT :l",
+        after, limit);
   });
 }
 
@@ -139,8 +130,8 @@ Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     for (const auto& [schedule, due_at] : schedules) {
       writer.connection().run(
-          "UPDATE schedules SET due_at = :d WHERE id = :i AND run = :r AND due_at = :o",
-          model::to_unix_ms(due_at), schedule.id, schedule.run, model::to_unix_ms(schedule.due_at));
+          "UPDATE schedules SET due_at = :d WHERE id = :i AND run = :r AND due_at = :o", due_at,
+          schedule.id, schedule.run, schedule.due_at);
     }
     return {};
   });
@@ -156,10 +147,9 @@ Result<void> Schedules::cancel(const std::string& project_id, const std::string&
 
 Result<Schedule> Schedules::reschedule(const std::string& project_id, const std::string& id,
                                        const When& when) {
-  Result<Schedule> moved = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    moved = find(writer.connection(), project_id, id);
-    if (!moved) return fail(moved.error());
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Schedule> {
+    auto moved = find(writer.connection(), project_id, id);
+    if (!moved) return moved;
     ++moved->run;
     moved->cron = when.cron;
     moved->timezone = when.timezone;
@@ -167,12 +157,9 @@ Result<Schedule> Schedules::reschedule(const std::string& project_id, const std:
     writer.connection().run(
         "UPDATE schedules SET run = :r, claim = :l, cron = :c, timezone = :z, due_at = :d,"
         " appended = 0 WHERE id = :i",
-        moved->run, moved->claim(), cron_of(moved->cron), moved->timezone,
-        model::to_unix_ms(moved->due_at), id);
-    return {};
+        moved->run, moved->claim(), cron_of(moved->cron), moved->timezone, moved->due_at, id);
+    return moved;
   });
-  if (!written) return fail(written.error());
-  return moved;
 }
 
 }  // namespace conversed::store

@@ -28,14 +28,13 @@ void read_part(std::string* damage, const F& part) {
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
                                            std::string* damage = nullptr,
                                            Sessions::Loaded* loaded = nullptr) {
-  auto row =
-      connection
-          .row<std::int64_t, std::int64_t, std::int32_t, std::int64_t, std::int64_t, std::int64_t,
-               std::string, std::string, std::optional<std::string>, std::int64_t, std::int64_t>(
-              "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-              " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
-              " FROM sessions WHERE key = :k",
-              key.encode());
+  auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
+                            model::Timestamp, model::Timestamp, std::string, std::string,
+                            std::optional<std::string>, std::int64_t, std::int64_t>(
+      "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+      " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
+      " FROM sessions WHERE key = :k",
+      key.encode());
   if (!row) return std::nullopt;
   auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
          inbox_size] = *row;
@@ -43,8 +42,8 @@ std::optional<model::Session> load_session(Connection& connection, const model::
   session.key = key;
   session.version = version;
   session.position = {.epoch = epoch, .partition = partition, .offset = offset};
-  session.started_at = model::from_unix_ms(started);
-  session.last_activity_at = model::from_unix_ms(active);
+  session.started_at = started;
+  session.last_activity_at = active;
   read_part(damage, [&, &text = context] { session.context = stored_json(text); });
   read_part(damage, [&, &text = flow_state] { session.flow_state = stored_json(text); });
   if (execution) {
@@ -99,73 +98,65 @@ Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& ke
 
 Result<std::vector<InboxEvent>> Sessions::inbox(const model::SessionKey& key,
                                                 std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<InboxEvent>> {
-    std::vector<InboxEvent> events;
-    connection.rows<std::string, std::string, std::string, std::string>(
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
         [&](std::string id, std::string type, std::string trace, std::string value) {
-          events.push_back({std::move(id), std::move(type), std::move(trace), std::move(value)});
+          return InboxEvent{std::move(id), std::move(type), std::move(trace), std::move(value)};
         },
         "SELECT event_id, type, trace_id, value FROM inbox"
         " WHERE session = (SELECT id FROM sessions WHERE key = :k) ORDER BY n LIMIT :l",
         key.encode(), limit);
-    return events;
   });
 }
 
 Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id,
                                                    std::int64_t before_row,
                                                    std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<SessionSummary>> {
-    std::vector<SessionSummary> list;
-    connection.rows<std::int64_t, std::string, std::int64_t, std::int64_t, std::int64_t, bool,
-                    std::int64_t, std::int64_t>(
-        [&](std::int64_t row, const std::string& key, std::int64_t version, std::int64_t started,
-            std::int64_t active, bool busy, std::int64_t inbox_size, std::int64_t seq) {
-          list.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
-                          .version = version,
-                          .started_at = model::from_unix_ms(started),
-                          .last_activity_at = model::from_unix_ms(active),
-                          .busy = busy,
-                          .inbox_size = inbox_size,
-                          .last_output_seq = seq,
-                          .row = row});
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
+        [&](std::int64_t row, const std::string& key, std::int64_t version,
+            model::Timestamp started, model::Timestamp active, bool busy, std::int64_t inbox_size,
+            std::int64_t seq) {
+          return SessionSummary{.key = stored_or_throw(model::SessionKey::decode(key)),
+                                .version = version,
+                                .started_at = started,
+                                .last_activity_at = active,
+                                .busy = busy,
+                                .inbox_size = inbox_size,
+                                .last_output_seq = seq,
+                                .row = row};
         },
         "SELECT id, key, version, started_at, last_activity_at,"
         " CASE WHEN execution IS NULL THEN 0 ELSE 1 END, inbox_size, last_output_seq"
         " FROM sessions WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
         project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row, limit);
-    return list;
   });
 }
 
 Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project_id,
                                                       std::int64_t before_row,
                                                       std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Place>> {
-    std::vector<Place> list;
-    connection
-        .rows<std::int64_t, std::string, std::int64_t, std::string, std::optional<std::string>>(
-            [&](std::int64_t row, const std::string& key, std::int64_t active,
-                const std::string& flow_state, const std::optional<std::string>& execution) {
-              Place place{.key = stored_or_throw(model::SessionKey::decode(key)),
-                          .last_activity_at = model::from_unix_ms(active),
-                          .flow_state = {},
-                          .execution = {},
-                          .row = row};
-              std::string damage;  // shown elsewhere
-              read_part(&damage, [&] { place.flow_state = stored_json(flow_state); });
-              if (execution) {
-                read_part(&damage, [&] {
-                  place.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
-                });
-              }
-              list.push_back(std::move(place));
-            },
-            "SELECT id, key, last_activity_at, flow_state, execution FROM sessions"
-            " WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
-            project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row,
-            limit);
-    return list;
+  return read(database_, [&](Connection& connection) {
+    return connection.all(
+        [](std::int64_t row, const std::string& key, model::Timestamp active,
+           const std::string& flow_state, const std::optional<std::string>& execution) {
+          Place place{.key = stored_or_throw(model::SessionKey::decode(key)),
+                      .last_activity_at = active,
+                      .flow_state = {},
+                      .execution = {},
+                      .row = row};
+          std::string damage;  // shown elsewhere
+          read_part(&damage, [&] { place.flow_state = stored_json(flow_state); });
+          if (execution) {
+            read_part(&damage, [&] {
+              place.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+            });
+          }
+          return place;
+        },
+        "SELECT id, key, last_activity_at, flow_state, execution FROM sessions"
+        " WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
+        project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row, limit);
   });
 }
 
@@ -174,14 +165,12 @@ namespace {
 // `sql` asks for key, inbox size and row.
 Result<std::vector<Sessions::Inbox>> read_inboxes(Database& database, std::string_view sql,
                                                   std::int64_t after_row, std::size_t limit) {
-  return read(database, [&](Connection& connection) -> Result<std::vector<Sessions::Inbox>> {
-    std::vector<Sessions::Inbox> inboxes;
-    connection.rows<std::string, std::int64_t, std::int64_t>(
+  return read(database, [&](Connection& connection) {
+    return connection.all(
         [&](const std::string& key, std::int64_t size, std::int64_t row) {
-          inboxes.push_back({stored_or_throw(model::SessionKey::decode(key)), size, row});
+          return Sessions::Inbox{stored_or_throw(model::SessionKey::decode(key)), size, row};
         },
         sql, after_row, limit);
-    return inboxes;
   });
 }
 
@@ -241,10 +230,10 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t a
   // Most pages have none: they cost the writer nothing.
   auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
-    connection.rows<std::int64_t, std::int64_t>(
-        [&](std::int64_t id, std::int64_t active) {
+    connection.rows(
+        [&](std::int64_t id, model::Timestamp active) {
           page.last = id;
-          page.found = page.found || active < model::to_unix_ms(before);
+          page.found = page.found || active < before;
         },
         "SELECT id, last_activity_at FROM sessions WHERE id > :a ORDER BY id LIMIT :l", after_row,
         limit);
@@ -253,36 +242,32 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t a
   if (!looked) return fail(looked.error());
   Pruned pruned{0, looked->last};
   if (!looked->found) return pruned;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
     pruned.removed = writer.connection().run_counted(
         "DELETE FROM sessions WHERE id > :a AND id <= :z AND last_activity_at < :b"
         " AND execution IS NULL AND inbox_size = 0"
         " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
         " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
         " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
-        after_row, *pruned.last_row, model::to_unix_ms(before));
-    return {};
+        after_row, *pruned.last_row, before);
+    return pruned;
   });
-  if (!written) return fail(written.error());
-  return pruned;
 }
 
 Result<std::int64_t> Sessions::in_inboxes() const {
   return read(database_, [](Connection& connection) {
-    return number(connection.value<std::int64_t>("SELECT COUNT(*) FROM inbox"));
+    return connection.number("SELECT COUNT(*) FROM inbox");
   });
 }
 
 Result<std::vector<model::Position>> Sessions::highest_positions() const {
-  return read(database_, [](Connection& connection) -> Result<std::vector<model::Position>> {
-    std::vector<model::Position> positions;
-    connection.rows<std::int64_t, std::int32_t, std::int64_t>(
+  return read(database_, [](Connection& connection) {
+    return connection.all(
         [&](std::int64_t epoch, std::int32_t partition, std::int64_t offset) {
-          positions.push_back({.epoch = epoch, .partition = partition, .offset = offset});
+          return model::Position{.epoch = epoch, .partition = partition, .offset = offset};
         },
         "SELECT epoch, log_partition, log_offset FROM log_positions"
         " ORDER BY epoch, log_partition");
-    return positions;
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace conversed::store {
 
-// A line of the operators' list.
+// One entry of the operators' list.
 struct SessionSummary {
   model::SessionKey key;
   std::int64_t version = 0;
@@ -25,7 +25,7 @@ struct SessionSummary {
 };
 
 // Sessions, their inboxes and the users' profiles, as committed. Thread-safe; blocks on the disk.
-// Errors: `unavailable` if the database can't be read, `internal` if what is stored is damaged.
+// Errors: `unavailable` if the database can't be read, `internal` if stored data is damaged.
 class Sessions {
  public:
   // Both must outlive it.
@@ -38,17 +38,17 @@ class Sessions {
   [[nodiscard]] model::Result<model::Profile> profile(const std::string& project_id,
                                                       const std::string& user_id) const;
 
-  // Session and profile by one connection: what a Turn needs. What can't be read is left empty, and
-  // `damage` says so: no Turn may run on it.
+  // Session and profile by one connection, for a Turn. Damaged parts are left empty, and `damage`
+  // names the damage: no Turn may run on it.
   struct Loaded {
     std::optional<model::Session> session;
     model::Profile profile;
     std::string damage;
-    bool execution_lost = false;  // the session has one, which can't be read
+    bool execution_lost = false;  // the session's execution can't be read
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
 
-  // The oldest first, at most `limit`.
+  // The first `limit` events, oldest first.
   [[nodiscard]] model::Result<std::vector<InboxEvent>> inbox(const model::SessionKey& key,
                                                              std::size_t limit) const;
 
@@ -57,8 +57,8 @@ class Sessions {
                                                                 std::int64_t before_row,
                                                                 std::size_t limit) const;
 
-  // What tells where sessions of a project stand; newest first, `before_row` 0 begins. What can't
-  // be read is left empty.
+  // Where sessions of a project stand; newest first, `before_row` 0 begins. Damaged parts are left
+  // empty.
   struct Place {
     model::SessionKey key;
     model::Timestamp last_activity_at{};
@@ -79,34 +79,36 @@ class Sessions {
   [[nodiscard]] model::Result<std::vector<Inbox>> inboxes(std::int64_t after_row,
                                                           std::size_t limit) const;
 
-  // Sessions that have something to do when somebody takes them up, which comes with no event:
-  // those that are not busy and have an inbox. By row, as above.
+  // Sessions with an inbox that are not busy. No event wakes them, so the owner of their partition
+  // runs them when it takes the partition up. By row, as above.
   [[nodiscard]] model::Result<std::vector<Inbox>> to_drain(std::int64_t after_row,
                                                            std::size_t limit) const;
 
-  // Ends the conversation: context, Flow state and execution are emptied, pending calls and timers
-  // lose their claim. The execution's input has a failure for an answer, unless it is cut. Outputs
-  // and their numbers stay, and so does what waits in the inbox. `committed` is called as by
-  // Writer::on_commit, with the input of the execution that is over; empty: there was none, or it
-  // can't be read. `not_found` if there is no such session.
+  // Ends the conversation in one transaction: empties context, Flow state and execution, and
+  // deletes the claims of pending calls and timers. The answer of the execution's input becomes a
+  // failure unless the input is cut: then its client has had an answer, and its key is spent.
+  // Outputs, their numbers and the inbox stay. `committed` is called as by Writer::on_commit, with
+  // the input of the ended execution; empty: there was none, or it can't be read. `not_found` if
+  // there is no such session. Kept by: SessionsTest.ResetTakesTheClaimsAwayAndKeepsTheNumbers,
+  // SessionsTest.ResetSettlesWhatTheExecutionOwes.
   using ResetDone = std::function<void(const std::string& ended_input)>;
   [[nodiscard]] model::Result<void> reset(const model::SessionKey& key,
                                           const ResetDone& committed = {});
 
-  // Looks at the `limit` sessions behind a row (0 begins) and deletes those in which nothing has
-  // happened since `before`, nothing runs or waits, and of which no output is kept.
+  // Reads `limit` sessions behind a row (0: from the first) and deletes those that were last active
+  // before `before`, have nothing running or waiting, and have no outputs. Retention reads all
+  // sessions once a round: an index by activity would cost every Turn.
   struct Pruned {
     std::int64_t removed = 0;
-    std::optional<std::int64_t> last_row;  // that was looked at; none: there are no more
+    std::optional<std::int64_t> last_row;  // the last row read; none: there are no more
   };
   [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
                                             std::size_t limit);
 
-  // Events that wait in inboxes; for operators.
+  // The number of events in inboxes; for metrics.
   [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;
 
-  // Where the log was when the store last committed: the highest offset of each epoch and
-  // partition.
+  // The highest offset of each epoch and partition whose effects are in the store.
   [[nodiscard]] model::Result<std::vector<model::Position>> highest_positions() const;
 
  private:

@@ -19,13 +19,12 @@ Result<Timers::Page> Timers::due(model::Timestamp now, std::chrono::milliseconds
   return read(database_, [&](Connection& connection) -> Result<Page> {
     Page page;
     const auto add = [&](Claim::Kind kind, std::chrono::milliseconds ahead, std::string_view sql) {
-      const auto behind = after == nullptr ? std::numeric_limits<std::int64_t>::min()
-                                           : model::to_unix_ms(after->at - ahead);
+      const auto behind = after == nullptr ? model::Timestamp::min() : after->at - ahead;
       bool over = false;
-      connection.rows<std::int64_t, std::string>(
-          [&](std::int64_t due_at, std::string id) {
+      connection.rows(
+          [&](model::Timestamp due_at, std::string id) {
             if (over) return;
-            const auto at = model::from_unix_ms(due_at) + ahead;
+            const auto at = due_at + ahead;
             over = at > now;
             if (!over) return page.timers.push_back({at, {kind, std::move(id)}});
             page.next = std::min(page.next.value_or(at), at);
@@ -51,10 +50,10 @@ void Timers::appended(std::vector<Due> timers, std::function<void()> marked) {
             connection.run("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
           } else if (claim.kind == Claim::Kind::follow_up) {
             connection.run("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d",
-                           claim.id, model::to_unix_ms(at));
+                           claim.id, at);
           } else {
             connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i AND due_at = :d",
-                           claim.id, model::to_unix_ms(at));
+                           claim.id, at);
           }
         }
         return {};
@@ -75,24 +74,20 @@ Result<void> Timers::log_lost() {
 }
 
 Result<std::chrono::milliseconds> Timers::offset() const {
-  return read(database_, [](Connection& connection) -> Result<std::chrono::milliseconds> {
-    return timer_offset(connection);
-  });
+  return read(database_, [](Connection& connection) { return timer_offset(connection); });
 }
 
 std::chrono::milliseconds timer_offset(Connection& connection) {
   return std::chrono::milliseconds(
-      connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'timer_offset'")
-          .value_or(0));
+      connection.number("SELECT value FROM meta WHERE name = 'timer_offset'"));
 }
 
 Result<void> Timers::keep_offset(std::chrono::milliseconds offset) {
-  return committer_.write_and_wait([offset](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([offset](Writer& writer) {
     writer.connection().run(
         "INSERT INTO meta (name, value) VALUES ('timer_offset', :v)"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         offset.count());
-    return {};
   });
 }
 

@@ -30,7 +30,7 @@ constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
 constexpr std::int64_t rows_a_batch = 500;
 constexpr std::size_t kind_count = 9;
 
-// What can't be read is the user's all the same.
+// Damaged data is the user's, too.
 json readable(std::string text) {
   auto value = json::parse(text, nullptr, false);
   return value.is_discarded() ? json(std::move(text)) : std::move(value);
@@ -50,11 +50,8 @@ std::int64_t number_in(const std::string& text) {
 }
 
 std::vector<std::string> endpoints_of(Connection& connection, const std::string& project_id) {
-  std::vector<std::string> ids;
-  connection.rows<std::string>([&](std::string id) { ids.push_back(std::move(id)); },
-                               "SELECT id FROM endpoints WHERE project_id = :p ORDER BY id",
-                               project_id);
-  return ids;
+  return connection.values<std::string>(
+      "SELECT id FROM endpoints WHERE project_id = :p ORDER BY id", project_id);
 }
 
 // {"endpointId","sessionId"} of a session's key.
@@ -139,8 +136,7 @@ class Reader {
 
   void outputs(const UserData::Place& after) {
     each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_.template rows<std::int64_t, std::string, std::optional<std::string>, std::string,
-                                std::int64_t>(
+      connection_.rows(
           [&](std::int64_t seq, std::string text, std::optional<std::string> data,
               std::string source, std::int64_t created) {
             json item = names_of(session.key);
@@ -159,7 +155,7 @@ class Reader {
 
   void waiting(const UserData::Place& after) {
     each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_.template rows<std::int64_t, std::string, std::string>(
+      connection_.rows(
           [&](std::int64_t n, std::string type, std::string value) {
             json item = names_of(session.key);
             item["type"] = std::move(type);
@@ -173,24 +169,23 @@ class Reader {
 
   void calls(const UserData::Place& after) {
     each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_
-          .template rows<std::string, std::optional<std::string>, std::optional<std::int64_t>>(
-              [&](const std::string& id, std::optional<std::string> request,
-                  std::optional<std::int64_t> due) {
-                json item = names_of(session.key);
-                if (due) item["dueAt"] = seconds(*due);
-                if (request) item["request"] = readable(std::move(request));
-                add(due ? "timer" : "call", session.id, id, std::move(item));
-              },
-              "SELECT id, request, due_at FROM pending_calls WHERE session = :s AND id > :a"
-              " ORDER BY id LIMIT :l",
-              session.id, seen, room());
+      connection_.rows(
+          [&](const std::string& id, std::optional<std::string> request,
+              std::optional<std::int64_t> due) {
+            json item = names_of(session.key);
+            if (due) item["dueAt"] = seconds(*due);
+            if (request) item["request"] = readable(std::move(request));
+            add(due ? "timer" : "call", session.id, id, std::move(item));
+          },
+          "SELECT id, request, due_at FROM pending_calls WHERE session = :s AND id > :a"
+          " ORDER BY id LIMIT :l",
+          session.id, seen, room());
     });
   }
 
   void follow_ups(const UserData::Place& after) {
     each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_.template rows<std::string, std::string, std::int64_t>(
+      connection_.rows(
           [&](const std::string& id, std::string value, std::int64_t due) {
             json item = names_of(session.key);
             item["dueAt"] = seconds(due);
@@ -207,7 +202,7 @@ class Reader {
     for (const auto& endpoint : endpoints_) {
       if (full() || endpoint < after.id) continue;
       const auto range = keys_of_user(user_.project_id, endpoint, user_.user_id);
-      connection_.template rows<std::int64_t, std::string, std::string, std::int64_t>(
+      connection_.rows(
           [&](std::int64_t n, const std::string& key, std::string message, std::int64_t due) {
             json item = names_of(key);
             item["dueAt"] = seconds(due);
@@ -224,8 +219,7 @@ class Reader {
     for (const auto& endpoint : endpoints_) {
       if (full() || endpoint < after.id) continue;
       const auto range = keys_of_user(user_.project_id, endpoint, user_.user_id);
-      connection_.template rows<std::int64_t, std::string, std::string, std::string, std::string,
-                                std::string, std::int64_t>(
+      connection_.rows(
           [&](std::int64_t n, const std::string& key, std::string type, std::string value,
               std::string reason, std::string state, std::int64_t created) {
             json item = names_of(key);
@@ -247,7 +241,7 @@ class Reader {
       const auto number = static_cast<std::int64_t>(i);
       if (full() || number < after.row) continue;
       const auto range = keys_of_user(user_.project_id, endpoints_[i], user_.user_id);
-      connection_.template rows<std::string, std::string, std::string>(
+      connection_.rows(
           [&](std::string id, const std::string& key, std::string body) {
             json item = names_of(key);
             item["answer"] = readable(std::move(body));
@@ -308,22 +302,21 @@ std::optional<UserData::Place> UserData::Place::from_text(std::string_view text)
 }
 
 Result<std::vector<UserData::SessionRow>> UserData::sessions_of(const UserOfProject& user) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<SessionRow>> {
+  return read(database_, [&](Connection& connection) {
     std::vector<SessionRow> rows;
     for (const auto& endpoint : endpoints_of(connection, user.project_id)) {
       const auto range = keys_of_user(user.project_id, endpoint, user.user_id);
-      connection
-          .rows<std::int64_t, std::string, std::int64_t, std::int64_t, std::int32_t, std::int64_t>(
-              [&](std::int64_t id, std::string key, std::int64_t version, std::int64_t epoch,
-                  std::int32_t partition, std::int64_t offset) {
-                rows.push_back({id,
-                                std::move(key),
-                                version,
-                                {.epoch = epoch, .partition = partition, .offset = offset}});
-              },
-              "SELECT id, key, version, position_epoch, position_partition, position_offset"
-              " FROM sessions WHERE key >= :f AND key < :t",
-              range.from, range.to);
+      connection.rows(
+          [&](std::int64_t id, std::string key, std::int64_t version, std::int64_t epoch,
+              std::int32_t partition, std::int64_t offset) {
+            rows.push_back({id,
+                            std::move(key),
+                            version,
+                            {.epoch = epoch, .partition = partition, .offset = offset}});
+          },
+          "SELECT id, key, version, position_epoch, position_partition, position_offset"
+          " FROM sessions WHERE key >= :f AND key < :t",
+          range.from, range.to);
     }
     std::ranges::sort(rows, {}, &SessionRow::id);
     return rows;
@@ -331,7 +324,7 @@ Result<std::vector<UserData::SessionRow>> UserData::sessions_of(const UserOfProj
 }
 
 Result<std::vector<KeyRange>> UserData::key_ranges(const UserOfProject& user) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<KeyRange>> {
+  return read(database_, [&](Connection& connection) {
     std::vector<KeyRange> ranges;
     for (const auto& endpoint : endpoints_of(connection, user.project_id)) {
       ranges.push_back(keys_of_user(user.project_id, endpoint, user.user_id));
@@ -344,7 +337,7 @@ Result<UserData::Page> UserData::read_page(const UserOfProject& user, const Plac
                                            std::size_t limit) const {
   auto sessions = sessions_of(user);
   if (!sessions) return fail(sessions.error());
-  return read(database_, [&](Connection& connection) -> Result<Page> {
+  return read(database_, [&](Connection& connection) {
     return Reader<SessionRow>(connection, user, *std::move(sessions), limit).read(after);
   });
 }
@@ -372,8 +365,8 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
   return erased;
 }
 
-// What was said goes by batches, the rest with the session itself, which a Turn that began before
-// then finds gone and begins anew, without what it knew.
+// Outputs are deleted in batches, the rest with the session. A Turn that began before finds the
+// session gone and begins anew.
 Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& hooks,
                                      Erased& erased) {
   for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
@@ -461,7 +454,7 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    // The audit trail keeps that somebody looked or erased, not whose data it was.
+    // The audit trail keeps the reads and erasures, without the user's name.
     writer.connection().run(
         "UPDATE audit SET subject_user = '', subject_session = '' WHERE subject_user = :u"
         " AND organisation_id = (SELECT organisation_id FROM projects WHERE id = :p)",
@@ -475,10 +468,10 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
   return written;
 }
 
-// What was deleted is overwritten in the file (secure_delete), but older versions of its pages are
-// still in the write-ahead log.
+// Deleted data is overwritten in the file (secure_delete), but the write-ahead log still has older
+// versions of its pages.
 Result<void> UserData::empty_write_ahead_log() {
-  // PostgreSQL's log and its pages are its administrator's: VACUUM takes what was deleted out.
+  // In PostgreSQL the log and the pages are the administrator's; VACUUM removes deleted rows.
   if (database_.dialect() != Dialect::sqlite) return {};
   constexpr int tries = 20;  // each waits a while for readers, which are inside for one statement
   for (int i = 0; i < tries; ++i) {
@@ -491,7 +484,7 @@ Result<void> UserData::empty_write_ahead_log() {
     if (busy == 0) return {};
   }
   return fail(Errc::unavailable,
-              "everything is removed, but the store's write-ahead log is in use; once more");
+              "everything is removed, but the store's write-ahead log is in use; try again");
 }
 
 }  // namespace conversed::store

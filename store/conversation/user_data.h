@@ -21,7 +21,7 @@ struct UserOfProject {
   std::string user_id;
 };
 
-// The keys of all sessions that a user has at an Endpoint are from `from` up to, but without, `to`.
+// The keys of all sessions of a user at an Endpoint: from `from` up to, but without, `to`.
 struct KeyRange {
   std::string from;
   std::string to;
@@ -29,21 +29,26 @@ struct KeyRange {
 [[nodiscard]] KeyRange keys_of_user(const std::string& project_id, const std::string& endpoint_id,
                                     const std::string& user_id);
 
-// All that the store holds about one user: the profile, and of every session its state, what was
-// said, what waits, the calls and timers that are pending, kept answers and dead letters. What is
-// in one of these tables and names a user has to be here, too. Thread-safe; blocks on the disk.
+// All data of one user of conversations: the profile, and of each session its state, outputs,
+// inbox, pending calls and timers, kept answers and dead letters. Thread-safe; blocks on the disk.
+//
+// A new table or column that names a user, or holds the user's texts, belongs here, too.
+// `secure_delete` overwrites deleted data in SQLite's file; Committer::run_alone empties the
+// write-ahead log.
+// Kept by: UserDataTest.ErasedUserLeavesNoTraceInTheFiles,
+// UserDataTest.ExportHasEverythingOnceWhateverThePages.
 class UserData {
  public:
   // Both must outlive it.
   UserData(Database& database, Committer& committer) : database_(database), committer_(committer) {}
 
-  // Where an export goes on: which kind of things, and behind which of them.
+  // Where the next page of an export begins: a kind of items, and the last item read.
   struct Place {
     std::size_t kind = 0;
     std::int64_t row = -1;
     std::string id{};
 
-    // As text without blanks, and back; nothing for what is none.
+    // As text without blanks, and back; none if the text is not a place.
     [[nodiscard]] std::string to_text() const;
     [[nodiscard]] static std::optional<Place> from_text(std::string_view text);
   };
@@ -52,12 +57,12 @@ class UserData {
         items;  // objects; `kind` names what each is, times are Unix seconds
     std::optional<Place> next;
   };
-  // The things behind `after`: `limit` (above 0) at most, and no more once they make about a
-  // megabyte. Errors: `unavailable`, `internal`.
+  // The items behind `after`: at most `limit` (above 0), and about a megabyte. Errors:
+  // `unavailable`, `internal`.
   [[nodiscard]] model::Result<Page> read_page(const UserOfProject& user, const Place& after,
                                               std::size_t limit) const;
 
-  // Of all sessions that the user can have.
+  // The keys of all sessions that the user can have.
   [[nodiscard]] model::Result<std::vector<KeyRange>> key_ranges(const UserOfProject& user) const;
 
   struct Erased {
@@ -69,26 +74,26 @@ class UserData {
     std::int64_t profiles = 0;
   };
   struct EraseHooks {
-    // Whether the log has committed what stands there: it would be read again otherwise, and make
-    // a session of it.
+    // Whether the log has committed the record at this position. Otherwise it would be read again
+    // and make a new session.
     std::function<bool(const model::Position&)> finished;
-    // After the commit that ended a session, on the Committer's thread; with the inputs of it that
-    // have no answer and get none.
+    // Called after the commit that ended a session, on the Committer's thread, with its inputs that
+    // never get an answer.
     std::function<void(const model::SessionKey&, const std::vector<std::string>& inputs)> ended;
-    // Has the log free the Idempotency-Keys of these sessions, if it keeps them. Before the answers
-    // go that their repeats would wait for.
+    // Frees the Idempotency-Keys of these sessions in the log, if the log keeps keys. Called before
+    // their answers are deleted: otherwise a repeated key would wait for an answer that never
+    // comes.
     std::function<model::Result<void>(const std::vector<KeyRange>& sessions)> forget_keys{};
   };
-  // For as long as this lock is held nobody else is erased: what an erasure does to the files of
-  // store and log is work for the disk. To be released by the thread that got it. `conflict`.
+  // One erasure at a time holds this lock: an erasure loads the disk. The thread that gets the lock
+  // releases it. `conflict` while another erasure holds it.
   [[nodiscard]] model::Result<std::unique_lock<std::mutex>> begin_erasure();
 
-  // Removes all of it, by batches of bounded size, and what is left of it in the store's files.
-  // What stays is that a keyed message was there, and nobody's: one that has no answer has failed,
-  // and one that has can't be answered with what was said any more (an empty body).
-  // Whatever is not done after an error is done by the next call. Errors: `conflict` if an event of
-  // the user is in hand (nothing was done), or came meanwhile; `unavailable`, also if everything is
-  // removed but the write-ahead log could not be emptied.
+  // Removes all data of the user in batches of bounded size, and its traces in the store's files.
+  // Messages with a deadline that have no answer have failed; the row that says so names no user.
+  // After an error, call it again: it goes on. Errors: `conflict` if an event of the user is in
+  // hand (nothing was done), or came meanwhile; `unavailable`, also if everything is removed but
+  // the write-ahead log could not be emptied.
   [[nodiscard]] model::Result<Erased> erase(const UserOfProject& user, const EraseHooks& hooks);
 
  private:

@@ -14,12 +14,12 @@ using model::Result;
 namespace {
 
 std::optional<AppendKeyRow> find_row(Connection& connection, const std::string& scope,
-                                     const std::string& key, std::int64_t made_after_ms) {
+                                     const std::string& key, model::Timestamp made_after) {
   auto row = connection.row<std::string, std::string, std::optional<std::int64_t>,
                             std::optional<std::int64_t>, std::optional<std::int64_t>>(
       "SELECT body_hash, event_id, epoch, log_partition, log_offset FROM append_keys"
       " WHERE scope = :s AND idempotency_key = :k AND created_at > :c",
-      scope, key, made_after_ms);
+      scope, key, made_after);
   if (!row) return std::nullopt;
   auto& [hash, id, epoch, partition, offset] = *row;
   AppendKeyRow found{std::move(hash), std::move(id), std::nullopt};
@@ -29,21 +29,17 @@ std::optional<AppendKeyRow> find_row(Connection& connection, const std::string& 
   return found;
 }
 
-std::int64_t oldest_ms(model::Timestamp now) {
-  return model::to_unix_ms(now - append_key_lifetime);
-}
-
 }  // namespace
 
 void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)> done) {
   auto reserved = std::make_shared<Reserved>();
   auto work = [use = std::move(use), reserved](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    const std::int64_t oldest = oldest_ms(writer.timer_now());
+    const auto oldest = writer.timer_now() - append_key_lifetime;
     connection.run("DELETE FROM append_keys WHERE created_at <= :c", oldest);
     if (auto row = find_row(connection, use.scope, use.key, oldest);
         row && (use.supersedes.empty() || use.supersedes != row->event_id)) {
-      // This use appends, too: whoever was first does not know any more what became of the event.
+      // This use appends, too: the first use does not know whether its event is in the log.
       if (!row->position && row->body_hash == use.body_hash) {
         connection.run(
             "UPDATE append_keys SET uses = uses + 1 WHERE scope = :s AND idempotency_key = :k",
@@ -58,8 +54,7 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
         " DO UPDATE SET body_hash = excluded.body_hash, event_id = excluded.event_id, epoch = NULL,"
         " log_partition = NULL, log_offset = NULL, created_at = excluded.created_at, uses = 1,"
         " session_key = excluded.session_key",
-        use.scope, use.key, use.body_hash, use.event_id, model::to_unix_ms(writer.timer_now()),
-        use.session_key);
+        use.scope, use.key, use.body_hash, use.event_id, writer.timer_now(), use.session_key);
     *reserved = {{use.body_hash, use.event_id, std::nullopt}, true};
     return {};
   };
@@ -79,8 +74,8 @@ void AppendKeys::settle(const AppendKeyUse& use, const model::Position& position
     writer.connection().run(
         "UPDATE append_keys SET epoch = :p, log_partition = :q, log_offset = :o, created_at = :c"
         " WHERE scope = :s AND idempotency_key = :k AND event_id = :e",
-        position.epoch, position.partition, position.offset, model::to_unix_ms(writer.timer_now()),
-        use.scope, use.key, use.event_id);
+        position.epoch, position.partition, position.offset, writer.timer_now(), use.scope, use.key,
+        use.event_id);
     return {};
   };
   write_at_once(std::move(work), std::move(told));
@@ -100,8 +95,8 @@ void AppendKeys::release(const AppendKeyUse& use, std::function<void()> told) {
 Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
                                                      const std::string& key,
                                                      model::Timestamp now) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<AppendKeyRow>> {
-    return find_row(connection, scope, key, oldest_ms(now));
+  return read(database_, [&](Connection& connection) {
+    return find_row(connection, scope, key, now - append_key_lifetime);
   });
 }
 

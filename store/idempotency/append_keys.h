@@ -16,8 +16,8 @@ struct AppendKeyUse {
   std::string scope;       // keys of two scopes never meet
   std::string key;         // as the client sent it
   std::string body_hash;   // text
-  std::string event_id;    // that the key is to stand for, if it is free
-  std::string supersedes;  // of a row for this event it takes the place; else empty
+  std::string event_id;    // the event that the key stands for if it is free
+  std::string supersedes;  // replaces a row for this event; else empty
   std::string session_key{};
 };
 
@@ -29,16 +29,16 @@ struct AppendKeyRow {
 
 inline constexpr std::chrono::hours append_key_lifetime{24};
 
-// The keys of appends to a log that keeps none itself. A row stands for `append_key_lifetime`; then
+// The keys of appends, for a log that keeps no keys. A row lives for `append_key_lifetime`; then
 // its key is free. Thread-safe. Callbacks run on the Committer's thread, or inside the call while
-// the store fails (`unavailable`); writes of others are in the same transactions.
+// the store fails (`unavailable`).
 class AppendKeys {
  public:
   // Both must outlive it.
   AppendKeys(Database& database, Committer& committer)
       : database_(database), committer_(committer) {}
 
-  // What the key stands for from now on: this use, durably, if it was free, or what was there.
+  // The row of the key: this use's, durably, if the key was free; otherwise the row that was there.
   struct Reserved {
     AppendKeyRow row;
     bool fresh = false;
@@ -47,11 +47,12 @@ class AppendKeys {
   void reserve(AppendKeyUse use, std::function<void(model::Result<Reserved>)> done);
 
   // The log has the record of this use's event; the lifetime begins again. `told` is called once a
-  // later `reserve` sees that, or as soon as the store begins to fail: then it may not.
+  // later `reserve` sees the position, or as soon as the store fails: then a `reserve` may not see
+  // it.
   void settle(const AppendKeyUse& use, const model::Position& position, std::function<void()> told);
 
-  // This use has appended no record: the key is free, unless another use, of another daemon, has
-  // met its row since and may have appended one under it.
+  // This use has appended no record, so the key is free, unless a use of another daemon has found
+  // the row since and may have appended a record under it.
   void release(const AppendKeyUse& use, std::function<void()> told);
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.

@@ -8,15 +8,15 @@
 
 namespace conversed::store {
 
-// What makes a request that changes the store alone have its effect once: the client's
-// `Idempotency-Key`. (Those that append to the log have queue::KeyedAppend.)
+// The client's `Idempotency-Key` of a request that changes only the store. Requests that append to
+// the log use queue::KeyedAppend.
 struct AnswerKey {
   std::string scope;  // organisation, route and object; keys of two scopes never meet
   std::string key;    // as the client sent it
   std::string body_hash;
 };
 
-// A 2xx answer, to be given again.
+// A 2xx answer. A request that repeats the key gets it again.
 struct KeptAnswer {
   int status = 200;
   std::string content_type;
@@ -31,8 +31,8 @@ struct KeyedAnswer {
 
 inline constexpr std::chrono::hours keyed_answer_lifetime{24};
 
-// The answer that the key stands for, if it was used. `conflict` if that was with another body.
-// Both belong into the transaction of the change, so that nothing comes between.
+// The kept answer, if the key was used. `conflict` if it was used with another body. Call both in
+// the transaction of the change, so that no other request comes between.
 [[nodiscard]] model::Result<std::optional<KeptAnswer>> find_keyed_answer(Writer& writer,
                                                                          const AnswerKey& key);
 void keep_keyed_answer(Writer& writer, const KeyedAnswer& keyed);

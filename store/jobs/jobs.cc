@@ -18,44 +18,34 @@ using model::Result;
 
 namespace {
 
-template <typename... In>
-std::vector<Job> load_jobs(Connection& connection, std::string_view sql, const In&... in) {
-  std::vector<Job> jobs;
-  connection.rows<std::string, std::string, std::string, std::string, std::string, int, int, int,
-                  std::string, std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t>(
-      [&](std::string id, std::string project, std::string type, std::string name,
-          const std::string& state, int progress, int step, int total, std::string reason,
-          const std::string& data, std::int64_t created, std::int64_t changed, std::int64_t token,
-          std::int64_t lease) {
+Result<Job> find(Connection& connection, const std::string& id) {
+  auto job = connection.first(
+      [](std::string job_id, std::string project, std::string type, std::string name,
+         const std::string& state, int progress, int step, int total, std::string reason,
+         const std::string& data, model::Timestamp created, model::Timestamp changed,
+         std::int64_t token, model::Timestamp lease) {
         const auto known = model::job_state_from(state);
         if (!known) throw DamagedData("a job has an unknown state");
-        jobs.push_back({.id = std::move(id),
-                        .project_id = std::move(project),
-                        .type = std::move(type),
-                        .name = std::move(name),
-                        .state = *known,
-                        .progress = progress,
-                        .current_step = step,
-                        .total_steps = total,
-                        .fail_reason = std::move(reason),
-                        .data = stored_json(data),
-                        .created_at = model::from_unix_ms(created),
-                        .changed_at = model::from_unix_ms(changed),
-                        .fencing_token = token,
-                        .lease_until = model::from_unix_ms(lease)});
+        return Job{.id = std::move(job_id),
+                   .project_id = std::move(project),
+                   .type = std::move(type),
+                   .name = std::move(name),
+                   .state = *known,
+                   .progress = progress,
+                   .current_step = step,
+                   .total_steps = total,
+                   .fail_reason = std::move(reason),
+                   .data = stored_json(data),
+                   .created_at = created,
+                   .changed_at = changed,
+                   .fencing_token = token,
+                   .lease_until = lease};
       },
-      sql, in...);
-  return jobs;
-}
-
-Result<Job> find(Connection& connection, const std::string& id) {
-  auto jobs = load_jobs(connection,
-                        "SELECT id, project_id, type, name, state, progress, current_step,"
-                        " total_steps, fail_reason, data, created_at, changed_at, fencing_token,"
-                        " lease_until FROM jobs WHERE id = :i",
-                        id);
-  if (jobs.empty()) return fail(Errc::not_found, "there is no such job");
-  return std::move(jobs.front());
+      "SELECT id, project_id, type, name, state, progress, current_step, total_steps, fail_reason,"
+      " data, created_at, changed_at, fencing_token, lease_until FROM jobs WHERE id = :i",
+      id);
+  if (!job) return fail(Errc::not_found, "there is no such job");
+  return *std::move(job);
 }
 
 // The one place where a state changes: along the table, from the state that was read.
@@ -66,7 +56,7 @@ Result<void> change_state(Connection& connection, const Job& job, JobState to,
   }
   const auto changed = connection.run_counted(
       "UPDATE jobs SET state = :n, changed_at = :t WHERE id = :i AND state = :o",
-      model::to_string(to), model::to_unix_ms(now), job.id, model::to_string(job.state));
+      model::to_string(to), now, job.id, model::to_string(job.state));
   if (changed != 1) return fail(Errc::conflict, "the job changed meanwhile");
   return {};
 }
@@ -84,12 +74,10 @@ Result<Job> held(Connection& connection, const std::string& id, std::int64_t tok
 // Counts the job in the month's usage of its plan.
 Result<void> count(Writer& writer, const Jobs::Creation& creation) {
   if (creation.organisation_id.empty()) return {};
-  const auto used = writer.connection()
-                        .value<std::int64_t>(
-                            "SELECT amount FROM usage WHERE organisation_id = :o"
-                            " AND counter = 'jobs' AND month = :m",
-                            creation.organisation_id, month_of(writer.now()))
-                        .value_or(0);
+  const auto used = writer.connection().number(
+      "SELECT amount FROM usage WHERE organisation_id = :o"
+      " AND counter = 'jobs' AND month = :m",
+      creation.organisation_id, month_of(writer.now()));
   if (creation.max_per_month > 0 && used >= creation.max_per_month) {
     return fail(Errc::quota_exhausted, "the plan's quota of jobs is used up for this month");
   }
@@ -123,15 +111,14 @@ void Jobs::wake_workers(Writer& writer, const std::string& id) {
 }
 
 Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
-  std::optional<KeptAnswer> kept;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    kept.reset();
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::optional<KeptAnswer>> {
+    std::optional<KeptAnswer> kept;
     Connection& connection = writer.connection();
     if (creation.keyed) {
       auto found = find_keyed_answer(writer, creation.keyed->key);
       if (!found) return fail(found.error());
       kept = *std::move(found);
-      if (kept) return {};
+      if (kept) return kept;
     }
     // The partial unique index is the rule; asking first gives the answer its name.
     const auto other = connection.value<std::string>(
@@ -139,20 +126,18 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
         " AND state IN ('queued', 'active', 'cancelling', 'done')",
         job.project_id, job.type);
     if (other) return fail(Errc::conflict, *other);
-    if (auto counted = count(writer, creation); !counted) return counted;
+    if (auto counted = count(writer, creation); !counted) return fail(counted.error());
     connection.run(
         "INSERT INTO jobs (id, n, project_id, type, name, state, progress, current_step,"
         " total_steps, fail_reason, data, created_at, changed_at, fencing_token, lease_until)"
         " VALUES (:i, (SELECT COALESCE(MAX(n), 0) + 1 FROM jobs), :p, :t, :n, 'queued', 0, 0, :o,"
         " '', :d, :c, :h, 0, 0)",
         job.id, job.project_id, job.type, job.name, job.total_steps, job.data.dump(),
-        model::to_unix_ms(job.created_at), model::to_unix_ms(job.created_at));
+        job.created_at, job.created_at);
     if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
     tell(writer, job.id, Change::created);
-    return {};
+    return kept;
   });
-  if (!written) return fail(written.error());
-  return kept;
 }
 
 Result<Job> Jobs::get(const std::string& id) const {
@@ -194,72 +179,60 @@ Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) c
 }
 
 Result<std::vector<std::string>> Jobs::waiting(model::Timestamp now, std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<std::string>> {
-    std::vector<std::string> ids;
-    connection.rows<std::string>(
-        [&](std::string id) { ids.push_back(std::move(id)); },
+  return read(database_, [&](Connection& connection) {
+    return connection.values<std::string>(
         "SELECT id FROM jobs WHERE state IN ('queued', 'active', 'cancelling')"
         " AND lease_until <= :n ORDER BY lease_until, n LIMIT :l",
-        model::to_unix_ms(now), limit);
-    return ids;
+        now, limit);
   });
 }
 
 Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
-  Result<Job> leased = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Job> {
     Connection& connection = writer.connection();
-    leased = find(connection, id);
-    if (!leased) return fail(leased.error());
+    auto leased = find(connection, id);
+    if (!leased) return leased;
     if (model::is_final(leased->state)) return fail(Errc::conflict, "the job is over");
     if (leased->lease_until > writer.timer_now()) {
       return fail(Errc::conflict, "another worker has the job");
     }
     if (leased->state == JobState::queued) {
       auto moved = change_state(connection, *leased, JobState::active, writer.now());
-      if (!moved) return moved;
+      if (!moved) return fail(moved.error());
     }
     connection.run(
-        "UPDATE jobs SET fencing_token = fencing_token + 1, lease_until = :u WHERE id = :i",
-        model::to_unix_ms(until), id);
+        "UPDATE jobs SET fencing_token = fencing_token + 1, lease_until = :u WHERE id = :i", until,
+        id);
     leased = find(connection, id);
     tell(writer, id);
-    return {};
+    return leased;
   });
-  if (!written) return fail(written.error());
-  return leased;
 }
 
 Result<void> Jobs::renew(const std::string& id, std::int64_t token, model::Timestamp until) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     auto job = held(writer.connection(), id, token);
     if (!job) return fail(job.error());
-    writer.connection().run("UPDATE jobs SET lease_until = :u WHERE id = :i",
-                            model::to_unix_ms(until), id);
+    writer.connection().run("UPDATE jobs SET lease_until = :u WHERE id = :i", until, id);
     return {};
   });
 }
 
 Result<void> Jobs::end_leases() {
-  const auto work = [](Writer& writer) -> Result<void> {
+  const auto work = [](Writer& writer) {
     writer.connection().run(
         "UPDATE jobs SET lease_until = 0 WHERE state IN ('queued', 'active', 'cancelling')");
-    return {};
   };
   return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
 Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
-  std::int64_t deleted = 0;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    deleted = writer.connection().run_counted(
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
+    return writer.connection().run_counted(
         "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
         " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
-        model::to_unix_ms(before), limit);
-    return {};
+        before, limit);
   });
-  if (!written) return fail(written.error());
-  return deleted;
 }
 
 Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t token,
@@ -271,8 +244,7 @@ Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t toke
       std::clamp(progress.progress, job->progress, 100),
       std::clamp(progress.current_step, job->current_step,
                  std::max(job->current_step, job->total_steps)),
-      progress.data ? progress.data->dump() : job->data.dump(), model::to_unix_ms(writer.now()),
-      id);
+      progress.data ? progress.data->dump() : job->data.dump(), writer.now(), id);
   tell(writer, id);
   return {};
 }
@@ -312,21 +284,18 @@ bool Jobs::is_cancelling(Writer& writer, const std::string& id) {
 }
 
 Result<Job> Jobs::cancel(const std::string& id) {
-  Result<Job> job = fail(Errc::internal, "");
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    job = find(writer.connection(), id);
-    if (!job) return fail(job.error());
-    if (job->state == JobState::cancelling || job->state == JobState::cancelled) return {};
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Job> {
+    auto job = find(writer.connection(), id);
+    if (!job) return job;
+    if (job->state == JobState::cancelling || job->state == JobState::cancelled) return job;
     const auto to = job->state == JobState::queued ? JobState::cancelled : JobState::cancelling;
     auto moved = change_state(writer.connection(), *job, to, writer.now());
-    if (!moved) return moved;
+    if (!moved) return fail(moved.error());
     job = find(writer.connection(), id);
     tell(writer, id);
     wake_workers(writer, id);
-    return {};
+    return job;
   });
-  if (!written) return fail(written.error());
-  return job;
 }
 
 }  // namespace conversed::store

@@ -8,10 +8,10 @@
 
 namespace conversed::store {
 
-// In a project that is set up, or switched off since, another journey instead of its own;
-// `definition` as Proactive::add_journey takes it. Its Flow, where it names one, follows silent
-// users up from now on; one that was generated stays, since its author may have edited it. Does
-// nothing in a project that is not set up.
+// Replaces the journey of a project that is set up, also if it is switched off; `definition` as
+// Proactive::add_journey takes it. If the definition names a Flow, that Flow follows up silent
+// users from now on. A generated Flow stays, since an author may have edited it. Does nothing in a
+// project that is not set up.
 [[nodiscard]] model::Result<void> replace_journey(Writer& writer, const std::string& project_id,
                                                   const nlohmann::json& definition);
 

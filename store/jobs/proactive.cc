@@ -78,7 +78,7 @@ Result<void> Proactive::add_tenant(Writer& writer, const Tenant& tenant) const {
       " created_at) VALUES (:i, :p, :s, :q, :e, :c) ON CONFLICT (project_id) DO NOTHING",
       tenant.id, tenant.project_id,
       sealer_.seal(secret_place(tenant.id), model::random_hex(secret_bytes)),
-      tenant.follow_ups_per_month, tenant.external_id, model::to_unix_ms(writer.now()));
+      tenant.follow_ups_per_month, tenant.external_id, writer.now());
   return added == 1 ? Result<void>() : fail(Errc::conflict, "the project has a tenant already");
 }
 
@@ -98,7 +98,7 @@ Result<void> Proactive::add_journey(Writer& writer, const std::string& project_i
   const auto added = writer.connection().run_counted(
       "INSERT INTO journeys (id, project_id, definition, active, created_at)"
       " VALUES (:i, :p, :d, 0, :c) ON CONFLICT (project_id) DO NOTHING",
-      journey_id, project_id, definition.dump(), model::to_unix_ms(writer.now()));
+      journey_id, project_id, definition.dump(), writer.now());
   return added == 1 ? Result<void>() : fail(Errc::conflict, "the project has a journey already");
 }
 

@@ -12,7 +12,7 @@ namespace conversed::store {
 
 class Sealer;
 
-// A project's place in proactive follow-up. Its secret is asked for apart.
+// A project's tenant of proactive follow-up. Proactive::tenant_secret has its secret.
 struct Tenant {
   std::string id;
   std::string project_id;
@@ -22,15 +22,14 @@ struct Tenant {
 
 // Whether a project's silent users are followed up.
 enum class FollowUpSwitch : std::uint8_t {
-  not_set_up,  // nothing to switch: it was never set up, a set-up runs, or was undone
+  not_set_up,  // it was never set up, a set-up runs, or the set-up was undone
   off,
   on,
 };
 
-// What the set-up of proactive follow-up makes and undoes, one function a step; and the switch of
-// what it has made. Each runs inside a
-// transaction of its caller, who commits the job's progress with it; what it did shows to
-// conversations once the caller lets Assets::grow. Undoing what is not there is no error.
+// The steps of the set-up of proactive follow-up and their undoing, one function each; and the
+// switch. Each runs in the caller's transaction, which also holds the job's progress. Conversations
+// see the change once the caller calls Assets::grow. Undoing a missing thing is no error.
 // Thread-safe. Errors: `unavailable`, `internal`, and those named.
 class Proactive {
  public:
@@ -38,7 +37,7 @@ class Proactive {
   Proactive(Database& database, const Sealer& sealer) : database_(database), sealer_(sealer) {}
 
   [[nodiscard]] model::Result<std::optional<Tenant>> tenant(const std::string& project_id) const;
-  // In clear: for the request that announces the tenant alone. `not_found`.
+  // In clear; only for the request that announces the tenant. `not_found`.
   [[nodiscard]] model::Result<std::string> tenant_secret(const std::string& tenant_id) const;
   // The journey's definition, active or not; null: there is none.
   [[nodiscard]] model::Result<nlohmann::json> journey(const std::string& project_id) const;
@@ -58,14 +57,14 @@ class Proactive {
   static void activate(Writer& writer, const std::string& journey_id);
 
   [[nodiscard]] model::Result<FollowUpSwitch> follow_up_switch(const std::string& project_id) const;
-  // Follows nobody up any more, and takes back what waits of the journey; what Nodes have asked for
-  // stays, as it does in a project that was never set up. Tenant, journey and Flow stay, too.
-  // Returns how many were taken back; in a project that is not set up nothing is to be done.
-  // `conflict` while a set-up runs, which would switch it on.
+  // Makes the journey inactive and deletes its waiting follow-ups in the same transaction.
+  // Follow-ups of Nodes, tenant, journey and Flow stay. A follow-up that a Turn arms which began
+  // before is dropped when it falls due. Returns the number of deleted follow-ups; 0 in a project
+  // that is not set up. `conflict` while a set-up runs, which would switch it on.
   [[nodiscard]] static model::Result<std::int64_t> switch_off(Writer& writer,
                                                               const std::string& project_id);
-  // By the journey as it is now, from each user's next message on. `conflict` unless the project is
-  // set up.
+  // Follows up by the present journey, from each user's next message on. `conflict` unless the
+  // project is set up.
   [[nodiscard]] static model::Result<void> switch_on(Writer& writer, const std::string& project_id);
 
   // Attaches the Flow to the project's Endpoints: to all, or to the one of this name. `not_found`
@@ -82,8 +81,8 @@ class Proactive {
   [[nodiscard]] static model::Result<std::string> flow_named(Writer& writer,
                                                              const std::string& project_id,
                                                              const std::string& name);
-  // Removes a generated Flow, unless somebody has made it his own meanwhile: by a new version, or
-  // as an Endpoint's Flow.
+  // Removes a generated Flow unless it is in use meanwhile: it has a new version, or is an
+  // Endpoint's Flow.
   static void remove_generated_flow(Writer& writer, const std::string& flow_id);
 
  private:

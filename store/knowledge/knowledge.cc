@@ -10,16 +10,14 @@ namespace conversed::store {
 
 std::vector<UnindexedChunk> unindexed_chunks(Connection& connection) {
   constexpr std::int64_t chunks_a_page = 500;
-  std::vector<UnindexedChunk> page;
-  connection.rows<std::string, std::string, std::string>(
+  return connection.all(
       [&](std::string id, std::string store, std::string text) {
-        page.push_back({std::move(id), std::move(store), std::move(text)});
+        return UnindexedChunk{std::move(id), std::move(store), std::move(text)};
       },
       "SELECT k.id, c.store_id, k.text FROM knowledge_unindexed u"
       " JOIN knowledge_chunks k ON k.id = u.chunk_id"
       " JOIN knowledge_sources c ON c.id = k.source_id LIMIT :l",
       chunks_a_page);
-  return page;
 }
 
 std::int64_t vocabulary_of(Connection& connection, const std::string& store) {

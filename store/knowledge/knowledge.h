@@ -24,9 +24,14 @@ struct KnowledgeHit {
       0;  // above 0, below a million: how much of what was asked is found in it
 };
 
-// Search in the chunks of knowledge stores: what each database has of its own. Any text is a
-// question: its words are looked for, in any language, whatever their case and accents; nothing in
-// it is an operator. Chunks that are switched off are not found. Thread-safe; blocks on the disk.
+// Search in the chunks of knowledge stores. Each database has its own. Thread-safe; blocks on the
+// disk.
+//
+// Any text is a question, in any language. Its words are searched without regard to case and
+// accents; nothing in it is an operator. Disabled chunks are not found.
+// Kept by: KnowledgeTest.NoTextIsASyntaxError, KnowledgeTest.RandomTextsAreQuestions.
+// Chunks of other stores change neither hits nor ranks.
+// Kept by: KnowledgeTest.NothingOfOthersIsFoundOrChangesRanks.
 class KnowledgeSearch {
  public:
   KnowledgeSearch() = default;
@@ -34,9 +39,9 @@ class KnowledgeSearch {
   KnowledgeSearch& operator=(const KnowledgeSearch&) = delete;
   virtual ~KnowledgeSearch() = default;
 
-  // The best `query.limit` chunks, the best one first; of those that are equally good the one that
-  // the store lists first. Chunks that were committed before are found. `not_found`: the project
-  // has no store of that name; `timed_out`: it takes longer than `most`; `unavailable`.
+  // The best `query.limit` chunks, best first; equally good ones in the store's order. All
+  // committed chunks are found. `not_found`: the project has no store of that name; `timed_out`: it
+  // takes longer than `most`; `unavailable`.
   [[nodiscard]] virtual model::Result<std::vector<KnowledgeHit>> search(
       const std::string& project_id, const model::KnowledgeQuery& query,
       std::chrono::milliseconds most) const = 0;
@@ -45,8 +50,9 @@ class KnowledgeSearch {
 // By SQLite's FTS5, or PostgreSQL's tsvector. `database` must outlive it.
 [[nodiscard]] std::unique_ptr<KnowledgeSearch> make_knowledge_search(Database& database);
 
-// Takes the words of new and changed chunks in, within the transaction that is open. Throws
-// SqlError.
+// Adds the words of new and changed chunks to the index, in the open transaction. Triggers note
+// each such chunk in `knowledge_unindexed`, so no writer can forget it. Throws SqlError.
+// Kept by: KnowledgeTest.TheIndexFollowsWhatIsDeletedChangedOrSwitchedOff.
 void index_knowledge(Connection& connection);
 
 }  // namespace conversed::store

@@ -18,9 +18,9 @@ namespace conversed::store {
 struct UnindexedChunk {
   std::string id, store, text;
 };
-// Some of those that are to be taken in; none: all are.
+// Some chunks that the index lacks; empty: it lacks none.
 [[nodiscard]] std::vector<UnindexedChunk> unindexed_chunks(Connection& connection);
-// The number of the store's own words, which is made if there is none.
+// The number of the store's vocabulary. Makes one if there is none.
 [[nodiscard]] std::int64_t vocabulary_of(Connection& connection, const std::string& store);
 
 // As `index_knowledge`.

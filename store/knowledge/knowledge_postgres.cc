@@ -21,8 +21,8 @@ using nlohmann::json;
 namespace {
 
 constexpr double millionths = 1e6;
-constexpr std::size_t statement_bytes = 4 << 20;  // where one that takes chunks in is long enough
-constexpr std::size_t max_vector_bytes = 1'000'000;  // what PostgreSQL takes is a little more
+constexpr std::size_t statement_bytes = 4 << 20;     // of a statement that adds chunks
+constexpr std::size_t max_vector_bytes = 1'000'000;  // PostgreSQL's limit is a little higher
 constexpr std::size_t max_positions = 255;
 
 std::string text_of(const json& value) {
@@ -58,11 +58,10 @@ std::vector<WeighedPart> weigh(Connection& connection, const std::string& vocabu
     parts.push_back(std::move(weighed));
   }
   std::map<std::string, std::int64_t> with;
-  connection.rows<std::string, std::int64_t>(
-      [&](const std::string& query, std::int64_t count) { with[query] = count; },
-      "SELECT p.value, (SELECT COUNT(*) FROM knowledge_terms w"
-      " WHERE w.terms @@ CAST(p.value AS tsquery)) FROM json_each(:q) p",
-      text_of(queries));
+  connection.rows([&](const std::string& query, std::int64_t count) { with[query] = count; },
+                  "SELECT p.value, (SELECT COUNT(*) FROM knowledge_terms w"
+                  " WHERE w.terms @@ CAST(p.value AS tsquery)) FROM json_each(:q) p",
+                  text_of(queries));
   double most = 0;
   for (auto& part : parts) {
     part.weight = rank_weight(static_cast<double>(chunks), static_cast<double>(with[part.query]));
@@ -119,12 +118,11 @@ class PostgresKnowledgeSearch final : public KnowledgeSearch {
                        {"long", terms > 0 ? rank_length_share * static_cast<double>(chunks) /
                                                 static_cast<double>(terms)
                                           : 0.0}};
-    std::vector<KnowledgeHit> hits;
-    connection.rows<std::string, std::string, std::string, std::string, std::int64_t>(
+    return connection.all(
         [&](std::string id, std::string source, std::string chunk, std::string data,
             std::int64_t score) {
-          hits.push_back(
-              {std::move(id), std::move(source), std::move(chunk), std::move(data), score});
+          return KnowledgeHit{std::move(id), std::move(source), std::move(chunk), std::move(data),
+                              score};
         },
         "WITH parts AS MATERIALIZED (SELECT * FROM jsonb_to_recordset(CAST(:p AS jsonb))"
         " AS p(n BIGINT, lexeme TEXT, beginning BOOLEAN, weight FLOAT8))"
@@ -144,7 +142,6 @@ class PostgresKnowledgeSearch final : public KnowledgeSearch {
         " ORDER BY score DESC, c.n, k.n LIMIT :l",
         text_of(rows), text_of(ranking), match, query.sources.empty(), text_of(query.sources),
         static_cast<std::int64_t>(query.limit));
-    return hits;
   }
 
   Database& database_;

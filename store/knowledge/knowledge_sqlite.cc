@@ -61,14 +61,13 @@ class SqliteKnowledgeSearch final : public KnowledgeSearch {
                                           std::int64_t terms) {
     // A name that is no UTF-8 is none of a source.
     constexpr auto replace = nlohmann::json::error_handler_t::replace;
-    std::vector<KnowledgeHit> hits;
-    connection.rows<std::string, std::string, std::string, std::string, std::int64_t>(
+    return connection.all(
         [&](std::string id, std::string source, std::string chunk, std::string data,
             std::int64_t score) {
-          hits.push_back(
-              {std::move(id), std::move(source), std::move(chunk), std::move(data), score});
-        },
-        // Texts are read of the best ones only: the inner query sorts no more than numbers and ids.
+          return KnowledgeHit{std::move(id), std::move(source), std::move(chunk), std::move(data),
+                              score};
+        },  // Texts are read of the best ones only: the inner query sorts no more than numbers and
+            // ids.
         "SELECT k.id, c.name, k.text, k.data, best.score FROM"
         " (SELECT k.id AS chunk, c.n AS source_n, k.n AS chunk_n,"
         " knowledge_rank(knowledge_index, :n, :t) AS score"
@@ -84,7 +83,6 @@ class SqliteKnowledgeSearch final : public KnowledgeSearch {
         chunks, terms, match, query.sources.empty(),
         nlohmann::json(query.sources).dump(-1, ' ', false, replace),
         static_cast<std::int64_t>(query.limit));
-    return hits;
   }
 
   Database& database_;

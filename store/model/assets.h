@@ -10,7 +10,7 @@
 
 #include "store/model/result.h"
 
-// What the daemon reads of a project while it runs conversations. Immutable snapshots.
+// The parts of a project that conversations read. Immutable snapshots.
 namespace conversed::model {
 
 struct Endpoint {
@@ -23,8 +23,8 @@ struct Endpoint {
   std::chrono::milliseconds session_expiry{};
   bool active_only = false;
   std::string error_text;
-  std::string webhook_url;          // empty: none. The secret is read by the deliverer alone.
-  std::string follow_up_flow_id{};  // follows silent users up; empty: none does
+  std::string webhook_url;          // empty: none. Only the deliverer reads the secret.
+  std::string follow_up_flow_id{};  // follows up silent users; empty: none
 };
 
 struct FlowVersion {
@@ -35,8 +35,8 @@ struct FlowVersion {
   std::string definition;    // JSON text for Flow::compile
 };
 
-// Hours in which nobody is disturbed, in minutes from midnight of a time zone; `from` is quiet,
-// `to` is not any more. They may go over midnight and are never equal.
+// Hours without follow-ups, in minutes from midnight of a time zone: from `from` up to, but
+// without, `to`. They may pass midnight and are never equal.
 struct QuietHours {
   int from = 0;
   int to = 0;
@@ -45,7 +45,7 @@ struct QuietHours {
   bool operator==(const QuietHours&) const = default;
 };
 
-// How the silent users of a project are followed up.
+// The rules for following up a project's silent users.
 struct Journey {
   std::chrono::milliseconds after{};  // silence, from the last Turn of a user's message
   std::optional<std::chrono::milliseconds> expires_after;  // from the same moment

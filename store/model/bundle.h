@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
-// A project as its author writes it: one checked bundle, names instead of ids. The loader in flows/
-// makes it from a file, the store takes it whole or not at all and gives ids to what is new.
+// A project as its author writes it: one checked bundle, with names instead of ids. The loader in
+// flows/ makes it from a file. The store imports it whole or not at all and gives ids to new
+// assets.
 namespace conversed::model {
 
 struct BundleMember {
@@ -24,19 +25,18 @@ struct BundleToken {
   std::string script;
 };
 
-// The fields are texts, `${NAME}` already replaced; the store seals them. `source` has them as they
-// were written, for an export, and null for a secret without a `${NAME}`: that is the secret
-// itself.
+// The fields are texts with each `${NAME}` replaced; the store seals them. `source` has them as
+// written, for an export, and null for a secret without a `${NAME}`: its source is the secret.
 struct BundleConnection {
   std::string name;
   std::string type;  // httpBasic, httpBearer, httpHeader or llm
   nlohmann::json fields;
   nlohmann::json source;
-  std::vector<std::string> hosts{};  // "host" or "host:port" that it may go to; none: to any
+  std::vector<std::string>
+      hosts{};  // "host" or "host:port" requests may go only there; empty: anywhere
 };
 
-// Whether a field of a Connection of that type is a secret: all are but those that say whom, where
-// or what, and fields that nobody knows are, too.
+// Whether a field of a Connection of that type is a secret. Unknown fields are.
 [[nodiscard]] constexpr bool is_secret_field(std::string_view type, std::string_view field) {
   if (type == "httpBasic") return field != "username";
   if (type == "httpHeader") return field != "name";
@@ -90,7 +90,7 @@ struct BundleEndpoint {
   std::string flow;  // a name among the bundle's Flows
   std::chrono::milliseconds session_expiry{30 * 60 * 1000};
   bool active_only = false;
-  std::string error_text;              // said when a Turn fails; empty: nothing
+  std::string error_text;              // sent when a Turn fails; empty: nothing
   std::string url_token;               // 64 hex characters, or empty: made at the first import
   std::vector<BundleWebhook> webhook;  // none or one
 };

@@ -40,7 +40,7 @@ HttpCall http_call_from(const nlohmann::json& value) {
   call.timeout = std::chrono::milliseconds(value.at("timeoutMs").get<std::int64_t>());
   call.retries = value.at("retries").get<int>();
   call.idempotency_key = value.at("idempotencyKey").get<std::string>();
-  call.to_model = value.value("toModel", false);  // older programs did not write it
+  call.to_model = value.at("toModel").get<bool>();
   return call;
 }
 

@@ -12,10 +12,10 @@
 
 namespace conversed::model {
 
-// Who gets an output besides `/outputs`, which has them all. Decided by the commit that stores it.
+// The way of an output. `/outputs` has all of them.
 enum class Delivery : std::uint8_t {
-  none,     // nobody, as the Endpoint has no webhook, or the client of `POST /{URLToken}`
-  pending,  // to be sent to the Endpoint's webhook
+  none,     // an answer to `POST /{URLToken}`, or the Endpoint has no webhook
+  pending,  // a delivery to the Endpoint's webhook
 };
 
 // Something said to the user.
@@ -29,7 +29,7 @@ struct Output {
   std::string source = "bot";
   Timestamp created_at{};
   Delivery delivery = Delivery::none;
-  // Of a follow-up, and not begun to be delivered: an answer of the user takes it back.
+  // A follow-up's output whose delivery has not begun: the user's next message withdraws it.
   bool withdrawable = false;
 };
 
@@ -45,7 +45,7 @@ struct HttpCall {
   int retries = 0;                           // further attempts after the first
   std::string idempotency_key;               // constant over attempts and restarts
   // The Connection is one of type `llm`: `url` is a path below its base URL, it adds the model to a
-  // JSON body that names none, and what the answer says of tokens is counted.
+  // JSON body that names none, and the tokens that the answer reports are counted.
   bool to_model = false;
 };
 
@@ -58,8 +58,7 @@ struct KnowledgeQuery {
   std::size_t limit = 5;             // hits at most
 };
 
-// What is waited for: by an execution, a call to be made, knowledge to be searched, or a timer to
-// fall due; by a question, the time until which it wants an answer.
+// An execution waits for a call, a search or a timer; a question waits for its time-out.
 struct PendingCall {
   std::string id;  // constant over reruns; the claim of its result
   SessionKey session;
@@ -68,42 +67,41 @@ struct PendingCall {
   std::optional<HttpCall> http;
   std::optional<KnowledgeQuery> search;
   std::optional<Timestamp> due_at;
-  // With `due_at`: of a question. Its session is not busy; what comes first of an answer and the
-  // time-out has the question, and the other one finds it gone.
+  // With `due_at`: a question's time-out. Its session is not busy. The first of answer and time-out
+  // ends the question; the other finds it gone.
   bool is_time_out = false;
 };
 
-// A message to a user who falls silent. It waits in the store until it is due, or until the user
-// says something.
+// A message to a silent user. It waits in the store until it is due or the user writes.
 struct FollowUp {
   std::string id;  // constant over reruns; the claim of its event
   SessionKey session;
   std::string trace_id;
   Timestamp due_at{};
-  std::string text;     // what is said, or `input.text` of its Flow
+  std::string text;     // the message, or `input.text` of its Flow
   nlohmann::json data;  // null when there is none
   FollowUpPlan plan;
 };
 
 [[nodiscard]] nlohmann::json to_json(const HttpCall& call);
 [[nodiscard]] nlohmann::json to_json(const KnowledgeQuery& query);
-// Sets `http` or `search` to what `to_json` made of it; anything else is `internal`: bad stored
-// data.
+// Sets `http` or `search` from the JSON of `to_json`. Other JSON is `internal`: bad stored data.
 [[nodiscard]] Result<void> read_request(const nlohmann::json& value, PendingCall& call);
 
-// What a Turn came to; a value that the Committer makes durable in one transaction.
+// The result of a Turn. The Committer makes it durable in one transaction.
 struct Effects {
   Session session;  // as it is after the Turn; `version` and `position` are the caller's to set
   std::optional<Profile> profile;   // set if the Turn changed it
   std::vector<Output> outputs;      // `seq` is set, `delivery` is the caller's to set
   std::optional<PendingCall> call;  // set exactly if the session is busy after the Turn
-  // Of a question that has just been asked; never set beside `call`. Those of questions that wait
-  // no more are not named: the session's Flow state tells (flows::time_outs_of).
+  // The time-out of a new question; never set beside `call`. Time-outs of questions that have ended
+  // are not named here: flows::time_outs_of reads them from the session's Flow state.
   std::optional<PendingCall> time_out;
-  bool follow_ups_cancelled = false;  // all that waited before this Turn
-  std::vector<FollowUp> follow_ups;   // that wait from now on
+  bool follow_ups_cancelled = false;  // all follow-ups that waited before this Turn
+  std::vector<FollowUp> follow_ups;   // new ones
   bool execution_ended = false;  // the Flow waits for an input or has ended; the opposite of busy
-  std::vector<std::string> log;  // lines for the log: a restarted Flow, what a `log` Node wrote
+  std::vector<std::string>
+      log;  // lines for the daemon's log: a restarted Flow, texts of `log` Nodes
 };
 
 }  // namespace conversed::model

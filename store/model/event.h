@@ -40,34 +40,35 @@ struct Position {
 
 enum class EventType : std::uint8_t {
   user_message,  // a user's own message
-  inject,        // pushed in by another system
-  follow_up,     // a follow-up that fell due
-  call_result,   // the answer of a call that a Node made
-  timer,         // a timer of an execution that fell due
-  notify,        // said to the user as it stands, past the Flow
+  inject,        // sent by another system
+  follow_up,     // a due follow-up
+  call_result,   // the result of a Node's call
+  timer,         // a due timer of an execution
+  notify,        // a message to the user that no Flow handles
   job,           // wakes a job's worker; of no conversation
-  time_out,      // a question has waited for its answer as long as it wants to
+  time_out,      // a question's wait for its answer has ended
 };
 [[nodiscard]] std::string_view to_string(EventType type);
 [[nodiscard]] std::optional<EventType> event_type_from(std::string_view text);
 
-// Whether an event of the type begins an execution, and so waits while another one runs.
+// Whether an event of the type begins an execution. It waits while another execution runs.
 [[nodiscard]] constexpr bool is_input(EventType type) {
   return type == EventType::user_message || type == EventType::inject ||
          type == EventType::follow_up || type == EventType::time_out;
 }
 
-// Whether an event of the type comes because nobody says anything: it belongs to the conversation
-// that fell silent, however long ago.
+// Whether silence causes an event of the type. It belongs to the silent conversation, even if that
+// has expired.
 [[nodiscard]] constexpr bool comes_of_silence(EventType type) {
   return type == EventType::follow_up || type == EventType::time_out;
 }
 
-// What the id of an event has behind that of the claim which fell due.
+// The id of a due event is its claim's id and this suffix.
 inline constexpr std::string_view due_event_suffix = "-t";
 
-// A right to have an effect once. An event that can be appended twice carries one: its Turn
-// consumes the claim in the transaction of its effects, and without the claim it has no effects.
+// A right to have effects once. An event that can be appended twice carries a claim. The
+// transaction of its effects consumes the claim; without the claim it has no effects. Kept by:
+// CommitterTest.ClaimOfACallIsConsumedOnce, CommitterTest.KeyedEventHasItsEffectsOnce.
 struct Claim {
   enum class Kind : std::uint8_t {
     keyed_event,   // `id` is the event's own; consumed by inserting a row
@@ -83,8 +84,8 @@ struct Claim {
   bool operator==(const Claim&) const = default;
 };
 
-// What a call of a Node came to. Exactly one of `error_code` and `status` says so: an empty
-// `error_code` means that the upstream answered with a status below 400.
+// The result of a Node's call. An empty `error_code`: the upstream answered with a status below
+// 400.
 struct CallResult {
   std::string call_id;
   int status = 0;             // HTTP status, 0 when there was no answer
@@ -93,11 +94,11 @@ struct CallResult {
                               // "egress_refused", "too_large", "quota_exhausted",
                               // "knowledge_deleted"
   std::string error_message;  // for people; holds no secret
-  // What a language model counted for the question and its answer, as it says; 0: nothing was said.
+  // The tokens that a language model reports for the question and its answer; 0: it reports none.
   std::int64_t model_tokens = 0;
 };
 
-// Something that happens to a conversation: one record of the log.
+// An event of a conversation: one record of the log.
 struct Event {
   std::string id;  // fixed before the append; 24 characters, or derived from such an id
   EventType type = EventType::inject;
@@ -109,8 +110,8 @@ struct Event {
   std::optional<Claim> claim;
   std::optional<CallResult> result;                      // of call_result
   std::optional<FollowUpPlan> follow_up = std::nullopt;  // of follow_up
-  // Of user_message: the deadline of its client, by the clock of timers. What the execution says
-  // before it is the answer, and everything else goes to the webhook. Empty: all of it does.
+  // Of user_message: its client's deadline, by the clock of timers. The execution's outputs before
+  // it are the answer; later ones are deliveries. Empty: all outputs are deliveries.
   std::optional<Timestamp> answer_until = std::nullopt;
 };
 

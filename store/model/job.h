@@ -22,8 +22,7 @@ struct JobTransition {
   JobState to;
 };
 
-// Every change of state that exists. The store's conditional update and its tests follow this
-// table.
+// All transitions. The store's conditional update and its tests follow this table.
 inline constexpr std::array<JobTransition, 9> job_transitions{{
     {JobState::queued, JobState::active},
     {JobState::queued, JobState::cancelled},
@@ -52,8 +51,7 @@ inline constexpr std::string_view proactive_setup = "proactiveSetup";
 inline constexpr std::array<std::string_view, 4> proactive_setup_steps{
     "Provision the tenant", "Create the journey", "Generate the follow-up Flow", "Switch on"};
 
-// A long piece of work that an operator can watch. The row is the truth; events only wake its
-// worker.
+// Long work that an operator can watch. The row decides; events only wake a worker.
 struct Job {
   std::string id;
   std::string project_id;
@@ -71,7 +69,7 @@ struct Job {
   Timestamp lease_until{};
 };
 
-// What the job is at, for people; empty before its first step and when it is over.
+// The name of the present step; empty before the first step and after the end.
 [[nodiscard]] std::string_view step_name(const Job& job);
 
 }  // namespace conversed::model

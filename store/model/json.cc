@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// What a value takes besides its text: itself and its allocation's overhead; a member as well the
-// node of its object and its name.
+// The memory of a value besides its text: the value and its allocation's overhead; for a member
+// also its node in the object and its name.
 constexpr std::size_t value_memory = 4 * sizeof(json);
 constexpr std::size_t member_memory = 4 * sizeof(void*) + sizeof(std::string);
 

@@ -14,9 +14,9 @@ inline constexpr std::size_t max_json_depth = 64;
 // The memory that a parsed value may take, about: `[[],[],...]` takes 24 times its text.
 inline constexpr std::size_t max_json_memory = std::size_t{128} << 20;
 
-// Parses JSON from outside. Refused with `invalid_argument` and the byte: what is no JSON (RFC
-// 8259), a NUL byte, invalid UTF-8, lone surrogates, duplicate names in an object, numbers out of a
-// double's range, deeper nesting than `max_depth`. Refused with `too_large`: a value that would
+// Parses JSON from outside. Refuses with `invalid_argument` and the byte: invalid JSON (RFC 8259),
+// a NUL byte, invalid UTF-8, lone surrogates, duplicate names in an object, numbers out of a
+// double's range, deeper nesting than `max_depth`. Refuses with `too_large` a value that would
 // take more than `max_memory` bytes. An integer past 64 bits becomes a double, a number that
 // underflows becomes 0.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text,

@@ -10,7 +10,7 @@
 
 namespace conversed::model {
 
-// An inject that comes at its time, once or again and again. It waits in the store.
+// A scheduled inject, once or recurring. It waits in the store.
 struct Schedule {
   std::string id;
   SessionKey session;
@@ -24,15 +24,14 @@ struct Schedule {
   Timestamp created_at{};
   std::string created_by;  // a user's id
 
-  // The claim of the event that comes next. After that, and after the schedule was put off, it is
-  // another one.
+  // The claim of the next event. It changes when the event has come and when the schedule changes.
   [[nodiscard]] std::string claim() const { return id + '-' + std::to_string(run); }
 };
 
-// That a schedule's event has come, for the transaction of its effects.
+// A schedule's event has come; for the transaction of its effects.
 struct ScheduleFired {
   std::string claim;
-  std::optional<Timestamp> next;  // nothing: it is over
+  std::optional<Timestamp> next;  // none: the schedule ends
 };
 
 }  // namespace conversed::model

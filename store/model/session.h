@@ -19,21 +19,21 @@ struct PinnedFlow {
   bool operator==(const PinnedFlow&) const = default;
 };
 
-// A run of a Flow from an input until it waits or ends. It is pinned to one Flow version; while a
-// call or a timer is pending, its session is busy and other events go to the session's inbox.
+// A run of a Flow from an input until it waits or ends, pinned to one Flow version. While its call
+// or timer is pending, the session is busy and other events go to the session's inbox.
 struct Execution {
   std::string input_id;  // the event that began it; outputs are grouped by it
   EventType source = EventType::inject;
   Timestamp began_at{};  // the input's accept time
   std::string trace_id;
   std::string pending_call_id;  // the call or timer it waits for; never empty in a session
-  std::string flow_id;          // with `flow_version`: what it is pinned to
+  std::string flow_id;          // with `flow_version`: the pinned version
   std::int64_t flow_version = 0;
-  // What else it is pinned to: the Flows that were entered from that one and that it stands in.
+  // Further pinned versions: Flows entered from that one that have not returned.
   std::vector<PinnedFlow> entered;
   bool keyed = false;  // its input carried an Idempotency-Key: the answer is kept
-  // Until when what it says is the answer of its input's client (Event::answer_until). Empty: what
-  // it says goes to the webhook.
+  // Outputs before this time are the answer to its input's client (Event::answer_until). Empty: its
+  // outputs are deliveries.
   std::optional<Timestamp> answer_until{};
   nlohmann::json state;  // written and read by flows only
 
@@ -41,7 +41,7 @@ struct Execution {
 };
 
 [[nodiscard]] nlohmann::json to_json(const Execution& execution);
-// What `to_json` made; anything else is `internal`: bad stored data.
+// Reads the JSON of `to_json`. Other JSON is `internal`: bad stored data.
 [[nodiscard]] Result<Execution> execution_from(const nlohmann::json& value);
 
 // One conversation as the store keeps it.
@@ -61,7 +61,7 @@ struct Session {
   [[nodiscard]] bool busy() const { return execution.has_value(); }
 };
 
-// What is known of a user in a project, shared by all of the user's sessions.
+// A user's profile in a project, shared by all of the user's sessions.
 struct Profile {
   std::string project_id;
   std::string user_id;

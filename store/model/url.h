@@ -26,7 +26,7 @@ namespace conversed::model {
 // or "host:port", in lower case. No hosts at all mean any.
 [[nodiscard]] bool goes_to(std::string_view url, const std::vector<std::string>& hosts);
 
-// Whether the text is one of those hosts.
+// Whether the text is a host as `goes_to` takes it.
 [[nodiscard]] bool is_host(std::string_view text);
 
 }  // namespace conversed::model

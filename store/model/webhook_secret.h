@@ -9,8 +9,8 @@
 namespace conversed::model {
 
 // The HMAC key of a secret: `whsec_` and the base64 (RFC 4648 section 4, padded) of 24 to 64 bytes.
-// `invalid_argument` says what is wrong with another one, without quoting it: receivers' libraries
-// would make another key of it than we do.
+// `invalid_argument` names the problem of another text, without quoting it: receivers' libraries
+// would derive another key from it.
 [[nodiscard]] Result<std::string> webhook_key(std::string_view secret);
 
 }  // namespace conversed::model

@@ -88,7 +88,7 @@ std::optional<Cursor> find_cursor(Connection& connection, const PagedList& list,
   const auto row = connection.row<std::string, std::string, std::string>(
       "SELECT query, side, position FROM cursors"
       " WHERE id = :i AND scope = :s AND expires_at > :n",
-      id, list.scope, model::to_unix_ms(now));
+      id, list.scope, now);
   if (!row) return std::nullopt;
   return cursor_from(id, std::get<0>(*row), std::get<1>(*row), std::get<2>(*row));
 }
@@ -102,8 +102,8 @@ bool write_cursors(Writer& writer, const PagedList& list, const std::vector<Curs
     if (!numbered || cursor.item.empty()) continue;
     if (keys_of_item(connection, list, *keys, cursor.item).empty()) return false;
   }
-  const auto now = model::to_unix_ms(writer.timer_now());
-  const auto expires = model::to_unix_ms(writer.timer_now() + cursor_lifetime);
+  const auto now = writer.timer_now();
+  const auto expires = writer.timer_now() + cursor_lifetime;
   for (const auto& cursor : cursors) {
     std::optional<std::string> item;
     if (numbered && !cursor.item.empty()) item = cursor.item;
@@ -113,7 +113,7 @@ bool write_cursors(Writer& writer, const PagedList& list, const std::vector<Curs
         cursor.id, list.scope, query_of(cursor.sort, cursor.filter).dump(), to_string(cursor.side),
         position_of(cursor).dump(), item, expires);
   }
-  // Those that have expired go a few at a time, but more of them than come.
+  // Removes a few expired cursors at a time, but more than are added.
   connection.run(
       "DELETE FROM cursors WHERE id IN"
       " (SELECT id FROM cursors WHERE expires_at <= :n ORDER BY expires_at LIMIT 16)",
@@ -145,7 +145,7 @@ std::vector<SqlValue> keys_of_item(Connection& connection, const PagedList& list
 
 void CursorMover::leave(const std::string& item) {
   std::vector<Cursor> here;
-  connection_.rows<std::string, std::string, std::string, std::string>(
+  connection_.rows(
       [&](std::string id, const std::string& query, const std::string& side,
           const std::string& position) {
         here.push_back(cursor_from(std::move(id), query, side, position));

@@ -11,7 +11,7 @@
 #include "store/paging/paging.h"
 #include "store/sql/sql.h"
 
-// Cursors as rows: where a list is to be read on. For the .cc files of this folder only.
+// Cursors as rows: the place where the next page of a list begins. For .cc files of store/ only.
 namespace conversed::store {
 
 struct Cursor {
@@ -32,7 +32,7 @@ struct Cursor {
 [[nodiscard]] bool write_cursors(Writer& writer, const PagedList& list,
                                  const std::vector<Cursor>& cursors);
 
-// Whether a list that is sorted so can be renumbered under a cursor's feet.
+// Whether an import can renumber the list that the cursor is sorted by.
 [[nodiscard]] bool follows_numbers(const PagedList& list, const std::vector<PlannedKey>& keys);
 
 // The keys of an item as they are now; empty if it is gone.
@@ -40,10 +40,10 @@ struct Cursor {
                                                  const std::vector<PlannedKey>& keys,
                                                  const std::string& item);
 
-// Keeps the cursors of a numbered list in their places while items are removed and the others get
-// new numbers. One transaction: `leave` each item that goes, remove them all, `settle`, and only
-// then renumber. A cursor then stands at the item before the one that has gone (for one that leads
-// backwards: behind it), so that its next page has all that came after, and nothing twice.
+// Keeps the cursors of a numbered list in their places while items are removed and renumbered. In
+// one transaction: `leave` each item that goes, remove them all, `settle`, and then renumber. A
+// cursor of a removed item moves to the item before it (a backward cursor: behind it), so that its
+// next page has all items that followed, each once.
 class CursorMover {
  public:
   // The connection must outlive it.

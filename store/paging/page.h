@@ -20,11 +20,11 @@ struct SortKey {
   bool operator==(const SortKey&) const = default;
 };
 
-// How long a cursor is good for.
+// A cursor expires after this time.
 inline constexpr std::chrono::hours cursor_lifetime{1};
 
-// Which page. `next` and `previous` are cursors of an earlier page, one of them at most; sort and
-// filter are the cursor's then, and given again they have to be the same.
+// Which page. At most one of `next` and `previous` is set: a cursor of an earlier page. Sort and
+// filter are then the cursor's; if they are given again, they have to be the same.
 struct PageRequest {
   std::size_t limit = 25;
   std::int64_t skip = 0;        // items passed over before the page, in its direction

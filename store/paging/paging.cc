@@ -40,7 +40,7 @@ bool same_order(const std::vector<PlannedKey>& a, const std::vector<PlannedKey>&
   });
 }
 
-// Numbers parameters on from those that a list has.
+// Numbers parameters behind those of the list.
 class Parameters {
  public:
   explicit Parameters(std::vector<SqlValue> values) : values_(std::move(values)) {}
@@ -79,14 +79,14 @@ struct Row {
   std::vector<SqlValue> keys;
 };
 
-// Reads one page: what a request asks for, or its cursor.
+// Reads the page of a request or of its cursor.
 class PageReader {
  public:
   PageReader(Connection& connection, const PagedList& list, const PageRequest& request)
       : connection_(connection), list_(list), request_(request) {}
 
   Result<Page<std::string>> read();
-  // What the page's cursors stand for; to be written before they are given away.
+  // The page's cursors; to be written before the client gets them.
   [[nodiscard]] const std::vector<Cursor>& cursors() const { return cursors_; }
 
  private:
@@ -169,7 +169,7 @@ std::vector<Row> PageReader::select(const Bound& bound, std::size_t limit, std::
   return rows;
 }
 
-// A cursor for what is on that side of the row; without a row, of the end.
+// A cursor for that side of the row; without a row, for an end of the list.
 std::string PageReader::offer(Side side, const Row* row) {
   Cursor cursor{model::new_id(), side, sort_, filter_, {}, {}};
   if (row) {
@@ -217,7 +217,7 @@ Result<Page<std::string>> PageReader::read() {
   std::string in_front;
   std::string in_back;
   if (rows.empty()) {
-    // What lies behind begins where this page would have: at the cursor, or at the list's end.
+    // The page behind begins where this one would have: at the cursor, or at the list's end.
     const Row at{bound_id_, bound_.position};
     const bool at_end = bound_.position.empty();
     in_back = offer_if_any(at_end ? behind : opposite(bound_.side), at_end ? nullptr : &at);
@@ -300,7 +300,7 @@ PageSelect select_page(const PagedList& list, const std::vector<PlannedKey>& key
 
 Result<Page<std::string>> read_page(Database& database, Committer& committer, const PagedList& list,
                                     const PageRequest& request) {
-  // A page that changed before its cursors were written is read again: nobody has seen it.
+  // A page that changed before its cursors were written is read again: no client has seen it.
   for (int tries = 0; tries < max_reads; ++tries) {
     std::vector<Cursor> cursors;
     auto page = read_snapshot(database, [&](Connection& connection) -> Result<Page<std::string>> {
@@ -315,7 +315,7 @@ Result<Page<std::string>> read_page(Database& database, Committer& committer, co
       current = write_cursors(writer, list, cursors);
       return {};
     });
-    // Cursors that nobody has seen are no change that anybody would have to know of.
+    // No client has seen the cursors, so an unknown outcome is the same as no change.
     if (!written && written.error().code == Errc::timed_out) {
       return fail(Errc::unavailable, "the store can't be written to now; no page was read");
     }

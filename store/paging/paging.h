@@ -11,20 +11,21 @@
 #include "store/paging/page.h"
 #include "store/sql/sql.h"
 
-// How lists are read by key: each page begins where a cursor, a random id of stored sort keys, says
-// that the one before it ended. So what is added or removed meanwhile shifts nothing, and a page
-// costs the same at any depth where an index has the sort's order. For the .cc files of this folder
-// and their tests.
+// Reads lists by key. Each page begins at a cursor: a random id for the sort keys of the last item
+// of the page before. Items that are added or removed shift no page. Where an index has the sort's
+// order, a page costs the same at any depth. For the .cc files of this folder and their tests.
+// Kept by: PagingTest.WhatIsAddedOrRemovedMeanwhileShiftsNothing,
+// PagingCostTest.ByIdAndOrderAnyPageByCursorCostsTheSameAtAnyDepth.
 namespace conversed::store {
 
 enum class Unique : std::uint8_t { no, yes };
 
-// What a list can be sorted by. `sql` must never be NULL; texts compare by code points.
+// A field to sort a list by. `sql` must never be NULL; texts compare by code points.
 struct PagedField {
   std::string_view name;
   std::string_view sql;
   SqlType type = SqlType::text;
-  Unique unique = Unique::no;  // within the list: no further key is needed then
+  Unique unique = Unique::no;  // within the list; a sort that ends with it needs no further key
 };
 
 struct PagedList {
@@ -32,13 +33,14 @@ struct PagedList {
   std::string from;              // table and condition: "jobs WHERE project_id = :p0"
   std::vector<SqlValue> values;  // of :p0, :p1 and so on, in this order
   std::span<const PagedField> fields;  // the first one is the id, which is unique
-  PagedField own_order;                // unique; the order of a list that nobody sorts
+  PagedField own_order;                // unique; the order if the request names no sort
   Order own_direction = Order::ascending;
-  std::string total_sql;    // a kept total, with the values as they are; empty: counted
-  std::string filter_text;  // the column that a filter looks into; empty: the list has none
-  // The field that numbers the items. A whole list may be renumbered (an import), so a cursor that
-  // is sorted by it goes by where its item is now; who removes items moves it
+  std::string total_sql;    // reads a kept total, with the same values; empty: the rows are counted
+  std::string filter_text;  // the column that a filter searches; empty: the list has no filter
+  // The field that numbers the items. An import may renumber the whole list, so a cursor sorted by
+  // this field follows its item. CursorMover moves it before the item is removed
   // (store/paging/cursors.h).
+  // Kept by: PagingTest.CursorsByOrderStayInTheirPlacesWhenTheItemsAtThemGo.
   std::string_view numbering;
 };
 

@@ -9,8 +9,8 @@ extern const bool fault_points_armed;
 void reach_fault_point(std::string_view name);
 }  // namespace detail
 
-// A named place where tests end the process, to see what a crash just there leaves behind, or hold
-// a thread for good, to see who notices:
+// A named place where tests kill the process, to see what a crash there leaves behind, or hold a
+// thread forever, to see what notices it:
 //   fault_point("log.before_commit");
 // With CONVERSED_TEST_KILL_AT=name[:n] in the environment at start, the n-th time (default 1, the
 // first) that the point of this name is reached, by whichever thread, the process gets SIGKILL.

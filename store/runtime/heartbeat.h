@@ -15,9 +15,9 @@ namespace conversed::model {
 // A loop that is watched beats at least this often, whether or not it has anything to do.
 inline constexpr std::chrono::milliseconds beat_interval{1'000};
 
-// The heartbeat of one loop, from Heartbeats::add; a default-constructed one is nobody's and its
-// beats say nothing. The loop holds it: once it is destroyed the loop has ended, which is no stall.
-// One thread at a time.
+// The heartbeat of one loop, from Heartbeats::add; beats of a default-constructed one are ignored.
+// The loop holds it. A destroyed heartbeat means that the loop has ended, not that it stalls. One
+// thread at a time.
 class Heartbeat {
  public:
   Heartbeat() = default;
@@ -42,9 +42,8 @@ class Heartbeats {
   // `name` is for people: "worker 2".
   [[nodiscard]] Heartbeat add(std::string name);
 
-  // The names of the loops that have not beaten for `limit`, in the order in which they began. What
-  // counts is what was seen at the earlier calls: a stall begins at the first look that finds no
-  // new beat. `now` never goes back.
+  // The names of the loops that have not beaten for `limit`, in the order in which they began. A
+  // stall begins at the first call that finds no new beat. `now` never goes back.
   [[nodiscard]] std::vector<std::string> stalled(Time now, std::chrono::milliseconds limit);
 
  private:
@@ -58,7 +57,7 @@ class Heartbeats {
   Guarded<std::vector<Watched>> loops_;
 };
 
-// For parts that may be used without anybody to watch them.
+// For parts that may run without Heartbeats.
 [[nodiscard]] inline Heartbeat heartbeat_of(Heartbeats* heartbeats, std::string name) {
   return heartbeats == nullptr ? Heartbeat() : heartbeats->add(std::move(name));
 }

@@ -7,8 +7,8 @@
 
 namespace conversed::model {
 
-// A value that a reload of the settings may replace at any time: whoever uses it asks for it anew.
-// Copies share it. Thread-safe.
+// A value that a reload of the settings may replace at any time: call `get` for each use. Copies
+// share the value. Thread-safe.
 template <typename T>
 class Live {
  public:

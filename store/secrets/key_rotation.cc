@@ -23,7 +23,7 @@ constexpr std::int64_t values_a_batch = 64;
 
 // Every column that holds sealed values; an empty text is none.
 struct SealedColumn {
-  std::string_view place;  // what a value is bound to, before the row's id
+  std::string_view place;  // associated data before the row's id
   std::string_view page;   // id and value of the rows behind an id, in the order of ids
   std::string_view update;
 };
@@ -58,13 +58,11 @@ struct SealedValue {
 
 std::vector<SealedValue> page_of(Connection& connection, const SealedColumn& column,
                                  const std::string& after) {
-  std::vector<SealedValue> values;
-  connection.rows<std::string, std::string>(
+  return connection.all(
       [&](std::string id, std::string sealed) {
-        values.push_back({std::move(id), std::move(sealed)});
+        return SealedValue{std::move(id), std::move(sealed)};
       },
       column.page, after, values_a_batch);
-  return values;
 }
 
 std::string place_of(const SealedColumn& column, const std::string& id) {
@@ -155,9 +153,8 @@ Result<KeyRotation::Report> KeyRotation::reseal_all() {
                                     "import the Connections and webhooks again");
   }
   // Where several daemons share the store, it says by which key.
-  auto noted = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  auto noted = committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'", sealer_.fingerprint());
-    return {};
   });
   if (!noted) return fail(noted.error());
   if (auto dropped = sealer_.drop_old_keys(); !dropped) return fail(dropped.error());

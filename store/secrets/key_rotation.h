@@ -10,10 +10,14 @@ namespace conversed::store {
 
 class Sealer;
 
-// Changes the key that seals the store's secrets, while all else goes on: a new key is added to
-// the key file, every sealed value is sealed anew by batches of bounded size, and only when the
-// last one is done the old keys leave the file. Whatever ends the process in between, both keys
-// are in the file then, and `resume` goes on. Thread-safe; blocks on the disk.
+// Changes the key that seals the store's secrets while the daemon works. It adds a new key to the
+// key file, seals every value anew in batches of bounded size, and then removes the old keys from
+// the file. After a crash in between, the file holds both keys and `resume` goes on. Thread-safe;
+// blocks on the disk.
+//
+// Values are sealed only on the Committer's thread, so no value with the old key can appear behind
+// a rotation that has passed its row. Kept by: KeyRotationTest.AllValuesAreSealedByTheNewKeyAlone,
+// KeyRotationTest.RotationThatWasCutShortGoesOn.
 class KeyRotation {
  public:
   // All must outlive it.
@@ -25,24 +29,24 @@ class KeyRotation {
     std::int64_t resealed = 0;  // values
   };
 
-  // Errors: `conflict` while one runs, or a backup is being made; `not_supported` if the key file
-  // is given from outside, its message says what to do; `internal` if a value can't be opened, so
-  // that the old keys had to be kept; `unavailable`, `resume` goes on then.
+  // Errors: `conflict` during another rotation or a backup; `not_supported` if a service manager
+  // hands over the key file (the message says what to do); `internal` if a value can't be opened:
+  // the old keys are kept; `unavailable`: `resume` goes on.
   [[nodiscard]] model::Result<Report> rotate();
 
-  // The rest of a rotation that was cut short; seals nothing if there was none. Waits for one that
-  // runs. Errors: as rotate.
+  // Finishes an interrupted rotation; seals nothing if there is none. Waits for a running one.
+  // Errors as rotate.
   [[nodiscard]] model::Result<Report> resume();
 
   // Whether the key file holds more than the newest key.
   [[nodiscard]] bool is_unfinished() const;
 
-  // While the lock is held no rotation runs, and the file holds one key: a backup that is made then
-  // needs that one alone (or more, where values could not be sealed anew, or the file is somebody
-  // else's). To be released by the thread that got it. `conflict` if one runs, or has to go on.
+  // No rotation runs while the lock is held, and a backup needs only the one key of the file (or
+  // several, if values could not be sealed anew, or a service manager hands over the file). The
+  // thread that gets the lock releases it. `conflict` if a rotation runs or is unfinished.
   [[nodiscard]] model::Result<std::unique_lock<std::mutex>> hold();
 
-  // How many sealed values the keys at hand open, and how many they do not.
+  // How many sealed values the present keys open, and how many they do not.
   struct Check {
     std::int64_t opened = 0;
     std::int64_t unreadable = 0;
@@ -56,7 +60,7 @@ class KeyRotation {
   Committer& committer_;
   Sealer& sealer_;
   std::mutex running_;
-  bool settled_ = false;  // under `running_`: what can be sealed by the newest key is
+  bool settled_ = false;  // under `running_`: the newest key seals all readable values
 };
 
 }  // namespace conversed::store

@@ -63,7 +63,7 @@ Result<void> write_new(const std::filesystem::path& path, std::string_view text)
   return {};
 }
 
-// In one step: whoever reads the file sees the old text or the new one. Durable when it returns.
+// In one step: a reader of the file sees the old text or the new one. Durable when it returns.
 Result<void> replace(const std::filesystem::path& path, std::string_view text) {
   const auto fresh = path.string() + "." + model::new_id();
   if (auto written = write_new(fresh, text); !written) return written;
@@ -78,8 +78,8 @@ Result<void> replace(const std::filesystem::path& path, std::string_view text) {
   return {};
 }
 
-// What a `replace` that was cut short left beside the file: it holds keys that the file has, or
-// that nothing was sealed with, or that were to be gone.
+// Removes the temporary file of an interrupted `replace`. Its keys are in the key file, or unused,
+// or were to be removed.
 void remove_leftovers(const std::filesystem::path& path) {
   const auto beginning = path.filename().string() + ".";
   const auto is_leftover = [&](const std::string& name) {
@@ -147,7 +147,7 @@ Result<std::string> read_private(const std::filesystem::path& path, KeyFile keep
   return text;
 }
 
-// What a value is bound to: moved elsewhere, or under another key id, it does not open.
+// Binds a value to its place and its key id: elsewhere it does not open.
 std::string associated_data(std::uint32_t id, std::string_view place) {
   std::string data(format);
   data += std::to_string(id);
@@ -231,8 +231,8 @@ Result<void> Sealer::add_key() {
                 "next number and 64 random hex digits to it and restart the daemon, which then "
                 "seals everything anew");
   }
-  // The lock is held while the file is written, so that no two keys get one number; whoever seals
-  // waits for one fsync.
+  // Holds the lock while the file is written, so that no two keys get one number. `seal` waits for
+  // one fsync meanwhile.
   return keys_->with([&](Keys& keys) -> Result<void> {
     KeyText text;
     for (auto key = std::prev(keys.by_id.end(), static_cast<std::ptrdiff_t>(keys.in_file));

@@ -13,16 +13,19 @@
 
 namespace conversed::store {
 
-// Who keeps a key file, and with it the care for who may read it.
+// The keeper of a key file decides who may read it.
 enum class KeyFile : std::uint8_t {
   own,          // the owner: nobody else may read or write it
   handed_over,  // a service manager, which hands over a file with access rules of its own
 };
 
-// Encrypts the secrets that the store keeps (Connection fields, webhook secrets) with
-// XChaCha20-Poly1305. Every sealed value is bound to its place by associated data, so that a value
-// that was moved to another row does not open. A value names the key that sealed it: new values
-// take the newest key, older keys stay readable, which makes rotation possible.
+// Encrypts the secrets in the store (Connection fields, webhook secrets) with XChaCha20-Poly1305. A
+// value names the key that sealed it. The newest key seals new values; older keys still open
+// theirs, which makes rotation possible.
+//
+// A sealed value is bound to its place `table/column/id` by associated data. Moved to another row
+// it does not open. Kept by: SealerTest.SealedValueOpensInItsPlaceOnly,
+// AssetsTest.SealedFieldsMovedToAnotherRowDoNotOpen.
 //
 // The key file holds one line a key, `<key id> <64 hex digits>`, the newest last. Thread-safe.
 class Sealer {
@@ -31,23 +34,23 @@ class Sealer {
   // file exists; `unavailable` if it can't be written.
   [[nodiscard]] static model::Result<void> create_key_file(const std::filesystem::path& file);
 
-  // Removes what an end of the process during `add_key` or `drop_old_keys` left beside a file of
-  // our own. `permission_denied` if it is our own and anybody but the owner may read or write the
-  // file, `not_found` if there is none, `invalid_argument` if it holds no key.
+  // Removes temporary files that a crash during `add_key` or `drop_old_keys` left beside an `own`
+  // file. `permission_denied` if others than the owner may read or write an `own` file, `not_found`
+  // if there is none, `invalid_argument` if it holds no key.
   [[nodiscard]] static model::Result<Sealer> open(const std::filesystem::path& file,
                                                   KeyFile keeper = KeyFile::own);
 
-  // Whether it opens whatever the other one has sealed.
+  // Whether it opens all values that the other one seals.
   [[nodiscard]] bool has_keys_of(const Sealer& other) const;
 
-  // Adds a key, to the file first, which is replaced in one step: from now on values are sealed by
-  // it, and the keys before it still open theirs. `not_supported` if the file was handed over;
-  // `unavailable` if it can't be written.
+  // Adds a key that seals values from now on. The older keys still open theirs. The key file is
+  // replaced first, in one step. `not_supported` if the file was handed over; `unavailable` if it
+  // can't be written.
   [[nodiscard]] model::Result<void> add_key();
 
-  // Takes all keys but the newest out of the file: no stored value may need them any more. Until
-  // the end of the process they still open what is not stored, such as forms. Does nothing to a
-  // file that was handed over. `unavailable` if it can't be written.
+  // Removes all keys but the newest from the file: no stored value may need them. Until the process
+  // ends they still open values that are not stored, such as sign-in forms. Does nothing to a file
+  // that was handed over. `unavailable` if it can't be written.
   [[nodiscard]] model::Result<void> drop_old_keys();
 
   // The id of the key that seals, and how many keys the file holds.
@@ -71,7 +74,7 @@ class Sealer {
   // has the same hash until the key is rotated.
   [[nodiscard]] std::string keyed_hash(std::string_view purpose, std::string_view value) const;
 
-  // Tells keys apart, and nothing else about them: a hash of the one that seals.
+  // A hash of the key that seals, to tell keys apart.
   [[nodiscard]] std::int64_t fingerprint() const;
   // Whether one of the keys has this fingerprint.
   [[nodiscard]] bool has_key(std::int64_t fingerprint) const;

@@ -3,14 +3,14 @@
 #include <string>
 #include <string_view>
 
-// Secrets that we make ourselves: API keys, and the secrets, codes and tokens of OAuth. For the .cc
-// files of this folder only.
+// Secrets that the daemon makes: API keys, and the secrets, codes and tokens of OAuth. For .cc
+// files of store/ only.
 namespace conversed::store {
 
 inline constexpr std::size_t random_secret_bytes = 32;
 
-// What is kept of a secret: BLAKE2b in hex. A fast hash is enough, since what it hides has 256
-// random bits.
+// The stored hash of a secret: BLAKE2b in hex. A fast hash is enough: the secret has 256 random
+// bits.
 [[nodiscard]] std::string hash_of_secret(std::string_view secret);
 
 // Compares in a time that does not depend on where they differ.

@@ -20,7 +20,7 @@ enum class Dialect : std::uint8_t;
 struct DatabaseSettings {
   std::filesystem::path file{};                // of SQLite's
   std::optional<PostgresSettings> postgres{};  // instead of the file
-  // What all who ask that server share; null: the connections of this Database alone.
+  // Shared by all connections to that server; null: the connections of this Database share one.
   std::shared_ptr<PostgresPulse> pulse{};
   std::size_t readers = 4;                      // 1 to 64 connections for reading
   std::chrono::milliseconds busy_timeout{250};  // how long one statement waits for a foreign lock
@@ -30,16 +30,19 @@ struct DatabaseSettings {
 // The version of the schema that this program makes: the last step of store/migrations.
 inline constexpr std::int64_t schema_version = 1;
 
-// One connection that writes, and a few that read, to one SQLite file or to PostgreSQL.
-// The file is in WAL mode with `synchronous=FULL`; the writer alone checkpoints. SQLite 3.40 can
-// corrupt a WAL file if two connections write or checkpoint at once, hence the split. In
-// PostgreSQL the writers of all daemons take turns.
+// One connection that writes, and a few that read, to one SQLite file or to PostgreSQL. The file is
+// in WAL mode with `synchronous=FULL`.
+//
+// One writer: only it writes and checkpoints, since SQLite 3.40 can corrupt a WAL file if two
+// connections write or checkpoint at once. In PostgreSQL the writers of all daemons take turns by
+// an advisory lock that a transaction holds to its end. So a checked fact stays true until the
+// COMMIT. Kept by: Database.ReadersCanNotWrite, PostgresTest.OfTwoDaemonsOneWinsEachVersion.
 class Database {
  public:
   // Opens or creates the file, sets its mode to 0600 when it creates it, and migrates it; or
   // migrates the schema that PostgreSQL's session finds first.
-  // `conflict` if the store needs a newer program, `invalid_argument` if the URL is none or the
-  // database was made otherwise than we need it, `unavailable` if it can't be opened or written.
+  // `conflict` if the store needs a newer program, `invalid_argument` if the URL is wrong or the
+  // database has another encoding than UTF8, `unavailable` if it can't be opened or written.
   [[nodiscard]] static model::Result<std::unique_ptr<Database>> open(
       const DatabaseSettings& settings);
 
@@ -57,9 +60,9 @@ class Database {
   // The connection that writes. For one thread at a time: the Committer's while it runs.
   [[nodiscard]] Connection& writer();
 
-  // A connection to read from, held until the lease is destroyed. A thread gets the same one again
-  // as long as there are no more threads than readers; beyond that it waits. Never hold two leases
-  // in one thread. Thread-safe.
+  // A connection for reading, held until the lease is destroyed. With at most as many threads as
+  // readers, a thread gets the same connection each time; further threads wait. A thread must not
+  // hold two leases. Thread-safe.
   class Lease {
    public:
     Lease(Lease&& other) noexcept;

@@ -17,10 +17,10 @@ constexpr double saturation = rank_saturation;
 constexpr double length_share = rank_length_share;
 constexpr double millionths = 1e6;
 
-// What is the same for all rows of one query.
+// Values that are the same for all rows of one query.
 struct Weights {
   std::vector<double> of_phrase;
-  double most = 0;  // what a row can't reach
+  double most = 0;  // above the rank of any row
   double average_length = 1;
 };
 

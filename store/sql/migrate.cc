@@ -13,8 +13,7 @@ using model::Result;
 Result<std::int64_t> usable_version(Connection& connection, std::int64_t newest) {
   const auto version = stored_version(connection);
   if (!version) return 0;
-  const auto min_reader =
-      connection.value<std::int64_t>("SELECT MAX(min_reader) FROM schema_version").value_or(0);
+  const auto min_reader = connection.number("SELECT MAX(min_reader) FROM schema_version");
   if (min_reader > newest) {
     return fail(Errc::conflict, "the store was written by a newer program: it needs version " +
                                     std::to_string(min_reader) + " of the schema, this one has " +

@@ -11,8 +11,10 @@ namespace conversed::store {
 
 class Connection;
 
-// One step of the schema. `min_reader` is the oldest `schema_version` of a program that can still
-// use the store after this step. It rises only where a change is no mere addition.
+// One step of the schema. `min_reader` is the oldest `schema_version` of a program that can use the
+// store after this step. Within a major version a step only adds; `min_reader` rises where that is
+// impossible, and older programs then refuse the store.
+// Kept by: MigrationTest.OlderProgramIsRefusedOnceMinReaderIsAboveItsVersion.
 struct Migration {
   std::int64_t version;
   std::int64_t min_reader;
@@ -26,9 +28,9 @@ struct Migration {
 // The version of the schema that the connection finds. None if there is no schema.
 [[nodiscard]] std::optional<std::int64_t> stored_version(Connection& connection);
 
-// Takes the steps that the schema lacks. Each has a transaction of its own, in which other daemons
-// that migrate wait. Writes nothing if the schema lacks none: a start must not depend on being able
-// to write. `conflict` if the store needs a newer program than one with these steps.
+// Takes the missing steps, each in a transaction of its own; other daemons wait meanwhile. Writes
+// nothing if no step is missing: a start must not depend on a store that can be written. `conflict`
+// if the store needs a newer program.
 [[nodiscard]] model::Result<void> migrate(Connection& connection, std::span<const Migration> steps);
 
 }  // namespace conversed::store

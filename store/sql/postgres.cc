@@ -120,16 +120,16 @@ class PostgresDriver final : public Driver {
   enum class Wanted : std::uint8_t { nothing, result };
   void send(PostgresStatement& statement, Wanted wanted, std::shared_ptr<SqlAnswer> answer);
   [[nodiscard]] bool in_transaction() const { return in_transaction_; }
-  // Runs a reader's statement again if the session broke meanwhile: reading twice harms nobody. But
-  // a snapshot went with its session.
+  // Runs a reader's statement again if the session broke meanwhile: reading twice is harmless.
+  // Inside a snapshot it fails: the snapshot ended with its session.
   [[nodiscard]] bool may_repeat() const {
     return role_ == Connection::Role::reader && !in_transaction_;
   }
 
  private:
   struct Sent {
-    PostgresStatement* prepared = nullptr;  // what this prepares
-    PostgresStatement* receiver = nullptr;  // whose result this is
+    PostgresStatement* prepared = nullptr;  // the statement to prepare
+    PostgresStatement* receiver = nullptr;  // the statement that gets the result
     std::shared_ptr<SqlAnswer> answer{};
   };
 
@@ -269,8 +269,8 @@ PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role,
   };
   begin_ = own("begin", "BEGIN");
   begin_snapshot_ = own("begin_snapshot", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  // One writer at a time, as with SQLite: what a transaction has checked stays so until its COMMIT,
-  // and once this lock is had, whatever another session had begun is over.
+  // One writer at a time, as with SQLite: a fact that a transaction has checked stays true until
+  // its COMMIT. With this lock, all transactions of other sessions have ended.
   take_turn_ = own("take_turn",
                    "SELECT pg_advisory_xact_lock(hashtext('conversed'),"
                    " hashtext(current_schema()))");

@@ -7,8 +7,8 @@
 #include "store/sql/postgres_settings.h"
 #include "store/sql/sql.h"
 
-// SQL over PostgreSQL 15, by libpq in pipeline mode: statements whose outcome nobody asks for leave
-// together with the next one that answers. For database.cc and tests.
+// SQL over PostgreSQL 15, by libpq in pipeline mode: statements of `run` leave together with the
+// next statement that answers. For database.cc and tests.
 //
 // Texts may hold any character, which PostgreSQL's can't: NUL is stored as \x01\x01 and \x01 as
 // \x01\x02, which keeps the order of texts. The schema compares by code points.
@@ -20,10 +20,10 @@ class PostgresUnusable : public SqlError {
   explicit PostgresUnusable(const std::string& why) : SqlError(Kind::failed, why, Effect::none) {}
 };
 
-// Opens a connection. `pulse` learns from it of a server that is silent, and a reader does not ask
-// one: somebody else has to find it again. The connection makes a new session by itself where the
-// old one broke outside a transaction. Writers of one schema take turns, in however many processes.
-// Throws SqlError, of which PostgresUnusable is one.
+// Opens a connection. It tells `pulse` of a silent server, and a reader sends nothing to a silent
+// server: PostgresWatch finds it again. If its session broke outside a transaction, the connection
+// opens a new one. Writers of one schema take turns, in any number of processes. Throws SqlError,
+// of which PostgresUnusable is one.
 [[nodiscard]] std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings,
                                                         Connection::Role role,
                                                         std::shared_ptr<PostgresPulse> pulse);

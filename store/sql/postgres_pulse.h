@@ -4,10 +4,10 @@
 
 namespace conversed::store {
 
-// Whether a PostgreSQL server answers, as all who ask it find it. Readers ask here first: while the
-// server is silent they fail at once, where each would wait for the time-out, and with it the
-// thread that reads requests. PostgresWatch goes on asking the server, and finds it again.
-// Thread-safe.
+// Whether a PostgreSQL server answers, shared by all its connections. While the server is silent,
+// reads fail at once. Otherwise each would block a thread of the API for the whole time-out.
+// PostgresWatch keeps asking the server and finds it again. Thread-safe.
+// Kept by: PostgresTest.OfASilentServerNothingIsRead.
 class PostgresPulse {
  public:
   [[nodiscard]] bool answers() const { return answers_.load(std::memory_order_relaxed); }

@@ -37,7 +37,7 @@ void check_url(const std::string& url) {
   // libpq's complaint would quote the URL, and with it the password.
   PQconninfoOption* options = PQconninfoParse(url.c_str(), nullptr);
   if (options == nullptr) {
-    throw PostgresUnusable("(store.postgres.url is no connection URI of libpq)");
+    throw PostgresUnusable("(store.postgres.url is not a connection string of libpq)");
   }
   PQconninfoFree(options);
 }
@@ -103,7 +103,7 @@ PostgresSession::PostgresSession(const PostgresSettings& settings, Connection::R
   const auto limit_ms = std::to_string(settings.timeout.count());
   const auto limit_s = std::to_string(
       std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.timeout).count()));
-  // What stands before the URL gives way to it.
+  // The URL overrides parameters before it.
   const std::array<const char*, 10> names{"application_name",     "connect_timeout",
                                           "target_session_attrs", "tcp_user_timeout",
                                           "keepalives_idle",      "keepalives_interval",
@@ -157,8 +157,7 @@ void PostgresSession::take_place(PostgresSettings::Place place) {
                  SqlError::Effect::none);
 }
 
-// For people. A store that an older program made, or that nobody has said a word to lately, names
-// none.
+// The names of living daemons, for an error message; empty if there is none.
 std::string PostgresSession::living_daemons() {
   const char* sql =
       "SELECT string_agg(id, ', ' ORDER BY id) FROM daemons"

@@ -24,14 +24,14 @@ using PostgresResult = std::unique_ptr<PGresult, ClearResult>;
 // One thread at a time. Throws SqlError.
 class PostgresSession {
  public:
-  // Connects. A reader's transactions can't write. An error says who is there, where a writer can't
-  // have its place.
+  // Connects. A reader's transactions can't write. If a writer can't have its place, the error
+  // names the daemons that have it.
   PostgresSession(const PostgresSettings& settings, Connection::Role role);
 
   [[nodiscard]] PGconn* handle() const { return connection_.get(); }
 
-  // What has been sent goes out; the next result, or null behind the last one of a statement. After
-  // an error the session is of no use.
+  // Flushes the pipeline and returns the next result, or null behind the last one of a statement.
+  // After an error the session can't be used any more.
   [[nodiscard]] PostgresResult next(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] std::chrono::steady_clock::time_point deadline() const;
 
@@ -53,10 +53,10 @@ class PostgresSession {
   const std::function<bool()>* go_on_ = nullptr;
 };
 
-// Of a session that broke: whatever was sent last may have worked.
+// The error of a broken session: the last statement may have worked.
 [[nodiscard]] SqlError connection_lost();
 
-// Of a server from which nothing came within the time-out.
+// The error of a server that did not answer within the time-out.
 [[nodiscard]] SqlError server_silent();
 
 }  // namespace conversed::store

@@ -14,9 +14,9 @@ struct PostgresSettings {
   std::chrono::milliseconds timeout{10'000};
   // How long a transaction that writes waits for those of other daemons.
   std::chrono::milliseconds turn_timeout{5'000};
-  // What a session that writes to the schema has for as long as it is there: those of daemons share
-  // it, and a command that needs them all stopped has it alone. Whoever can't have it within
-  // `turn_timeout` is refused, with the names of those who have it.
+  // An advisory lock that a writing session holds until it ends. Daemons share it; a command that
+  // needs all daemons stopped takes it alone. A session that does not get it within `turn_timeout`
+  // is refused, with the names of the daemons that hold it.
   enum class Place : std::uint8_t { none, shared, alone };
   Place place = Place::none;
 };

@@ -60,7 +60,7 @@ void PostgresWatch::loop() {
       listen();
       return;
     } catch (const SqlError& error) {
-      // Tried again: whoever writes or reads reports that the store fails. An error is an answer.
+      // The loop tries again. Writers and readers report a failing store. An error is an answer.
       error.silent() ? pulse_.lost() : pulse_.found();
     }
     if (stopped_within(retry_ms)) return;
@@ -73,7 +73,7 @@ void PostgresWatch::listen() {
   const std::function<bool()> go_on = [this] { return !stopped_within(0); };
   session.ask_meanwhile(&go_on);
   session.script("LISTEN conversed", session.deadline());
-  changed_({});  // whatever was committed before
+  changed_({});  // changes may have been missed
   for (;;) {
     pulse_.found();
     while (const std::unique_ptr<PGnotify, FreeNotification> heard{PQnotifies(session.handle())}) {

@@ -10,17 +10,17 @@
 
 namespace conversed::store {
 
-// Hears of what other daemons commit: triggers of the schema notify, this listens. So a cache is
-// stale for as long as a notification travels, well below a second; while the connection is down it
-// may be stale for longer, but then the store mostly is, too. Once a second it asks the server, and
-// tells the pulse whether it answers.
+// Listens for changes that other daemons commit; triggers of the schema send them. A cache is stale
+// while a notification travels, well below a second, and while this connection is down. Once a
+// second the watch asks the server and tells the pulse whether it answers.
+// Kept by: PostgresTest.WatchHearsOfChangesAlsoAfterItsSessionBroke.
 //
 // One thread of its own. `start` and `stop` belong to one thread; `stop` tolerates double stop and
 // stop without start.
 class PostgresWatch {
  public:
-  // The topic that changed, as the triggers name it: "assets", "lexicons", "people"; empty if it
-  // may have been any. Called on the watch's thread.
+  // The changed topic as the triggers name it: "assets", "lexicons", "people"; empty: notifications
+  // of any topic may have been lost. Called on the watch's thread.
   using Changed = std::function<void(std::string_view topic)>;
 
   // `pulse` must outlive it.
@@ -29,8 +29,8 @@ class PostgresWatch {
   PostgresWatch(const PostgresWatch&) = delete;
   PostgresWatch& operator=(const PostgresWatch&) = delete;
 
-  // `unavailable` if the system has no descriptor or thread left. A server that is away is tried
-  // until it is there.
+  // `unavailable` if the system has no descriptor or thread left. The watch tries an absent server
+  // again and again.
   [[nodiscard]] model::Result<void> start();
   void stop();
 

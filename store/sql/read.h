@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "store/model/result.h"
+#include "store/sql/as_result.h"
 #include "store/sql/database.h"
 #include "store/sql/sql.h"
 
-// For the .cc files of this folder only.
+// For .cc files of store/ only.
 namespace conversed::store {
 
-// What is stored and can't be read back; becomes `internal` in `read`.
+// Stored data can't be read back; becomes `internal` in `read`.
 struct DamagedData : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,18 +29,19 @@ template <typename T>
   return *std::move(value);
 }
 
-// Runs `work(Connection&)`, which returns a Result, turning what is thrown into errors.
+// Runs `work(Connection&)`, which returns a Result, a value or nothing, and turns exceptions into
+// errors.
 template <typename F>
 [[nodiscard]] auto with_errors(Connection& connection, F&& work)
-    -> decltype(std::forward<F>(work)(connection)) {
+    -> AsResult<std::invoke_result_t<F, Connection&>> {
   try {
-    return std::forward<F>(work)(connection);
+    return returned(std::forward<F>(work), connection);
   } catch (const SqlError& error) {
     return model::fail(to_error(error));
   } catch (const DamagedData& error) {
     return model::fail(model::Errc::internal, error.what());
   } catch (const nlohmann::json::exception&) {
-    return model::fail(model::Errc::internal, "what is stored has another shape than expected");
+    return model::fail(model::Errc::internal, "stored data has another shape than expected");
   }
 }
 
@@ -50,7 +52,7 @@ template <typename F>
   return with_errors(*lease, std::forward<F>(work));
 }
 
-// The same, and `timed_out` where it takes longer than `most`.
+// The same; `timed_out` if it takes longer than `most`.
 template <typename F>
 [[nodiscard]] auto read_within(Database& database, std::chrono::milliseconds most, F&& work) {
   const auto until = std::chrono::steady_clock::now() + most;
@@ -65,7 +67,7 @@ template <typename F>
   return done;
 }
 
-// As `read`, and all that `work` reads is of one moment.
+// As `read`; `work` reads one snapshot.
 template <typename F>
 [[nodiscard]] auto read_snapshot(Database& database, F&& work) {
   class Snapshot {
@@ -84,11 +86,6 @@ template <typename F>
     const Snapshot snapshot(connection);
     return work(connection);
   });
-}
-
-// The value of a statement whose row is always there, such as a count.
-[[nodiscard]] inline model::Result<std::int64_t> number(std::optional<std::int64_t> value) {
-  return value.value_or(0);
 }
 
 }  // namespace conversed::store

@@ -17,18 +17,18 @@
 #include <variant>
 #include <vector>
 
+#include "store/model/clock.h"
 #include "store/model/result.h"
 
-// How this folder speaks SQL, whichever database answers: prepared statements, kept by their text.
-// For the .cc files of this folder only. The dialects are SQLite's (sqlite.cc) and
-// PostgreSQL's (postgres.cc, over libpq); a statement is written once, in what they share. Beside
-// the functions that both have there are folded_contains(text, needle), whether the text holds the
-// needle under Unicode case folding (the needle has to be folded already, see fold.h), and the
-// table json_each(text), whose column `value` has the elements of a JSON array.
+// SQL for both databases: prepared statements, kept by their text. For .cc files of store/ only.
+// The dialects are SQLite's (sqlite.cc) and PostgreSQL's (postgres.cc, over libpq); a statement is
+// written once, in their common subset. Both also have folded_contains(text, needle), whether the
+// text holds the needle under Unicode case folding (the needle is folded already, see fold.h), and
+// the table json_each(text), whose column `value` has the elements of a JSON array.
 namespace conversed::store {
 
-// What went wrong in the database, as far as the Committer cares. Thrown by Connection's statements
-// and caught by `read`, `Committer` and `Database`; it never crosses a header that others include.
+// A failure of the database. Connection's statements throw it; `read`, Committer and Database catch
+// it. It never crosses a header that other folders include.
 class SqlError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
@@ -36,8 +36,8 @@ class SqlError : public std::runtime_error {
     failed,    // full, locked, I/O error, damaged, connection lost: try again later
     too_long,  // ended by the server's time limit, undone: try less at a time
   };
-  // Of a COMMIT that can't be found to have worked: whether it may show after all. A server that
-  // was `silent` until the deadline may be at it still.
+  // Whether a COMMIT that failed may have worked after all. A server that was `silent` until the
+  // deadline may still be at it.
   enum class Effect : std::uint8_t { none, uncertain, silent };
 
   // `code`: the database's own, which holds neither SQL nor values.
@@ -54,7 +54,7 @@ class SqlError : public std::runtime_error {
 
 enum class SqlType : std::uint8_t { integer, text };
 
-// Whose SQL it is, for the few who need what the dialects do not share.
+// For the few statements outside the common subset.
 enum class Dialect : std::uint8_t { sqlite, postgres };
 
 // A value whose type is known at run time only.
@@ -134,7 +134,7 @@ class Driver {
   virtual void begin_snapshot() = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;
-  // Whatever was deferred has run; its error is thrown here.
+  // Waits for deferred statements; throws their error.
   virtual void settle() = 0;
   // From now on `*go_on` is asked many times a second in statements that take long, until this is
   // called with null; false ends the statement as a failure of the database.
@@ -156,7 +156,7 @@ constexpr SqlType type_of() {
   using Plain = std::remove_cvref_t<T>;
   if constexpr (IsOptional<Plain>::value) {
     return type_of<typename Plain::value_type>();
-  } else if constexpr (std::is_integral_v<Plain> || std::is_enum_v<Plain>) {
+  } else if constexpr (std::is_integral_v<Plain> || std::is_same_v<Plain, model::Timestamp>) {
     return SqlType::integer;
   } else {
     return SqlType::text;
@@ -171,6 +171,8 @@ void put(Statement::Slot& slot, const T& value) {
   } else if constexpr (std::is_integral_v<T>) {
     slot.null = false;
     slot.integer = static_cast<long long>(value);
+  } else if constexpr (std::is_same_v<T, model::Timestamp>) {
+    put(slot, model::to_unix_ms(value));
   } else {
     slot.null = false;
     slot.text.assign(std::string_view(value));
@@ -186,10 +188,24 @@ T take(Statement::Slot& slot) {
     return slot.integer != 0;
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(slot.integer);
+  } else if constexpr (std::is_same_v<T, model::Timestamp>) {
+    return model::from_unix_ms(slot.integer);
   } else {
     return std::move(slot.text);
   }
 }
+
+// The parameters of a lambda, which tell the types of a row's columns.
+template <typename... T>
+struct Columns {};
+template <typename F>
+struct ColumnsOf : ColumnsOf<decltype(&F::operator())> {};
+template <typename F, typename R, typename... T>
+struct ColumnsOf<R (F::*)(T...)> {
+  using Type = Columns<std::remove_cvref_t<T>...>;
+};
+template <typename F, typename R, typename... T>
+struct ColumnsOf<R (F::*)(T...) const> : ColumnsOf<R (F::*)(T...)> {};
 
 struct ResetAtEnd {
   Statement& statement;
@@ -203,8 +219,8 @@ template <typename... Out>
 class Asked;
 
 // One connection with its prepared statements. Parameters are written `:name`, each name once, and
-// bound by position. Integers, bools, strings and optionals of them go in and come out. One thread
-// at a time. Throws SqlError.
+// bound by position. Integers, bools, times, strings and optionals of them go in and come out. One
+// thread at a time. Throws SqlError.
 class Connection {
  public:
   enum class Role : std::uint8_t { writer, reader };
@@ -214,8 +230,9 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Runs a statement whose outcome nobody asks for. Over a network it leaves together with the next
-  // one that answers, so that many cost one round trip; an error is thrown there, or by `settle`.
+  // Runs a statement without asking for its outcome. Over a network it leaves together with the
+  // next statement that answers, so many cost one round trip. Its error is thrown there, or by
+  // `settle`.
   template <typename... In>
   void run(std::string_view sql, const In&... in) {
     bound<>(sql, in...).defer();
@@ -239,7 +256,7 @@ class Connection {
     return take_row<Out...>(statement, std::index_sequence_for<Out...>());
   }
 
-  // The same for later: all that was asked costs one round trip when the first answer is taken.
+  // The same for later: all questions together cost one round trip when the first answer is taken.
   template <typename... Out, typename... In>
   [[nodiscard]] Asked<Out...> ask(std::string_view sql, const In&... in) {
     auto answer = std::make_shared<SqlAnswer>();
@@ -255,26 +272,45 @@ class Connection {
     return std::move(std::get<0>(*found));
   }
 
-  // Calls `each(Out...)` for every row. `each` must not run the same statement.
-  template <typename... Out, typename Each, typename... In>
-  void rows(Each&& each, std::string_view sql, const In&... in) {
-    Statement& statement = bound<Out...>(sql, in...);
-    const detail::ResetAtEnd reset{statement};
-    for (bool more = statement.execute(); more; more = statement.fetch()) {
-      std::apply(each, take_row<Out...>(statement, std::index_sequence_for<Out...>()));
-    }
+  // The same for an integer such as a count; 0 if there is none.
+  template <typename... In>
+  [[nodiscard]] std::int64_t number(std::string_view sql, const In&... in) {
+    return value<std::int64_t>(sql, in...).value_or(0);
   }
 
-  // Calls `each` with the row's values for a statement that was put together from what somebody
-  // asked for: it is not kept, as there is no end of such.
+  // Calls the lambda `each` for every row; its parameters are the columns. It must not run the same
+  // statement.
+  template <typename Each, typename... In>
+  void rows(const Each& each, std::string_view sql, const In&... in) {
+    each_row(typename detail::ColumnsOf<Each>::Type(), each, sql, in...);
+  }
+
+  // What the lambda `make` makes of each row, in order. As `rows`.
+  template <typename Make, typename... In>
+  [[nodiscard]] auto all(const Make& make, std::string_view sql, const In&... in) {
+    return all_rows(typename detail::ColumnsOf<Make>::Type(), make, sql, in...);
+  }
+  // What `make` makes of the first row, if there is one.
+  template <typename Make, typename... In>
+  [[nodiscard]] auto first(const Make& make, std::string_view sql, const In&... in) {
+    return first_row(typename detail::ColumnsOf<Make>::Type(), make, sql, in...);
+  }
+  // The values of a statement with one column.
+  template <typename Out, typename... In>
+  [[nodiscard]] std::vector<Out> values(std::string_view sql, const In&... in) {
+    return all([](Out value) { return value; }, sql, in...);
+  }
+
+  // Calls `each` with the values of each row of a composed statement, such as a list with a filter.
+  // The prepared statement is not kept: there is no limit to their number.
   void rows_once(const std::function<void(std::vector<SqlValue>&&)>& each, std::string_view sql,
                  const std::vector<SqlValue>& in, const std::vector<SqlType>& out);
 
   // Runs statements that are not worth keeping: migrations, pragmas. Separated by ";".
   void script(std::string_view sql) { driver_->script(sql); }
 
-  // While it lives `go_on`, unless it is empty, is asked many times a second in statements that
-  // take long; false ends the statement as a failure of the database. Both must outlive it.
+  // While it lives, long statements call `go_on`, unless it is empty, many times a second; false
+  // ends the statement as a failure of the database. Both must outlive it.
   class Asking {
    public:
     Asking(Connection& connection, const std::function<bool()>& go_on);
@@ -286,8 +322,8 @@ class Connection {
     Connection& connection_;
   };
 
-  // While it lives, statements that go on past `until` are ended, as failures of the database. One
-  // at a time, and not beside an Asking.
+  // While it lives, statements that run past `until` are ended as failures of the database. One at
+  // a time, and not beside an Asking.
   class TimeLimit {
    public:
     TimeLimit(Connection& connection, std::chrono::steady_clock::time_point until)
@@ -333,6 +369,29 @@ class Connection {
     std::size_t i = 0;
     (detail::put(statement.parameter(i++), in), ...);
     return statement;
+  }
+
+  template <typename... Out, typename Each, typename... In>
+  void each_row(detail::Columns<Out...>, const Each& each, std::string_view sql, const In&... in) {
+    Statement& statement = bound<Out...>(sql, in...);
+    const detail::ResetAtEnd reset{statement};
+    for (bool more = statement.execute(); more; more = statement.fetch()) {
+      std::apply(each, take_row<Out...>(statement, std::index_sequence_for<Out...>()));
+    }
+  }
+  template <typename... Out, typename Make, typename... In>
+  auto all_rows(detail::Columns<Out...> columns, const Make& make, std::string_view sql,
+                const In&... in) {
+    std::vector<std::invoke_result_t<const Make&, Out...>> made;
+    each_row(
+        columns, [&](Out... out) { made.push_back(make(std::move(out)...)); }, sql, in...);
+    return made;
+  }
+
+  template <typename... Out, typename Make, typename... In>
+  auto first_row(detail::Columns<Out...>, const Make& make, std::string_view sql, const In&... in) {
+    auto found = row<Out...>(sql, in...);
+    return found ? std::optional(std::apply(make, *std::move(found))) : std::nullopt;
   }
 
   template <typename... Out, std::size_t... I>

@@ -203,8 +203,8 @@ std::unique_ptr<Connection> open_sqlite(const std::filesystem::path& file, Conne
   auto driver = std::make_unique<SqliteDriver>(file, busy_timeout);
   if (role == Connection::Role::writer) {
     // Foreign keys are checked here alone, where rows change. A checkpoint each 4,000 pages (16
-    // MiB) keeps its share of a commit small. What is deleted is overwritten: users have a right to
-    // it.
+    // MiB) keeps its share of a commit small. Deleted data is overwritten, so that an erasure
+    // leaves no trace.
     driver->script(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
         "PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;");

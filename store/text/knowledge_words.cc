@@ -24,8 +24,8 @@ bool is_plain(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// What a word and its inflected forms have in common, whatever the language: its beginning. Short
-// words, and those of few characters as in Chinese, are only themselves.
+// The beginning of a word, which its inflected forms share in most languages. Short words, as in
+// Chinese, have none.
 std::string_view stem_of(std::string_view word) {
   constexpr std::size_t shortest = 4;
   constexpr std::size_t ending = 2;

@@ -8,15 +8,15 @@
 
 #include "store/text/words.h"
 
-// What is looked for in knowledge, whichever database looks. For knowledge*.cc alone.
+// Questions to knowledge, for both databases. Only for knowledge*.cc.
 namespace conversed::store {
 
-// How BM25 weighs, the same in each database: how soon a word that is repeated stops to count, and
-// how much the length of a chunk does.
+// The parameters k1 and b of BM25, the same in each database: the saturation of repeated words, and
+// the share of a chunk's length.
 inline constexpr double rank_saturation = 1.2;
 inline constexpr double rank_length_share = 0.75;
 
-// What a word counts that is in `with` of all `rows`.
+// The weight of a word that is in `with` of all `rows`.
 [[nodiscard]] double rank_weight(double rows, double with);
 
 // The words of a chunk, in its order.
@@ -26,12 +26,12 @@ inline constexpr double rank_length_share = 0.75;
 // digits for every other byte. At most 64 bytes of the word.
 [[nodiscard]] std::string term_of(std::string_view word);
 
-// One of the things that a question looks for; any of them makes a hit.
+// A part of a question. A chunk with any part is a hit.
 struct QuestionPart {
   enum class Kind : std::uint8_t {
     word,
     beginning,  // of a word
-    pair,       // two that stand together without a blank, as words do of writing without spaces
+    pair,       // two adjacent words without a blank, as in writing without spaces
   };
   Kind kind;
   std::string term;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// Texts of others on a terminal.
+// Foreign texts on a terminal.
 namespace conversed::text {
 
 enum class Lines : std::uint8_t {
@@ -12,10 +12,10 @@ enum class Lines : std::uint8_t {
   many,  // they stay
 };
 
-// The text as a terminal may get it. A character that would act on the terminal instead of being
-// shown becomes its escape, such as `\u001b`: the control characters of C0 and C1, those that turn
-// the direction of writing (Unicode's bidirectional embeddings, overrides and isolates), and the
-// line and paragraph separators. A byte that is not UTF-8 becomes U+FFFD.
+// The text, safe for a terminal. A character that would act on the terminal becomes its escape,
+// such as `\u001b`: control characters of C0 and C1, characters that change the direction of
+// writing (Unicode's bidirectional embeddings, overrides and isolates), and line and paragraph
+// separators. A byte that is not UTF-8 becomes U+FFFD.
 //
 // JSON stays the same JSON: in it such characters stand only inside of strings, where the escape
 // means the character.

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// Code points of texts that may hold anything.
+// Code points of texts with any bytes.
 namespace conversed::text {
 
 struct CodePoint {
@@ -20,10 +20,10 @@ struct CodePoint {
 // surrogates, nothing above U+10FFFF), 1 to 4; 0 if none does.
 [[nodiscard]] std::size_t sequence_length(std::string_view text, std::size_t at);
 
-// Whether all of it is such characters.
+// Whether the whole text is well-formed.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-// The text with U+FFFD for each byte that belongs to no such character.
+// The text with U+FFFD for each byte outside of a well-formed character.
 [[nodiscard]] std::string well_formed(std::string_view text);
 
 void append_code(std::string& out, char32_t code);

@@ -16,14 +16,14 @@ namespace {
 
 enum class Role : std::uint8_t {
   letter,   // joins the letters beside it to a word
-  mark,     // belongs to what stands before it
+  mark,     // belongs to the character before it
   alone,    // a word of its own
   dropped,  // as if it were not there
   gap,      // parts words
   stop,     // parts words and clauses
 };
 
-// What becomes of one code point.
+// The folded form of one code point.
 struct Folded {
   Role role = Role::gap;
   std::string text;  // UTF-8; empty for `dropped`, `gap` and `stop`

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-// The words of a text, in a form in which texts that people take for the same are equal.
+// The words of a text, folded so that texts that people consider the same are equal.
 namespace conversed::text {
 
 // One word. Letters, digits and what belongs to them make words; white space and punctuation part
@@ -24,8 +24,8 @@ struct Word {
 // linear in the text. Thread-safe.
 [[nodiscard]] std::vector<Word> words_of(std::string_view text, std::size_t most);
 
-// The words joined by blanks: what two texts have in common that differ in case, diacritics,
-// punctuation and white space only. Empty if there are no words. `most` as above.
+// The words joined by blanks. Texts that differ only in case, diacritics, punctuation and white
+// space have the same phrase. Empty if there are no words. `most` as above.
 [[nodiscard]] std::string phrase_of(std::string_view text, std::size_t most = 1000);
 
 }  // namespace conversed::text

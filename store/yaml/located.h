@@ -17,7 +17,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// A JSON value that knows where in its file each part stands. Made from YAML, from JSON text or,
+// A JSON value with the place of each part in its file. Made from YAML, from JSON text or,
 // without places, from a JSON value; all later checks work on it, whatever it came from.
 class Located {
  public:
@@ -51,7 +51,7 @@ class Located {
   [[nodiscard]] const Located* find(std::string_view name) const;
 
   [[nodiscard]] nlohmann::json to_json() const;
-  // What the value is, for a message: `a text`, `a number`, `a list`, ...
+  // The kind of the value, for a message: `a text`, `a number`, `a list`, ...
   [[nodiscard]] std::string_view kind_name() const;
 
   std::vector<Located>& items() { return std::get<Items>(value_); }     // requires is_array()

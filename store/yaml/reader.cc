@@ -113,8 +113,8 @@ std::optional<json> whole_number(std::string_view text) {
   return negative ? integer<std::int64_t>(digits, 10) : integer<std::uint64_t>(digits, 10);
 }
 
-// What a plain scalar is by the core schema (YAML 1.2.2, 10.3.2), a text if nothing else. A number
-// that JSON can't hold is refused: as a text it would mean something else than was written.
+// The value of a plain scalar by the core schema (YAML 1.2.2, 10.3.2), a text if nothing else. A
+// number that JSON can't hold is refused: as a text it would mean something else than was written.
 json resolve(const std::string& text, Place place) {
   if (text.empty()) return nullptr;
   if (text == "true" || text == "True" || text == "TRUE") return true;
@@ -218,7 +218,7 @@ class Handler final : public YAML::EventHandler {
     faults_.push_back(std::move(fault));
   }
 
-  // What was read so far, with what is wrong with it.
+  // The part that was read, and its faults.
   [[nodiscard]] Document take() {
     while (!open_.empty()) {
       Located inner = std::move(open_.back().value);
@@ -371,7 +371,7 @@ std::optional<Fault> too_many_tokens(std::string_view text, const Limits& limits
 
 Fault fault_of(const YAML::Exception& error, std::string_view text) {
   std::string message = "is not valid YAML: " + error.msg;
-  // What its scanner says of `{text: Which one?}`, where YAML would end the text behind the mark.
+  // Its scanner's message for `{text: Which one?}`, where YAML ends the text behind the mark.
   if (error.msg == YAML::ErrorMsg::UNKNOWN_TOKEN) {
     message += "; within {} and [] a text with a '?' stands in quotes";
   }

@@ -12,7 +12,7 @@
 // From YAML text to a Located value. Pure; thread-safe.
 namespace conversed::yaml {
 
-// One thing that is wrong with a text.
+// One fault of a text.
 struct Fault {
   Place place;
   std::string message;
@@ -38,7 +38,7 @@ struct Document {
   std::vector<Fault> faults;  // in the order of the text; at most 1000
 };
 
-// Reads one document. Never throws for what the text holds.
+// Reads one document. No text makes it throw.
 [[nodiscard]] Document read(std::string_view text, Schema schema, const Limits& limits);
 
 // The first byte that is no UTF-8, or a control character other than tab and line ends.

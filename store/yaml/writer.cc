@@ -37,8 +37,8 @@ bool is_plain(std::string_view text) {
   return std::find(words.begin(), words.end(), lower) == words.end();
 }
 
-// Characters that YAML may not hold as they are, or takes for line ends; and those that turn the
-// direction of writing, so that a reader sees the text in its real order.
+// Escapes of characters that YAML must not hold unescaped or takes for line ends, and of characters
+// that change the direction of writing, so that a reader sees the text in its real order.
 std::string_view escape_of(std::string_view rest, std::size_t& length) {
   struct Escape {
     std::string_view bytes;
@@ -109,7 +109,7 @@ std::string in_quotes(std::string_view text) {
   return out + '"';
 }
 
-// Several lines as they are: what people write into prompts and long texts.
+// Several lines as they are, such as prompts.
 bool fits_block(std::string_view text) {
   if (text.find('\n') == std::string_view::npos || text.ends_with("\n\n") || text == "\n") {
     return false;

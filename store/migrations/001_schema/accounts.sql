@@ -133,7 +133,7 @@ CREATE TABLE audit (
   object TEXT NOT NULL,
   subject_user TEXT NOT NULL,     -- an erasure of the user empties this one and the next
   subject_session TEXT NOT NULL,
-  status BIGINT NOT NULL,         -- of HTTP; 0: there is no answer yet
+  status BIGINT,                  -- of HTTP; NULL: there is no answer yet
   trace_id TEXT NOT NULL
 );
 -- Entries that are older than the retention.

@@ -67,12 +67,11 @@ CREATE INDEX dead_letters_by_key ON dead_letters (key);
 -- The number of new dead letters.
 CREATE INDEX dead_letters_new ON dead_letters (n) WHERE state = 'new';
 
--- First answers of `POST /{URLToken}`, for requests that repeat their key, and messages that came to nothing (status 500).
+-- First answers of `POST /{URLToken}`, for requests that repeat their key, and messages that have failed.
 CREATE TABLE answers (
   input_id TEXT PRIMARY KEY,
   session_key TEXT NOT NULL,
-  status BIGINT NOT NULL,
-  body TEXT NOT NULL,
+  body TEXT,  -- NULL: the message has failed, and its key is free
   expires_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 -- A user's answers, when the user's data is erased.

@@ -11,7 +11,6 @@ CREATE TABLE outputs (
   data TEXT,  -- JSON
   trace_id TEXT NOT NULL,
   source TEXT NOT NULL,
-  delivery BIGINT NOT NULL CHECK (delivery IN (0, 1)),  -- model::Delivery: none, pending
   created_at BIGINT NOT NULL,
   timers_ahead BIGINT NOT NULL,  -- how far the clock of timers was ahead of `created_at`
   UNIQUE (session, seq)

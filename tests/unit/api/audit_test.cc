@@ -121,7 +121,7 @@ TEST_F(AuditTrailOfRequests, OthersMayNotReadIt) {
 TEST_F(AuditTrailOfRequests, EntryIsEditedByNobody) {
   (void)world.manage(Method::post, "/management/apikeys", {{"name", "orders"}});
   for (const char* sql :
-       {"UPDATE audit SET actor = 'x'", "UPDATE audit SET status = 500 WHERE status <> 0",
+       {"UPDATE audit SET actor = 'x'", "UPDATE audit SET status = 500 WHERE status IS NOT NULL",
         "UPDATE audit SET subject_user = 'x'"}) {
     const auto edited =
         world.store->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {

@@ -227,7 +227,8 @@ TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
 TEST(Inject, WhoeverMeasuresIsToldOfEachAnswer) {
   World world;
   std::vector<int> told;  // all on this thread or before its answer
-  world.services->entry.on_inject_answered = [&](int status, std::chrono::steady_clock::duration took) {
+  world.services->entry.on_inject_answered = [&](int status,
+                                                 std::chrono::steady_clock::duration took) {
     told.push_back(status);
     EXPECT_GE(took.count(), 0);
   };
@@ -259,15 +260,14 @@ test::Sent say(const std::string& text, const std::string& key = {}) {
   return {Method::post, "/" + token('a'), headers, body.dump(), {}};
 }
 
-void store_answer(World& world, const std::string& input_id, int status, std::string body) {
+void store_answer(World& world, const std::string& input_id, std::optional<std::string> body) {
   store::SessionCommit commit;
   commit.key = world.session_key();
   const auto session = world.store->sessions().load(commit.key).value();
   commit.expected_version = session ? session->version : 0;
   commit.after.key = commit.key;
   commit.after.position = {1, 0, commit.expected_version};
-  commit.answers.kept = {
-      {input_id, status, std::move(body), world.clock.now() + std::chrono::hours(24)}};
+  commit.answers.kept = {{input_id, std::move(body), world.clock.now() + std::chrono::hours(24)}};
   world.commit_now(commit);
 }
 
@@ -490,7 +490,7 @@ TEST(Message, AKeyedOneIsReplayedFromTheStore) {
   World world;
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
-  store_answer(world, event.id, 200, said("one"));
+  store_answer(world, event.id, said("one"));
   world.pending_replies.finish(event.id, {200, said("one")});
   EXPECT_EQ(first.get().body, said("one"));
 
@@ -510,7 +510,7 @@ TEST(Message, AKeyedOneIsReplayedThoughTheInboxIsFull) {
   world.busy.set(world.session_key(), 2);
   // Not answered yet: there is nothing to give again, and no room for it to run once more.
   expect_problem(world.call(say("hi", "k1")), 429);
-  store_answer(world, event.id, 200, said("one"));
+  store_answer(world, event.id, said("one"));
   world.pending_replies.finish(event.id, {200, said("one")});
   EXPECT_EQ(first.get().body, said("one"));
 
@@ -528,7 +528,7 @@ TEST(Message, AFailureIsNotReplayedIntoAFullInbox) {
   World world(settings);
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
-  store_answer(world, event.id, 500, "{}");
+  store_answer(world, event.id, std::nullopt);
   world.pending_replies.fail(event.id, {model::Errc::internal, "failed"});
   expect_problem(first.get(), 500);
   world.busy.set(world.session_key(), 2);
@@ -555,7 +555,7 @@ TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
   World world;
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
-  store_answer(world, event.id, 500, "{}");
+  store_answer(world, event.id, std::nullopt);
   world.pending_replies.fail(event.id, {model::Errc::internal, "failed"});
   expect_problem(first.get(), 500);
 
@@ -563,7 +563,7 @@ TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
   const auto retried = world.read_events(1).at(0);
   EXPECT_NE(retried.id, event.id);
   EXPECT_EQ(retried.claim, (model::Claim{model::Claim::Kind::keyed_event, retried.id}));
-  store_answer(world, retried.id, 200, said("two"));
+  store_answer(world, retried.id, said("two"));
   world.pending_replies.finish(retried.id, {200, said("two")});
   EXPECT_EQ(second.get().body, said("two"));
   EXPECT_EQ(world.call(say("hi", "k1")).body, said("two"));

@@ -269,7 +269,6 @@ TEST_P(ClockJumps, KeyInTheEmbeddedLogStandsForADay) {
 TEST_P(ClockJumps, AnswerOfAKeyAndItsClaimAreKeptForTheirTime) {
   auto commit = turn(key("ann"), {});
   commit.answers.kept.push_back({.input_id = "input",
-                                 .status = 200,
                                  .body = "said",
                                  .expires_at = store_->timer_now() + store::answer_lifetime});
   commit.claims.push_back({model::Claim::Kind::keyed_event, "input"});

@@ -116,7 +116,7 @@ TEST_F(HousekeeperTest, DeadLettersGoByAge) {
 TEST_F(HousekeeperTest, ExpiredAnswersGoWhateverTheSettings) {
   auto commit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
   for (int n = 0; n < 8; ++n) {
-    commit.answers.kept.push_back({"input" + std::to_string(n), 200, "{}", clock_.now() + 1h});
+    commit.answers.kept.push_back({"input" + std::to_string(n), "{}", clock_.now() + 1h});
   }
   ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   EXPECT_EQ(tidy_now().answers, 0);

@@ -168,7 +168,7 @@ TEST_F(CommitterTest, HighestPositionNeverFalls) {
 TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheCommitOnly) {
   auto commit = turn(key_of("ann"), 0, 1);
   commit.quota.push_back({"org", "injects", 2});
-  commit.answers.kept.push_back({"input1", 200, "body", clock_.now() + std::chrono::hours(1)});
+  commit.answers.kept.push_back({"input1", "body", clock_.now() + std::chrono::hours(1)});
   ASSERT_EQ(commit_now(commit), Outcome::committed);
   EXPECT_EQ(commit_now(commit), Outcome::conflict);
   EXPECT_EQ(*store_->usage().used("org", "injects", month_of(clock_.now())), 2);

@@ -80,7 +80,7 @@ class KeyRotationTest : public StoreTest {
     std::vector<std::string> found;
     const auto searched = store_->committer().write_and_wait([&](Writer& writer) {
       std::vector<std::pair<std::string, std::string>> columns;
-      writer.connection().rows<std::string, std::string>(
+      writer.connection().rows(
           [&](std::string table, std::string column) {
             columns.emplace_back(std::move(table), std::move(column));
           },

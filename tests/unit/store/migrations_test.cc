@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <regex>
+#include <set>
+#include <string>
 
+#include "store/conversation/dead_letters.h"
+#include "store/model/job.h"
 #include "store/sql/sql.h"
 #include "tests/support/store_place.h"
 
@@ -66,6 +71,62 @@ TEST_F(MigrationTest, OlderProgramIsRefusedOnceMinReaderIsAboveItsVersion) {
   EXPECT_EQ(stored_version(*connection_), 2);
   ASSERT_TRUE(migrate_to(3));
   EXPECT_EQ(migrate_to(2).error().code, model::Errc::conflict);
+}
+
+// The quoted names in the first match of `pattern`, which goes up to a closing parenthesis.
+std::set<std::string> names_in_schema(const std::string& pattern) {
+  const std::string schema(sqlite_steps().front().sql);
+  std::smatch list;
+  EXPECT_TRUE(std::regex_search(schema, list, std::regex(pattern + "[^)]*"))) << pattern;
+  const std::string text = list.str();
+  const std::regex name("'([a-z]+)'");
+  std::set<std::string> names;
+  for (std::sregex_iterator each(text.begin(), text.end(), name), end; each != end; ++each) {
+    names.insert((*each)[1].str());
+  }
+  return names;
+}
+
+TEST(Schema, NamesTheStatesOfJobsAsTheEnumDoes) {
+  using model::JobState;
+  std::set<std::string> states;
+  std::set<std::string> unfinished;
+  std::set<std::string> failed;
+  for (const auto state : {JobState::queued, JobState::active, JobState::cancelling, JobState::done,
+                           JobState::cancelled, JobState::error}) {
+    const std::string name(to_string(state));
+    EXPECT_EQ(model::job_state_from(name), state);
+    states.insert(name);
+    if (!is_final(state)) unfinished.insert(name);
+    if (is_final(state) && state != JobState::done) failed.insert(name);
+  }
+  auto running_or_done = unfinished;
+  running_or_done.insert("done");
+  EXPECT_EQ(names_in_schema("CREATE TABLE jobs [^;]*CHECK \\(state IN \\("), states);
+  EXPECT_EQ(names_in_schema("INDEX jobs_one_active [^;]*IN \\("), running_or_done);
+  EXPECT_EQ(names_in_schema("INDEX jobs_by_lease [^;]*IN \\("), unfinished);
+  EXPECT_EQ(names_in_schema("INDEX jobs_over [^;]*IN \\("), failed);
+}
+
+TEST(Schema, NamesTheStatesOfDeadLettersAsTheEnumDoes) {
+  std::set<std::string> names;
+  for (const auto state :
+       {DeadLetterState::fresh, DeadLetterState::replayed, DeadLetterState::discarded}) {
+    names.insert(std::string(to_string(state)));
+  }
+  EXPECT_EQ(names_in_schema("CREATE TABLE dead_letters [^;]*CHECK \\(state IN \\("), names);
+}
+
+// A number in a CHECK is a flag: 0 or 1. States have names.
+TEST(Schema, HasNoStateNumbers) {
+  for (const auto steps : {sqlite_steps(), postgres_steps()}) {
+    const std::string schema(steps.front().sql);
+    const std::regex check("CHECK \\((\\w+) IN \\(([^)]*)\\)");
+    for (std::sregex_iterator each(schema.begin(), schema.end(), check), end; each != end; ++each) {
+      const std::string values = (*each)[2].str();
+      EXPECT_TRUE(values == "0, 1" || values.starts_with("'")) << (*each)[0].str();
+    }
+  }
 }
 
 }  // namespace

@@ -28,10 +28,10 @@ class PostgresTest : public testing::Test {
   }
   // Ends all sessions of the test's schema but the outside one.
   void break_sessions() {
-    outside_->rows<int>([](int) {},
-                        "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END"
-                        " FROM pg_stat_activity a WHERE a.application_name = 'conversed'"
-                        " AND a.pid <> pg_backend_pid()");
+    outside_->rows([](int) {},
+                   "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END"
+                   " FROM pg_stat_activity a WHERE a.application_name = 'conversed'"
+                   " AND a.pid <> pg_backend_pid()");
   }
 
   const StorePlace place_;
@@ -48,8 +48,8 @@ TEST_F(PostgresTest, TextsHoldAnyCharacterInTheirOrder) {
     connection.run("INSERT INTO claims (id, created_at) VALUES (:i, 0)", text);
   }
   std::vector<std::string> read;
-  connection.rows<std::string>([&](std::string text) { read.push_back(std::move(text)); },
-                               "SELECT id FROM claims ORDER BY id");
+  connection.rows([&](std::string text) { read.push_back(std::move(text)); },
+                  "SELECT id FROM claims ORDER BY id");
   EXPECT_EQ(read, texts);
   EXPECT_TRUE(connection.value<std::string>("SELECT id FROM claims WHERE id = :i", nul));
 }
@@ -68,17 +68,15 @@ using Columns = std::map<std::string, std::set<std::string>>;
 TEST_F(PostgresTest, SchemaIsThatOfSqlite) {
   auto store = open(place_.store());
   Columns in_postgres;
-  outside_->rows<std::string, std::string>(
-      [&](const std::string& table, std::string column) {
-        in_postgres[table].insert(std::move(column));
-      },
-      "SELECT table_name, column_name FROM information_schema.columns"
-      " WHERE table_schema = current_schema()");
+  outside_->rows([&](const std::string& table,
+                     std::string column) { in_postgres[table].insert(std::move(column)); },
+                 "SELECT table_name, column_name FROM information_schema.columns"
+                 " WHERE table_schema = current_schema()");
   const TempFolder folder;
   auto sqlite = Database::open({.file = folder / "store.db"});
   ASSERT_TRUE(sqlite);
   Columns in_sqlite;
-  (*sqlite)->writer().rows<std::string, std::string>(
+  (*sqlite)->writer().rows(
       [&](const std::string& table, std::string column) {
         in_sqlite[table].insert(std::move(column));
       },

@@ -84,7 +84,7 @@ class UserDataTest : public StoreTest {
     commit.inbox.added.push_back({model::new_id(), "inject", "", event});
     commit.dead_letters.push_back(
         {model::new_id(), {model::new_id(), "inject", "", event}, "reason " + mark});
-    commit.answers.kept.push_back({"answered in " + key.session_id, 200,
+    commit.answers.kept.push_back({"answered in " + key.session_id,
                                    R"({"text":"answer )" + mark + "\"}",
                                    clock_.now() + std::chrono::hours(24)});
     return commit;

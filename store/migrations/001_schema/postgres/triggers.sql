@@ -41,7 +41,7 @@ CREATE TRIGGER audit_is_kept BEFORE UPDATE OF id, made_at, organisation_id, user
   operation, route, object, trace_id ON audit
   FOR EACH ROW EXECUTE FUNCTION refuse_audit_edit();
 CREATE TRIGGER audit_status_is_set_once BEFORE UPDATE OF status ON audit
-  FOR EACH ROW WHEN (OLD.status <> 0) EXECUTE FUNCTION refuse_audit_edit();
+  FOR EACH ROW WHEN (OLD.status IS NOT NULL) EXECUTE FUNCTION refuse_audit_edit();
 CREATE TRIGGER audit_subject_is_only_erased BEFORE UPDATE OF subject_user, subject_session ON audit
   FOR EACH ROW WHEN (NEW.subject_user <> '' OR NEW.subject_session <> '')
   EXECUTE FUNCTION refuse_audit_edit();

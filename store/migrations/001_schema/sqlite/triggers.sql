@@ -18,7 +18,7 @@ END;
 CREATE TRIGGER audit_is_kept BEFORE UPDATE OF id, made_at, organisation_id, user_id, actor, credential, address,
   operation, route, object, trace_id ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit trail is not edited'); END;
-CREATE TRIGGER audit_status_is_set_once BEFORE UPDATE OF status ON audit WHEN OLD.status <> 0
+CREATE TRIGGER audit_status_is_set_once BEFORE UPDATE OF status ON audit WHEN OLD.status IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'the audit trail is not edited'); END;
 CREATE TRIGGER audit_subject_is_only_erased BEFORE UPDATE OF subject_user, subject_session ON audit
 WHEN NEW.subject_user <> '' OR NEW.subject_session <> ''
