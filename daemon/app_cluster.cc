@@ -1,147 +1,99 @@
-// What a daemon does of all there is to do: by its roles, and beside others on the same store.
-#include <algorithm>
-#include <initializer_list>
+#include "daemon/app_cluster.h"
+
 #include <utility>
 
-#include "daemon/app_parts.h"
 #include "daemon/ops/logging.h"
+#include "daemon/ops/version.h"
 #include "daemon/part_settings.h"
 #include "store/cluster/session_notifications.h"
 
 namespace conversed::daemon {
 
-using config::Role;
-using model::fail;
 using model::Result;
 
-bool App::Parts::has(Role role) const {
-  return std::ranges::find(settings.roles, role) != settings.roles.end();
+ClusterParts::ClusterParts(Ground& with, LiveParts& live, ClusterPorts told)
+    : ground(with),
+      ports(std::move(told)),
+      ownership(in_cluster(with.settings) ? Ownership::Of::partitions : Ownership::Of::everything) {
+  if (!in_cluster(ground.settings)) return;
+  shared_limits = std::make_unique<SharedLimits>(
+      SharedLimitsSettings{.daemon = member_name(ground.settings),
+                           .inbox_limit = static_cast<std::int64_t>(ground.settings.limits.inbox)},
+      *ground.store, live.rate_limiter, live.public_limiter, live.busy, live.quota);
+  auto settings = peers_settings(ground.settings, ground.door.folder().last_run());
+  settings.changed = ports.daemons_changed;
+  settings.also = [this] {
+    shared_limits->tell();
+    ground.door.write_ports();
+    ports.each_second();
+  };
+  settings.partitions = [this] { return ownership.partitions(); };
+  settings.replaced = [this](const model::Error& error) { ground.die(error); };
+  peers = std::make_unique<Peers>(std::move(settings), *ground.store, ground.timer_clock);
 }
 
-// All daemons hear of it; the session is one's.
-void App::Parts::touch_lane(const model::SessionKey& key) {
-  if (!ownership.owns(key)) return;
-  // Without lanes: all that waits is drained when there are some.
-  if (auto* all = lanes_to_touch.load(); all != nullptr) all->touch(key.encode());
+void ClusterParts::hear(LiveParts& live) {
+  if (!is_shared()) return;
+  auto& notifications = ground.store->notifications();
+  const auto subscribe = [&](std::string_view topic, store::Notifications::Heard heard) {
+    return notifications.subscribe(std::string(topic), std::move(heard));
+  };
+  heard_answers_ = subscribe(store::answers_topic, [&live](std::string_view inputs) {
+    live.pending_replies.heard(inputs);
+  });
+  heard_sessions_ =
+      subscribe(store::sessions_topic, [this](std::string_view payload) { hear_session(payload); });
+  heard_outputs_ = subscribe(store::outputs_topic,
+                             [&live](std::string_view sessions) { live.watch.heard(sessions); });
+  heard_jobs_ = subscribe(store::jobs_topic, [&live](std::string_view id) {
+    id.empty() ? live.job_watch.notify_all() : live.job_watch.notify(std::string(id));
+  });
 }
 
-// What was missed of sessions is found by the looks of PartitionKeeper and Deliverer.
-void App::Parts::hear_session(std::string_view payload) {
+// The looks of PartitionKeeper and Deliverer find what was missed of sessions.
+void ClusterParts::hear_session(std::string_view payload) const {
   const auto notification = store::session_notification_from(payload);
   if (!notification) return;
   const auto key = model::SessionKey::decode(notification->session);
   if (!key) return;
-  if (notification->kind == store::SessionNotification::Kind::touch) return touch_lane(*key);
-  deliverer.offer_earlier(*key);
+  const bool is_touch = notification->kind == store::SessionNotification::Kind::touch;
+  is_touch ? ports.touch(*key) : ports.deliver(*key);
 }
 
-void App::Parts::hear_others() {
-  if (!in_cluster(settings)) return;
-  auto& notifications = store->notifications();
-  const auto subscribe = [&](std::string_view topic, store::Notifications::Heard heard) {
-    return notifications.subscribe(std::string(topic), std::move(heard));
-  };
-  heard_answers = subscribe(store::answers_topic,
-                            [this](std::string_view inputs) { pending_replies.heard(inputs); });
-  heard_sessions =
-      subscribe(store::sessions_topic, [this](std::string_view payload) { hear_session(payload); });
-  heard_outputs =
-      subscribe(store::outputs_topic, [this](std::string_view sessions) { watch.heard(sessions); });
-  heard_jobs = subscribe(store::jobs_topic, [this](std::string_view id) {
-    id.empty() ? job_watch.notify_all() : job_watch.notify(std::string(id));
-  });
-}
-
-std::unique_ptr<SharedLimits> App::Parts::make_shared_limits() {
-  if (!in_cluster(settings)) return nullptr;
-  return std::make_unique<SharedLimits>(
-      SharedLimitsSettings{.daemon = member_name(settings),
-                           .inbox_limit = static_cast<std::int64_t>(settings.limits.inbox)},
-      *store, rate_limiter, public_limiter, busy, quota);
-}
-
-std::unique_ptr<Peers> App::Parts::make_peers() {
-  if (!in_cluster(settings)) return nullptr;
-  auto with = peers_settings(settings, door.folder().last_run());
-  with.changed = [this] { scheduler.look_again(); };
-  with.also = [this] {
-    shared_limits->tell();
-    door.write_ports();
-    look_at_lag();
-  };
-  with.partitions = [this] { return ownership.partitions(); };
-  with.replaced = [this](const model::Error& error) { die(error); };
-  return std::make_unique<Peers>(std::move(with), *store, timer_clock);
-}
-
-// Of a daemon that reads nothing itself: how much stands before what its scheduler appends.
-void App::Parts::look_at_lag() {
-  if (has(Role::worker) || !has(Role::scheduler) || !consuming.load()) return;
-  const auto ranges = log->ranges();
-  if (ranges) lag_elsewhere = static_cast<std::size_t>(queue::lag_of(*ranges));
-}
-
-SchedulerSettings App::Parts::scheduler_settings() {
-  SchedulerSettings scheduling;
-  scheduling.backlog = [this] { return records_in_flight(); };
-  scheduling.timer_clock = &timer_clock;
-  scheduling.heartbeats = &heartbeats;
-  if (peers) scheduling.mine = [this](std::string_view id) { return peers->mine(id); };
-  return scheduling;
-}
-
-HousekeeperSettings App::Parts::tidying() {
-  if (!peers) return housekeeper_settings(settings, [this] { door.write_ports(); });
-  auto tidying = housekeeper_settings(settings, {});
-  tidying.mine = [this] { return peers->mine("housekeeper"); };
-  return tidying;
-}
-
-Result<void> App::Parts::join_peers() {
+Result<void> ClusterParts::start() {
   if (!peers) return {};
   if (auto joined = peers->start(); !joined) return joined;
   // The next start waits a little without it.
-  if (auto noted = door.folder().write_run(peers->run()); !noted) {
+  if (auto noted = ground.door.folder().write_run(peers->run()); !noted) {
     log::warn("the next start can't know this run", {{"error", noted.error().message}});
   }
   return {};
 }
 
-Result<void> App::Parts::start_services() {
-  std::vector<Service*> services_of_roles;
-  if (has(Role::worker)) services_of_roles = {&webhooks, &upstreams, &deliverer, &caller};
-  if (has(Role::scheduler)) services_of_roles.push_back(&scheduler);
-  if (has(Role::worker)) services_of_roles.push_back(&job_worker);
-  if (job_queue) services_of_roles.push_back(&*job_queue);
-  if (has(Role::scheduler)) services_of_roles.push_back(&housekeeper);
-  for (Service* service : services_of_roles) {
-    if (auto started = service->start(); !started) return fail(started.error());
-  }
-  return {};
+void ClusterParts::stop_hearing() {
+  heard_answers_ = {};
+  heard_sessions_ = {};
 }
 
-// The log is there, and is the store's.
-Result<void> App::Parts::begin(std::span<const queue::PartitionRange> ranges) {
-  if (has(Role::worker)) return start_consuming(ranges);
-  events.release();
-  consuming = true;
-  log::info("ready", {{"dataDir", settings.data_dir.string()}});
-  supervisor.consuming();
-  warn_without_organisation();
-  return {};
+void ClusterParts::stop() {
+  if (peers) peers->stop();
 }
 
-// Where there are no others it is this one alone.
-std::vector<api::MemberView> App::Parts::members() const {
+std::function<bool(std::string_view)> ClusterParts::mine() const {
+  if (!peers) return {};
+  return [this](std::string_view id) { return peers->mine(id); };
+}
+
+std::vector<api::MemberView> ClusterParts::members() const {
   std::vector<api::MemberView> views;
   if (!peers) {
-    api::MemberView own{.name = member_name(settings),
-                        .roles = role_names(settings),
-                        .version = options.version,
+    api::MemberView own{.name = member_name(ground.settings),
+                        .roles = role_names(ground.settings),
+                        .version = version,
                         .partitions = {},
-                        .seen_at = clock.now()};
-    // All of them: nobody else reads this log.
-    if (const auto ranges = log->ranges(); ranges && consuming.load()) {
+                        .seen_at = ground.clock.now()};
+    // It has all partitions: no other daemon reads this log.
+    if (const auto ranges = ground.log->ranges(); ranges && ground.consuming.load()) {
       for (const auto& range : *ranges) own.partitions.push_back(range.partition);
     }
     views.push_back(std::move(own));

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/app_front.h"
+#include "daemon/app_ground.h"
+#include "daemon/cluster/ownership.h"
+#include "daemon/cluster/peers.h"
+#include "daemon/cluster/shared_limits.h"
+
+// For app*.cc only.
+namespace conversed::daemon {
+
+// What the cluster group tells the other groups.
+struct ClusterPorts {
+  std::function<void()> daemons_changed;  // some came or went: timers are shared out anew
+  std::function<void()> each_second;
+  std::function<void(const model::SessionKey&)> touch;
+  std::function<void(const model::SessionKey&)> deliver;
+};
+
+// The cluster group: what this daemon owns, and its exchange with the other daemons on the store.
+// Alone, a daemon owns everything, and the group does nothing.
+struct ClusterParts {
+  // The ground and `live` must outlive it.
+  ClusterParts(Ground& ground, LiveParts& live, ClusterPorts ports);
+
+  // Hears what other daemons have committed, from now on. All groups must be there. `live` must
+  // outlive it.
+  void hear(LiveParts& live);
+  // Joins the other daemons, under a name that no other one has.
+  [[nodiscard]] model::Result<void> start();
+  // Hears nothing more of sessions and answers.
+  void stop_hearing();
+  void stop();
+
+  [[nodiscard]] bool is_shared() const { return peers != nullptr; }
+  // Whether a piece of work is this daemon's among its peers. Empty: it is alone.
+  [[nodiscard]] std::function<bool(std::string_view)> mine() const;
+  // Of all daemons, this one included.
+  [[nodiscard]] std::vector<api::MemberView> members() const;
+
+  Ground& ground;
+  const ClusterPorts ports;
+  Ownership ownership;
+  std::unique_ptr<SharedLimits> shared_limits;  // null where this daemon is alone, as is `peers`
+  std::unique_ptr<Peers> peers;
+
+ private:
+  void hear_session(std::string_view payload) const;
+
+  store::Notifications::Subscription heard_answers_;
+  store::Notifications::Subscription heard_sessions_;
+  store::Notifications::Subscription heard_outputs_;
+  store::Notifications::Subscription heard_jobs_;
+};
+
+}  // namespace conversed::daemon

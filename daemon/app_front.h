@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "api/audit_trail.h"
+#include "api/auth/authenticator.h"
+#include "api/live/assets_cache.h"
+#include "api/live/blocking_pool.h"
+#include "api/live/busy_sessions.h"
+#include "api/live/inject_quota.h"
+#include "api/live/pending_replies.h"
+#include "api/live/rate_limiter.h"
+#include "api/services.h"
+#include "daemon/app_ground.h"
+#include "daemon/data/backup.h"
+
+// For app*.cc only.
+namespace conversed::daemon {
+
+// What requests share with Turns and with the other daemons. The ground must outlive it.
+struct LiveParts {
+  explicit LiveParts(Ground& ground);
+
+  api::AssetsCache assets;
+  api::InjectQuota quota;
+  api::RateLimiter rate_limiter;
+  api::RateLimiter public_limiter;
+  api::BusySessions busy;
+  api::PendingReplies pending_replies;
+  api::OutputWatch watch;
+  api::KeyWatch job_watch;
+};
+
+// What operations need of the other groups.
+struct FrontPorts {
+  std::function<void(const model::SessionKey&)> touch;
+  std::function<void(const model::SessionKey&)> deliver;
+  std::function<void(const model::Schedule&)> schedule;
+  std::function<void(model::Timestamp due)> timer;
+  std::function<std::vector<api::MemberView>()> members;
+};
+
+// The front group: what stands between the listeners and the operations.
+struct FrontParts {
+  // The ground, `live` and the clock must outlive it. `embedded`: see BackupMaker.
+  FrontParts(Ground& ground, LiveParts& live, const model::Clock& schedule_clock,
+             api::JwtVerifier contact_center, queue::SqliteLog* embedded, FrontPorts ports);
+
+  // Ends all waits for outputs and jobs, takes no new requests, and waits for the answers of the
+  // others. False: some are left.
+  [[nodiscard]] bool drain(std::chrono::milliseconds limit);
+  // Ends all requests. `answered`: `drain` left none.
+  void stop(bool answered);
+
+  Ground& ground;
+  LiveParts& live;
+  BackupMaker backups;
+  const api::ApiOptions options;
+  api::Authenticator authenticator;
+  api::AuditTrail audit;
+  api::BlockingPool pool;
+  api::BlockingPool sign_ins;
+  api::BlockingPool imports;
+  api::Services services;
+};
+
+}  // namespace conversed::daemon

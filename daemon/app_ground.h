@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "api/live/events.h"
+#include "config/settings.h"
+#include "daemon/data/embedded.h"
+#include "daemon/front_door.h"
+#include "daemon/log/append_event.h"
+#include "daemon/service/supervisor.h"
+#include "daemon/timers/timer_clock.h"
+#include "store/runtime/heartbeat.h"
+
+// For app*.cc only.
+namespace conversed::daemon {
+
+// What App owns before it has a store and a log. It outlives all groups.
+struct Outside {
+  const config::Settings& settings;
+  const model::Clock& clock;
+  model::Heartbeats& heartbeats;
+  Supervisor& supervisor;
+  FrontDoor& door;
+  TimerClock& timer_clock;
+};
+
+// What all groups of parts stand on: the store, the log, and how the daemon is.
+struct Ground : Outside {
+  // `log.jobs` stays where it is.
+  Ground(const Outside& outside, std::unique_ptr<store::Store> opened_store, OpenedLog& opened_log);
+
+  [[nodiscard]] bool has(config::Role role) const;
+  [[nodiscard]] AppendEvent append_event();
+  // The daemon can't go on: logs why, and sends SIGTERM to itself. Thread-safe.
+  void die(const model::Error& error);
+
+  const std::unique_ptr<store::Store> store;
+  const std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
+  const std::unique_ptr<queue::Log> log;
+  api::Events events;
+  Metrics& metrics;
+  // The log is consumed: here, or, without the role of a worker, maybe elsewhere.
+  std::atomic<bool> consuming{false};
+  std::atomic<bool> failed{false};
+};
+
+}  // namespace conversed::daemon

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/app_ground.h"
+#include "daemon/calls/caller.h"
+#include "daemon/cluster/ownership.h"
+#include "daemon/data/housekeeper.h"
+#include "daemon/delivery/deliverer.h"
+#include "daemon/jobs/job_queue.h"
+#include "daemon/jobs/job_worker.h"
+#include "daemon/jobs/proactive_setup.h"
+#include "daemon/outbound/egress.h"
+#include "daemon/outbound/http_client.h"
+#include "daemon/timers/scheduler.h"
+
+// For app*.cc only.
+namespace conversed::daemon {
+
+// What the outbound group needs of the other groups.
+struct OutboundPorts {
+  std::function<std::size_t()> backlog;        // records that are read and not finished
+  std::function<bool(std::string_view)> mine;  // ClusterParts::mine
+};
+
+// The outbound group: the services that work off what Turns and operators have stored. They send
+// outputs, make calls, append what falls due, and do jobs.
+struct OutboundParts {
+  // The ground and `ownership` must outlive it. `jobs_log`: what wakes jobs, where it has a log of
+  // its own.
+  OutboundParts(Ground& ground, const Ownership& ownership, Egress policy,
+                std::unique_ptr<queue::Log> jobs_log, OutboundPorts ports);
+
+  // Starts the services of the daemon's roles.
+  [[nodiscard]] model::Result<void> start();
+  void stop_jobs();
+  // The rest: deliveries, and what is on its way over HTTP.
+  void stop();
+
+  void ownership_changed();
+  void job_changed(const std::string& id, store::Jobs::Change change);
+
+  Ground& ground;
+  HttpClient webhooks;
+  HttpClient upstreams;
+  const RetentionClock retention_clock;
+  const ScheduleClock schedule_clock;
+  Deliverer deliverer;
+  Caller caller;
+  Scheduler scheduler;
+  ProactiveSetup setup;
+  JobWorker job_worker;
+  std::optional<JobQueue> job_queue;
+  Housekeeper housekeeper;
+
+ private:
+  [[nodiscard]] CallerSettings calling() const;
+  [[nodiscard]] SchedulerSettings scheduling(OutboundPorts& ports) const;
+  [[nodiscard]] JobWorkerSettings working();
+  [[nodiscard]] HousekeeperSettings tidying(const OutboundPorts& ports) const;
+  void wake_job(const std::string& id);
+};
+
+}  // namespace conversed::daemon

@@ -1,0 +1,217 @@
+#include "daemon/app_parts.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "daemon/ops/backlog.h"
+#include "daemon/ops/logging.h"
+
+namespace conversed::daemon {
+
+using model::fail;
+using model::Result;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Of the time for a stop, what is kept back for the steps after the answers: Turns in hand,
+// deliveries, the store.
+constexpr milliseconds reserved_for_commits{6'000};
+
+}  // namespace
+
+App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contact_center,
+                  std::unique_ptr<store::Store> opened_store, OpenedLog opened_log)
+    : ground(outside, std::move(opened_store), opened_log),
+      live(ground),
+      cluster(ground, live, cluster_ports()),
+      outbound(ground, cluster.ownership, std::move(policy), std::move(opened_log.jobs),
+               {.backlog = [this] { return turns.records_in_flight(); }, .mine = cluster.mine()}),
+      front(ground, live, outbound.schedule_clock, std::move(contact_center), opened_log.embedded,
+            front_ports()),
+      turns(ground, live, cluster.ownership, turn_effects(),
+            [this] { outbound.ownership_changed(); }) {
+  cluster.hear(live);
+  ground.store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
+    live.job_watch.notify(id);
+    outbound.job_changed(id, change);
+  });
+}
+
+ClusterPorts App::Parts::cluster_ports() {
+  return {
+      .daemons_changed = [this] { outbound.scheduler.look_again(); },
+      .each_second = [this] { turns.look_at_lag(); },
+      .touch = [this](const model::SessionKey& key) { turns.touch(key); },
+      .deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer_earlier(key); }};
+}
+
+FrontPorts App::Parts::front_ports() {
+  return {
+      .touch = [this](const model::SessionKey& key) { turns.touch(key); },
+      .deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer_earlier(key); },
+      .schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); },
+      .timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); },
+      .members = [this] { return cluster.members(); }};
+}
+
+TurnPorts App::Parts::turn_effects() {
+  TurnPorts effects;
+  effects.deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer(key); };
+  effects.call = [this](const std::string& project, const std::string& target) {
+    outbound.caller.offer(project, target);
+  };
+  effects.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
+  effects.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
+  effects.job = [this](const std::string& id) { outbound.job_worker.offer(id); };
+  return effects;
+}
+
+// Called on the Committer's thread.
+void App::Parts::on_store_health(bool healthy) {
+  if (healthy) {
+    log::info("store works again");
+  } else {
+    log::error("store fails; trying again until it works",
+               {{"error", ground.store->committer().last_failure()}});
+  }
+  turns.on_store_health(healthy);
+}
+
+Result<void> App::Parts::start() {
+  const auto look = [this] { return checked_ranges(*ground.log, *ground.store); };
+  const auto ranges = look();
+  if (!ranges && !may_come_back(ranges.error())) return fail(ranges.error());
+
+  store::Committer& committer = ground.store->committer();
+  committer.on_health([this](bool healthy) { on_store_health(healthy); });
+  committer.start();
+  if (!ranges) ground.events.hold();
+  // Before anything is done under the name: it may be another one's, and so are its answers.
+  if (auto joined = cluster.start(); !joined) return joined;
+  if (auto listening = start_listening(); !listening) return listening;
+  if (auto started = outbound.start(); !started) return started;
+  if (ranges) return begin(*ranges);
+  log::warn("the log is not there; trying again until it is", {{"error", ranges.error().message}});
+  late_log.start(look, [this](const Result<LogRanges>& found) {
+    auto begun = found ? begin(*found) : Result<void>(fail(found.error()));
+    if (!begun) ground.die(begun.error());
+  });
+  return {};
+}
+
+Result<void> App::Parts::start_listening() {
+  if (auto listening = ground.door.listen(); !listening) return listening;
+  ground.metrics.add_source([this] { update_metrics(); });
+  ground.door.open(front.services, [this] { return not_ready(); });
+  return {};
+}
+
+Result<void> App::Parts::begin(std::span<const queue::PartitionRange> ranges) {
+  const config::Settings& settings = ground.settings;
+  const std::string folder = settings.data_dir.string();
+  if (ground.has(config::Role::worker)) {
+    const std::string run = cluster.peers ? cluster.peers->run() : std::string();
+    if (auto started = turns.start(ranges, run); !started) return started;
+    ground.consuming = true;
+    log::info("ready", {{"dataDir", folder}, {"workers", settings.workers}});
+  } else {
+    ground.events.release();
+    ground.consuming = true;
+    log::info("ready", {{"dataDir", folder}});
+  }
+  ground.supervisor.consuming();
+  warn_without_organisation();
+  return {};
+}
+
+void App::Parts::warn_without_organisation() {
+  auto organisations = ground.store->accounts().organisations();
+  if (organisations && organisations->empty()) {
+    log::warn("there is no organisation yet: stop the daemon and run `conversed init`");
+  }
+}
+
+std::string_view App::Parts::not_ready() const {
+  if (!ground.store->healthy()) return "the store fails";
+  if (!ground.log->health()) return "the log fails";
+  return ground.consuming.load() ? "" : "the log is not consumed yet";
+}
+
+// Nothing here waits for the store, or for a loop that may stand still.
+Progress App::Parts::progress() {
+  Progress now;
+  now.appended = ground.events.appended();
+  now.delivered = ground.metrics.deliveries(DeliveryOutcome::delivered).value();
+  now.consuming = ground.consuming.load();
+  now.store_healthy = ground.store->healthy();
+  now.log_healthy = ground.log->health().has_value();
+  const TurnCounts* counts = turns.counts();
+  if (counts == nullptr) return now;
+  now.turns = counts->turns.load();
+  now.in_flight = turns.records_in_flight();
+  return now;
+}
+
+void App::Parts::update_metrics() {
+  Metrics& metrics = ground.metrics;
+  metrics.events_appended.raise_to(ground.events.appended());
+  if (const TurnCounts* counts = turns.counts(); counts != nullptr) {
+    metrics.turns.raise_to(counts->turns.load());
+    metrics.turn_conflicts.raise_to(counts->conflicts.load());
+    metrics.follow_ups_sent.raise_to(counts->follow_ups_sent.load());
+    metrics.follow_ups_dropped.raise_to(counts->follow_ups_dropped.load());
+    metrics.dead_letters.raise_to(counts->dead_letters.load());
+  }
+  const store::Committer& committer = ground.store->committer();
+  metrics.commits.raise_to(committer.transactions());
+  metrics.session_commits.raise_to(committer.commits());
+  metrics.calls_in_flight.set(static_cast<double>(outbound.upstreams.in_flight()));
+  metrics.store_healthy.set(committer.healthy() ? 1 : 0);
+  metrics.log_healthy.set(ground.log->health() ? 1 : 0);
+  metrics.ready.set(not_ready().empty() ? 1 : 0);
+  update_backlog(metrics, *ground.log, *ground.store);
+}
+
+void App::Parts::stop(milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const auto left = [&](milliseconds keep_back) {
+    const auto rest =
+        std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
+    return std::max(rest - keep_back, milliseconds(100));
+  };
+  store::Committer& committer = ground.store->committer();
+  ground.supervisor.stopping(limit);
+  ground.supervisor.stop();
+  // A start that waits for a failing store ends, and there is nothing to drain yet.
+  if (!ground.consuming.load()) committer.stop_retrying();
+  late_log.stop();
+  front.backups.stop();
+  ground.consuming = false;
+  const bool answered = front.drain(left(std::min(reserved_for_commits, limit / 2)));
+  outbound.scheduler.stop();
+  if (cluster.peers) cluster.peers->retire();
+  outbound.caller.stop();
+  turns.stop_looking();
+  const bool drained = turns.drain(left(limit / 5));
+  // Not before: a Turn in hand may have the answer. All other clients get what was said so far.
+  live.pending_replies.cut_off();
+  // While the store fails, a wait for a write would never end: runs in hand, operators' requests,
+  // marks of deliveries.
+  committer.stop_retrying();
+  if (!drained) committer.stop();
+  outbound.stop_jobs();
+  front.stop(answered);
+  cluster.stop_hearing();
+  turns.stop();
+  outbound.stop();
+  ground.log->stop();
+  turns.mark_clean_stop(drained);
+  cluster.stop();
+  // Before anything goes that its callbacks refer to.
+  committer.stop();
+  ground.door.stop();
+}
+
+}  // namespace conversed::daemon

@@ -1,0 +1,166 @@
+#include "daemon/app_turns.h"
+
+#include <utility>
+
+#include "daemon/ops/logging.h"
+#include "daemon/part_settings.h"
+#include "daemon/turns/lane_share.h"
+
+namespace conversed::daemon {
+
+using model::fail;
+using model::Result;
+
+TurnParts::TurnParts(Ground& ground, LiveParts& live, Ownership& ownership, TurnPorts effects,
+                     std::function<void()> ownership_changed)
+    : ground_(ground),
+      live_(live),
+      ownership_(ownership),
+      effects_(std::move(effects)),
+      recovery_(*ground.store),
+      partitions_({.in_flight = ground.settings.limits.in_flight, .heartbeats = &ground.heartbeats},
+                  *ground.store, ownership, recovery_, live.busy,
+                  {.ownership_changed = std::move(ownership_changed),
+                   .touch = [this](const model::SessionKey& key) { touch(key); }}) {}
+
+Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
+                              const std::string& run) {
+  if (auto forgotten = ground_.store->forget_writers(); !forgotten) {
+    log::warn("marks of daemons that are gone can't be removed",
+              {{"error", forgotten.error().message}});
+  }
+  const auto partitions = static_cast<std::int32_t>(ranges.size());
+  auto lane_settings = lanes_settings(ground_.settings, ground_.heartbeats);
+  if (ownership_.is_shared()) {  // it takes up the partitions as they come
+    ownership_.begin(partitions);
+    recovery_.begin_run(run);
+    sharing_ = true;
+    lane_settings.partitions = partitions;
+  } else if (auto taken = take_up_log(ranges); !taken) {
+    return taken;
+  }
+  worker_.emplace(batch_context(ranges.size()), ground_.store->committer(), live_.watch, live_.busy,
+                  ports(), recorder_.get(), &ground_.heartbeats);
+  lane_settings.share_of = [this](const std::string& key) { return share_of(live_.assets, key); };
+  lanes_ = std::make_unique<queue::Lanes>(std::move(lane_settings),
+                                          [this](queue::Run&& lane_run, queue::Finish finish) {
+                                            worker_->handle(std::move(lane_run), std::move(finish));
+                                          });
+  lanes_to_touch_ = lanes_.get();
+  ground_.events.release();
+  return start_pump();
+}
+
+Result<void> TurnParts::start_pump() {
+  queue::PumpSettings settings;
+  settings.heartbeats = &ground_.heartbeats;
+  settings.report = [](const queue::Error& error) {
+    log::error("log can't be read; trying again", {{"error", error.message}});
+  };
+  settings.broken = [this](const queue::Error& error) { ground_.die(error); };
+  if (ownership_.is_shared()) {
+    settings.owner = &partitions_;
+    if (auto looks = partitions_.start(); !looks) return looks;
+  } else if (auto drained = drain_inboxes(); !drained) {
+    return drained;
+  }
+  auto started = queue::Pump::start(settings, *ground_.log, *lanes_);
+  if (!started) return fail(started.error());
+  pump_ = std::move(*started);
+  pump_to_hold_ = pump_.get();
+  return {};
+}
+
+// Of a daemon that reads the whole log. It does without the recorder if it has to.
+Result<void> TurnParts::take_up_log(std::span<const queue::PartitionRange> ranges) {
+  const auto file = flight_recorder_file(ground_.settings.data_dir);
+  if (auto opened = FlightRecorder::open(file, boot_id())) {
+    recorder_ = std::move(*opened);
+  } else {
+    log::warn("crashes can't be attributed to events", {{"error", opened.error().message}});
+  }
+  return recovery_.begin(recorder_.get(), ranges);
+}
+
+// Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
+// answered.
+Result<void> TurnParts::drain_inboxes() {
+  auto keys =
+      waiting_sessions(*ground_.store, live_.busy, [](const model::SessionKey&) { return true; });
+  if (!keys) return fail(keys.error());
+  for (auto& key : *keys) lanes_->touch(std::move(key));
+  return {};
+}
+
+TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
+  return {.store = *ground_.store,
+          .assets = live_.assets,
+          .pending_replies = live_.pending_replies,
+          .clock = ground_.clock,
+          .timer_clock = &ground_.timer_clock,
+          .limits = flow_limits(ground_.settings.flows, ground_.settings.calls),
+          .recovery = &recovery_,
+          .partitions = static_cast<std::int32_t>(log_partitions)};
+}
+
+TurnPorts TurnParts::ports() {
+  TurnPorts ports = effects_;
+  ports.counted = [this](const std::string& organisation_id, std::int64_t injects) {
+    live_.quota.committed(organisation_id, injects);
+  };
+  ports.fatal = [this](const model::Error& error) { ground_.die(error); };
+  ports.ran = [this](std::chrono::steady_clock::duration took) {
+    ground_.metrics.turn_seconds.observe(std::chrono::duration<double>(took).count());
+  };
+  return ports;
+}
+
+bool TurnParts::drain(std::chrono::milliseconds limit) {
+  return pump_ ? pump_->stop(limit) : !lanes_ || lanes_->stop(limit);
+}
+
+void TurnParts::stop() {
+  pump_to_hold_ = nullptr;
+  if (worker_) worker_->stop();
+}
+
+// Runs that could not be committed stay unfinished in the log. The next owner of a shared partition
+// takes them for runs that were in hand.
+void TurnParts::mark_clean_stop(bool drained) {
+  if (!drained || !sharing_) return;
+  if (auto told = recovery_.stopped(); !told) {
+    log::warn("the stop can't be marked as clean", {{"error", told.error().message}});
+  }
+}
+
+void TurnParts::on_store_health(bool healthy) {
+  queue::Pump* const held = pump_to_hold_.load();
+  if (held == nullptr) return;
+  healthy ? held->release() : held->hold();
+}
+
+void TurnParts::touch(const model::SessionKey& key) {
+  if (!ownership_.owns(key)) return;
+  // Without lanes: all that waits is drained when there are some.
+  if (auto* all = lanes_to_touch_.load(); all != nullptr) all->touch(key.encode());
+}
+
+void TurnParts::look_at_lag() {
+  using config::Role;
+  const bool only_appends = !ground_.has(Role::worker) && ground_.has(Role::scheduler);
+  if (!only_appends || !ground_.consuming.load()) return;
+  const auto ranges = ground_.log->ranges();
+  if (ranges) lag_elsewhere_ = static_cast<std::size_t>(queue::lag_of(*ranges));
+}
+
+std::size_t TurnParts::records_in_flight() const {
+  const queue::Lanes* all = lanes_to_touch_.load();
+  return all == nullptr ? lag_elsewhere_.load() : all->in_flight();
+}
+
+const TurnCounts* TurnParts::counts() const {
+  // What `start` makes is there once the log is consumed.
+  return ground_.consuming.load() && worker_ ? &worker_->counts() : nullptr;
+}
+
+}  // namespace conversed::daemon

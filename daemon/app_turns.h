@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "daemon/app_front.h"
+#include "daemon/app_ground.h"
+#include "daemon/cluster/ownership.h"
+#include "daemon/turns/flight_recorder.h"
+#include "daemon/turns/partition_keeper.h"
+#include "daemon/turns/recovery.h"
+#include "daemon/turns/turn_worker.h"
+#include "queue/lanes.h"
+#include "queue/pump.h"
+
+// For app*.cc only.
+namespace conversed::daemon {
+
+// The turns group: from the log's records to committed Turns. `start`, `drain` and `stop` belong to
+// one thread, the rest is thread-safe.
+class TurnParts {
+ public:
+  // `effects`: those that leave the group. All others must outlive it.
+  TurnParts(Ground& ground, LiveParts& live, Ownership& ownership, TurnPorts effects,
+            std::function<void()> ownership_changed);
+
+  // Consumes the log, which holds `ranges`. `run`: this daemon's among its peers, if it has any.
+  [[nodiscard]] model::Result<void> start(std::span<const queue::PartitionRange> ranges,
+                                          const std::string& run);
+  // Takes up no partition any more.
+  void stop_looking() { partitions_.stop(); }
+  // Finishes the Turns in hand. False: some are left, and stay unfinished in the log.
+  [[nodiscard]] bool drain(std::chrono::milliseconds limit);
+  void stop();
+  // After the log has stopped. `drained`: as `drain` said.
+  void mark_clean_stop(bool drained);
+
+  // While the store fails no Turn can be committed, so none is begun.
+  void on_store_health(bool healthy);
+  // Runs the session's lane once more, if the session is this daemon's.
+  void touch(const model::SessionKey& key);
+  // Of a daemon that reads nothing itself: notes how much stands before what its scheduler appends.
+  void look_at_lag();
+  [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
+
+  // Null before the log is consumed, and without the role of a worker.
+  [[nodiscard]] const TurnCounts* counts() const;
+
+ private:
+  [[nodiscard]] model::Result<void> take_up_log(std::span<const queue::PartitionRange> ranges);
+  [[nodiscard]] model::Result<void> drain_inboxes();
+  [[nodiscard]] TurnBatchContext batch_context(std::size_t log_partitions);
+  [[nodiscard]] TurnPorts ports();
+  [[nodiscard]] model::Result<void> start_pump();
+
+  Ground& ground_;
+  LiveParts& live_;
+  Ownership& ownership_;
+  const TurnPorts effects_;
+  Recovery recovery_;
+  PartitionKeeper partitions_;
+  std::unique_ptr<FlightRecorder> recorder_;   // null: the log is shared, or there is no room
+  bool sharing_ = false;                       // partitions of the log may be this run's
+  std::atomic<std::size_t> lag_elsewhere_{0};  // where there are no lanes
+  std::optional<TurnWorker> worker_;
+  std::unique_ptr<queue::Lanes> lanes_;
+  std::atomic<queue::Lanes*> lanes_to_touch_{nullptr};
+  std::unique_ptr<queue::Pump> pump_;
+  std::atomic<queue::Pump*> pump_to_hold_{nullptr};
+};
+
+}  // namespace conversed::daemon
