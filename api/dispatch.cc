@@ -1,6 +1,7 @@
 #include "api/dispatch.h"
 
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -56,7 +57,20 @@ void handle(Run<Family> run, Pending& pending) {
   run(std::move(call), family(services, std::type_identity<Family>()), std::move(reply));
 }
 
+// Said before anything is looked up: without the role of the organisation nothing is to be found
+// out. Roles in a project are for the handler to check.
+Result<void> check_role(const Operation& operation, const Call& call) {
+  const bool checked_here =
+      operation.credential == Credential::basic && is_of_organisation(operation.role);
+  if (!checked_here || call.principal->has(operation.role)) return {};
+  return model::fail(Errc::permission_denied,
+                     "the role " + std::string(to_string(operation.role)) + " is needed");
+}
+
 void handle(Pending& pending) {
+  if (auto may = check_role(pending.operation, pending.call); !may) {
+    return send_error(pending.reply, pending.operation, may.error());
+  }
   std::visit([&](auto handler) { handle(handler, pending); }, pending.operation.run);
 }
 

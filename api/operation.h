@@ -84,6 +84,7 @@ using AnyHandler =
 
 // One operation of the API: a constant row of the table in operations.cc. Its handler checks that
 // the principal has `role` in the project at hand (see Principal::has): only it knows the project.
+// For operators' operations that take a role of the organisation, `dispatch` has checked it.
 struct Operation {
   std::string_view id;  // the operationId of the OpenAPI document
   Method method = Method::get;
@@ -105,16 +106,30 @@ struct Operation {
   }
 };
 
-// A row below /management, which takes HTTP Basic.
-constexpr Operation managed(std::string_view id, Method method, std::string_view path, Role role,
-                            AnyHandler run, openapi::Description (*describe)(),
-                            Audited audited = Audited::changes) {
+// The usual rows: for operators, below /management; for clients; and for all.
+using Describe = openapi::Description (*)();
+constexpr Operation for_operators(std::string_view id, Method method, std::string_view path,
+                                  Role role, AnyHandler run, Describe describe,
+                                  Audited audited = Audited::changes) {
   return {.id = id,
           .method = method,
           .path = path,
           .credential = Credential::basic,
           .role = role,
           .audited = audited,
+          .run = run,
+          .describe = describe};
+}
+constexpr Operation for_clients(std::string_view id, Method method, std::string_view path,
+                                Role role, AnyHandler run, Describe describe) {
+  return {.id = id, .method = method, .path = path, .role = role, .run = run, .describe = describe};
+}
+constexpr Operation for_all(std::string_view id, Method method, std::string_view path,
+                            AnyHandler run, Describe describe) {
+  return {.id = id,
+          .method = method,
+          .path = path,
+          .credential = Credential::open,
           .run = run,
           .describe = describe};
 }

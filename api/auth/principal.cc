@@ -39,6 +39,10 @@ std::string_view to_string(Role role) {
   return {};
 }
 
+bool is_of_organisation(Role role) {
+  return role == Role::user_admin || role == Role::platform_admin;
+}
+
 std::optional<Role> role_from(std::string_view name) {
   for (const auto& [role, known] : role_names) {
     if (known == name) return role;

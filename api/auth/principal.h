@@ -25,6 +25,8 @@ enum class Role : std::uint8_t {
 
 // The name that members and users are given the role by: "projectAdmin". Empty for none and member.
 [[nodiscard]] std::string_view to_string(Role role);
+// A role in the organisation or the installation, not in a project.
+[[nodiscard]] bool is_of_organisation(Role role);
 [[nodiscard]] std::optional<Role> role_from(std::string_view name);
 // All of those names.
 [[nodiscard]] std::vector<std::string_view> names_of_roles();

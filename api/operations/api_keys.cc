@@ -19,46 +19,22 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-struct NewKey {
-  std::string name;
-  store::User user;
-};
-
-Result<NewKey> read_new_key(const Call& call, AccountServices& services) {
+Result<Response> create_key(const Call& call, AccountServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto name = name_member(*body);
   if (!name) return model::fail(name.error());
   auto email = text_member(*body, "user");
   if (!email) return model::fail(email.error());
-  const Principal& principal = *call.principal;
-  auto& accounts = services.store.accounts();
-  auto user = email->empty() ? accounts.user(principal.organisation_id, principal.user_id)
-                             : accounts.user_by_email(principal.organisation_id, *email);
-  const bool own = user && user->id == principal.user_id;
-  // Said before whether the user exists: without the role that is not to be found out.
-  if (!own && !principal.has(Role::user_admin)) {
-    return model::fail(needs_user_admin());
-  }
-  if (!user && user.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, "there is no such user");
-  }
-  if (!user) return model::fail(store_error(user.error()));
-  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
-  return NewKey{std::move(*name), std::move(*user)};
-}
-
-Result<Response> create_key(const Call& call, AccountServices& services) {
-  auto wanted = read_new_key(call, services);
-  if (!wanted) return model::fail(wanted.error());
-  auto made = services.store.accounts().create_api_key(call.principal->organisation_id,
-                                                       wanted->user.id, wanted->name);
+  auto user = user_to_manage(services.store, *call.principal, *email);
+  if (!user) return model::fail(user.error());
+  auto made = services.store.accounts().create_api_key(user->organisation_id, user->id, *name);
   if (!made) return model::fail(store_error(made.error()));
   // The one time that the key is shown.
   return json_response(status::created,
                        {{"_id", made->key.id},
                         {"name", made->key.name},
-                        {"user", wanted->user.email},
+                        {"user", user->email},
                         {"key", made->secret}},
                        {{"Cache-Control", "no-store"}});
 }
@@ -91,7 +67,7 @@ Result<Response> list_keys(const Call& call, AccountServices& services) {
   return ok({{"items", std::move(items)}});
 }
 
-Result<void> end_key(const Call& call, AccountServices& services) {
+Result<Response> revoke_key(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
   const std::string id(call.parameters["keyId"]);
   auto keys = visible_keys(principal, services);
@@ -101,15 +77,9 @@ Result<void> end_key(const Call& call, AccountServices& services) {
   auto& accounts = services.store.accounts();
   auto user = accounts.user(principal.organisation_id, key->user_id);
   if (!user) return model::fail(store_error(user.error()));
-  if (auto may = may_manage(principal, *user); !may) return may;
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
   auto revoked = accounts.revoke_api_key(principal.organisation_id, id);
   if (!revoked) return model::fail(store_error(revoked.error()));
-  return {};
-}
-
-Result<Response> revoke_key(const Call& call, AccountServices& services) {
-  auto ended = end_key(call, services);
-  if (!ended) return model::fail(ended.error());
   return no_content();
 }
 
@@ -156,14 +126,14 @@ openapi::Description describe_revoke_key() {
 }  // namespace
 
 constinit const Operation create_api_key_operation =
-    managed("createApiKey", Method::post, "/management/apikeys", Role::member, create_key,
-            describe_create_key);
+    for_operators("createApiKey", Method::post, "/management/apikeys", Role::member, create_key,
+                  describe_create_key);
 
-constinit const Operation list_api_keys_operation = managed(
+constinit const Operation list_api_keys_operation = for_operators(
     "listApiKeys", Method::get, "/management/apikeys", Role::member, list_keys, describe_list_keys);
 
 constinit const Operation revoke_api_key_operation =
-    managed("revokeApiKey", Method::delete_, "/management/apikeys/{keyId}", Role::member,
-            revoke_key, describe_revoke_key);
+    for_operators("revokeApiKey", Method::delete_, "/management/apikeys/{keyId}", Role::member,
+                  revoke_key, describe_revoke_key);
 
 }  // namespace conversed::api

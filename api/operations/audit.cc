@@ -18,7 +18,7 @@ json text_or_null(const std::string& text) {
   return text.empty() ? json(nullptr) : json(text);
 }
 
-json item_of(const store::AuditEntry& entry) {
+json audit_item(const store::AuditEntry& entry) {
   return {{"_id", entry.id},
           {"at", unix_seconds(entry.at)},
           {"organisationId", text_or_null(entry.organisation_id)},
@@ -36,9 +36,6 @@ json item_of(const store::AuditEntry& entry) {
 
 Result<Response> list_audit(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
-  if (!principal.has(Role::user_admin)) {
-    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
-  }
   const bool of_all = principal.has(Role::platform_admin);
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
@@ -48,11 +45,7 @@ Result<Response> list_audit(const Call& call, AccountServices& services) {
       .operation = std::string(call.request.parameter("operation").value_or(""))};
   auto entries = services.store.audit().list(filter, page->after, page->limit);
   if (!entries) return model::fail(store_error(entries.error()));
-  json items = json::array();
-  for (const store::AuditEntry& entry : *entries) items.push_back(item_of(entry));
-  const bool full = entries->size() == page->limit;
-  return ok(
-      {{"items", std::move(items)}, {"next", full ? json(entries->back().row) : json(nullptr)}});
+  return rows_response(*entries, *page, &store::AuditEntry::row, audit_item);
 }
 
 openapi::Description describe_list_audit() {
@@ -92,7 +85,7 @@ openapi::Description describe_list_audit() {
 }  // namespace
 
 constinit const Operation list_audit_operation =
-    managed("listAudit", Method::get, "/management/audit", Role::user_admin, list_audit,
-            describe_list_audit);
+    for_operators("listAudit", Method::get, "/management/audit", Role::user_admin, list_audit,
+                  describe_list_audit);
 
 }  // namespace conversed::api

@@ -15,10 +15,7 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-Result<BackUpAnswer> make(const Call& call, DaemonServices& services) {
-  if (!call.principal->has(Role::platform_admin)) {
-    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
-  }
+Result<Response> back_up(const Call& call, DaemonServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto name = text_member(*body, "name");
@@ -27,11 +24,7 @@ Result<BackUpAnswer> make(const Call& call, DaemonServices& services) {
     return model::fail(Errc::invalid_argument, "name must not be empty");
   }
   if (!services.back_up) return model::fail(Errc::not_supported, "there is nothing to back up");
-  return services.back_up(*name);
-}
-
-Result<Response> back_up(const Call& call, DaemonServices& services) {
-  auto made = make(call, services);
+  auto made = services.back_up(*name);
   if (!made) return model::fail(made.error());
   return json_response(status::created, {{"name", made->name},
                                          {"path", made->path},
@@ -60,7 +53,7 @@ openapi::Description describe_back_up() {
 
 }  // namespace
 
-constinit const Operation back_up_operation = managed(
+constinit const Operation back_up_operation = for_operators(
     "backUp", Method::post, "/management/backups", Role::platform_admin, back_up, describe_back_up);
 
 }  // namespace conversed::api

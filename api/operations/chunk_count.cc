@@ -34,12 +34,8 @@ openapi::Description describe_chunk_count() {
 
 }  // namespace
 
-constinit const Operation chunk_count_operation{.id = "getChunkCount_2_0",
-                                                .method = Method::get,
-                                                .path = "/v2.0/organisations/chunkcount",
-                                                .credential = Credential::client,
-                                                .role = Role::member,
-                                                .run = chunk_count,
-                                                .describe = describe_chunk_count};
+constinit const Operation chunk_count_operation =
+    for_clients("getChunkCount_2_0", Method::get, "/v2.0/organisations/chunkcount", Role::member,
+                chunk_count, describe_chunk_count);
 
 }  // namespace conversed::api

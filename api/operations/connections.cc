@@ -39,9 +39,7 @@ Result<Response> list(const Call& call, ProjectServices& services) {
   auto project = project_of(services.store, call, list_connections_operation.role);
   if (!project) return model::fail(project.error());
   auto connections = services.store.assets().connections(project->id);
-  if (!connections) {
-    return model::fail(store_error(connections.error()));
-  }
+  if (!connections) return model::fail(store_error(connections.error()));
   json items = json::array();
   for (const store::ConnectionInfo& connection : *connections) {
     items.push_back({{"_id", connection.id},
@@ -321,11 +319,11 @@ openapi::Description describe_usages() {
 }  // namespace
 
 constinit const Operation list_connections_operation =
-    managed("listConnections", Method::get, "/management/connections", Role::connection_admin, list,
-            describe_list);
+    for_operators("listConnections", Method::get, "/management/connections", Role::connection_admin,
+                  list, describe_list);
 
-constinit const Operation connection_usages_operation =
-    managed("getConnectionUsages", Method::get, "/management/connections/{connectionId}/usages",
-            Role::connection_admin, usages, describe_usages);
+constinit const Operation connection_usages_operation = for_operators(
+    "getConnectionUsages", Method::get, "/management/connections/{connectionId}/usages",
+    Role::connection_admin, usages, describe_usages);
 
 }  // namespace conversed::api

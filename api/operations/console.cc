@@ -52,21 +52,13 @@ openapi::Description describe() {
 
 }  // namespace
 
-constinit const Operation console_operation =
-    managed("console", Method::get, "/management/console", Role::member, show_console, describe);
+constinit const Operation console_operation = for_operators(
+    "console", Method::get, "/management/console", Role::member, show_console, describe);
 
-constinit const Operation management_operation{.id = "management",
-                                               .method = Method::get,
-                                               .path = "/management",
-                                               .credential = Credential::open,
-                                               .run = lead_there,
-                                               .describe = describe_way};
+constinit const Operation management_operation =
+    for_all("management", Method::get, "/management", lead_there, describe_way);
 
-constinit const Operation management_folder_operation{.id = "managementFolder",
-                                                      .method = Method::get,
-                                                      .path = "/management/",
-                                                      .credential = Credential::open,
-                                                      .run = lead_there,
-                                                      .describe = describe_way};
+constinit const Operation management_folder_operation =
+    for_all("managementFolder", Method::get, "/management/", lead_there, describe_way);
 
 }  // namespace conversed::api

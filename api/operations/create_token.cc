@@ -122,12 +122,8 @@ openapi::Description describe_create_token() {
 
 }  // namespace
 
-constinit const Operation create_token_operation{.id = "createToken_2_0",
-                                                 .method = Method::post,
-                                                 .path = "/v2.0/projects/{projectId}/snippets",
-                                                 .credential = Credential::client,
-                                                 .role = Role::token_admin,
-                                                 .run = create_token,
-                                                 .describe = describe_create_token};
+constinit const Operation create_token_operation =
+    for_clients("createToken_2_0", Method::post, "/v2.0/projects/{projectId}/snippets",
+                Role::token_admin, create_token, describe_create_token);
 
 }  // namespace conversed::api

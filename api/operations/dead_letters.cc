@@ -59,32 +59,15 @@ Result<Response> list_dead_letters(const Call& call, SessionServices& services) 
   auto state = state_filter(call.request);
   if (!state) return model::fail(state.error());
   auto letters = services.store.dead_letters().list(project->id, *state, page->after, page->limit);
-  if (!letters) {
-    return model::fail(store_error(letters.error()));
-  }
-  json items = json::array();
-  for (const store::DeadLetter& letter : *letters) items.push_back(letter_json(letter));
-  const bool full = letters->size() == page->limit;
-  return ok(
-      {{"items", std::move(items)}, {"next", full ? json(letters->back().row) : json(nullptr)}});
+  if (!letters) return model::fail(store_error(letters.error()));
+  return rows_response(*letters, *page, &store::DeadLetter::row, letter_json);
 }
 
-// The dead letter of the path, in whichever project of the principal's it is.
 Result<store::DeadLetter> find_dead_letter(const Call& call, SessionServices& services) {
-  const std::string id(call.parameters["deadLetterId"]);
-  auto projects = projects_with(services.store, *call.principal, Role::member);
-  if (!projects) return model::fail(projects.error());
-  for (const store::ProjectInfo& project : *projects) {
-    auto letter = services.store.dead_letters().get(project.id, id);
-    if (!letter && letter.error().code == Errc::not_found) continue;
-    if (!letter) return model::fail(store_error(letter.error()));
-    const auto access =
-        call.principal->access(project.organisation_id, project.id, Role::conversation_admin);
-    if (access == Access::granted) return letter;
-    return model::fail(Errc::permission_denied,
-                       "the role conversationAdmin is needed in the project");
-  }
-  return model::fail(Errc::not_found, "there is no such dead letter");
+  const auto find = [&, id = std::string(call.parameters["deadLetterId"])](const auto& project_id) {
+    return services.store.dead_letters().get(project_id, id);
+  };
+  return find_in_projects(services.store, *call.principal, find, "there is no such dead letter");
 }
 
 Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
@@ -226,20 +209,20 @@ openapi::Description describe_discard() {
 
 }  // namespace
 
-constinit const Operation list_dead_letters_operation =
-    managed("listDeadLetters", Method::get, "/management/deadletters", Role::conversation_admin,
-            list_dead_letters, describe_list_dead_letters, Audited::always);
+constinit const Operation list_dead_letters_operation = for_operators(
+    "listDeadLetters", Method::get, "/management/deadletters", Role::conversation_admin,
+    list_dead_letters, describe_list_dead_letters, Audited::always);
 
-constinit const Operation show_dead_letter_operation =
-    managed("showDeadLetter", Method::get, "/management/deadletters/{deadLetterId}",
-            Role::conversation_admin, show_dead_letter, describe_show_dead_letter, Audited::always);
+constinit const Operation show_dead_letter_operation = for_operators(
+    "showDeadLetter", Method::get, "/management/deadletters/{deadLetterId}",
+    Role::conversation_admin, show_dead_letter, describe_show_dead_letter, Audited::always);
 
 constinit const Operation replay_dead_letter_operation =
-    managed("replayDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/replay",
-            Role::conversation_admin, replay, describe_replay);
+    for_operators("replayDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/replay",
+                  Role::conversation_admin, replay, describe_replay);
 
-constinit const Operation discard_dead_letter_operation =
-    managed("discardDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/discard",
-            Role::conversation_admin, discard, describe_discard);
+constinit const Operation discard_dead_letter_operation = for_operators(
+    "discardDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/discard",
+    Role::conversation_admin, discard, describe_discard);
 
 }  // namespace conversed::api

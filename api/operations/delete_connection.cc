@@ -44,12 +44,8 @@ openapi::Description describe_delete_connection() {
 
 }  // namespace
 
-constinit const Operation delete_connection_operation{.id = "deleteConnection_2_0",
-                                                      .method = Method::delete_,
-                                                      .path = "/v2.0/connections/{connectionId}",
-                                                      .credential = Credential::client,
-                                                      .role = Role::connection_admin,
-                                                      .run = delete_connection,
-                                                      .describe = describe_delete_connection};
+constinit const Operation delete_connection_operation =
+    for_clients("deleteConnection_2_0", Method::delete_, "/v2.0/connections/{connectionId}",
+                Role::connection_admin, delete_connection, describe_delete_connection);
 
 }  // namespace conversed::api

@@ -33,7 +33,7 @@ Result<Response> deprecate_password(const Call& call, AccountServices& services)
   if (!user && user.error().code == Errc::not_found) return missing();
   if (!user) return model::fail(store_error(user.error()));
   if (!principal.has(Role::user_admin)) {
-    return model::fail(needs_user_admin());
+    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
   }
   if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
   auto done = accounts.deprecate_password(principal.organisation_id, *id);
@@ -61,12 +61,8 @@ openapi::Description describe_deprecate_password() {
 
 }  // namespace
 
-constinit const Operation deprecate_password_operation{.id = "deprecatePassword_2_0",
-                                                       .method = Method::post,
-                                                       .path = "/v2.0/users/deprecatepassword",
-                                                       .credential = Credential::client,
-                                                       .role = Role::user_admin,
-                                                       .run = deprecate_password,
-                                                       .describe = describe_deprecate_password};
+constinit const Operation deprecate_password_operation =
+    for_clients("deprecatePassword_2_0", Method::post, "/v2.0/users/deprecatepassword",
+                Role::user_admin, deprecate_password, describe_deprecate_password);
 
 }  // namespace conversed::api

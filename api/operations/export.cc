@@ -98,11 +98,11 @@ openapi::Description describe_export() {
 }  // namespace
 
 constinit const Operation list_projects_operation =
-    managed("listProjects", Method::get, "/management/projects", Role::member, list_projects,
-            describe_list_projects);
+    for_operators("listProjects", Method::get, "/management/projects", Role::member, list_projects,
+                  describe_list_projects);
 
 constinit const Operation export_operation =
-    managed("exportProject", Method::get, "/management/projects/{projectId}/export",
-            Role::project_admin, export_project, describe_export, Audited::always);
+    for_operators("exportProject", Method::get, "/management/projects/{projectId}/export",
+                  Role::project_admin, export_project, describe_export, Audited::always);
 
 }  // namespace conversed::api

@@ -308,23 +308,23 @@ openapi::Description describe_rollback() {
 }  // namespace
 
 constinit const Operation list_flows_operation =
-    managed("listFlows", Method::get, "/management/flows", Role::project_admin, list_flows,
-            describe_list_flows);
+    for_operators("listFlows", Method::get, "/management/flows", Role::project_admin, list_flows,
+                  describe_list_flows);
 
 constinit const Operation list_flow_versions_operation =
-    managed("listFlowVersions", Method::get, "/management/flows/{flowId}/versions",
-            Role::project_admin, list_versions, describe_versions);
+    for_operators("listFlowVersions", Method::get, "/management/flows/{flowId}/versions",
+                  Role::project_admin, list_versions, describe_versions);
 
 constinit const Operation show_flow_definition_operation =
-    managed("showFlowDefinition", Method::get, "/management/flows/{flowId}/definition",
-            Role::project_admin, show_definition, describe_definition);
+    for_operators("showFlowDefinition", Method::get, "/management/flows/{flowId}/definition",
+                  Role::project_admin, show_definition, describe_definition);
 
 constinit const Operation diff_flow_operation =
-    managed("diffFlow", Method::get, "/management/flows/{flowId}/diff", Role::project_admin, diff,
-            describe_diff);
+    for_operators("diffFlow", Method::get, "/management/flows/{flowId}/diff", Role::project_admin,
+                  diff, describe_diff);
 
 constinit const Operation roll_back_flow_operation =
-    managed("rollBackFlow", Method::post, "/management/flows/{flowId}/rollback",
-            Role::project_admin, roll_back, describe_rollback);
+    for_operators("rollBackFlow", Method::post, "/management/flows/{flowId}/rollback",
+                  Role::project_admin, roll_back, describe_rollback);
 
 }  // namespace conversed::api

@@ -87,13 +87,9 @@ openapi::Description describe_knowledge_chunks() {
 
 }  // namespace
 
-constinit const Operation knowledge_chunks_operation{
-    .id = "getKnowledgeChunks_2_0",
-    .method = Method::get,
-    .path = "/v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks",
-    .credential = Credential::client,
-    .role = Role::member,
-    .run = knowledge_chunks,
-    .describe = describe_knowledge_chunks};
+constinit const Operation knowledge_chunks_operation =
+    for_clients("getKnowledgeChunks_2_0", Method::get,
+                "/v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks", Role::member,
+                knowledge_chunks, describe_knowledge_chunks);
 
 }  // namespace conversed::api

@@ -100,12 +100,8 @@ openapi::Description describe_lexicon_entries() {
 
 }  // namespace
 
-constinit const Operation lexicon_entries_operation{.id = "getLexiconEntries_2_0",
-                                                    .method = Method::get,
-                                                    .path = "/v2.0/lexicons/{lexiconId}/entries",
-                                                    .credential = Credential::client,
-                                                    .role = Role::member,
-                                                    .run = lexicon_entries,
-                                                    .describe = describe_lexicon_entries};
+constinit const Operation lexicon_entries_operation =
+    for_clients("getLexiconEntries_2_0", Method::get, "/v2.0/lexicons/{lexiconId}/entries",
+                Role::member, lexicon_entries, describe_lexicon_entries);
 
 }  // namespace conversed::api

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +9,8 @@
 
 #include "api/auth/principal.h"
 #include "api/operation.h"
+#include "api/operations/objects.h"
+#include "api/replies.h"
 #include "api/representation/message_body.h"
 #include "api/representation/query.h"
 #include "api/services.h"
@@ -61,6 +63,37 @@ struct PageQuery {
   std::int64_t after = 0;
 };
 [[nodiscard]] model::Result<PageQuery> page_query(const Request& request);
+
+// A page of rows: {"items","next"}. `item` makes JSON of a row; `place` is the member of the last
+// row that `after` takes.
+template <typename Row, typename Place, typename Item>
+[[nodiscard]] Response rows_response(const std::vector<Row>& rows, const PageQuery& page,
+                                     Place Row::*place, Item item) {
+  nlohmann::json items = nlohmann::json::array();
+  for (const Row& row : rows) items.push_back(item(row));
+  const bool is_full = rows.size() == page.limit;
+  return ok({{"items", std::move(items)},
+             {"next", is_full ? nlohmann::json(rows.back().*place) : nlohmann::json()}});
+}
+
+// The object of the path that is `found` in one of the principal's projects, for a principal with
+// conversationAdmin there. `missing` is what its absence is called.
+template <typename Found>
+[[nodiscard]] auto find_in_projects(store::Store& store, const Principal& principal, Found found,
+                                    std::string_view missing) -> decltype(found(std::string())) {
+  auto projects = projects_with(store, principal, Role::member);
+  if (!projects) return model::fail(projects.error());
+  for (const store::ProjectInfo& project : *projects) {
+    auto object = found(project.id);
+    if (!object && object.error().code == model::Errc::not_found) continue;
+    if (!object) return model::fail(store_error(object.error()));
+    if (auto may = require_role(principal, project, Role::conversation_admin); !may) {
+      return model::fail(may.error());
+    }
+    return object;
+  }
+  return model::fail(model::Errc::not_found, std::string(missing));
+}
 
 // {"projectId","endpointId","userId","sessionId"} of a session.
 [[nodiscard]] nlohmann::json session_names(const model::SessionKey& key);

@@ -386,11 +386,7 @@ openapi::Description describe_message() {
 
 }  // namespace
 
-constinit const Operation message_operation{.id = "message",
-                                            .method = Method::post,
-                                            .path = "/{URLToken}",
-                                            .credential = Credential::open,
-                                            .run = message,
-                                            .describe = describe_message};
+constinit const Operation message_operation =
+    for_all("message", Method::post, "/{URLToken}", message, describe_message);
 
 }  // namespace conversed::api

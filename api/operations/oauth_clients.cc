@@ -21,11 +21,6 @@ using store::ClientType;
 
 constexpr std::size_t max_redirect_uris = 20;
 
-Result<void> may(const Call& call) {
-  if (call.principal->has(Role::user_admin)) return {};
-  return model::fail(Errc::permission_denied, "the role userAdmin is needed");
-}
-
 Result<store::OauthClient> read_client(const Call& call) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
@@ -60,18 +55,11 @@ Result<store::OauthClient> read_client(const Call& call) {
                             .password_grant = *password_grant};
 }
 
-Result<store::NewOauthClient> create_wanted_client(const Call& call, AccountServices& services) {
-  if (auto allowed = may(call); !allowed) return model::fail(allowed.error());
+Result<Response> create_client(const Call& call, AccountServices& services) {
   auto wanted = read_client(call);
   if (!wanted) return model::fail(wanted.error());
   auto made = services.store.oauth().create_client(std::move(*wanted));
   if (!made) return model::fail(store_error(made.error()));
-  return made;
-}
-
-Result<Response> create_client(const Call& call, AccountServices& services) {
-  auto made = create_wanted_client(call, services);
-  if (!made) return model::fail(made.error());
   // The one time that the secret is shown.
   return json_response(
       status::created,
@@ -81,13 +69,8 @@ Result<Response> create_client(const Call& call, AccountServices& services) {
 }
 
 Result<Response> list_clients(const Call& call, AccountServices& services) {
-  if (auto allowed = may(call); !allowed) {
-    return model::fail(allowed.error());
-  }
   auto clients = services.store.oauth().clients(call.principal->organisation_id);
-  if (!clients) {
-    return model::fail(store_error(clients.error()));
-  }
+  if (!clients) return model::fail(store_error(clients.error()));
   json items = json::array();
   for (const store::OauthClient& client : *clients) {
     items.push_back({{"clientId", client.id},
@@ -101,14 +84,9 @@ Result<Response> list_clients(const Call& call, AccountServices& services) {
 }
 
 Result<Response> remove_client(const Call& call, AccountServices& services) {
-  if (auto allowed = may(call); !allowed) {
-    return model::fail(allowed.error());
-  }
   auto removed = services.store.oauth().remove_client(call.principal->organisation_id,
                                                       std::string(call.parameters["clientId"]));
-  if (!removed) {
-    return model::fail(store_error(removed.error()));
-  }
+  if (!removed) return model::fail(store_error(removed.error()));
   return no_content();
 }
 
@@ -168,15 +146,15 @@ openapi::Description describe_remove_client() {
 }  // namespace
 
 constinit const Operation create_oauth_client_operation =
-    managed("createOauthClient", Method::post, "/management/oauth/clients", Role::user_admin,
-            create_client, describe_create_client);
+    for_operators("createOauthClient", Method::post, "/management/oauth/clients", Role::user_admin,
+                  create_client, describe_create_client);
 
 constinit const Operation list_oauth_clients_operation =
-    managed("listOauthClients", Method::get, "/management/oauth/clients", Role::user_admin,
-            list_clients, describe_list_clients);
+    for_operators("listOauthClients", Method::get, "/management/oauth/clients", Role::user_admin,
+                  list_clients, describe_list_clients);
 
 constinit const Operation remove_oauth_client_operation =
-    managed("removeOauthClient", Method::delete_, "/management/oauth/clients/{clientId}",
-            Role::user_admin, remove_client, describe_remove_client);
+    for_operators("removeOauthClient", Method::delete_, "/management/oauth/clients/{clientId}",
+                  Role::user_admin, remove_client, describe_remove_client);
 
 }  // namespace conversed::api

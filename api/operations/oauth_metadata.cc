@@ -67,11 +67,7 @@ openapi::Description describe_metadata() {
 
 }  // namespace
 
-constinit const Operation oauth_metadata_operation{.id = "oauthMetadata",
-                                                   .method = Method::get,
-                                                   .path = metadata_path,
-                                                   .credential = Credential::open,
-                                                   .run = show,
-                                                   .describe = describe_metadata};
+constinit const Operation oauth_metadata_operation =
+    for_all("oauthMetadata", Method::get, metadata_path, show, describe_metadata);
 
 }  // namespace conversed::api

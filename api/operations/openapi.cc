@@ -66,18 +66,10 @@ openapi::Description describe_yaml() {
 
 }  // namespace
 
-constinit const Operation openapi_json_operation{.id = "getOpenApiJson",
-                                                 .method = Method::get,
-                                                 .path = "/openapi.json",
-                                                 .credential = Credential::open,
-                                                 .run = document_as_json,
-                                                 .describe = describe_json};
+constinit const Operation openapi_json_operation =
+    for_all("getOpenApiJson", Method::get, "/openapi.json", document_as_json, describe_json);
 
-constinit const Operation openapi_yaml_operation{.id = "getOpenApiYaml",
-                                                 .method = Method::get,
-                                                 .path = "/openapi.yaml",
-                                                 .credential = Credential::open,
-                                                 .run = document_as_yaml,
-                                                 .describe = describe_yaml};
+constinit const Operation openapi_yaml_operation =
+    for_all("getOpenApiYaml", Method::get, "/openapi.yaml", document_as_yaml, describe_yaml);
 
 }  // namespace conversed::api

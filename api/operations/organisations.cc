@@ -23,11 +23,7 @@ using nlohmann::json;
 
 constexpr std::size_t max_domains = 100;
 
-Result<store::Organisation> create_wanted_organisation(const Call& call,
-                                                       AccountServices& services) {
-  if (!call.principal->has(Role::platform_admin)) {
-    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
-  }
+Result<Response> create_organisation(const Call& call, AccountServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto name = name_member(*body);
@@ -42,32 +38,19 @@ Result<store::Organisation> create_wanted_organisation(const Call& call,
                                                             .roles = {"projectAdmin", "userAdmin"},
                                                             .password = *password});
   if (!made) return model::fail(store_error(made.error()));
-  return made;
-}
-
-Result<Response> create(const Call& call, AccountServices& services) {
-  auto made = create_wanted_organisation(call, services);
-  if (!made) return model::fail(made.error());
   return json_response(status::created, {{"_id", made->id}, {"name", made->name}});
 }
 
-Result<Response> list_organisations(const Call& call, AccountServices& services) {
-  if (!call.principal->has(Role::platform_admin)) {
-    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
-  }
+Result<Response> list_organisations(const Call& /*call*/, AccountServices& services) {
   auto organisations = services.store.accounts().organisations();
-  if (!organisations) {
-    return model::fail(store_error(organisations.error()));
-  }
+  if (!organisations) return model::fail(store_error(organisations.error()));
   json items = json::array();
   const std::string month = store::month_of(services.clock.now());
   for (const auto& each : *organisations) {
     json used{{"month", month}};
     for (const char* counter : {store::injects_counter, store::model_tokens_counter}) {
       auto amount = services.store.usage().used(each.id, counter, month);
-      if (!amount) {
-        return model::fail(store_error(amount.error()));
-      }
+      if (!amount) return model::fail(store_error(amount.error()));
       used[counter] = *amount;
     }
     items.push_back({{"_id", each.id},
@@ -78,10 +61,7 @@ Result<Response> list_organisations(const Call& call, AccountServices& services)
   return ok({{"items", std::move(items)}});
 }
 
-Result<store::DomainsSet> set_wanted_domains(const Call& call, AccountServices& services) {
-  if (!call.principal->has(Role::platform_admin)) {
-    return model::fail(Errc::permission_denied, "the role platformAdmin is needed");
-  }
+Result<Response> set_domains(const Call& call, AccountServices& services) {
   auto id = id_of(call, "organisationId");
   if (!id) return model::fail(id.error());
   auto body = read_object(call.request);
@@ -102,12 +82,6 @@ Result<store::DomainsSet> set_wanted_domains(const Call& call, AccountServices& 
   }
   auto set = services.store.accounts().set_domains(wanted, *domains);
   if (!set) return model::fail(store_error(set.error()));
-  return set;
-}
-
-Result<Response> set_domains(const Call& call, AccountServices& services) {
-  auto set = set_wanted_domains(call, services);
-  if (!set) return model::fail(set.error());
   return ok({{"_id", set->organisation.id},
              {"name", set->organisation.name},
              {"domains", set->organisation.domains},
@@ -174,14 +148,14 @@ openapi::Description describe_list_organisations() {
 }  // namespace
 
 constinit const Operation create_organisation_operation =
-    managed("createOrganisation", Method::post, "/management/organisations", Role::platform_admin,
-            create, describe_create);
+    for_operators("createOrganisation", Method::post, "/management/organisations",
+                  Role::platform_admin, create_organisation, describe_create);
 
 constinit const Operation list_organisations_operation =
-    managed("listOrganisations", Method::get, "/management/organisations", Role::platform_admin,
-            list_organisations, describe_list_organisations);
+    for_operators("listOrganisations", Method::get, "/management/organisations",
+                  Role::platform_admin, list_organisations, describe_list_organisations);
 
-constinit const Operation set_organisation_domains_operation = managed(
+constinit const Operation set_organisation_domains_operation = for_operators(
     "setOrganisationDomains", Method::put, "/management/organisations/{organisationId}/domains",
     Role::platform_admin, set_domains, describe_set_domains);
 

@@ -161,11 +161,7 @@ openapi::Description describe_outputs() {
 
 }  // namespace
 
-constinit const Operation outputs_operation{.id = "outputs",
-                                            .method = Method::get,
-                                            .path = "/{URLToken}/outputs",
-                                            .credential = Credential::open,
-                                            .run = outputs,
-                                            .describe = describe_outputs};
+constinit const Operation outputs_operation =
+    for_all("outputs", Method::get, "/{URLToken}/outputs", outputs, describe_outputs);
 
 }  // namespace conversed::api

@@ -107,28 +107,15 @@ Result<Response> list_schedules(const Call& call, SessionServices& services) {
   if (!page) return model::fail(page.error());
   auto rows = services.store.schedules().list(project->id, page->after, page->limit);
   if (!rows) return model::fail(store_error(rows.error()));
-  json items = json::array();
-  for (const auto& row : *rows) items.push_back(schedule_json(row.schedule));
-  const bool full = rows->size() == page->limit;
-  return ok({{"items", std::move(items)}, {"next", full ? json(rows->back().n) : json(nullptr)}});
+  return rows_response(*rows, *page, &store::Schedules::Row::n,
+                       [](const auto& row) { return schedule_json(row.schedule); });
 }
 
-// The schedule of the path, in whichever project of the principal's it is.
 Result<Schedule> find_schedule(const Call& call, SessionServices& services) {
-  const std::string id(call.parameters["scheduleId"]);
-  auto projects = projects_with(services.store, *call.principal, Role::member);
-  if (!projects) return model::fail(projects.error());
-  for (const store::ProjectInfo& project : *projects) {
-    auto schedule = services.store.schedules().get(project.id, id);
-    if (!schedule && schedule.error().code == Errc::not_found) continue;
-    if (!schedule) return model::fail(store_error(schedule.error()));
-    const auto access =
-        call.principal->access(project.organisation_id, project.id, Role::conversation_admin);
-    if (access == Access::granted) return schedule;
-    return model::fail(Errc::permission_denied,
-                       "the role conversationAdmin is needed in the project");
-  }
-  return model::fail(Errc::not_found, "there is no such schedule");
+  const auto find = [&, id = std::string(call.parameters["scheduleId"])](const auto& project_id) {
+    return services.store.schedules().get(project_id, id);
+  };
+  return find_in_projects(services.store, *call.principal, find, "there is no such schedule");
 }
 
 Result<Response> show_schedule(const Call& call, SessionServices& services) {
@@ -145,18 +132,15 @@ Result<Response> cancel_schedule(const Call& call, SessionServices& services) {
   return no_content();
 }
 
-Result<Schedule> put_off(const Call& call, SessionServices& services, bool dry_run) {
-  auto schedule = find_schedule(call, services);
-  if (!schedule) return schedule;
-  auto wish = read_times(call.request);
-  if (!wish) return model::fail(wish.error());
-  return move_schedule(services, *std::move(schedule), *wish, dry_run ? DryRun::yes : DryRun::no);
-}
-
 Result<Response> reschedule(const Call& call, SessionServices& services) {
   auto dry_run = read_dry_run(call.request);
   if (!dry_run) return model::fail(dry_run.error());
-  auto moved = put_off(call, services, *dry_run);
+  auto schedule = find_schedule(call, services);
+  if (!schedule) return model::fail(schedule.error());
+  auto wish = read_times(call.request);
+  if (!wish) return model::fail(wish.error());
+  auto moved =
+      move_schedule(services, *std::move(schedule), *wish, *dry_run ? DryRun::yes : DryRun::no);
   if (!moved) return model::fail(moved.error());
   return ok(with_preview(*moved));
 }
@@ -359,23 +343,23 @@ openapi::Schema schedule_times_schema() {
 }
 
 constinit const Operation create_schedule_operation =
-    managed("createSchedule", Method::post, "/management/schedules", Role::conversation_admin,
-            create_schedule, describe_create_schedule);
+    for_operators("createSchedule", Method::post, "/management/schedules", Role::conversation_admin,
+                  create_schedule, describe_create_schedule);
 
 constinit const Operation list_schedules_operation =
-    managed("listSchedules", Method::get, "/management/schedules", Role::conversation_admin,
-            list_schedules, describe_list_schedules);
+    for_operators("listSchedules", Method::get, "/management/schedules", Role::conversation_admin,
+                  list_schedules, describe_list_schedules);
 
 constinit const Operation show_schedule_operation =
-    managed("showSchedule", Method::get, "/management/schedules/{scheduleId}",
-            Role::conversation_admin, show_schedule, describe_show_schedule);
+    for_operators("showSchedule", Method::get, "/management/schedules/{scheduleId}",
+                  Role::conversation_admin, show_schedule, describe_show_schedule);
 
 constinit const Operation cancel_schedule_operation =
-    managed("cancelSchedule", Method::delete_, "/management/schedules/{scheduleId}",
-            Role::conversation_admin, cancel_schedule, describe_cancel_schedule);
+    for_operators("cancelSchedule", Method::delete_, "/management/schedules/{scheduleId}",
+                  Role::conversation_admin, cancel_schedule, describe_cancel_schedule);
 
 constinit const Operation reschedule_operation =
-    managed("reschedule", Method::post, "/management/schedules/{scheduleId}/reschedule",
-            Role::conversation_admin, reschedule, describe_move_schedule);
+    for_operators("reschedule", Method::post, "/management/schedules/{scheduleId}/reschedule",
+                  Role::conversation_admin, reschedule, describe_move_schedule);
 
 }  // namespace conversed::api

@@ -24,6 +24,19 @@ using nlohmann::json;
 
 constexpr std::int64_t shown_outputs = 20;  // the last ones
 
+json summary_json(const store::SessionSummary& session, AssetsCache& assets) {
+  json item = session_names(session.key);
+  const auto endpoint = assets.endpoint(session.key.endpoint_id);
+  item["endpoint"] = endpoint ? json((*endpoint)->name) : json(nullptr);
+  item["URLToken"] = endpoint ? json((*endpoint)->url_token) : json(nullptr);
+  item["state"] = session.busy ? "busy" : "idle";
+  item["inboxSize"] = session.inbox_size;
+  item["outputs"] = session.last_output_seq;
+  item["startedAt"] = unix_seconds(session.started_at);
+  item["lastActivityAt"] = unix_seconds(session.last_activity_at);
+  return item;
+}
+
 Result<Response> list_sessions(const Call& call, SessionServices& services) {
   auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
@@ -31,22 +44,8 @@ Result<Response> list_sessions(const Call& call, SessionServices& services) {
   if (!page) return model::fail(page.error());
   auto sessions = services.store.sessions().list(project->id, page->after, page->limit);
   if (!sessions) return model::fail(store_error(sessions.error()));
-  json items = json::array();
-  for (const store::SessionSummary& session : *sessions) {
-    json item = session_names(session.key);
-    const auto endpoint = services.assets.endpoint(session.key.endpoint_id);
-    item["endpoint"] = endpoint ? json((*endpoint)->name) : json(nullptr);
-    item["URLToken"] = endpoint ? json((*endpoint)->url_token) : json(nullptr);
-    item["state"] = session.busy ? "busy" : "idle";
-    item["inboxSize"] = session.inbox_size;
-    item["outputs"] = session.last_output_seq;
-    item["startedAt"] = unix_seconds(session.started_at);
-    item["lastActivityAt"] = unix_seconds(session.last_activity_at);
-    items.push_back(std::move(item));
-  }
-  const bool full = sessions->size() == page->limit;
-  return ok(
-      {{"items", std::move(items)}, {"next", full ? json(sessions->back().row) : json(nullptr)}});
+  return rows_response(*sessions, *page, &store::SessionSummary::row,
+                       [&](const auto& session) { return summary_json(session, services.assets); });
 }
 
 json session_json(const model::Session& session, const std::vector<model::Output>& outputs) {
@@ -182,15 +181,15 @@ openapi::Description describe_reset_session() {
 }  // namespace
 
 constinit const Operation list_sessions_operation =
-    managed("listSessions", Method::get, "/management/sessions", Role::conversation_admin,
-            list_sessions, describe_list_sessions);
+    for_operators("listSessions", Method::get, "/management/sessions", Role::conversation_admin,
+                  list_sessions, describe_list_sessions);
 
 constinit const Operation show_session_operation =
-    managed("showSession", Method::get, "/management/sessions/show", Role::conversation_admin,
-            show_session, describe_show_session, Audited::always);
+    for_operators("showSession", Method::get, "/management/sessions/show", Role::conversation_admin,
+                  show_session, describe_show_session, Audited::always);
 
 constinit const Operation reset_session_operation =
-    managed("resetSession", Method::post, "/management/sessions/reset", Role::conversation_admin,
-            reset_session, describe_reset_session);
+    for_operators("resetSession", Method::post, "/management/sessions/reset",
+                  Role::conversation_admin, reset_session, describe_reset_session);
 
 }  // namespace conversed::api

@@ -114,13 +114,8 @@ openapi::Description describe_set_up_proactive() {
 
 }  // namespace
 
-constinit const Operation set_up_proactive_operation{
-    .id = "setUpProactive_2_0",
-    .method = Method::post,
-    .path = "/v2.0/projects/{projectId}/settings/proactive/setup",
-    .credential = Credential::client,
-    .role = Role::proactive_admin,
-    .run = set_up_proactive,
-    .describe = describe_set_up_proactive};
+constinit const Operation set_up_proactive_operation = for_clients(
+    "setUpProactive_2_0", Method::post, "/v2.0/projects/{projectId}/settings/proactive/setup",
+    Role::proactive_admin, set_up_proactive, describe_set_up_proactive);
 
 }  // namespace conversed::api

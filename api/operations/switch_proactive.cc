@@ -129,11 +129,11 @@ openapi::Description describe_switch() {
 }  // namespace
 
 constinit const Operation show_proactive_operation =
-    managed("showProactive", Method::get, "/management/projects/{projectId}/proactive",
-            Role::proactive_admin, show_proactive, describe_show_proactive);
+    for_operators("showProactive", Method::get, "/management/projects/{projectId}/proactive",
+                  Role::proactive_admin, show_proactive, describe_show_proactive);
 
 constinit const Operation switch_proactive_operation =
-    managed("switchProactive", Method::post, "/management/projects/{projectId}/proactive",
-            Role::proactive_admin, switch_it, describe_switch);
+    for_operators("switchProactive", Method::post, "/management/projects/{projectId}/proactive",
+                  Role::proactive_admin, switch_it, describe_switch);
 
 }  // namespace conversed::api

@@ -215,41 +215,28 @@ openapi::Description describe_managed_list() {
 
 }  // namespace
 
-constinit const Operation list_tasks_operation{.id = "listTasks_2_0",
-                                               .method = Method::get,
-                                               .path = "/v2.0/tasks",
-                                               .credential = Credential::client,
-                                               .role = Role::member,
-                                               .run = list_tasks,
-                                               .describe = describe_list_tasks};
+constinit const Operation list_tasks_operation = for_clients(
+    "listTasks_2_0", Method::get, "/v2.0/tasks", Role::member, list_tasks, describe_list_tasks);
 
-constinit const Operation show_task_operation{.id = "showTask_2_0",
-                                              .method = Method::get,
-                                              .path = "/v2.0/tasks/{taskId}",
-                                              .credential = Credential::client,
-                                              .role = Role::member,
-                                              .run = show_task,
-                                              .describe = describe_show_task};
+constinit const Operation show_task_operation =
+    for_clients("showTask_2_0", Method::get, "/v2.0/tasks/{taskId}", Role::member, show_task,
+                describe_show_task);
 
-constinit const Operation cancel_task_operation{.id = "cancelTask_2_0",
-                                                .method = Method::post,
-                                                .path = "/v2.0/tasks/{taskId}/cancel",
-                                                .credential = Credential::client,
-                                                .role = Role::proactive_admin,
-                                                .run = cancel_task,
-                                                .describe = describe_cancel_task};
+constinit const Operation cancel_task_operation =
+    for_clients("cancelTask_2_0", Method::post, "/v2.0/tasks/{taskId}/cancel",
+                Role::proactive_admin, cancel_task, describe_cancel_task);
 
 // The same for operators, with a password in place of a key.
 constinit const Operation manage_tasks_operation =
-    managed("manageTasks", Method::get, "/management/tasks", Role::member, list_tasks,
-            describe_managed_list);
+    for_operators("manageTasks", Method::get, "/management/tasks", Role::member, list_tasks,
+                  describe_managed_list);
 
 constinit const Operation manage_task_operation =
-    managed("manageTask", Method::get, "/management/tasks/{taskId}", Role::member, show_task,
-            describe_show_task);
+    for_operators("manageTask", Method::get, "/management/tasks/{taskId}", Role::member, show_task,
+                  describe_show_task);
 
 constinit const Operation manage_cancel_task_operation =
-    managed("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",
-            Role::proactive_admin, cancel_task, describe_cancel_task);
+    for_operators("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",
+                  Role::proactive_admin, cancel_task, describe_cancel_task);
 
 }  // namespace conversed::api

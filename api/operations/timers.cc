@@ -119,19 +119,18 @@ Result<Response> cancel_timer(const Call& call, SessionServices& services) {
   return no_content();
 }
 
-Result<PendingTimers::Row> put_off(const Call& call, SessionServices& services) {
+Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   auto timer = find_timer(call, services);
-  if (!timer) return timer;
+  if (!timer) return model::fail(timer.error());
   auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
-  auto& timers = services.store.pending_timers();
   if (timer->kind == PendingTimers::Kind::schedule) {
     auto schedule = services.store.schedules().get(timer->session.project_id, timer->id);
     if (!schedule) return model::fail(store_error(schedule.error()));
     auto moved = move_schedule(services, *std::move(schedule), *wish, DryRun::no);
     if (!moved) return model::fail(moved.error());
     timer->due_at = moved->due_at;
-    return timer;
+    return ok(timer_json(*timer));
   }
   if (!wish->cron.empty()) {
     return model::fail(Errc::invalid_argument, "cron: only schedules come again and again");
@@ -139,15 +138,9 @@ Result<PendingTimers::Row> put_off(const Call& call, SessionServices& services) 
   model::Schedule once;
   auto timed = flows::set_times(once, *wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
-  auto moved = timers.reschedule(timer->id, once.due_at);
+  auto moved = services.store.pending_timers().reschedule(timer->id, once.due_at);
   if (!moved) return model::fail(store_error(moved.error()));
   if (services.timer) services.timer(moved->place.due);
-  return moved;
-}
-
-Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
-  auto moved = put_off(call, services);
-  if (!moved) return model::fail(moved.error());
   return ok(timer_json(*moved));
 }
 
@@ -227,15 +220,15 @@ openapi::Description describe_reschedule_timer() {
 }  // namespace
 
 constinit const Operation list_timers_operation =
-    managed("listTimers", Method::get, "/management/timers", Role::conversation_admin, list_timers,
-            describe_list_timers);
+    for_operators("listTimers", Method::get, "/management/timers", Role::conversation_admin,
+                  list_timers, describe_list_timers);
 
 constinit const Operation cancel_timer_operation =
-    managed("cancelTimer", Method::delete_, "/management/timers/{timerId}",
-            Role::conversation_admin, cancel_timer, describe_cancel_timer);
+    for_operators("cancelTimer", Method::delete_, "/management/timers/{timerId}",
+                  Role::conversation_admin, cancel_timer, describe_cancel_timer);
 
 constinit const Operation reschedule_timer_operation =
-    managed("rescheduleTimer", Method::post, "/management/timers/{timerId}/reschedule",
-            Role::conversation_admin, reschedule_timer, describe_reschedule_timer);
+    for_operators("rescheduleTimer", Method::post, "/management/timers/{timerId}/reschedule",
+                  Role::conversation_admin, reschedule_timer, describe_reschedule_timer);
 
 }  // namespace conversed::api

@@ -92,13 +92,8 @@ openapi::Description describe_update_member() {
 
 }  // namespace
 
-constinit const Operation update_member_operation{
-    .id = "updateMember_2_0",
-    .method = Method::patch,
-    .path = "/v2.0/projects/{projectId}/members/{userId}",
-    .credential = Credential::client,
-    .role = Role::member_manager,
-    .run = update_member,
-    .describe = describe_update_member};
+constinit const Operation update_member_operation =
+    for_clients("updateMember_2_0", Method::patch, "/v2.0/projects/{projectId}/members/{userId}",
+                Role::member_manager, update_member, describe_update_member);
 
 }  // namespace conversed::api

@@ -20,7 +20,6 @@ using model::Result;
 // The user of the path, if the principal may manage it.
 Result<store::User> managed_user(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
-  if (!principal.has(Role::user_admin)) return model::fail(needs_user_admin());
   auto id = id_of(call, "userId");
   if (!id) return model::fail(id.error());
   auto user = services.store.accounts().user(principal.organisation_id, *id);
@@ -29,9 +28,9 @@ Result<store::User> managed_user(const Call& call, AccountServices& services) {
   return user;
 }
 
-Result<store::User> change_roles(const Call& call, AccountServices& services) {
+Result<Response> set_roles(const Call& call, AccountServices& services) {
   auto user = managed_user(call, services);
-  if (!user) return user;
+  if (!user) return model::fail(user.error());
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   // Without the member every role would be lost by mistake.
@@ -40,14 +39,7 @@ Result<store::User> change_roles(const Call& call, AccountServices& services) {
   if (!roles) return model::fail(roles.error());
   auto changed = services.store.accounts().set_roles(user->organisation_id, user->id, *roles);
   if (!changed) return model::fail(store_error(changed.error()));
-  user->roles = *std::move(roles);
-  return user;
-}
-
-Result<Response> set_roles(const Call& call, AccountServices& services) {
-  auto user = change_roles(call, services);
-  if (!user) return model::fail(user.error());
-  return ok({{"_id", user->id}, {"email", user->email}, {"roles", user->roles}});
+  return ok({{"_id", user->id}, {"email", user->email}, {"roles", *roles}});
 }
 
 Result<Response> remove_user(const Call& call, AccountServices& services) {
@@ -88,11 +80,11 @@ openapi::Description describe_remove_user() {
 }  // namespace
 
 constinit const Operation set_user_roles_operation =
-    managed("setUserRoles", Method::put, "/management/users/{userId}/roles", Role::user_admin,
-            set_roles, describe_set_roles);
+    for_operators("setUserRoles", Method::put, "/management/users/{userId}/roles", Role::user_admin,
+                  set_roles, describe_set_roles);
 
 constinit const Operation remove_user_operation =
-    managed("removeUser", Method::delete_, "/management/users/{userId}", Role::user_admin,
-            remove_user, describe_remove_user);
+    for_operators("removeUser", Method::delete_, "/management/users/{userId}", Role::user_admin,
+                  remove_user, describe_remove_user);
 
 }  // namespace conversed::api

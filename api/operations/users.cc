@@ -19,14 +19,6 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-model::Error needs_user_admin() {
-  return {Errc::permission_denied, "the role userAdmin is needed"};
-}
-
-bool is_of_organisation(Role role) {
-  return role == Role::user_admin || role == Role::platform_admin;
-}
-
 Result<void> may_manage(const Principal& principal, const store::User& user) {
   const bool is_platform_admin =
       std::ranges::find(user.roles, to_string(Role::platform_admin)) != user.roles.end();
@@ -51,6 +43,24 @@ Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
     }
   }
   return names;
+}
+
+Result<store::User> user_to_manage(store::Store& store, const Principal& principal,
+                                   const std::string& email) {
+  auto& accounts = store.accounts();
+  auto user = email.empty() ? accounts.user(principal.organisation_id, principal.user_id)
+                            : accounts.user_by_email(principal.organisation_id, email);
+  const bool own = user && user->id == principal.user_id;
+  if (!own && !principal.has(Role::user_admin)) {
+    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
+  }
+  if (!user && user.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, "there is no such user");
+  }
+  if (!user) return model::fail(store_error(user.error()));
+  if (own) return user;
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
+  return user;
 }
 
 openapi::Schema new_password_schema() {
@@ -106,21 +116,14 @@ Result<store::Accounts::NewUser> read_user(const Call& call, AccountServices& se
 }
 
 Result<Response> create_user(const Call& call, AccountServices& services) {
-  const Principal& principal = *call.principal;
-  if (!principal.has(Role::user_admin)) {
-    return model::fail(needs_user_admin());
-  }
   auto wanted = read_user(call, services);
   if (!wanted) return model::fail(wanted.error());
-  auto user = services.store.accounts().create_user(principal.organisation_id, *wanted);
+  auto user = services.store.accounts().create_user(call.principal->organisation_id, *wanted);
   if (!user) return model::fail(store_error(user.error()));
   return json_response(status::created, {{"_id", user->id}, {"email", user->email}});
 }
 
 Result<Response> list_users(const Call& call, AccountServices& services) {
-  if (!call.principal->has(Role::user_admin)) {
-    return model::fail(needs_user_admin());
-  }
   auto users = services.store.accounts().users(call.principal->organisation_id);
   if (!users) return model::fail(store_error(users.error()));
   json items = json::array();
@@ -135,41 +138,17 @@ Result<Response> list_users(const Call& call, AccountServices& services) {
   return ok({{"items", std::move(items)}});
 }
 
-// The user whose password is to be set, if the principal may.
-Result<store::User> password_owner(const std::string& email, const Principal& principal,
-                                   AccountServices& services) {
-  auto& accounts = services.store.accounts();
-  auto user = email.empty() ? accounts.user(principal.organisation_id, principal.user_id)
-                            : accounts.user_by_email(principal.organisation_id, email);
-  const bool own = user && user->id == principal.user_id;
-  // Said before whether the user exists: without the role that is not to be found out.
-  if (!own && !principal.has(Role::user_admin)) return model::fail(needs_user_admin());
-  if (!user && user.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, "there is no such user");
-  }
-  if (!user) return model::fail(store_error(user.error()));
-  if (own) return user;
-  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
-  return user;
-}
-
-Result<void> change_password(const Call& call, AccountServices& services) {
+Result<Response> set_password(const Call& call, AccountServices& services) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto email = text_member(*body, "user");
   if (!email) return model::fail(email.error());
   auto password = text_member(*body, "password");
   if (!password) return model::fail(password.error());
-  auto user = password_owner(*email, *call.principal, services);
+  auto user = user_to_manage(services.store, *call.principal, *email);
   if (!user) return model::fail(user.error());
   auto changed = services.store.accounts().set_password(user->organisation_id, user->id, *password);
   if (!changed) return model::fail(store_error(changed.error()));
-  return {};
-}
-
-Result<Response> set_password(const Call& call, AccountServices& services) {
-  auto changed = change_password(call, services);
-  if (!changed) return model::fail(changed.error());
   return no_content();
 }
 
@@ -237,15 +216,15 @@ openapi::Description describe_set_password() {
 }  // namespace
 
 constinit const Operation create_user_operation =
-    managed("createUser", Method::post, "/management/users", Role::user_admin, create_user,
-            describe_create_user);
+    for_operators("createUser", Method::post, "/management/users", Role::user_admin, create_user,
+                  describe_create_user);
 
 constinit const Operation list_users_operation =
-    managed("listUsers", Method::get, "/management/users", Role::user_admin, list_users,
-            describe_list_users);
+    for_operators("listUsers", Method::get, "/management/users", Role::user_admin, list_users,
+                  describe_list_users);
 
 constinit const Operation set_password_operation =
-    managed("setPassword", Method::post, "/management/users/password", Role::member, set_password,
-            describe_set_password);
+    for_operators("setPassword", Method::post, "/management/users/password", Role::member,
+                  set_password, describe_set_password);
 
 }  // namespace conversed::api

@@ -14,10 +14,12 @@
 // What the operations on users and their credentials have in common.
 namespace conversed::api {
 
-// Of an organisation or the installation, not of a project.
-[[nodiscard]] bool is_of_organisation(Role role);
-
-[[nodiscard]] model::Error needs_user_admin();
+// The user of the e-mail address, or of an empty one the principal: whose password or key is to be
+// made. `permission_denied` unless the principal is that user, or manages users and may_manage this
+// one. That is said before it is said whether there is such a user (`not_found`).
+[[nodiscard]] model::Result<store::User> user_to_manage(store::Store& store,
+                                                        const Principal& principal,
+                                                        const std::string& email);
 
 // Whether the principal, who may manage users, may manage this one: make a credential for the user,
 // take one away, change the roles, or remove the user. A userAdmin gives every role of the

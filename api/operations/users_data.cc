@@ -215,11 +215,11 @@ openapi::Description describe_erase() {
 }  // namespace
 
 constinit const Operation export_user_data_operation =
-    managed("exportUserData", Method::get, "/management/usersdata", Role::conversation_admin,
-            export_data, describe_export_data, Audited::always);
+    for_operators("exportUserData", Method::get, "/management/usersdata", Role::conversation_admin,
+                  export_data, describe_export_data, Audited::always);
 
 constinit const Operation erase_user_data_operation =
-    managed("eraseUserData", Method::post, "/management/usersdata/erase", Role::conversation_admin,
-            erase_data, describe_erase);
+    for_operators("eraseUserData", Method::post, "/management/usersdata/erase",
+                  Role::conversation_admin, erase_data, describe_erase);
 
 }  // namespace conversed::api
