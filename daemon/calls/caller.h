@@ -27,7 +27,7 @@ struct CallerSettings {
   std::size_t max_requests = 512;     // attempts at once
   std::size_t max_per_upstream = 16;  // attempts at once to one host and port
   std::size_t max_per_project = 24;   // attempts at once of one project
-  int max_retries = 10;               // whatever a call asks for
+  int max_retries = 10;               // even if a call asks for more
   std::chrono::milliseconds search_timeout{5'000};
   int max_search_tries = 10;  // of a search that the store refuses
   // What language models may count for an organisation in a calendar month (UTC); 0: no limit.
@@ -43,7 +43,7 @@ struct CallerSettings {
   std::chrono::milliseconds look_interval{3'000};
   // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
-  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
   model::Heartbeats* heartbeats = nullptr;
 };
 

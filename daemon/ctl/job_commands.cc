@@ -79,7 +79,7 @@ class ProgressView {
     std::string line = bar(progress) + ' ' + std::to_string(progress) + "%  " + what;
     const auto left = time_left(*first_, progress, SteadyClock::now() - begin_);
     if (!is_over(job) && !left.empty()) line += "  (" + left + ")";
-    // What is wider than the terminal would leave a line behind at each change.
+    // A line wider than the terminal would leave a copy of itself at each change.
     if (!is_over(job)) line = text::cut(line, columns());
     std::cerr << "\r\x1b[K" << line << std::flush;
     if (is_over(job)) std::cerr << std::endl;

@@ -10,7 +10,7 @@
 namespace conversed::ctl {
 namespace {
 
-// Runs the command. A command ends with an exit code, whatever is thrown in it.
+// Runs the command. Every exception becomes an exit code.
 int run(const Action& action, Client& client) {
   try {
     return action(client);

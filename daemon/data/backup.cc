@@ -268,11 +268,13 @@ Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
 
 Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest manifest) {
   const std::unique_lock making(making_, std::try_to_lock);
-  if (!making) return fail(Errc::conflict, "a backup is being made already");
+  if (!making)
+    return fail(Errc::conflict, "a backup is being made already; try again when it has ended");
   std::error_code error;
   fs::create_directories(folder_, error);
   const fs::path whole = folder_ / name;
-  if (fs::exists(whole, error)) return fail(Errc::conflict, "there is a backup " + name);
+  if (fs::exists(whole, error))
+    return fail(Errc::conflict, "there is a backup " + name + " already; give another name");
   remove_unfinished(folder_);
   const fs::path partial = folder_ / (name + std::string(unfinished));
   fs::create_directory(partial, error);

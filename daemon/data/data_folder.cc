@@ -68,7 +68,8 @@ bool DataFolder::is_being_restored() const {
 
 Result<void> DataFolder::begin_restore() const {
   std::ofstream out(restore_mark(path_), std::ios::trunc);
-  if (!out.flush()) return fail(Errc::unavailable, path_.string() + " can't be written to");
+  if (!out.flush())
+    return fail(Errc::unavailable, path_.string() + " can't be written to; is the disk full?");
   out.close();
   return sync_folder(path_);
 }

@@ -59,7 +59,7 @@ Result<void> check_order(const config::Settings& settings, const RestoreOrder& o
   }
   if (manifest.schema > store::schema_version) {
     return fail(Errc::conflict, "the backup was made by a newer program, version " +
-                                    manifest.program + "; restore it with that one");
+                                    manifest.program + "; restore it with that version");
   }
   return {};
 }
@@ -83,8 +83,8 @@ Result<bool> take_key(const config::Settings& settings, const RestoreOrder& orde
   if (order.key.empty()) {
     if (there) return false;
     return fail(Errc::not_found, "there is no master key " + place.string() +
-                                     ": backups don't hold it; give the one that was kept apart "
-                                     "with --key FILE");
+                                     ": backups don't hold it; give your copy of it with "
+                                     "--key FILE");
   }
   if (there && text_of(place) == text_of(order.key)) return false;
   if (there) {
@@ -102,7 +102,7 @@ Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
     if (!copied) return fail(copied.error());
     if (copied->sha256 != expected.sha256 || copied->bytes != expected.bytes) {
       return fail(Errc::invalid_argument,
-                  name + " of the backup is not what was written when it was made");
+                  name + " of the backup was changed since it was made; use another backup");
     }
     if (auto checked = queue::check_sqlite_file(folder / name); !checked) {
       return fail(Errc::invalid_argument, checked.error().message);

@@ -32,7 +32,7 @@ struct DelivererSettings {
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
   // In a cluster, outputs that another daemon left are found within this time.
   std::chrono::milliseconds look_interval{3'000};
-  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
   model::Heartbeats* heartbeats = nullptr;
 };
 

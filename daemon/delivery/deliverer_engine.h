@@ -16,7 +16,8 @@
 #include "daemon/timers/timer_clock.h"
 #include "store/store.h"
 
-// For deliverer*.cc only: deliverer.cc chooses what is sent, deliverer_session.cc sends it.
+// For deliverer*.cc only: deliverer.cc chooses the sessions, deliverer_session.cc sends their
+// outputs.
 namespace conversed::daemon {
 
 class Deliverer::Engine {
@@ -32,7 +33,7 @@ class Deliverer::Engine {
 
   struct Offer {
     model::SessionKey key;
-    bool earlier = false;  // than what is in hand
+    bool earlier = false;  // than outputs in hand
   };
   // Of sessions in hand.
   struct Completion {

@@ -55,7 +55,7 @@ class StoredKeyedAppend final : public queue::KeyedAppend {
   const model::Clock& clock_;
   const Rename rename_;
   std::mutex mutex_;
-  std::map<Name, std::deque<Use>> waiting_;  // an entry a key in hand: the uses behind that one
+  std::map<Name, std::deque<Use>> waiting_;  // by key in hand: its waiting uses
 };
 
 // For records of Events: their claim names the event, too.

@@ -172,7 +172,7 @@ std::string format_text(std::int64_t unix_ms, Level level, std::string_view even
   return line;
 }
 
-// What is the same when the line is written again.
+// The part of the line that a repetition has, too.
 std::string without_time(std::string_view line) {
   const std::size_t begin = line.starts_with('{') ? json_begin.size() : 0;
   return std::string(line.substr(begin + timestamp(0).size()));

@@ -18,7 +18,7 @@ using Level = config::LogLevel;
 
 // One detail of a line. Holds views: valid within the full expression of the call only.
 //
-// The values of keys that name a secret come out as `***`, whatever they are (see `is_secret_key`).
+// The value of each key that names a secret is written as `***` (see `is_secret_key`).
 // Other values are written as they are: never put a secret, a body or a URL's query there.
 struct Field {
   using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;

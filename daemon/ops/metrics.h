@@ -124,7 +124,7 @@ class Metrics {
   Gauge ready = gauge("conversed_ready", "1 if /readyz answers 200.");
 
   // `source` is called at the begin of every `expose`, one call at a time, to bring gauges and
-  // totals up to date. It must be quick, and what it refers to must live as long as this.
+  // totals up to date. It must be quick, and the objects it uses must outlive this.
   void add_source(std::function<void()> source);
 
   // All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).

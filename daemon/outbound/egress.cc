@@ -71,7 +71,7 @@ bool is_public(const Address& address) {
   if (is_mapped(address)) return !in_any(v4, address);
   static const auto global_unicast = *AddressRange::parse("2000::/3");
   static const auto well_known_nat64 = *AddressRange::parse("64:ff9b::/96");
-  if (well_known_nat64.contains(address)) return true;  // if what it embeds is
+  if (well_known_nat64.contains(address)) return true;  // if its IPv4 address is
   return global_unicast.contains(address) && !in_any(v6, address);
 }
 

@@ -30,7 +30,7 @@ struct HttpRequest {
 };
 
 enum class HttpError : std::uint8_t {
-  none,            // there is a status, whatever it is
+  none,            // there is an answer, of any status
   invalid,         // no such method, URL or header: nothing was sent
   timeout,         // the outcome at the other end is unknown
   refused,         // name not found, no connection, TLS not trusted, or the connection broke
@@ -61,7 +61,7 @@ struct HttpClientSettings {
   std::size_t max_in_flight = 32;    // exchanges at once; the rest waits, in order
   std::size_t max_waiting = 65'536;  // beyond it requests are `overloaded`
   std::string user_agent = "conversed";
-  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
+  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
   model::Heartbeats* heartbeats = nullptr;
 };
 
@@ -90,7 +90,7 @@ class HttpClient final : public Service {
   ~HttpClient() override;
 
   [[nodiscard]] model::Result<void> start() override;  // `unavailable`: no descriptors left
-  // Ends what is in flight or waits with `aborted`. After it, and before `start`, requests are
+  // Ends all requests with `aborted`. After it, and before `start`, requests are
   // aborted inside the call to `send`.
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
