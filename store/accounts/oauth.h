@@ -69,8 +69,8 @@ struct AccessToken {
 //
 // A grant is the family of all tokens of one sign-in, and outlives each of them. Used refresh
 // tokens and exchanged codes stay as long as their grant: a second use ends it. Writes that add
-// tokens or codes remove expired ones. Kept by:
-// OauthTest.SecondUseIsNoticedLongAfterTheCodeHasExpired,
+// tokens or codes remove expired ones.
+// Kept by: OauthTest.SecondUseIsNoticedLongAfterTheCodeHasExpired,
 // OauthTest.ReusedRefreshTokenEndsItsFamilyAndNoOther,
 // OauthTest.WhatExpiredIsRemovedByLaterSignIns.
 //

@@ -15,10 +15,12 @@
 namespace conversed::store {
 
 // All timers, of every kind in one order, as operators see them. A timer is listed until its event
-// is in the log; operators cancel and reschedule it. A row is the claim of its event, so a
-// cancelled timer has no effect even if its event is in the log already. Thread-safe; blocks on the
-// disk. Errors beside those named: `not_found`, `unavailable`, `internal`. Kept by:
-// PendingTimersTest.AreTakenBackWithTheirClaims.
+// is in the log; operators cancel and reschedule it. Thread-safe; blocks on the disk. Errors beside
+// those named: `not_found`, `unavailable`, `internal`.
+//
+// A row is the claim of its event, so a cancelled timer has no effect even if its event is in the
+// log already.
+// Kept by: PendingTimersTest.AreTakenBackWithTheirClaims.
 class PendingTimers {
  public:
   // Both must outlive it.

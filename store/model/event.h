@@ -67,8 +67,8 @@ enum class EventType : std::uint8_t {
 inline constexpr std::string_view due_event_suffix = "-t";
 
 // A right to have effects once. An event that can be appended twice carries a claim. The
-// transaction of its effects consumes the claim; without the claim it has no effects. Kept by:
-// CommitterTest.ClaimOfACallIsConsumedOnce, CommitterTest.KeyedEventHasItsEffectsOnce.
+// transaction of its effects consumes the claim; without the claim it has no effects.
+// Kept by: CommitterTest.ClaimOfACallIsConsumedOnce, CommitterTest.KeyedEventHasItsEffectsOnce.
 struct Claim {
   enum class Kind : std::uint8_t {
     keyed_event,   // `id` is the event's own; consumed by inserting a row
