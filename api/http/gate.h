@@ -1,5 +1,5 @@
-// One connection: between its socket and the handler. Everything that a client can do wrong, and
-// everything that an answer can be too late for, ends here.
+// One connection, between its socket and the handler. It deals with wrong requests, slow clients
+// and late answers.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,22 @@ class Keeper;
 // Reads requests from the bytes that the reactor brings, hands them on one at a time, and writes
 // each answer from the thread that sends it.
 //
-// Thread-safe: the reactor brings bytes, the Keeper what is due, any thread an answer. All of them
-// meet under one lock, which is never held while the handler runs.
+// Thread-safe: the reactor brings bytes, the Keeper calls when time is up, any thread answers. One
+// lock guards all of it.
 //
-// The descriptor is the reactor's: it closes it right after `disconnected()`, and nothing here
-// touches it after that. All writes happen under the lock with the descriptor known to be open, so
-// no answer can go to a stranger who was given the same number.
+// Invariants:
+// - Only the reactor closes the descriptor, right after `disconnected()`. The Gate uses it under
+//   its lock while it is known to be open, so no answer goes to a connection that was given the
+//   same number.
+// - No handler runs under the lock. The `BodyRule` does, and reads memory only. The lock is taken
+//   before the Keeper's, never after it.
+// - The next request is read after the last answer was written. This bounds a connection's memory
+//   to `max_header` + `max_body` + `max_pipelined` + one answer.
+//   Kept by: HttpLimits.PipelinesThatOutgrowTheirLimitAreServedAsFarAsHeld.
+// - After the last answer the Gate closes its side and reads the client's bytes for a while,
+//   bounded by time and bytes. Closing with unread bytes would reset the connection before the
+//   client has seen the answer. Kept by: HttpLimits.AClientThatSendsItsWholeBodyFirstSeesThe413,
+//   HttpLimits.LingeringEndsWhenItsTimeIsUp.
 class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -40,9 +50,8 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
 
   // From the reactor.
   void received(std::string_view bytes);
-  // The client has closed, at least its sending side; the caller closes the descriptor next. An
-  // answer that is still due is sent all the same, over a duplicate: half-closing after a request
-  // is legal.
+  // The client has closed its sending side at least. The caller closes the descriptor next. The
+  // remaining answers are sent over a duplicate: a client may half-close after its request.
   void disconnected();
   // Instead of serving it: answers with an error at once and closes.
   void turn_away(int status, std::string_view detail);
@@ -51,7 +60,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   void resume();    // reads the requests that waited behind an answer
   void writable();  // goes on with an answer that the socket had no room for
   void tick(Time now);
-  void abort();  // ends the connection whatever is in flight
+  void abort();  // ends the connection, with requests in flight or not
 
   // ReplySink
   void answer(std::uint64_t sequence, Response response) noexcept override;

@@ -1,5 +1,4 @@
-// Keeps the connections of one server: counts them, watches their time, and does for them what has
-// to happen when no byte arrives.
+// Keeps the connections of one server: counts them, and acts when no byte arrives.
 #pragma once
 
 #include <array>
@@ -26,7 +25,7 @@ namespace conversed::api {
 
 // One thread with an epoll set of its own. It goes on with answers that a socket had no room for,
 // reads the requests that were pipelined behind an answer from another thread, and ends connections
-// that are out of time. Requests cost it nothing unless one of these happens.
+// whose time is up. Other requests do not wake it.
 //
 // Thread-safe. Its lock is taken after a Gate's, never before one.
 class Keeper : public std::enable_shared_from_this<Keeper> {

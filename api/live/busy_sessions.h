@@ -20,13 +20,14 @@
 
 namespace conversed::api {
 
-// How many events wait in the inboxes of busy sessions: what a full inbox is refused by, without a
-// read from the store for each accept. The turn worker keeps it true: it calls `set` after each
-// commit that changed an inbox, and for every non-empty inbox at start-up. It lags behind what is
-// in the log and not yet run, so a bound is exceeded by at most that.
+// How many events wait in the inboxes of busy sessions. An accept refuses a full inbox by it,
+// without a read from the store. The turn worker calls `set` after each commit that changed an
+// inbox, and for every non-empty inbox at start-up. Events that are in the log and have not run are
+// not counted, so they may exceed the bound.
 //
-// Where several daemons share the log, each knows the inboxes of the sessions that it runs, and
-// tells the others again and again which of these are full.
+// Of several daemons on one log, each knows the inboxes of the sessions that it runs, and tells the
+// others again and again which of these are full.
+// Kept by: BusySessions.WhatAnotherDaemonSaidHoldsForAWhile.
 // Thread-safe; sessions are spread over shards, each with its own lock.
 class BusySessions {
  public:

@@ -12,9 +12,9 @@
 
 namespace conversed::api {
 
-// The way into the log for everything that happens to a conversation: an Event becomes a record
-// under its session's key. Thread-safe. Callbacks are called exactly once, on a thread of the log,
-// and only when the event is durable or has failed; see queue::Log for what each error promises.
+// Appends Events to the log, as records under their session's key. Thread-safe. Callbacks are
+// called exactly once, on a thread of the log, when the event is durable or has failed. queue::Log
+// says what each error promises.
 class Events {
  public:
   using Appended = std::function<void(model::Result<queue::Appended>)>;
@@ -31,11 +31,11 @@ class Events {
   // log may hold after a broken append, has no effects.
   void append_keyed(const model::Event& event, const queue::AppendKey& key, KeyedAppended done);
 
-  // What a key stands for, without an append; `done` may be called inside this call.
+  // The event that a key stands for, without an append. `done` may be called inside this call.
   void look_up(const queue::AppendKey& key, LookedUp done);
 
-  // Until `release`, every append is refused (`unavailable`) and so is every look-up: while it is
-  // not known whether the log is the one that the store has seen.
+  // Until `release`, every append and look-up is refused (`unavailable`): it is not known yet
+  // whether the log is the one that the store has seen.
   void hold() { held_.store(true); }
   void release() { held_.store(false); }
 

@@ -25,10 +25,14 @@ struct QuotaLimits {
   bool shared = false;
 };
 
-// The quota of injects: what the commits have counted in the store, and what was accepted here and
-// is not committed yet. Exact in one daemon. Where several share the store, each tells it once a
-// second what it has accepted: together they may exceed a quota by what they accept between such a
-// word and its being read, a second or two. Thread-safe.
+// The quota of injects: those that commits have counted in the store, and those that were accepted
+// here and are not committed yet. Exact in one daemon. Several daemons on one store tell it once a
+// second what they have accepted, so together they may exceed a quota by the injects of a second or
+// two. Thread-safe.
+//
+// Invariant: an inject that was taken is given back if its append fails or repeats another one.
+// Kept by: IdempotencyKey.RepeatsDoNotCostQuota,
+// Inject.TheQuotaCountsWhatIsInFlightAndWhatIsCommitted.
 class InjectQuota {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

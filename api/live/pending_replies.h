@@ -29,8 +29,7 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-// What a wait does besides being answered. Each must not block, but for `heard`, which may do a
-// point select.
+// The callbacks of a wait. None may block, except `heard`, which may do a point select.
 struct ReplyWait {
   using Ticket = std::uint64_t;
   std::function<void(model::Result<Answer>)> answered;  // once
@@ -39,11 +38,19 @@ struct ReplyWait {
 };
 
 // Clients that wait for the answer to an input, by its id. The turn worker ends their waits by
-// `finish` and `fail` once its commit is durable. Another daemon's is heard of and read from the
-// store. At its deadline a wait is not over: whoever began it has the input cut, and ends it then.
+// `finish` and `fail` once its commit is durable. Of another daemon's commit they hear, and read
+// the answer from the store.
 //
-// Thread-safe. All is called outside the lock: `answered` on the thread of whoever ends the wait,
-// `heard` and, at the deadline, `overdue` on a thread of its own.
+// Thread-safe. Callbacks run outside the lock: `answered` on the thread that ends the wait, `heard`
+// and, at the deadline, `overdue` on a thread of this class.
+//
+// Invariants:
+// - A wait goes on past its deadline until the cut is stored or refused. The answer or the cut ends
+//   it, whichever comes first.
+//   Kept by: PendingReplies.AtItsDeadlineAWaitIsOverdueAndGoesOnUntilItIsEnded,
+//   PendingReplies.EveryWaitEndsOnceWhoeverRacesToEndIt.
+// - Where the news of other daemons may have been missed, all waits look again.
+//   Kept by: PendingReplies.ThoseThatWaitForAnInputHearOfIt.
 class PendingReplies {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -54,13 +61,13 @@ class PendingReplies {
   PendingReplies(const PendingReplies&) = delete;
   PendingReplies& operator=(const PendingReplies&) = delete;
 
-  // Waits for the answer to an input; to be called before its append, so that no answer can come
-  // before it. Several may wait on one id: all get the answer. After `cut_off` it is answered
+  // Waits for the answer to an input. Call it before the input's append, so that no answer comes
+  // before the wait. Several waits for one id all get the answer. After `cut_off` it is answered
   // `unavailable` at once.
   Ticket wait(std::string input_id, TimePoint deadline, ReplyWait wait);
 
-  // The waiter waits for another input from now on: its Idempotency-Key turned out to name that
-  // one. False when its wait has ended.
+  // The wait is for another input from now on, which its Idempotency-Key names. False when the wait
+  // has ended.
   bool move(Ticket ticket, std::string input_id);
 
   // From now on the wait is overdue at `deadline`, if that is earlier.
@@ -69,7 +76,7 @@ class PendingReplies {
   // Ends one wait with an error or an answer of its own. False when it had ended before.
   bool end(Ticket ticket, model::Result<Answer> outcome);
 
-  // Whether somebody waits for this input now.
+  // Whether a client waits for this input now.
   [[nodiscard]] bool awaited(std::string_view input_id) const;
 
   // Ends all waits for the input.
@@ -77,14 +84,14 @@ class PendingReplies {
   // As finish, with an error: the Turn failed and the Endpoint has no `errorText`.
   void fail(std::string_view input_id, const model::Error& error);
 
-  // The store may have the answer: all that wait for it look there.
+  // The store may have the answer: all waits for the input look there.
   void hear(std::string_view input_id);
-  // What another daemon has announced of its commits, ids of inputs; empty: maybe of any.
+  // Another daemon has committed answers to these inputs. Empty: maybe to any.
   void heard(std::string_view input_ids);
-  // One waiter looks.
+  // One wait looks in the store.
   void look(Ticket ticket);
 
-  // Takes no further wait, and has all others overdue, as the daemon stops.
+  // Takes no further wait. All others are overdue: the daemon stops.
   void cut_off();
   // Ends every wait with `unavailable`, and all later ones. Tolerates being called twice.
   void stop();
@@ -121,11 +128,12 @@ class PendingReplies {
 // Why a watch has ended.
 enum class WatchEnd : std::uint8_t { notified, deadline, stopped };
 
-// Clients that long-poll something that has a name. Each watch ends once: by `notify`, or at its
-// deadline. Thread-safe. Callbacks are called exactly once each, outside the lock and on the
-// watch's own thread (so that `notify` costs a worker next to nothing), but for `stop`, which calls
-// back itself. They may do a point select, but not when they are told `stopped`: all who wait are
-// told so at once, and the stop has a time to keep.
+// Clients that long-poll a thing by its name. Each watch ends once: by `notify`, or at its
+// deadline.
+//
+// Thread-safe. Each callback runs exactly once, outside the lock. It runs on the watch's own
+// thread, so that `notify` costs a worker next to nothing; `stop` calls back itself. Callbacks may
+// do a point select, except when they are told `stopped`: the stop has a time to keep.
 class KeyWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -137,17 +145,16 @@ class KeyWatch {
   KeyWatch(const KeyWatch&) = delete;
   KeyWatch& operator=(const KeyWatch&) = delete;
 
-  // To be called before what is watched is read, so that no change can come in between. After
-  // `stop` the callback is called at once.
+  // Call it before you read the thing, so that you miss no change. After `stop` the callback is
+  // called at once.
   Ticket watch(std::string key, TimePoint deadline, Callback callback);
 
-  // Ends a watch without calling back: what it waits for was there already. False when it has
-  // ended.
+  // Ends a watch without calling back, since the change was there already. False when it has ended.
   bool cancel(Ticket ticket);
 
-  // For whoever has made a change, after its commit.
+  // After the commit of a change.
   void notify(const std::string& key);
-  // For whoever may have missed some.
+  // When changes may have been missed.
   void notify_all();
 
   // Ends every watch. Tolerates being called twice.
@@ -176,9 +183,9 @@ class KeyWatch {
   Deadlines deadlines_;
 };
 
-// Clients that long-poll a session's outputs; see KeyWatch. Sessions have the short names here that
-// daemons tell each other (store/cluster/notifications.h): two with one name only make a poll look
-// once too often.
+// Clients that long-poll a session's outputs; see KeyWatch. Sessions have the short names of the
+// notifications between daemons (store/cluster/notifications.h). Two sessions with one name cost a
+// poll one look too many. Kept by: OutputWatch.HearsOfCommitsByShortNames.
 class OutputWatch {
  public:
   using TimePoint = KeyWatch::TimePoint;
@@ -189,11 +196,11 @@ class OutputWatch {
     return watch_.watch(store::short_name(key.encode()), deadline, std::move(callback));
   }
   bool cancel(Ticket ticket) { return watch_.cancel(ticket); }
-  // Cheap when nobody watches.
+  // Cheap without watches.
   void notify(const model::SessionKey& key) {
     if (watch_.size() > 0) watch_.notify(store::short_name(key.encode()));
   }
-  // What another daemon has announced of its commits; empty: maybe any.
+  // Another daemon has committed outputs of these sessions. Empty: maybe of any.
   void heard(std::string_view short_names);
   void stop() { watch_.stop(); }
   [[nodiscard]] std::size_t size() const { return watch_.size(); }
