@@ -97,25 +97,27 @@ Result<void> Recovery::stopped() {
 }
 
 std::optional<int> Recovery::crashes(const model::Event& event, std::int32_t partition,
-                                     const std::optional<model::Position>& at) {
+                                     const std::optional<model::Position>& at) const {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
-  return state_.with([&](State& state) -> std::optional<int> {
+  return state_.with([&](const State& state) -> std::optional<int> {
     if (const auto known = state.events.find(event.id); known != state.events.end()) {
       return known->second.crashes;
     }
     const auto window = state.windows.find(partition);
     if (window == state.windows.end()) return std::nullopt;
-    const auto [of, crashes] = window->second;
-    if (at ? at->offset >= of.below : event.accepted_at >= of.since) return std::nullopt;
-    state.events.insert({event.id, Known{partition, crashes}});
-    if (--state.left == 0) state.windows.clear();
-    return crashes;
+    const Window& left = window->second;
+    if (at ? at->offset >= left.of.below : event.accepted_at >= left.of.since) return std::nullopt;
+    return left.crashes;
   });
 }
 
-// The flight recorder counts it when the next start finds it noted.
 Result<void> Recovery::start(const store::InHand& event, int crashes) {
-  if (run_.empty()) return {};
+  state_.with([&](State& state) {
+    const bool is_new = state.events.insert({event.event_id, {event.partition, crashes}}).second;
+    if (is_new && state.left > 0 && --state.left == 0) state.windows.clear();
+    look(state);
+  });
+  if (run_.empty()) return {};  // the next start finds it noted by the flight recorder
   return store_.attempts().begin(event, crashes + 1);
 }
 
@@ -125,6 +127,15 @@ void Recovery::settled(std::span<const std::string> event_ids) {
     for (const auto& id : event_ids) state.events.erase(id);
     look(state);
   });
+}
+
+Result<void> begin_turn(Recovery* recovery, FlightRecorder::Notes& notes,
+                        const store::InHand& event, std::optional<int> crashes) {
+  if (recovery != nullptr && crashes) {
+    if (auto counted = recovery->start(event, *crashes); !counted) return counted;
+  }
+  notes.note(event);
+  return {};
 }
 
 }  // namespace conversed::daemon

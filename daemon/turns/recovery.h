@@ -73,8 +73,9 @@ class Recovery {
   // In how many crashes the event was, or may have been, in hand; none: it need not run alone.
   // `at`: where the log has it; none if it waited in an inbox of the partition.
   [[nodiscard]] std::optional<int> crashes(const model::Event& event, std::int32_t partition,
-                                           const std::optional<model::Position>& at);
-  // The event, which has that many, is about to run alone: whoever comes after a crash knows it.
+                                           const std::optional<model::Position>& at) const;
+  // The event, which has that many, is about to run alone. In a cluster its next owner counts one
+  // more if this daemon goes down: that is durable when this returns.
   [[nodiscard]] model::Result<void> start(const store::InHand& event, int crashes);
   // These are committed.
   void settled(std::span<const std::string> event_ids);
@@ -102,5 +103,13 @@ class Recovery {
   model::Guarded<State> state_;
   std::atomic<bool> any_{false};  // whether `state_` has any
 };
+
+// The step right before each Turn: what a crash in it leaves behind. A counted event is counted
+// once more in the store of a cluster; then each event is noted. A crash before the note attributes
+// nothing, and the event has not started. A crash after it attributes one to an event that may not
+// have started yet. `recovery`: null if no event is counted. Errors: those of the store.
+[[nodiscard]] model::Result<void> begin_turn(Recovery* recovery, FlightRecorder::Notes& notes,
+                                             const store::InHand& event,
+                                             std::optional<int> crashes);
 
 }  // namespace conversed::daemon

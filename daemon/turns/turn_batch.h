@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "api/live/pending_replies.h"
-#include "daemon/turns/flight_recorder.h"
 #include "flows/turn/turn.h"
 #include "queue/log.h"
 #include "store/commit/committer.h"
+#include "store/conversation/attempts.h"
 #include "store/model/clock.h"
-#include "store/runtime/heartbeat.h"
 
 namespace conversed::api {
 class AssetsCache;
@@ -45,24 +44,28 @@ struct TurnBatchContext {
   std::chrono::steady_clock::duration slice = std::chrono::milliseconds(20);
   std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
   Recovery* recovery = nullptr;  // which events run alone since a crash; null: none
-  int max_crashes = 3;           // with one event in hand, before it is a dead letter
   std::int32_t partitions = 1;   // of the log
+};
+
+// The event whose Turn is about to start.
+struct Beginning {
+  store::InHand event;
+  std::optional<int> crashes{};  // counted with it in hand; none: it need not run alone
+  bool is_first = true;          // of this build: a build before it was discarded
 };
 
 struct TurnBatchInput {
   model::SessionKey key;
-  std::span<const queue::LogRecord> records;  // of this session, in order
-  bool spill = false;                         // move inputs to the inbox and run none
-  bool alone = false;                         // nothing else is in hand; starts one event at most
-  // What the store does not take, not even into the inbox: event id → why it is to be a dead
-  // letter.
-  std::map<std::string, std::string> refused;
-  std::map<std::string, std::string> failed{};  // the same of Turns: what building has found out
-  FlightRecorder::Notes* noted = nullptr;       // of events that are started; null: not noted
+  std::span<const queue::LogRecord> records{};  // of this session, in order
+  bool spill = false;                           // move inputs to the inbox and run none
+  bool alone = false;                           // nothing else is in hand; starts one event at most
   bool one_start = false;                       // start one event at most; implied by `alone`
   bool after_conflict = false;  // something has changed that was not read: maybe an input is cut
-  model::Heartbeat* heartbeat = nullptr;        // beats behind each Turn; null: nobody watches
-  std::chrono::steady_clock::duration spent{};  // by all Turns that building has run
+  // What the store does not take, not even into the inbox: event id → why.
+  std::map<std::string, std::string> refused{};
+  // Called right before each Turn. It makes a crash in the Turn known to the next start; an error
+  // ends the build. Null: no Turn is noted.
+  std::function<model::Result<void>(const Beginning&)> begin{};
 };
 
 // What the worker does once the commit of a TurnBatch is durable. It stays with the worker: the
@@ -115,10 +118,10 @@ struct TurnBatch {
 // (dropped), the session is busy (inbox), it can't be processed (dead letter), or it runs as a Turn
 // on the state that the one before it left. An inbox that can be drained goes before new records.
 //
-// Reads the store, writes nothing but counts of events that run alone. A Turn that fails has no
-// effects besides its dead letter and the Endpoint's errorText. Errors: `unavailable` (try again
-// later; nothing is lost), `conflict` (a position of a past epoch or another partition: consumption
-// has to stop). Thread-safe; one batch of a session at a time.
+// Building reads the store and has no side effects but those of `TurnBatchInput::begin`. Errors:
+// `unavailable` (try again later; nothing is lost), `conflict` (a position of a past epoch or
+// another partition: consumption has to stop), and those of `begin`. Thread-safe; one batch of a
+// session at a time.
 //
 // Invariants:
 // - A Turn that fails has no effects but its dead letter and the Endpoint's `errorText`. Turns are
@@ -143,6 +146,6 @@ struct TurnBatch {
 // - The tokens that a model reports are counted with the event that brings them, even if its Turn
 //   fails. Kept by: TurnBatchTest.WhatModelsTookIsCountedWhateverBecomesOfTheTurn.
 [[nodiscard]] model::Result<TurnBatch> build_turn_batch(const TurnBatchContext& context,
-                                                        TurnBatchInput input);
+                                                        const TurnBatchInput& input);
 
 }  // namespace conversed::daemon

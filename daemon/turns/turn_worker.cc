@@ -10,6 +10,7 @@
 #include "api/live/pending_replies.h"
 #include "daemon/log/job_wake_up.h"
 #include "daemon/ops/logging.h"
+#include "daemon/turns/poison_search.h"
 #include "daemon/turns/recovery.h"
 #include "store/commit/usage.h"
 #include "store/conversation/outbox.h"
@@ -24,7 +25,6 @@ using model::Errc;
 constexpr std::chrono::milliseconds store_retry_delay{50};
 // How long the planted fault of that name keeps a position ahead of its state: past its commit.
 constexpr std::chrono::milliseconds planted_delay{150};
-constexpr const char* store_refuses = "the store refuses its effects";
 
 }  // namespace
 
@@ -63,10 +63,8 @@ struct TurnWorker::Task {
   bool entered = true;  // it counts among those in hand
   bool alone = false;   // nothing else is in hand
   FlightRecorder::Notes noted;
-  std::map<std::string, std::string> refused;
   bool after_conflict = false;
-  std::size_t begin = 0;  // records before it are finished: only after the database refused a batch
-  bool one_by_one = false;
+  std::optional<PoisonSearch> search;  // once the database has refused a batch
   TurnBatch batch;
 };
 
@@ -100,42 +98,33 @@ void TurnWorker::handle(queue::Run run, queue::Finish finish) {
           heartbeat);
 }
 
-void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
-  const auto& records = task->run.records;
-  const std::size_t count = task->one_by_one
-                                ? std::min<std::size_t>(1, records.size() - task->begin)
-                                : records.size() - task->begin;
-  const auto begun = std::chrono::steady_clock::now();
-  auto batch =
-      build_turn_batch(context_, {.key = task->key,
-                                  .records = std::span(records).subspan(task->begin, count),
-                                  .spill = task->run.spill,
-                                  .alone = task->alone,
-                                  .refused = task->refused,
-                                  .noted = &task->noted,
-                                  .one_start = task->one_by_one,
-                                  .after_conflict = task->after_conflict,
-                                  .heartbeat = heartbeat});
-  if (!batch) {
-    if (batch.error().code == Errc::conflict) {
-      ports_.fatal(batch.error());
-      return;  // the task is abandoned
-    }
-    if (batch.error().code != Errc::unavailable && batch.error().code != Errc::timed_out) {
-      log::error("session can't be read", {{"error", batch.error().message}});
-    } else {
-      committer_.probe();  // Turns that can't be read write nothing that would show it
-    }
-    again_later(task, store_retry_delay);
-    return;
+TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) const {
+  TurnBatchInput input{.key = task.key,
+                       .records = task.run.records,
+                       .spill = task.run.spill,
+                       .alone = task.alone,
+                       .after_conflict = task.after_conflict};
+  input.begin = [this, &task, heartbeat](const Beginning& beginning) {
+    if (heartbeat != nullptr) heartbeat->beat();
+    if (beginning.is_first) task.noted.clear();
+    return begin_turn(context_.recovery, task.noted, beginning.event, beginning.crashes);
+  };
+  if (task.search) {
+    input.records = task.search->next_of(task.run.records);
+    input.one_start = true;
+    input.refused = task.search->found();
   }
+  return input;
+}
+
+void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
+  const auto begun = std::chrono::steady_clock::now();
+  auto batch = build_turn_batch(context_, input_of(*task, heartbeat));
+  if (!batch) return not_built(task, batch.error());
   if (batch->wants_alone) return run_alone(task);
   task->batch = std::move(*batch);
   if (task->batch.after.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
-  if (!task->batch.changes) {
-    after_commit(task, store::Outcome::committed);
-    return;
-  }
+  if (!task->batch.changes) return after_commit(task, store::Outcome::committed);
   if (model::planted("position_before_state")) {
     task->done(queue::Next::idle);
     // Some stay behind for longer than the position's commit takes to come: else the fault would
@@ -146,6 +135,16 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   model::fault_point("turn.before_submit");
   committer_.submit(std::move(task->batch.commit),
                     [this, task](store::Outcome outcome) { after_commit(task, outcome); });
+}
+
+void TurnWorker::not_built(const TaskPtr& task, const model::Error& error) {
+  if (error.code == Errc::conflict) return ports_.fatal(error);  // the task is abandoned
+  if (error.code == Errc::unavailable || error.code == Errc::timed_out) {
+    committer_.probe();  // Turns that can't be read write nothing that would show it
+  } else {
+    log::error("session can't be read", {{"error", error.message}});
+  }
+  again_later(task, store_retry_delay);
 }
 
 // On the rerunner's thread, once all others have left: none of them waits for this one.
@@ -159,39 +158,28 @@ void TurnWorker::run_alone(const TaskPtr& task) {
 }
 
 void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
-  if (outcome != store::Outcome::committed) {
-    if (outcome == store::Outcome::conflict) {
+  switch (outcome) {
+    case store::Outcome::committed:
+      model::fault_point("turn.after_commit");
+      let_out(*task);
+      return go_on(task);
+    case store::Outcome::conflict:
       ++counts_.conflicts;
       task->after_conflict = true;
-    } else if (task->one_by_one) {
-      // Alone it was refused, so it is the one; if it is so without its effects, the record that
-      // waits behind it.
-      const bool fresh = !task->batch.first_started.empty() &&
-                         task->refused.emplace(task->batch.first_started, store_refuses).second;
-      if (!fresh && task->begin < task->run.records.size()) {
-        task->refused.emplace(task->run.records[task->begin].record.id, store_refuses);
+      return again_later(task, {});
+    case store::Outcome::poison:
+      if (task->search) {
+        task->search->refused(task->run.records, task->batch.first_started);
+      } else {
+        task->search.emplace();
       }
-    } else {
-      task->one_by_one = true;
-    }
-    // At once after a conflict; a refusal that is not found out in two steps must not keep the disk
-    // busy.
-    again_later(task, outcome == store::Outcome::conflict ? std::chrono::milliseconds(0)
-                                                          : store_retry_delay);
-    return;
+      return again_later(task, store_retry_delay);  // a long search must not keep the disk busy
   }
-  model::fault_point("turn.after_commit");
-  let_out(*task);
-  go_on(task);
 }
 
-// After what the batch has done is out.
+// After the effects of the batch are out.
 void TurnWorker::go_on(const TaskPtr& task) {
-  if (task->one_by_one && task->begin + 1 < task->run.records.size()) {
-    ++task->begin;
-    again_later(task, {});
-    return;
-  }
+  if (task->search && task->search->advance(task->run.records)) return again_later(task, {});
   task->leave();
   task->done(task->batch.drain_more ? queue::Next::again : queue::Next::idle);
 }

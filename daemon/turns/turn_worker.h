@@ -95,6 +95,8 @@ class TurnWorker {
 
   // On the thread that the heartbeat is of.
   void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
+  [[nodiscard]] TurnBatchInput input_of(Task& task, model::Heartbeat* heartbeat) const;
+  void not_built(const TaskPtr& task, const model::Error& error);
   void run_alone(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome);
   void let_out(const Task& task);

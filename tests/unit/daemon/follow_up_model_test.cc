@@ -257,8 +257,7 @@ class FollowUpHistories : public FollowUpWorld {
   // --- Workers ----------------------------------------------------------------------------------
 
   TurnBatch build_for(const History& history, const Records& records) {
-    auto batch =
-        build_turn_batch(context(), {.key = history.key, .records = records, .refused = {}});
+    auto batch = build_turn_batch(context(), {.key = history.key, .records = records});
     EXPECT_TRUE(batch) << batch.error().message;
     return batch ? std::move(*batch) : TurnBatch{};
   }

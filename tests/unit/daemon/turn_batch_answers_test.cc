@@ -22,8 +22,8 @@ class TurnBatchAnswersTest : public TurnBatchTest {
   }
   // Of a batch that another write has made a conflict.
   TurnBatch run_again(const std::vector<queue::LogRecord>& records) {
-    auto batch = build_turn_batch(
-        context(), {.key = key_, .records = records, .refused = {}, .after_conflict = true});
+    auto batch =
+        build_turn_batch(context(), {.key = key_, .records = records, .after_conflict = true});
     EXPECT_TRUE(batch && commit_now(*batch) == Outcome::committed);
     return batch ? *std::move(batch) : TurnBatch();
   }
@@ -189,8 +189,8 @@ TEST_F(TurnBatchAnswersTest, TheKeyOfACutMessageThatFailsIsSpent) {
   const std::vector records{record(result)};
   auto batch = build_turn_batch(context(), {.key = key_,
                                             .records = records,
-                                            .refused = {{result.id, "refused"}},
-                                            .after_conflict = true});
+                                            .after_conflict = true,
+                                            .refused = {{result.id, "refused"}}});
   ASSERT_TRUE(batch);
   ASSERT_EQ(commit_now(*batch), Outcome::committed);
   EXPECT_EQ(kept_status(asked), 200);

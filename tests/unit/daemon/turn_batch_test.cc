@@ -43,7 +43,7 @@ TEST_F(TurnBatchTest, APositionOfAPastEpochStopsConsumption) {
   auto past = record(event("b"));
   past.position = {.epoch = 1, .partition = 0, .offset = 100};
   const std::vector records{past};
-  const auto batch = build_turn_batch(context(), {.key = key_, .records = records, .refused = {}});
+  const auto batch = build_turn_batch(context(), {.key = key_, .records = records});
   ASSERT_FALSE(batch);
   EXPECT_EQ(batch.error().code, model::Errc::conflict);
 }
@@ -229,16 +229,28 @@ TEST_F(TurnBatchTest, SlowTurnsThatFailEndTheirBatchToo) {
   EXPECT_EQ(texts(), (Texts{"one a 1"}));
 }
 
-TEST_F(TurnBatchTest, EachTurnShowsTheHeartbeatOfItsWorker) {
-  model::Heartbeats heartbeats;
-  model::Heartbeat heartbeat = heartbeats.add("worker");
-  const std::vector<queue::LogRecord> records{record(event("a")), record(event("b"))};
-  const auto at = std::chrono::steady_clock::time_point{};
-  EXPECT_TRUE(heartbeats.stalled(at, std::chrono::seconds(1)).empty());
-  ASSERT_TRUE(build_turn_batch(
-      context(), {.key = key_, .records = records, .refused = {}, .heartbeat = &heartbeat}));
-  EXPECT_TRUE(heartbeats.stalled(at + std::chrono::hours(1), std::chrono::seconds(1)).empty());
-  EXPECT_FALSE(heartbeats.stalled(at + std::chrono::hours(2), std::chrono::seconds(1)).empty());
+// The worker notes it there, before the Turn can bring the daemon down.
+TEST_F(TurnBatchTest, EachEventIsTakenAsBegunBeforeItsTurn) {
+  const std::vector records{record(event("a")), record(event("loop")), record(event("b"))};
+  Texts begun;
+  const auto begin = [&](const Beginning& beginning) {
+    if (beginning.is_first) begun.emplace_back("build");
+    begun.push_back(beginning.event.event_id);
+    return model::Result<void>();
+  };
+  ASSERT_TRUE(build_turn_batch(context(), {.key = key_, .records = records, .begin = begin}));
+  const auto id = [&](std::size_t at) { return records[at].record.id; };
+  EXPECT_EQ(begun, (Texts{"build", id(0), id(1), "build", id(0), id(2)}));
+}
+
+TEST_F(TurnBatchTest, ATurnThatCanNotBeTakenAsBegunDoesNotRun) {
+  const std::vector records{record(event("a"))};
+  const auto begin = [](const Beginning&) -> model::Result<void> {
+    return model::fail(model::Errc::unavailable, "the store fails");
+  };
+  const auto batch = build_turn_batch(context(), {.key = key_, .records = records, .begin = begin});
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().code, model::Errc::unavailable);
 }
 
 TEST(TurnClock, CountsTheTimeThatTheThreadWorksAndNotThatItWaits) {

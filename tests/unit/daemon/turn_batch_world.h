@@ -167,12 +167,14 @@ class TurnBatchTest : public testing::Test {
   };
   TurnBatch build(const std::vector<queue::LogRecord>& records) { return build(records, {}); }
   TurnBatch build(const std::vector<queue::LogRecord>& records, How how) {
-    auto batch = build_turn_batch(context(), {.key = key_,
-                                              .records = records,
-                                              .spill = how.spill,
-                                              .alone = how.alone,
-                                              .refused = {},
-                                              .noted = how.noted});
+    FlightRecorder::Notes unnoted;
+    auto& notes = how.noted == nullptr ? unnoted : *how.noted;
+    const auto begin = [&](const Beginning& beginning) {
+      return begin_turn(recovery_, notes, beginning.event, beginning.crashes);
+    };
+    auto batch = build_turn_batch(
+        context(),
+        {.key = key_, .records = records, .spill = how.spill, .alone = how.alone, .begin = begin});
     EXPECT_TRUE(batch) << batch.error().message;
     return batch ? std::move(*batch) : TurnBatch{};
   }

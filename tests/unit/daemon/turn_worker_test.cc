@@ -8,6 +8,7 @@
 
 #include "api/live/busy_sessions.h"
 #include "api/live/pending_replies.h"
+#include "daemon/turns/poison_search.h"
 #include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
@@ -110,6 +111,53 @@ TEST_F(TurnWorkerTest, WhatWasInHandRunsWithNothingBesideItAndAllElseSideBySide)
   EXPECT_TRUE(store_->attempts().counted()->empty());
   EXPECT_EQ(worker.counts().turns.load(), count);
   store_->committer().stop();
+}
+
+TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
+  model::Heartbeats heartbeats;
+  model::Heartbeat heartbeat = heartbeats.add("worker");
+  const auto at = std::chrono::steady_clock::time_point{};
+  EXPECT_TRUE(heartbeats.stalled(at, std::chrono::seconds(1)).empty());
+  api::OutputWatch watch;
+  api::BusySessions busy;
+  TurnWorker worker(context(), store_->committer(), watch, busy, ports());
+  queue::LanesSettings settings;
+  settings.workers = 1;
+  {
+    queue::Lanes lanes(settings, [&](queue::Run&& run, queue::Finish finish) {
+      run.heartbeat = &heartbeat;
+      worker.handle(std::move(run), std::move(finish));
+    });
+    lanes.assign(std::vector<queue::PartitionRange>{{0, 1, 0, 1, 0}});
+    lanes.offer({record(event("x"))});
+    committed_.wait(0);
+  }
+  EXPECT_TRUE(heartbeats.stalled(at + std::chrono::hours(1), std::chrono::seconds(1)).empty());
+  EXPECT_FALSE(heartbeats.stalled(at + std::chrono::hours(2), std::chrono::seconds(1)).empty());
+  store_->committer().stop();
+}
+
+TEST(PoisonSearch, NamesTheEventThatStartedOrElseTheRecordThatWaits) {
+  std::vector<queue::LogRecord> records(2);
+  records[0].record.id = "a";
+  records[1].record.id = "b";
+  const auto names = [](const PoisonSearch& search) {
+    std::set<std::string> found;
+    for (const auto& [id, reason] : search.found()) found.insert(id);
+    return found;
+  };
+  PoisonSearch search;
+  EXPECT_EQ(search.next_of(records).size(), 1U);
+  search.refused(records, "from the inbox");
+  EXPECT_EQ(names(search), (std::set<std::string>{"from the inbox"}));
+  search.refused(records, "from the inbox");
+  EXPECT_EQ(names(search), (std::set<std::string>{"a", "from the inbox"}));
+  EXPECT_TRUE(search.advance(records));
+  EXPECT_EQ(search.next_of(records).front().record.id, "b");
+  search.refused(records, "");
+  EXPECT_TRUE(names(search).contains("b"));
+  EXPECT_FALSE(search.advance(records));
+  EXPECT_TRUE(search.next_of({}).empty());
 }
 
 }  // namespace

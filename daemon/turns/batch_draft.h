@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/timers/timer_clock.h"
+#include "daemon/turns/turn_batch.h"
+
+namespace conversed::daemon {
+
+using EndpointPtr = std::shared_ptr<const model::Endpoint>;
+
+// A turn batch in the making, which the parts of TurnBatchBuilder share. One thread.
+struct BatchDraft {
+  const TurnBatchContext& context;
+  const TurnBatchInput& input;
+  TurnBatch batch{};
+  model::Session session{};  // as the last Turn left it
+  model::Profile profile{};
+
+  [[nodiscard]] store::SessionCommit& commit() { return batch.commit; }
+
+  // How far the clock of timers is ahead of the wall clock, which is the only one that Turns know.
+  [[nodiscard]] std::chrono::milliseconds timer_offset() const {
+    return context.timer_clock == nullptr ? std::chrono::milliseconds(0)
+                                          : context.timer_clock->offset();
+  }
+  [[nodiscard]] model::Timestamp timer_now() const {
+    return context.timer_clock == nullptr ? context.clock.now() : context.timer_clock->now();
+  }
+};
+
+inline bool is_notify(model::EventType type) {
+  return type == model::EventType::notify;
+}
+
+// Whether the fault is the store's, and trying again later helps.
+inline bool is_store_failure(const model::Error& error) {
+  return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
+}
+
+// The input of an execution, as far as its outputs depend on it.
+struct Speaker {
+  std::string input_id;
+  model::EventType source = model::EventType::inject;
+  bool keyed = false;                              // the answer is kept under its Idempotency-Key
+  std::optional<model::Timestamp> answer_until{};  // see model::Execution
+  bool resumed = false;                            // it may have spoken before
+
+  // Of the execution that the input begins.
+  [[nodiscard]] static Speaker of(const model::Event& input) {
+    const bool keyed = input.claim && input.claim->kind == model::Claim::Kind::keyed_event;
+    return {input.id, input.type, keyed, input.answer_until};
+  }
+  [[nodiscard]] static Speaker of(const model::Execution& execution) {
+    return {execution.input_id, execution.source, execution.keyed, execution.answer_until, true};
+  }
+};
+
+}  // namespace conversed::daemon

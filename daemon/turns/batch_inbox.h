@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "daemon/turns/batch_draft.h"
+#include "queue/log.h"
+
+namespace conversed::daemon {
+
+// The session's inbox, as a batch takes from it and adds to it. Added events go behind all stored
+// ones, and are taken only once those are gone. So the order of a session's events depends on the
+// order of its records, and not on how many records come at a time, unless they are too many
+// (`max_drained`).
+// Kept by:
+// TurnBatchTest.WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce.
+class BatchInbox {
+ public:
+  explicit BatchInbox(BatchDraft& draft) : draft_(draft) {}  // must outlive it
+
+  // Reads what is stored. Errors: those of the store.
+  [[nodiscard]] model::Result<void> load();
+
+  struct Waiting {
+    store::InboxEvent parts;
+    std::optional<model::Position> at;  // in the log, if it has come with this batch
+  };
+  [[nodiscard]] bool has_next() const;
+  [[nodiscard]] Waiting take_oldest();  // only if `has_next`
+  void add(const queue::LogRecord& logged);
+
+  // Writes the changes to the commit.
+  void close();
+
+ private:
+  BatchDraft& draft_;
+  std::vector<store::InboxEvent> stored_;
+  std::size_t stored_taken_ = 0;
+  std::vector<Waiting> added_;
+  std::size_t added_taken_ = 0;
+};
+
+[[nodiscard]] store::InboxEvent parts_of(const queue::Record& record);
+
+}  // namespace conversed::daemon

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+
+#include "queue/log.h"
+
+namespace conversed::daemon {
+
+// Finds the events of a run whose effects the database refuses. It begins when a batch of the run
+// was refused. From then on each batch takes one record, and starts one event at most. One that is
+// refused again names the poison: the event that it started, or else the record that had to wait.
+// One thread at a time.
+class PoisonSearch {
+ public:
+  // Of the run's records, those of the next batch.
+  [[nodiscard]] std::span<const queue::LogRecord> next_of(
+      std::span<const queue::LogRecord> records) const {
+    return records.subspan(finished_, finished_ < records.size() ? 1 : 0);
+  }
+
+  // The next batch was refused. `started`: the event that it started; empty: none.
+  void refused(std::span<const queue::LogRecord> records, const std::string& started);
+
+  // The next batch is committed. False: it was the last one of the run.
+  [[nodiscard]] bool advance(std::span<const queue::LogRecord> records);
+
+  // The events that were found, with the reason of their dead letters.
+  [[nodiscard]] const std::map<std::string, std::string>& found() const { return found_; }
+
+ private:
+  std::size_t finished_ = 0;  // records
+  std::map<std::string, std::string> found_;
+};
+
+}  // namespace conversed::daemon
