@@ -23,16 +23,10 @@ struct Lane {
   enum class State : std::uint8_t { idle, ready, in_hand };
   State state = State::idle;
   bool touched = false;            // a run is due even without records
-  bool spilled = false;            // the last run spilled: the next one does not
-  std::uint64_t ready_since = 0;   // ready lanes by age
   std::vector<LogRecord> waiting;  // in order
   std::vector<InHand> in_hand;
   Share* share = nullptr;
 };
-// Whether the lane's next run could spill: it has records, and its last run did not spill.
-[[nodiscard]] inline bool can_spill(const Lane& lane) {
-  return !lane.waiting.empty() && !lane.spilled;
-}
 using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address is the lane's name
 
 }  // namespace conversed::queue

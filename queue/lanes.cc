@@ -59,7 +59,6 @@ class Lanes::Impl {
       ++in_flight_;
       LaneNode& lane = lane_of(record.record.key);
       lane.second.waiting.push_back(std::move(record));
-      ++lane.second.share->records;
       make_ready(lane);
     }
     wake_workers();
@@ -114,10 +113,8 @@ class Lanes::Impl {
     };
     std::size_t dropped = 0;
     for (auto& [key, lane] : lanes_) {
-      const std::size_t of_lane = std::erase_if(
+      dropped += std::erase_if(
           lane.waiting, [&](const LogRecord& record) { return lost(record.position.partition); });
-      lane.share->records -= of_lane;
-      dropped += of_lane;
       if (is_lost(key)) lane.touched = false;
     }
     in_flight_ -= dropped;
@@ -177,7 +174,6 @@ class Lanes::Impl {
       }
     }
     in_flight_ -= lane.in_hand.size();
-    lane.share->records -= lane.in_hand.size();
     lane.in_hand.clear();
     lane.state = Lane::State::idle;
     --runs_in_hand_;
@@ -210,7 +206,6 @@ class Lanes::Impl {
     shares_.clear();
     for (auto node = lanes_.begin(); node != lanes_.end();) {
       in_flight_ -= node->second.waiting.size();
-      node->second.share->records -= node->second.waiting.size();
       node->second.waiting.clear();
       if (node->second.state == Lane::State::in_hand) {
         ++node;
@@ -257,19 +252,12 @@ class Lanes::Impl {
   }
 
   void wake_workers() {
-    if (idle_workers_ == 0 || !may_take()) return;
+    if (idle_workers_ == 0 || !shares_.may_take()) return;
     if (shares_.ready() == 1) {
       work_.notify_one();
     } else {
       work_.notify_all();
     }
-  }
-
-  // Whether there is something for one worker more.
-  [[nodiscard]] bool may_take() const { return shares_.may_take() || must_spill(); }
-  // Whether records that others wait for are kept in the log by a share that is slow.
-  [[nodiscard]] bool must_spill() const {
-    return !roomy() && shares_.may_take_crowding(settings_.in_flight_limit);
   }
 
   [[nodiscard]] bool roomy() const {
@@ -316,19 +304,17 @@ class Lanes::Impl {
     if (taken.hold) shares_.give_back(*taken.hold, taken.longest);
     taken = {};
     while (taken.runs.empty()) {
-      while (!may_take() && !ended_) {
+      while (!shares_.may_take() && !ended_) {
         heartbeat.beat();
         ++idle_workers_;
         work_.wait_for(lock, model::beat_interval);
         --idle_workers_;
       }
       if (ended_) return false;
-      taken.hold = must_spill() ? shares_.take_crowding(settings_.in_flight_limit)
-                                : shares_.take(Shares::max_taken);
+      taken.hold = shares_.take(Shares::max_taken);
       if (!taken.hold) continue;
       for (LaneNode* node : taken.hold->lanes) {
-        if (auto run = next_run(*node, taken.hold->spill))
-          taken.runs.push_back({std::move(*run), node});
+        if (auto run = next_run(*node)) taken.runs.push_back({std::move(*run), node});
       }
       if (taken.runs.empty()) shares_.give_back(*std::exchange(taken.hold, std::nullopt), {});
     }
@@ -337,7 +323,7 @@ class Lanes::Impl {
   }
 
   // The lane's next run, now in hand. None when a revocation has left it nothing to do.
-  std::optional<Run> next_run(LaneNode& node, bool spill) {
+  std::optional<Run> next_run(LaneNode& node) {
     Lane& lane = node.second;
     if (lane.waiting.empty() && !lane.touched) {
       erase(node);
@@ -346,10 +332,10 @@ class Lanes::Impl {
     Run run;
     run.key = node.first;
     std::size_t count = settings_.max_run;
-    // Every other run at least works through what was moved.
-    run.spill = can_spill(lane) && (spill || lane.waiting.size() > settings_.lane_limit);
-    if (run.spill) count = settings_.spill_limit;
-    lane.spilled = run.spill;
+    if (lane.waiting.size() > settings_.lane_limit) {
+      run.spill = true;
+      count = settings_.spill_limit;
+    }
     if (lane.waiting.size() <= count) {
       run.records.swap(lane.waiting);
     } else {

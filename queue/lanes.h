@@ -19,10 +19,8 @@ namespace conversed::queue {
 struct Run {
   std::string key;
   std::vector<LogRecord> records;  // at most max_run; none after `touch` or Next::again
-  // The lane held more than lane_limit, or its slow share fills the memory that all shares have:
-  // `records` then has all of the lane up to spill_limit. The handler moves them elsewhere (the
-  // session's inbox), works through none of them, and asks for Next::again. The next run of the
-  // lane does not spill.
+  // The lane held more than lane_limit: `records` then has all of it up to spill_limit, and the
+  // handler moves them elsewhere (the session's inbox) rather than work through them.
   bool spill = false;
   // Of the worker that calls the handler, which shows it between pieces of work that may take long;
   // good until the handler returns.

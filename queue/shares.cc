@@ -19,12 +19,12 @@ Shares::Shares(std::size_t workers, bool fair, Now now)
 Share& Shares::join(const std::string& name) {
   if (shares_.size() > max_idle && !shares_.contains(name)) forget_idle();
   Share& share = shares_[name];
-  if (share.lanes++ == 0) ++active_;
+  ++share.lanes;
   return share;
 }
 
 void Shares::leave(Share& share) {
-  if (--share.lanes == 0) --active_;
+  --share.lanes;
 }
 
 void Shares::forget_idle() {
@@ -34,20 +34,15 @@ void Shares::forget_idle() {
   });
 }
 
-void Shares::push(LaneNode& node) {
-  Lane& lane = node.second;
-  Share& share = *lane.share;
-  if (share.arrived.empty() && share.others.empty()) turns_.push_back(&share);
-  lane.ready_since = ++pushed_;
-  (can_spill(lane) ? share.arrived : share.others).push_back(&node);
+void Shares::push(LaneNode& lane) {
+  Share& share = *lane.second.share;
+  if (share.ready.empty()) turns_.push_back(&share);
+  share.ready.push_back(&lane);
   ++ready_;
 }
 
 void Shares::clear() {
-  for (Share* share : turns_) {
-    share->arrived.clear();
-    share->others.clear();
-  }
+  for (Share* share : turns_) share->ready.clear();
   turns_.clear();
   ready_ = 0;
 }
@@ -65,58 +60,24 @@ bool Shares::may_take() const {
   return std::ranges::any_of(turns_, [this](const Share* share) { return may_take(*share); });
 }
 
-void Shares::take_lane(Share& share, std::deque<LaneNode*>& from, Hold& hold) {
-  hold.lanes.push_back(from.front());
-  from.pop_front();
-  --ready_;
-  if (share.arrived.empty() && share.others.empty()) std::erase(turns_, &share);
-}
-
 std::optional<Shares::Hold> Shares::take(std::size_t most) {
   const auto turn =
       std::ranges::find_if(turns_, [this](const Share* share) { return may_take(*share); });
   if (turn == turns_.end()) return std::nullopt;
   Share& share = **turn;
+  turns_.erase(turn);
   Hold hold{.share = &share, .slow = is_slow(share), .lanes = {}};
   // Several at once save trips through the Lanes' lock, where no other share is kept waiting and no
   // worker idle.
-  const std::size_t part = (share.arrived.size() + share.others.size() + workers_ - 1) / workers_;
-  const bool alone = turns_.size() == 1;
+  const std::size_t part = (share.ready.size() + workers_ - 1) / workers_;
+  const bool alone = turns_.empty();
   const std::size_t count = hold.slow || !alone ? 1 : std::min({part, most, max_taken});
-  // Behind the other shares for its next turn.
-  std::rotate(turn, turn + 1, turns_.end());
-  while (hold.lanes.size() < count) {
-    const bool others_first =
-        share.arrived.empty() ||
-        (!share.others.empty() &&
-         share.others.front()->second.ready_since < share.arrived.front()->second.ready_since);
-    take_lane(share, others_first ? share.others : share.arrived, hold);
-  }
+  hold.lanes.assign(share.ready.begin(), share.ready.begin() + static_cast<std::ptrdiff_t>(count));
+  share.ready.erase(share.ready.begin(), share.ready.begin() + static_cast<std::ptrdiff_t>(count));
+  ready_ -= count;
+  if (!share.ready.empty()) turns_.push_back(&share);
   ++share.workers;
   if (hold.slow) ++slow_workers_;
-  return hold;
-}
-
-bool Shares::is_crowding(const Share& share, std::size_t limit) const {
-  return is_slow(share) && share.records * 2 * active_ > limit;
-}
-
-bool Shares::may_take_crowding(std::size_t limit) const {
-  return std::ranges::any_of(turns_, [&](const Share* share) {
-    return !share->arrived.empty() && is_crowding(*share, limit);
-  });
-}
-
-std::optional<Shares::Hold> Shares::take_crowding(std::size_t limit) {
-  const auto crowding = std::ranges::find_if(turns_, [&](const Share* share) {
-    return !share->arrived.empty() && is_crowding(*share, limit);
-  });
-  if (crowding == turns_.end()) return std::nullopt;
-  Share& share = **crowding;
-  Hold hold{.share = &share, .slow = false, .spill = true, .lanes = {}};
-  while (hold.lanes.size() < max_taken && !share.arrived.empty())
-    take_lane(share, share.arrived, hold);
-  ++share.workers;
   return hold;
 }
 

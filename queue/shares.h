@@ -15,12 +15,9 @@ namespace conversed::queue {
 
 // What the lanes of one name, such as those of one organisation, have of the workers.
 struct Share {
-  // Ready lanes, oldest first: those whose next run could spill, and all others.
-  std::deque<LaneNode*> arrived;
-  std::deque<LaneNode*> others;
-  std::size_t records = 0;  // that its lanes hold, those in hand included
-  std::size_t lanes = 0;    // ready or not
-  std::size_t workers = 0;  // that run some of them
+  std::deque<LaneNode*> ready;  // oldest first
+  std::size_t lanes = 0;        // ready or not
+  std::size_t workers = 0;      // that run some of them
   std::chrono::steady_clock::time_point slow_until{};
 };
 
@@ -31,9 +28,6 @@ struct Share {
 // - A run that holds its worker for longer than `slow_run` makes its share slow, for `slow_factor`
 //   times as long as it took. Slow shares together have all workers but one, which the quick ones
 //   therefore find free, or in a short run.
-//
-// - Slow shares do not fill the memory: a share that holds more than its part of the records in
-//   flight is crowding, and any worker may take lanes of it to spill them, which is quick work.
 //
 // So however much a share has to do, a share of quick runs waits for quick runs. With one worker it
 // waits for one slow run at most. Without `fair` there is one share, which has all workers.
@@ -54,10 +48,6 @@ class Shares {
   Share& join(const std::string& name);
   void leave(Share& share);
 
-  // More than this many records of a slow share keep others' records in the log, `limit` being how
-  // many all shares together may hold.
-  [[nodiscard]] bool is_crowding(const Share& share, std::size_t limit) const;
-
   // A lane that waits for a worker.
   void push(LaneNode& lane);
   void clear();
@@ -70,16 +60,11 @@ class Shares {
   struct Hold {
     Share* share = nullptr;
     bool slow = false;
-    bool spill = false;  // the lanes are to be spilled
     std::vector<LaneNode*> lanes;
   };
   // The next lanes that one worker is to run: no more than `most`, all of one share, and a single
   // one where other shares wait.
   [[nodiscard]] std::optional<Hold> take(std::size_t most);
-  // The oldest lanes that can spill, at most `max_taken`, of a share that is crowding. They do not
-  // count as slow.
-  [[nodiscard]] std::optional<Hold> take_crowding(std::size_t limit);
-  [[nodiscard]] bool may_take_crowding(std::size_t limit) const;
   // The worker has run them; the longest run took that long.
   void give_back(const Hold& hold, Clock::duration longest);
   [[nodiscard]] Clock::time_point now() const { return now_(); }
@@ -91,7 +76,6 @@ class Shares {
 
   [[nodiscard]] bool is_slow(const Share& share) const;
   [[nodiscard]] bool may_take(const Share& share) const;
-  void take_lane(Share& share, std::deque<LaneNode*>& from, Hold& hold);
   void forget_idle();
 
   const std::size_t workers_;
@@ -100,8 +84,6 @@ class Shares {
   Named shares_;
   std::deque<Share*> turns_;  // those with ready lanes
   std::size_t ready_ = 0;
-  std::uint64_t pushed_ = 0;
-  std::size_t active_ = 0;        // shares that have lanes
   std::size_t slow_workers_ = 0;  // that took their lanes from a share that was slow
 };
 

@@ -86,10 +86,8 @@ Result<void> TurnBatchBuilder::load() {
   return inbox_.load();
 }
 
-// Takes events from the inbox, oldest first, for as long as the session is not busy. A batch that
-// spills takes none.
+// Takes events from the inbox, oldest first, for as long as the session is not busy.
 Result<void> TurnBatchBuilder::drain() {
-  if (draft_.input.spill) return {};
   while (!stopped() && !draft_.session.busy() && may_start() && inbox_.has_next()) {
     if (auto taken = take({.waited = inbox_.take_oldest()}); !taken) return taken;
   }

@@ -183,10 +183,8 @@ TEST_F(TurnBatchTest, AFullLaneSpillsToTheInboxAndKeepsItsOrder) {
   const TurnBatch spilled = run({event("a"), event("b")}, {.spill = true});
   EXPECT_TRUE(texts().empty());
   EXPECT_TRUE(spilled.drain_more);
-  EXPECT_EQ(run({event("again")}, {.spill = true}).after.turns, 0U)
-      << "what waits does not run, either";
   run({event("c")});
-  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one again 3", "one c 4"}));
+  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
 }
 
 TEST_F(TurnBatchTest, AnInboxIsDrainedInBoundedSteps) {

@@ -81,31 +81,6 @@ TEST(Lanes, RunsAreBoundedAndALaneAboveItsLimitSpillsWhole) {
   EXPECT_EQ(sizes_after(20, 10), (Sizes{{8, true}, {2, false}}));
 }
 
-TEST(Lanes, TheRunBehindOneThatSpilledDoesNotSpill) {
-  HeldRuns runs;
-  LanesSettings settings;
-  settings.workers = 1;
-  settings.max_run = 2;
-  settings.lane_limit = 3;
-  settings.spill_limit = 4;
-  Lanes lanes(settings, runs.handler());
-  lanes.assign(from_zero());
-  offer(lanes, record(0, "a"));
-  auto [first, finish_first] = runs.next();
-  for (std::int64_t n = 1; n <= 12; ++n) offer(lanes, record(n, "a"));
-  finish_first(Next::idle);
-  std::vector<std::size_t> sizes;
-  std::vector<bool> spilled;
-  for (std::size_t n = 0; n < 4; ++n) {
-    auto [run, finish] = runs.next();
-    sizes.push_back(run.records.size());
-    spilled.push_back(run.spill);
-    finish(Next::idle);
-  }
-  EXPECT_EQ(sizes, (std::vector<std::size_t>{4, 2, 4, 2}));
-  EXPECT_EQ(spilled, (std::vector<bool>{true, false, true, false}));
-}
-
 TEST(Lanes, ATouchedKeyRunsOnceWithoutRecordsAndAgainIfTouchedInHand) {
   HeldRuns runs;
   Lanes lanes({}, runs.handler());

@@ -17,18 +17,16 @@ using namespace std::chrono_literals;
 // Lanes whose workers stay in a run until the test lets them out.
 class BlockedRuns {
  public:
-  explicit BlockedRuns(std::size_t workers, std::size_t in_flight_limit = 4'096)
-      : workers_(workers) {
+  explicit BlockedRuns(std::size_t workers) : workers_(workers) {
     LanesSettings settings;
     settings.workers = workers;
-    settings.in_flight_limit = in_flight_limit;
     settings.share_of = [](const std::string& key) { return key.substr(0, key.find(' ')); };
     settings.now = [this] { return std::chrono::steady_clock::time_point(time_.load()); };
     lanes_ = std::make_unique<Lanes>(std::move(settings), [this](queue::Run&& run, Finish finish) {
       beats_ += run.heartbeat != nullptr ? 1 : 0;
       {
         std::unique_lock lock(mutex_);
-        begun_.push_back(run.spill ? run.key + " spilled" : run.key);
+        begun_.push_back(run.key);
         changed_.notify_all();
         changed_.wait(lock, [&] { return all_out_ || out_.contains(run.key); });
       }
@@ -125,27 +123,6 @@ TEST(Shares, SlowSharesTogetherLeaveAWorkerToTheOthers) {
   EXPECT_EQ(runs.begun_with("quick 1"), (Keys{"slow 1", "slower 1", "slow 2", "quick 1"}));
   runs.let_out("slow 2");
   runs.begun_with("slower 2");
-}
-
-// The records of others are behind them in the log.
-TEST(Shares, ASlowShareThatFillsTheMemoryIsSpilled) {
-  BlockedRuns runs(2, 8);
-  runs.run_for("slow 1", 1s);
-  runs.offer("slow 2");
-  runs.begun_with("slow 2");
-  for (int n = 3; n <= 8; ++n) runs.let_out("slow " + std::to_string(n));
-  for (int n = 3; n <= 8; ++n) runs.offer("slow " + std::to_string(n));
-  runs.begun_with("slow 3 spilled");
-  runs.offer("quick 1");
-  runs.begun_with("quick 1");
-}
-
-TEST(Shares, AQuickShareThatFillsTheMemoryIsNotSpilled) {
-  BlockedRuns runs(2, 4);
-  for (int n = 1; n <= 4; ++n) runs.offer("quick " + std::to_string(n));
-  runs.begun_with("quick 1");
-  runs.let_all_out();
-  EXPECT_EQ(runs.begun_with("quick 4"), (Keys{"quick 1", "quick 2", "quick 3", "quick 4"}));
 }
 
 TEST(Shares, AShareThatWasSlowIsQuickAgainAfterAWhile) {
