@@ -93,17 +93,17 @@ void PendingReplies::fail(std::string_view input_id, const Error& error) {
 }
 
 void PendingReplies::hear(std::string_view input_id) {
-  state_.with([&](const State& state) {
+  state_.with([&](State& state) {
     const auto input = state.inputs.find(input_id);
     if (input == state.inputs.end()) return;
-    for (const Ticket ticket : input->second) look(ticket);
+    for (const Ticket ticket : input->second) queue_look(state, ticket);
   });
 }
 
 void PendingReplies::heard(std::string_view input_ids) {
   if (input_ids.empty()) {
-    state_.with([&](const State& state) {
-      for (const auto& [ticket, waiter] : state.pending_replies) look(ticket);
+    state_.with([&](State& state) {
+      for (const auto& [ticket, waiter] : state.pending_replies) queue_look(state, ticket);
     });
     return;
   }
@@ -115,7 +115,14 @@ void PendingReplies::heard(std::string_view input_ids) {
 }
 
 void PendingReplies::look(Ticket ticket) {
-  deadlines_.add(std::chrono::steady_clock::now(), [this, ticket] { tell(ticket); });
+  state_.with([&](State& state) { queue_look(state, ticket); });
+}
+
+// One that is queued sees all that was committed before it begins.
+void PendingReplies::queue_look(State& state, Ticket ticket) {
+  const auto waiter = state.pending_replies.find(ticket);
+  if (waiter == state.pending_replies.end() || std::exchange(waiter->second.looking, true)) return;
+  looks_.add(std::chrono::steady_clock::now(), [this, ticket] { tell(ticket); });
 }
 
 void PendingReplies::cut_off() {
@@ -126,7 +133,7 @@ void PendingReplies::cut_off() {
       if (!std::exchange(waiter.overdue, true)) waits.emplace_back(ticket, waiter.wait);
     }
   });
-  for (const auto& [ticket, wait] : waits) wait->overdue(ticket);
+  for (const auto& [ticket, wait] : waits) wait->overdue(ticket, Overdue::stop);
 }
 
 void PendingReplies::stop() {
@@ -136,6 +143,7 @@ void PendingReplies::stop() {
     pending_replies.swap(state.pending_replies);
     state.inputs.clear();
   });
+  looks_.stop();
   deadlines_.stop();
   for (const auto& [ticket, waiter] : pending_replies) {
     waiter.wait->answered(model::fail(stopped_error()));
@@ -168,13 +176,15 @@ void PendingReplies::expire(Ticket ticket) {
       return nullptr;
     return waiter->second.wait;
   });
-  if (wait) wait->overdue(ticket);
+  if (wait) wait->overdue(ticket, Overdue::deadline);
 }
 
 void PendingReplies::tell(Ticket ticket) {
-  const WaitPtr wait = state_.with([&](const State& state) -> WaitPtr {
+  const WaitPtr wait = state_.with([&](State& state) -> WaitPtr {
     const auto waiter = state.pending_replies.find(ticket);
-    return waiter == state.pending_replies.end() ? nullptr : waiter->second.wait;
+    if (waiter == state.pending_replies.end()) return nullptr;
+    waiter->second.looking = false;
+    return waiter->second.wait;
   });
   if (wait) wait->heard(ticket);
 }

@@ -29,12 +29,15 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-// The callbacks of a wait. None may block, except `heard`, which may do a point select.
+// Why a client does not get all of its answer.
+enum class Overdue : std::uint8_t { deadline, stop };
+
+// The callbacks of a wait. None may block, except `heard`, which may read the store.
 struct ReplyWait {
   using Ticket = std::uint64_t;
   std::function<void(model::Result<Answer>)> answered;  // once
-  std::function<void(Ticket)> overdue;  // once, at the deadline or a stop: has to end the wait soon
-  std::function<void(Ticket)> heard;    // the store may have the answer
+  std::function<void(Ticket, Overdue)> overdue;         // once; has to end the wait soon
+  std::function<void(Ticket)> heard;                    // the store may have the answer
 };
 
 // Clients that wait for the answer to an input, by its id. The turn worker ends their waits by
@@ -42,14 +45,16 @@ struct ReplyWait {
 // the answer from the store.
 //
 // Thread-safe. Callbacks run outside the lock: `answered` on the thread that ends the wait, `heard`
-// and, at the deadline, `overdue` on a thread of this class.
+// on a thread for looks, and, at the deadline, `overdue` on a thread for deadlines.
 //
 // Invariants:
 // - A wait goes on past its deadline until the cut is stored or refused. The answer or the cut ends
 //   it, whichever comes first.
 //   Kept by: PendingReplies.AtItsDeadlineAWaitIsOverdueAndGoesOnUntilItIsEnded,
 //   PendingReplies.EveryWaitEndsOnceWhoeverRacesToEndIt.
-// - Where the news of other daemons may have been missed, all waits look again.
+// - A look that takes long delays no deadline, and a wait has one look in the queue at most.
+//   Kept by: PendingReplies.ALookThatTakesLongDelaysNoDeadline, PendingReplies.LooksThatWaitAreOne.
+// - Where a notification of another daemon may have been missed, all waits look again.
 //   Kept by: PendingReplies.ThoseThatWaitForAnInputHearOfIt.
 class PendingReplies {
  public:
@@ -105,6 +110,7 @@ class PendingReplies {
     TimePoint deadline;
     Deadlines::Token token;  // of the deadline
     bool overdue = false;    // it has been told so
+    bool looking = false;    // a look is queued
   };
   using WaitPtr = std::shared_ptr<const ReplyWait>;
   struct State {
@@ -115,6 +121,7 @@ class PendingReplies {
   };
 
   // Removes the waiter; empty when it is gone.
+  void queue_look(State& state, Ticket ticket);
   static WaitPtr take(State& state, Ticket ticket);
   static void leave(State& state, const std::string& input_id, Ticket ticket);
   void expire(Ticket ticket);
@@ -122,7 +129,10 @@ class PendingReplies {
   void end_all(std::string_view input_id, const model::Result<Answer>& outcome);
 
   model::Guarded<State> state_;
-  Deadlines deadlines_;  // the last member: its thread uses the others
+  // The last members: their threads use the others. Looks read the store, which may take long, and
+  // must not delay a deadline.
+  Deadlines looks_;
+  Deadlines deadlines_;
 };
 
 // Why a watch has ended.

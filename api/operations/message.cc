@@ -140,7 +140,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     return services_.pending_replies.wait(
         input_id, services_.options.steady_now() + services_.options.api.turn_timeout,
         {.answered = [self](Result<Answer> answer) { self->send(std::move(answer)); },
-         .overdue = [self](Ticket ticket) { self->cut(ticket); },
+         .overdue = [self](Ticket ticket, Overdue why) { self->cut(ticket, why); },
          .heard = [self](Ticket ticket) { self->look(ticket); }});
   }
 
@@ -165,6 +165,9 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
       return end(Answer{status::accepted,
                         compose_answer({}, event_.session.user_id, event_.session.session_id)});
     }
+    // It is in the log, and waits for long: without its data, which may be large.
+    event_.text.reset();
+    event_.data = nullptr;
     const bool heard = state_.with([&](State& state) {
       state.input.position = position;
       return state.heard_early;
@@ -190,6 +193,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
 
   // On a thread of the log, which must not block: the look is made by `pending_replies`.
   void follow(const queue::KeyedAppended& first) {
+    // The append that gave the key another id has just put this message into the log.
+    appended_again_ = !first.repeated;
     state_.with([&](State& state) {
       state = {{event_.session, first.id, first.position}, true, false};
     });
@@ -265,9 +270,17 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     if (services_.pending_replies.move(ticket, event_.id)) append();
   }
 
-  // The deadline has come, or the daemon stops.
-  void cut(Ticket ticket) {
+  // A repeat that this daemon gives up does not end the wait of the first client, which may be at
+  // another daemon.
+  void cut(Ticket ticket, Overdue why) {
     const auto [input, repeats] = waits_for();
+    if (repeats && why == Overdue::stop) {
+      services_.pending_replies.end(
+          ticket, model::fail(Errc::unavailable,
+                              "the server is stopping; repeat the request under the same "
+                              "Idempotency-Key"));
+      return;
+    }
     if (!input.position) {
       services_.pending_replies.end(
           ticket, model::fail(Errc::timed_out, "the log takes too long; try again"));

@@ -31,15 +31,13 @@ std::optional<model::Event> waiting_event(Connection& connection, std::int64_t s
   return event ? std::optional(*std::move(event)) : model::Event();
 }
 
-// As far as its session's row tells.
-void read_progress(Connection& connection, const AwaitedInput& input, InputState& state) {
-  auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
-                            std::optional<std::string>>(
-      "SELECT id, position_epoch, position_partition, position_offset, execution FROM sessions"
-      " WHERE key = :k",
-      input.session.encode());
-  if (!row) return;
-  const auto& [session, epoch, partition, offset, text] = *row;
+using Progress = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
+                            std::optional<std::string>>;  // of a session
+
+// As far as the session's row tells.
+void read_progress(Connection& connection, const AwaitedInput& input, const Progress& progress,
+                   InputState& state) {
+  const auto& [session, epoch, partition, offset, text] = progress;
   const auto runs_until = [&](const std::optional<model::Timestamp>& answer_until) {
     state.stage = Stage::runs;
     state.answer_until = answer_until;
@@ -59,13 +57,21 @@ void read_progress(Connection& connection, const AwaitedInput& input, InputState
 }
 
 InputState read_state(Connection& connection, const AwaitedInput& input, model::Timestamp now) {
-  InputState state;
-  state.cut_behind =
-      connection.value<std::int64_t>("SELECT behind FROM cuts WHERE input_id = :i", input.id);
-  read_progress(connection, input, state);
-  auto kept = connection.row<std::optional<std::string>>(
+  // Many clients may be cut in one transaction, which all daemons wait for: one round trip for
+  // these.
+  auto cut_row =
+      connection.ask<std::int64_t>("SELECT behind FROM cuts WHERE input_id = :i", input.id);
+  auto session_row = connection.ask<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
+                                    std::optional<std::string>>(
+      "SELECT id, position_epoch, position_partition, position_offset, execution FROM sessions"
+      " WHERE key = :k",
+      input.session.encode());
+  auto kept_row = connection.ask<std::optional<std::string>>(
       "SELECT body FROM answers WHERE input_id = :i AND expires_at > :n", input.id, now);
-  if (kept) {
+  InputState state;
+  if (const auto cut = cut_row.take()) state.cut_behind = std::get<0>(*cut);
+  if (const auto progress = session_row.take()) read_progress(connection, input, *progress, state);
+  if (auto kept = kept_row.take()) {
     state.kept = std::move(std::get<0>(*kept));
     state.stage = state.kept ? Stage::at_rest : Stage::failed;
   }

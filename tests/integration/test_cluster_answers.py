@@ -46,18 +46,25 @@ class ClusterCase(PostgresCase):
 
     def sessions_elsewhere(self, endpoint, name, count):
         """New sessions whose messages to the first daemon the other one runs: it has their partitions."""
-        found = []
         theirs = self.partitions_elsewhere()
+        return self.sessions_where(endpoint, name, count, lambda partition: partition in theirs)
+
+    def sessions_here(self, endpoint, name, count):
+        theirs = self.partitions_elsewhere()
+        return self.sessions_where(endpoint, name, count, lambda partition: partition not in theirs)
+
+    def sessions_where(self, endpoint, name, count, wanted):
+        found = []
         for number in range(LIMIT):
             session = f"{name} {number}"
             self.assertEqual(self.say(endpoint, session, "hello")[0], 200)
             partition = self.server.run_sql(
                 f"SELECT position_partition FROM sessions WHERE split_part(key, chr(31), 4) = '{session}'")
-            if int(partition) in theirs:
+            if wanted(int(partition)):
                 found.append(session)
             if len(found) == count:
                 return found
-        self.fail("the other daemon runs nothing")
+        self.fail("all sessions are the other's")
 
     @staticmethod
     def sent(deliveries, session):
@@ -101,6 +108,26 @@ class Answers(ClusterCase):
             self.assertEqual((status, body.get("text")), (200, "looking for once\nonce: shipped"), body)
         self.assertEqual([text for text in self.texts("lookup", session) if "once" in text],
                          ["looking for once", "once: shipped"])
+
+
+class Stops(ClusterCase):
+    def test_a_stopping_daemon_with_a_repeat_leaves_the_first_client_its_answer(self):
+        session, = self.sessions_here("lookup", "first", 1)
+        ask = ("POST", f"/{self.tokens['lookup']}", {"userId": f"user of {session}", "sessionId": session, "text": "once"},
+               {"Idempotency-Key": "one"})
+        calls = len(self.upstream.requests)
+        self.upstream.open.clear()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            first = pool.submit(self.daemon.request, *ask)
+            self.assertTrue(self.upstream.wait_for(calls + 1))
+            repeat = pool.submit(self.other.request, *ask)
+            while self.other.full_status()["waitingForAnswers"] == 0:
+                self.assertFalse(repeat.done(), "it has to wait")
+            self.other.terminate()
+            self.assertEqual(repeat.result()[0], 503)
+            self.upstream.open.set()
+            status, body = first.result()[:2]
+        self.assertEqual((status, body["text"]), (200, "looking for once\nonce: shipped"))
 
 
 class Deaths(ClusterCase):

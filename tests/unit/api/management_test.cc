@@ -295,7 +295,7 @@ TEST(Sessions, AResetTellsWhoWaits) {
   std::promise<model::Result<Answer>> told;
   world.pending_replies.wait("input", std::chrono::steady_clock::now() + std::chrono::hours(1),
                              {.answered = [&](auto answer) { told.set_value(std::move(answer)); },
-                              .overdue = [](auto) {},
+                              .overdue = [](auto, auto) {},
                               .heard = [](auto) {}});
   const json names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", names).status, 204);

@@ -35,7 +35,7 @@ class Client {
                   state->promise.set_value(std::move(answer));
                 },
             .overdue =
-                [state = state_](ReplyWait::Ticket ticket) {
+                [state = state_](ReplyWait::Ticket ticket, Overdue) {
                   if (++state->overdue == 1) state->overdue_ticket.set_value(ticket);
                 },
             .heard =
@@ -108,6 +108,41 @@ TEST(PendingReplies, AnEarlierDeadlineIsNotHeldUpByALaterOne) {
   pending_replies.wait("in2", in(std::chrono::milliseconds(1)), early.wait());
   early.overdue();
   EXPECT_EQ(late.overdue_times(), 0);
+}
+
+TEST(PendingReplies, ALookThatTakesLongDelaysNoDeadline) {
+  PendingReplies pending_replies;
+  std::promise<void> database;
+  Client slow;
+  auto looks = slow.wait();
+  looks.heard = [found = database.get_future().share()](ReplyWait::Ticket) { found.wait(); };
+  const auto looking = pending_replies.wait("in1", in(far), std::move(looks));
+  pending_replies.look(looking);
+  Client other;
+  const auto ticket = pending_replies.wait("in2", in(std::chrono::milliseconds(1)), other.wait());
+  EXPECT_EQ(other.overdue(), ticket);
+  database.set_value();
+}
+
+TEST(PendingReplies, LooksThatWaitAreOne) {
+  PendingReplies pending_replies;
+  std::promise<void> database;
+  Client client;
+  std::atomic<int> looks{0};
+  auto wait = client.wait();
+  wait.heard = [&, found = database.get_future().share()](ReplyWait::Ticket) {
+    ++looks;
+    found.wait();
+  };
+  const auto ticket = pending_replies.wait("in1", in(far), std::move(wait));
+  pending_replies.look(ticket);
+  while (looks == 0) std::this_thread::yield();
+  for (int n = 0; n < 5; ++n) pending_replies.heard("in1");
+  database.set_value();
+  Client last;
+  pending_replies.look(pending_replies.wait("in2", in(far), last.wait()));
+  last.wait_until_heard();  // behind all other looks
+  EXPECT_EQ(looks, 2);
 }
 
 TEST(PendingReplies, ADeadlineCanComeEarlierAndNotLater) {

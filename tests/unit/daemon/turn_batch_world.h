@@ -240,7 +240,7 @@ class TurnBatchTest : public testing::Test {
     pending_replies_.wait(
         made.id, std::chrono::steady_clock::now() + std::chrono::hours(1),
         {.answered = [promise](auto answer) { promise->set_value(std::move(answer)); },
-         .overdue = [](auto) {},
+         .overdue = [](auto, auto) {},
          .heard = [](auto) {}});
     return promise->get_future();
   }
