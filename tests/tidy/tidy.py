@@ -54,6 +54,7 @@ MAX_FUNCTION_LINES = 70
 MAX_COMPLEXITY = 25
 # A room is one concern; a header and its source are one name. Lists of like things may be longer.
 MAX_NAMES = 20
+MAX_INVARIANTS = 10
 LONG_ROOMS = {"api/operations", "flows/nodes"}
 # Rooms that know no more of another folder than one of its rooms.
 ONLY_ROOM = {("daemon_turns", "api"): "api_live"}
@@ -266,6 +267,19 @@ def check_rooms(files: list, modules: list) -> Iterator[Violation]:
                     yield Violation(module.folder, 1, "room-edge", f"may use {allowed} of {folder}, not {used}")
 
 
+def check_readmes(root: Path, files: list) -> Iterator[Violation]:
+    """An invariant of one type stands in that type's header; a README has those that cross types."""
+    for file in files:
+        if Path(file).name != "README.md" or file.startswith("tests/"):
+            continue
+        sections = re.split(r"^#+ ", (root / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        listed = sum(len(re.findall(r"^(?:[-*]|\d+\.) ", section, re.MULTILINE)) for section in sections
+                     if "nvariant" in section.partition("\n")[0])
+        if listed > MAX_INVARIANTS:
+            yield Violation(file, 1, "invariants",
+                            f"{listed} invariants; at most {MAX_INVARIANTS}, move the others to the headers of their types")
+
+
 def check_cycles(modules: list) -> Iterator[Violation]:
     """Takes away modules that use none of the rest; what stays uses itself in a circle."""
     rest = {module.name: module for module in modules}
@@ -281,6 +295,7 @@ def check_tree(root: Path, modules: list) -> Iterator[Violation]:
     files = list(files_below(root))
     yield from check_rooms(files, modules)
     yield from check_cycles(modules)
+    yield from check_readmes(root, files)
     folders = {parent.as_posix() for file in files for parent in Path(file).parents} - {"."}
     for folder in sorted(folders):
         if Path(folder).name in VAGUE_FOLDERS:

@@ -57,6 +57,7 @@ PLANTED = [
     ("named-file", "store/sql/README.md", "| `sqlite.cc`, `sql/sqlite.{h,cc}` | SQLite |\n"),
     ("function-lines", "store/function.cc", "void f() {\n" + "  g();\n" * 69 + "}\n"),
     ("complexity", ".clang-tidy", "  - {key: readability-function-cognitive-complexity.Threshold, value: 26}\n"),
+    ("invariants", "store/sql/README.md", "# sql\n\n## Invariants\n\n" + "1. One.\n" * 6 + "\n### More invariants\n\n" + "- One.\n" * 5),
     ("readme", "queue/log.h", "#pragma once\n"),
 ]
 # These need a table or several files.
@@ -114,6 +115,7 @@ class TidyTest(unittest.TestCase):
              "// tests/integration/test_chat.py. Done.\n"),
             ("tests/integration/test_chat.py", "class Chat(World):\n    def test_answers(self):\n"),
             ("store/function.cc", "void f() {\n" + "  g();\n" * 68 + "}\n"),
+            ("store/sql/README.md", "# sql\n\n- A list.\n\n## Invariants\n\n" + "- One.\n  More of it.\n" * 10),
             (".clang-tidy", "  - {key: readability-function-cognitive-complexity.Threshold, value: 25}\n")), [])
 
     def test_detaching_something_else_is_no_violation(self):
