@@ -121,7 +121,7 @@ class Stops(ClusterCase):
             first = pool.submit(self.daemon.request, *ask)
             self.assertTrue(self.upstream.wait_for(calls + 1))
             repeat = pool.submit(self.other.request, *ask)
-            while self.other.full_status()["waitingForAnswers"] == 0:
+            while self.other.full_status()["counts"]["waitingForAnswers"] == 0:
                 self.assertFalse(repeat.done(), "it has to wait")
             self.other.terminate()
             self.assertEqual(repeat.result()[0], 503)
