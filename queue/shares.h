@@ -29,8 +29,10 @@ struct Share {
 //   times as long as it took. Slow shares together have all workers but one, which the quick ones
 //   therefore find free, or in a short run.
 //
-// So however much a share has to do, a share of quick runs waits for quick runs. With one worker it
-// waits for one slow run at most. Without `fair` there is one share, which has all workers.
+// So a ready lane of a quick share waits for quick runs only, however many lanes other shares have.
+// With one worker it waits for one slow run at most. Without `fair` there is one share, which has
+// all workers. Shares divide the workers, not the records in flight: a share with a long backlog
+// can fill `in_flight_limit`, and records behind it stay in the log.
 //
 // One thread at a time.
 class Shares {

@@ -15,10 +15,10 @@
 
 namespace conversed::daemon {
 
-// Notes which events are in hand, in a small memory-mapped file, so that the next start knows them
-// however this process ends: the kernel keeps what was written to the mapping. A note costs no
-// system call. The file is allocated before it is mapped, so that a full disk can't end a write to
-// it. Notes of another boot say nothing: the machine went down, and events are not to blame.
+// Notes the events in hand in a small memory-mapped file. The next start reads them, however this
+// process ends: the kernel keeps the pages of the mapping. A note costs no system call. The file is
+// allocated before it is mapped, so a full disk can't interrupt a write. Notes of another boot are
+// ignored: the machine went down, and no event caused that.
 //
 // A slot is held from before the event's Turn until its effects are out after the commit. A batch
 // that waits for the store gives its slots back, and so does a stop that abandons it. Without the
@@ -30,9 +30,9 @@ namespace conversed::daemon {
 // `left` and `begin` are for one thread, in this order; notes are thread-safe from then on.
 class FlightRecorder {
  public:
-  // Of events that are in hand together; each has a slot of the file until `clear`. Without a
-  // recorder, and while all slots are taken, `note` does nothing. One thread at a time. The
-  // recorder must outlive it.
+  // The notes of one batch. Each event has a slot of the file until `clear`. Without a recorder,
+  // and while all slots are taken, `note` does nothing. One thread at a time. The recorder must
+  // outlive it.
   class Notes {
    public:
     Notes() = default;
@@ -57,14 +57,14 @@ class FlightRecorder {
   FlightRecorder& operator=(const FlightRecorder&) = delete;
   ~FlightRecorder();
 
-  // What the last run had in hand when it ended.
+  // The events that the last run had in hand when it ended.
   struct Left {
-    std::int64_t run = 0;  // 0: nothing is known of it
+    std::int64_t run = 0;  // 0: there are no notes
     std::vector<store::InHand> events;
   };
   [[nodiscard]] Left left() const;
 
-  // Begins a run: the notes of the last one are gone.
+  // Begins a run and deletes the notes of the last one.
   void begin();
 
   static constexpr std::size_t capacity = 8'192;  // events at once
@@ -86,9 +86,8 @@ class FlightRecorder {
   std::vector<std::uint32_t> free_;
 };
 
-// Tells apart the times for which the machine has been up; empty: it can't be told, so that no
-// notes are believed. From the kernel, or, where the service manager hides that file from the
-// daemon, from the variable CONVERSED_BOOT_ID.
+// Names the current boot of the machine, by the kernel's boot_id or, where the service manager
+// hides that file, by the variable CONVERSED_BOOT_ID. Empty: unknown, and all notes are ignored.
 [[nodiscard]] std::string boot_id();
 
 // In the data folder.

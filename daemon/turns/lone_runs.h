@@ -10,8 +10,8 @@
 
 namespace conversed::daemon {
 
-// Lets batches run side by side, and one that asks for it alone: it begins once all others have
-// left, and until it has left none enters. Those that ask for it go before those that enter.
+// Lets batches run side by side, or one batch alone. A lone batch begins once all others have left,
+// and no batch enters until it has left. Waiting lone batches go before batches that enter.
 // Thread-safe.
 //
 // A batch that meets a counted event is discarded and built again here, and starts that one event.
@@ -19,23 +19,24 @@ namespace conversed::daemon {
 // Kept by: LoneRuns.WhileOneRunsAloneNoneEnters, RecoveryTest.OnlyEventsThatWereInHandRunAlone.
 class LoneRuns {
  public:
-  // Waits while a batch runs alone, or is to; the caller is in hand from then on. `heartbeat` beats
-  // meanwhile; null: nobody watches.
+  // Waits while a batch runs alone or waits to. The caller is then in hand. `heartbeat` beats
+  // during the wait; null: there is none.
   void enter(model::Heartbeat* heartbeat);
 
-  // The caller, which is in hand, leaves and has `run` called, on whichever thread, once nothing
-  // is in hand. It is in hand again from that call on, until `leave`. Dropped uncalled after
-  // `stop`.
+  // For a caller that is in hand: it leaves, and `run` is called on any thread once no batch is in
+  // hand. The caller is in hand again from that call until `leave`. After `stop`, `run` is dropped
+  // uncalled.
   void run_alone(std::function<void()> run);
 
-  // The caller, which is in hand, has come to its end.
+  // Ends the caller's hold.
   void leave();
 
-  // From now on nothing waits: what is to run alone is dropped, and all enter at once.
+  // Drops all waiting lone batches, and lets every other batch enter at once.
   void stop();
 
  private:
-  // Under the lock: what is to be called without it, if it is time for that.
+  // Called under the lock. Returns the lone batch to start, which the caller calls without the
+  // lock.
   [[nodiscard]] std::function<void()> next();
 
   std::mutex mutex_;

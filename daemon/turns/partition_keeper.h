@@ -27,19 +27,19 @@ struct PartitionKeeperSettings {
   model::Heartbeats* heartbeats = nullptr;
 };
 
-// Told by the keeper; none may block.
+// The keeper calls these. None may block.
 struct PartitionKeeperPorts {
   std::function<void()> ownership_changed;
   std::function<void(const model::SessionKey&)> touch;  // the session may have something to run
 };
 
-// Sees to what belongs to partitions beside their records, where several daemons share them. When
-// some come: what a crash has left of them, and the inboxes of their sessions. When they go: that
-// nobody here goes on with them, and that the store says so. In between it looks at the inboxes
-// again and again: a daemon that was stopped for a while may commit something to them after they
-// were taken up here.
+// Keeps the parts of a partition that are not records, where several daemons share partitions.
+// At an assignment it takes up the events that a crash has left (Recovery) and finds the sessions
+// whose inboxes can be drained. At a revocation it ends this daemon's ownership and marks the
+// partition as given up in the store. In between it reads the inboxes every few seconds: a daemon
+// that was frozen may commit to them after the partition has moved here.
 //
-// Thread-safe; as a PartitionOwner it is called by the pump alone. A thread of its own looks.
+// Thread-safe. The pump alone calls it as a PartitionOwner. A thread of its own reads the inboxes.
 class PartitionKeeper final : public queue::PartitionOwner, public Service {
  public:
   // All must outlive it.
@@ -48,11 +48,11 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   ~PartitionKeeper() override;
 
   [[nodiscard]] model::Result<void> start() override;
-  // No look goes on after it. Partitions may be given up after it all the same.
+  // Ends the thread. Partitions may still be given up afterwards.
   void stop() override;
   [[nodiscard]] std::string_view name() const override;
 
-  // Errors: those of the store; it is tried again then.
+  // Errors: those of the store; the pump tries again.
   [[nodiscard]] model::Result<std::vector<std::string>> take_up(
       std::span<const queue::PartitionRange> partitions) override;
   void given_up(std::span<const std::int32_t> partitions, bool complete) override;
@@ -74,14 +74,14 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
-// Calls `each` with every session that has something to run: what waits in an inbox that nothing
-// keeps back, or outputs that are held for a client. Errors: those of the store.
+// Calls `each` with every session whose inbox can be drained: it has events, and the session waits
+// for no call. Errors: those of the store.
 [[nodiscard]] model::Result<void> for_each_to_drain(
     store::Store& store, const std::function<void(const model::SessionKey&)>& each);
 
-// What waits in the store for sessions that `wanted` names: sizes of inboxes go to `busy`, and
-// what is returned are the keys, encoded, of those that have something to run. To be called before
-// any of them runs, so that no older figure replaces a newer one. Errors: those of the store.
+// Reads the inboxes of the sessions for which `wanted` is true. Their sizes go to `busy`. Returns
+// the encoded keys of the sessions that can be drained. Call it before any of these sessions runs,
+// else an older size replaces a newer one. Errors: those of the store.
 [[nodiscard]] model::Result<std::vector<std::string>> waiting_sessions(
     store::Store& store, api::BusySessions& busy,
     const std::function<bool(const model::SessionKey&)>& wanted);
