@@ -21,11 +21,12 @@ auto held() {
 
 void Events::append(const model::Event& event, Appended done) {
   if (held_.load()) return done(held());
+  queue::Record record = to_record(event);
   if (model::planted("answer_before_commit")) {
     done(queue::Appended{});
-    return log_.append(to_record(event), [](auto) {});
+    return log_.append(std::move(record), [](auto) {});
   }
-  log_.append(to_record(event), [this, done = std::move(done)](auto outcome) {
+  log_.append(std::move(record), [this, done = std::move(done)](auto outcome) {
     if (outcome) appended_.fetch_add(1, std::memory_order_relaxed);
     done(std::move(outcome));
   });
