@@ -157,7 +157,7 @@ TEST(PoisonSearch, NamesTheEventThatStartedOrElseTheRecordThatWaits) {
   search.refused(records, "");
   EXPECT_TRUE(names(search).contains("b"));
   EXPECT_FALSE(search.advance(records));
-  EXPECT_TRUE(search.next_of({}).empty());
+  EXPECT_TRUE(PoisonSearch().next_of({}).empty());
 }
 
 }  // namespace
