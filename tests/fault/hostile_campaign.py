@@ -33,6 +33,7 @@ from webhook_receiver import Receiver  # noqa: E402
 
 SAMPLES = 60  # requests of the victim, before and during each attack
 SIGN_INS = 26
+PERIOD_S = 0.02  # between requests of the victim: below the rate that its address may have
 SLOWEST_P50_S = 1.0
 SLOWEST_P99_S = 5.0
 MOST_MEMORY_MIB = 256  # that an attack may add
@@ -150,6 +151,7 @@ class Campaign:
             "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, "ASAN_OPTIONS": "quarantine_size_mb=8"})
         stack.callback(self.daemon.kill)
         self.samples = 0
+        self.pace = threading.Event()  # never set
         self.found = []
 
     def set_up(self):
@@ -240,6 +242,7 @@ class Campaign:
                 times.append(time.monotonic() - began)
             else:
                 failed += 1
+            self.pace.wait(max(0.0, began + PERIOD_S - time.monotonic()))
         return times, failed
 
     def peak_mib(self):
