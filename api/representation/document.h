@@ -36,7 +36,7 @@ struct ListShape {
   Json json = Json::object;
   std::string_view item;                  // XML's element of one
   std::vector<std::string_view> columns;  // CSV's, which has them without any item, too
-  PageInfo page;
+  PageInfo page{};
 };
 
 struct Document {
