@@ -2,7 +2,7 @@
 #
 # Defines the target conversed_<name> from the sources in the current folder, links what it uses and
 # records the edge. The table of edges goes to a file that tests/tidy checks every #include against.
-# Every module and every test includes the standard library, JSON and expected; compiling them once halves what a
+# Every module and every test (not the two programs, which have one small file each) includes the standard library, JSON and expected; compiling them once halves what a
 # small file costs. The headers below are still included where they are used: clang-tidy reads each file by itself.
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_test.cc" CONTENT "")
@@ -18,6 +18,10 @@ if(BUILD_TESTING)
   target_link_libraries(conversed_precompiled_test PRIVATE conversed_flags GTest::gtest)
   if(CONVERSED_SANITIZE)
     target_compile_options(conversed_precompiled_test PRIVATE -O0)  # as tests/ has it
+  endif()
+  if(CMAKE_POSITION_INDEPENDENT_CODE)  # tests are executables: a header compiled for libraries does not suit them
+    set_target_properties(conversed_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(conversed_precompiled_test PRIVATE -fPIE)
   endif()
   target_precompile_headers(conversed_precompiled_test PRIVATE ${CONVERSED_PRECOMPILED_HEADERS} <gtest/gtest.h>)
 endif()
