@@ -2,8 +2,9 @@
 #
 # Defines the target conversed_<name> from the sources in the current folder, links what it uses and
 # records the edge. The table of edges goes to a file that tests/tidy checks every #include against.
-# Every module and every test (not the two programs, which have one small file each) includes the standard library, JSON and expected; compiling them once halves what a
-# small file costs. The headers below are still included where they are used: clang-tidy reads each file by itself.
+# Every module and every test includes the standard library, JSON and expected; compiling them once halves what a small file
+# costs. The programs' own two files do without. The headers below are still included where they are used: clang-tidy reads each
+# file by itself.
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_test.cc" CONTENT "")
 set(CONVERSED_PRECOMPILED_HEADERS
