@@ -27,7 +27,7 @@ struct ClusterPorts {
 // Alone, a daemon owns everything, and the group does nothing.
 struct ClusterParts {
   // The ground and `live` must outlive it.
-  ClusterParts(Ground& ground, LiveParts& live, ClusterPorts ports);
+  ClusterParts(Ground& with, LiveParts& live, ClusterPorts told);
 
   // Hears what other daemons have committed, from now on. All groups must be there. `live` must
   // outlive it.

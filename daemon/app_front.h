@@ -44,7 +44,7 @@ struct FrontPorts {
 // The front group: what stands between the listeners and the operations.
 struct FrontParts {
   // The ground, `live` and the clock must outlive it. `embedded`: see BackupMaker.
-  FrontParts(Ground& ground, LiveParts& live, const model::Clock& schedule_clock,
+  FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
              api::JwtVerifier contact_center, queue::SqliteLog* embedded, FrontPorts ports);
 
   // Ends all waits for outputs and jobs, takes no new requests, and waits for the answers of the

@@ -33,7 +33,7 @@ struct OutboundPorts {
 struct OutboundParts {
   // The ground and `ownership` must outlive it. `jobs_log`: what wakes jobs, where it has a log of
   // its own.
-  OutboundParts(Ground& ground, const Ownership& ownership, Egress policy,
+  OutboundParts(Ground& with, const Ownership& ownership, Egress policy,
                 std::unique_ptr<queue::Log> jobs_log, OutboundPorts ports);
 
   // Starts the services of the daemon's roles.

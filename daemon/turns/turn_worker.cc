@@ -71,7 +71,7 @@ struct TurnWorker::Task {
 TurnWorker::TurnWorker(TurnBatchContext context, store::Committer& committer,
                        api::OutputWatch& watch, api::BusySessions& busy, TurnPorts ports,
                        FlightRecorder* recorder, model::Heartbeats* heartbeats)
-    : context_(context),
+    : context_(std::move(context)),
       committer_(committer),
       watch_(watch),
       busy_(busy),
