@@ -69,9 +69,9 @@ struct MemberView {
   model::Timestamp seen_at{};            // when it last said that it is there
 };
 
-// What operations and the router work with, by families of operations: an operation sees the
-// services of its family and no others. The daemon's App owns all of it. Everything must outlive
-// the last request, and each is thread-safe.
+// The services of operations and of the router, by families of operations. An operation sees the
+// services of its family only. The daemon's App owns all services. Each must outlive the last
+// request and is thread-safe.
 //
 // The store needs a reading connection for each thread that calls in here: those of the HTTP
 // server, those of `pool`, `sign_ins` and `imports`, and one each for `pending_replies`, `watch`
@@ -119,7 +119,7 @@ struct SessionServices {
   std::function<void(model::Timestamp due)> timer = {};
 };
 
-// What a project consists of, and the jobs that change it.
+// For operations on a project's assets, and on the jobs that change them.
 struct ProjectServices {
   const ApiOptions& options;
   const model::Clock& clock;

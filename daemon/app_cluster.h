@@ -15,7 +15,7 @@
 // For app*.cc only.
 namespace conversed::daemon {
 
-// What the cluster group tells the other groups.
+// Calls of the cluster group to the other groups.
 struct ClusterPorts {
   std::function<void()> daemons_changed;  // some came or went: timers are shared out anew
   std::function<void()> each_second;

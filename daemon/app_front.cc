@@ -18,7 +18,7 @@ constexpr api::BlockingPool::Limits management_limits{
 // One core's worth at most for whoever guesses passwords, a few places for each address.
 constexpr api::BlockingPool::Limits sign_in_limits{
     .threads = 1, .waiting = 512, .waiting_of_one = 4};
-// What waits holds its body. The places of one are those of an organisation.
+// A waiting import holds its body in memory. `waiting_of_one` is the limit of an organisation.
 constexpr api::BlockingPool::Limits import_limits{.threads = 1, .waiting = 16, .waiting_of_one = 4};
 
 }  // namespace

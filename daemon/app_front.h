@@ -18,7 +18,8 @@
 // For app*.cc only.
 namespace conversed::daemon {
 
-// What requests share with Turns and with the other daemons. The ground must outlive it.
+// State in memory that requests share with Turns and with the other daemons. The ground must
+// outlive it.
 struct LiveParts {
   explicit LiveParts(Ground& ground);
 
@@ -32,7 +33,7 @@ struct LiveParts {
   api::KeyWatch job_watch;
 };
 
-// What operations need of the other groups.
+// Calls of operations to the other groups.
 struct FrontPorts {
   std::function<void(const model::SessionKey&)> touch;
   std::function<void(const model::SessionKey&)> deliver;

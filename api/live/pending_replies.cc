@@ -35,7 +35,7 @@ PendingReplies::Ticket PendingReplies::wait(std::string input_id, TimePoint dead
     // The deadline may fire at once, on its thread: there it waits for this lock.
     const auto token = deadlines_.add(deadline, [this, next] { expire(next); });
     state.inputs[input_id].push_back(next);
-    state.pending_replies.emplace(next, PendingReply{std::move(input_id), shared, deadline, token});
+    state.waits.emplace(next, Entry{std::move(input_id), shared, deadline, token});
     return next;
   });
   if (refused) shared->answered(model::fail(stopped_error()));
@@ -44,11 +44,11 @@ PendingReplies::Ticket PendingReplies::wait(std::string input_id, TimePoint dead
 
 bool PendingReplies::move(Ticket ticket, std::string input_id) {
   return state_.with([&](State& state) {
-    const auto waiter = state.pending_replies.find(ticket);
-    if (waiter == state.pending_replies.end()) return false;
-    leave(state, waiter->second.input_id, ticket);
+    const auto entry = state.waits.find(ticket);
+    if (entry == state.waits.end()) return false;
+    leave(state, entry->second.input_id, ticket);
     state.inputs[input_id].push_back(ticket);
-    waiter->second.input_id = std::move(input_id);
+    entry->second.input_id = std::move(input_id);
     return true;
   });
 }
@@ -56,11 +56,11 @@ bool PendingReplies::move(Ticket ticket, std::string input_id) {
 void PendingReplies::hasten(Ticket ticket, TimePoint deadline) {
   Deadlines::Token earlier;
   state_.with([&](State& state) {
-    const auto waiter = state.pending_replies.find(ticket);
-    if (waiter == state.pending_replies.end() || waiter->second.deadline <= deadline) return;
-    earlier = std::exchange(waiter->second.token,
+    const auto entry = state.waits.find(ticket);
+    if (entry == state.waits.end() || entry->second.deadline <= deadline) return;
+    earlier = std::exchange(entry->second.token,
                             deadlines_.add(deadline, [this, ticket] { expire(ticket); }));
-    waiter->second.deadline = deadline;
+    entry->second.deadline = deadline;
   });
   deadlines_.cancel(earlier);
 }
@@ -68,9 +68,8 @@ void PendingReplies::hasten(Ticket ticket, TimePoint deadline) {
 bool PendingReplies::end(Ticket ticket, Result<Answer> outcome) {
   Deadlines::Token token;
   const WaitPtr wait = state_.with([&](State& state) {
-    if (const auto waiter = state.pending_replies.find(ticket);
-        waiter != state.pending_replies.end()) {
-      token = waiter->second.token;
+    if (const auto entry = state.waits.find(ticket); entry != state.waits.end()) {
+      token = entry->second.token;
     }
     return take(state, ticket);
   });
@@ -103,7 +102,7 @@ void PendingReplies::hear(std::string_view input_id) {
 void PendingReplies::heard(std::string_view input_ids) {
   if (input_ids.empty()) {
     state_.with([&](State& state) {
-      for (const auto& [ticket, waiter] : state.pending_replies) queue_look(state, ticket);
+      for (const auto& [ticket, entry] : state.waits) queue_look(state, ticket);
     });
     return;
   }
@@ -120,8 +119,8 @@ void PendingReplies::look(Ticket ticket) {
 
 // One that is queued sees all that was committed before it begins.
 void PendingReplies::queue_look(State& state, Ticket ticket) {
-  const auto waiter = state.pending_replies.find(ticket);
-  if (waiter == state.pending_replies.end() || std::exchange(waiter->second.looking, true)) return;
+  const auto entry = state.waits.find(ticket);
+  if (entry == state.waits.end() || std::exchange(entry->second.looking, true)) return;
   looks_.add(std::chrono::steady_clock::now(), [this, ticket] { tell(ticket); });
 }
 
@@ -129,37 +128,37 @@ void PendingReplies::cut_off() {
   std::vector<std::pair<Ticket, WaitPtr>> waits;
   state_.with([&](State& state) {
     state.stopped = true;
-    for (auto& [ticket, waiter] : state.pending_replies) {
-      if (!std::exchange(waiter.overdue, true)) waits.emplace_back(ticket, waiter.wait);
+    for (auto& [ticket, entry] : state.waits) {
+      if (!std::exchange(entry.overdue, true)) waits.emplace_back(ticket, entry.wait);
     }
   });
   for (const auto& [ticket, wait] : waits) wait->overdue(ticket, Overdue::stop);
 }
 
 void PendingReplies::stop() {
-  std::unordered_map<Ticket, PendingReply> pending_replies;
+  std::unordered_map<Ticket, Entry> waits;
   state_.with([&](State& state) {
     state.stopped = true;
-    pending_replies.swap(state.pending_replies);
+    waits.swap(state.waits);
     state.inputs.clear();
   });
   looks_.stop();
   deadlines_.stop();
-  for (const auto& [ticket, waiter] : pending_replies) {
-    waiter.wait->answered(model::fail(stopped_error()));
+  for (const auto& [ticket, entry] : waits) {
+    entry.wait->answered(model::fail(stopped_error()));
   }
 }
 
 std::size_t PendingReplies::size() const {
-  return state_.with([](const State& state) { return state.pending_replies.size(); });
+  return state_.with([](const State& state) { return state.waits.size(); });
 }
 
 PendingReplies::WaitPtr PendingReplies::take(State& state, Ticket ticket) {
-  const auto waiter = state.pending_replies.find(ticket);
-  if (waiter == state.pending_replies.end()) return nullptr;
-  WaitPtr wait = std::move(waiter->second.wait);
-  leave(state, waiter->second.input_id, ticket);
-  state.pending_replies.erase(waiter);
+  const auto entry = state.waits.find(ticket);
+  if (entry == state.waits.end()) return nullptr;
+  WaitPtr wait = std::move(entry->second.wait);
+  leave(state, entry->second.input_id, ticket);
+  state.waits.erase(entry);
   return wait;
 }
 
@@ -171,39 +170,38 @@ void PendingReplies::leave(State& state, const std::string& input_id, Ticket tic
 
 void PendingReplies::expire(Ticket ticket) {
   const WaitPtr wait = state_.with([&](State& state) -> WaitPtr {
-    const auto waiter = state.pending_replies.find(ticket);
-    if (waiter == state.pending_replies.end() || std::exchange(waiter->second.overdue, true))
-      return nullptr;
-    return waiter->second.wait;
+    const auto entry = state.waits.find(ticket);
+    if (entry == state.waits.end() || std::exchange(entry->second.overdue, true)) return nullptr;
+    return entry->second.wait;
   });
   if (wait) wait->overdue(ticket, Overdue::deadline);
 }
 
 void PendingReplies::tell(Ticket ticket) {
   const WaitPtr wait = state_.with([&](State& state) -> WaitPtr {
-    const auto waiter = state.pending_replies.find(ticket);
-    if (waiter == state.pending_replies.end()) return nullptr;
-    waiter->second.looking = false;
-    return waiter->second.wait;
+    const auto entry = state.waits.find(ticket);
+    if (entry == state.waits.end()) return nullptr;
+    entry->second.looking = false;
+    return entry->second.wait;
   });
   if (wait) wait->heard(ticket);
 }
 
 void PendingReplies::end_all(std::string_view input_id, const Result<Answer>& outcome) {
-  std::vector<PendingReply> ended;
+  std::vector<Entry> ended;
   state_.with([&](State& state) {
     const auto input = state.inputs.find(input_id);
     if (input == state.inputs.end()) return;
     for (const Ticket ticket : input->second) {
-      const auto waiter = state.pending_replies.find(ticket);
-      ended.push_back(std::move(waiter->second));
-      state.pending_replies.erase(waiter);
+      const auto entry = state.waits.find(ticket);
+      ended.push_back(std::move(entry->second));
+      state.waits.erase(entry);
     }
     state.inputs.erase(input);
   });
-  for (const auto& waiter : ended) {
-    deadlines_.cancel(waiter.token);
-    waiter.wait->answered(outcome);
+  for (const auto& entry : ended) {
+    deadlines_.cancel(entry.token);
+    entry.wait->answered(outcome);
   }
 }
 

@@ -20,8 +20,8 @@
 
 namespace conversed::api {
 
-// What `POST /{URLToken}` is answered with: finished JSON text (see compose_answer in
-// api/live/answer.h). Empty: what was said is gone with the user who was erased.
+// The answer of `POST /{URLToken}`: finished JSON text (see compose_answer in api/live/answer.h).
+// Empty: the user was erased, and the outputs with the user.
 struct Answer {
   int status = 200;
   std::string body;
@@ -104,7 +104,7 @@ class PendingReplies {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  struct PendingReply {
+  struct Entry {
     std::string input_id;
     std::shared_ptr<const ReplyWait> wait;
     TimePoint deadline;
@@ -114,13 +114,13 @@ class PendingReplies {
   };
   using WaitPtr = std::shared_ptr<const ReplyWait>;
   struct State {
-    std::unordered_map<Ticket, PendingReply> pending_replies;
+    std::unordered_map<Ticket, Entry> waits;
     std::unordered_map<std::string, std::vector<Ticket>, model::KeyedHash, std::equal_to<>> inputs;
     Ticket last_ticket = 0;
     bool stopped = false;
   };
 
-  // Removes the waiter; empty when it is gone.
+  // Removes the wait; null when it has ended.
   void queue_look(State& state, Ticket ticket);
   static WaitPtr take(State& state, Ticket ticket);
   static void leave(State& state, const std::string& input_id, Ticket ticket);
@@ -218,8 +218,5 @@ class OutputWatch {
  private:
   KeyWatch watch_;
 };
-
-// Clients that long-poll a job's status and progress, by its id; see KeyWatch.
-using JobWatch = KeyWatch;
 
 }  // namespace conversed::api

@@ -98,7 +98,7 @@ Result<model::Event> replayed(const store::DeadLetter& letter, SessionServices& 
     return model::fail(Errc::conflict, "what waited for it is over; it can only be discarded");
   }
   event->id = model::new_id();
-  event->answer_until.reset();  // nobody waits for what it says
+  event->answer_until.reset();  // no client waits: its outputs go to the webhook
   event->accepted_at = services.clock.now();
   event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
   return event;

@@ -10,7 +10,7 @@
 #include "store/model/result.h"
 #include "store/paging/page.h"
 
-// What operations that answer with documents have in common: representations and pages of lists.
+// Shared by the operations that answer with documents: representations, and pages of lists.
 namespace conversed::api {
 
 // The document in the representation that the request asks for. A list also says where it goes on,

@@ -67,7 +67,7 @@ std::string said_by(const store::InputState& state, const model::SessionKey& ses
   return compose_answer(state.said, session.user_id, session.session_id);
 }
 
-// What a client is answered whose message comes to this; nothing: it waits on.
+// The answer to the client of a message in this state. None: the client waits on.
 std::optional<Result<Answer>> answer_to_first(store::InputState state,
                                               const model::SessionKey& session) {
   using Stage = store::InputState::Stage;

@@ -36,11 +36,6 @@ inline bool is_notify(model::EventType type) {
   return type == model::EventType::notify;
 }
 
-// Whether the fault is the store's, and trying again later helps.
-inline bool is_store_failure(const model::Error& error) {
-  return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
-}
-
 // The input of an execution, as far as its outputs depend on it.
 struct Speaker {
   std::string input_id;

@@ -148,4 +148,9 @@ struct TurnBatch {
 [[nodiscard]] model::Result<TurnBatch> build_turn_batch(const TurnBatchContext& context,
                                                         const TurnBatchInput& input);
 
+// Whether the fault is the store's, and trying again later helps.
+inline bool is_store_failure(const model::Error& error) {
+  return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
+}
+
 }  // namespace conversed::daemon

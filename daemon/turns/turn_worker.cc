@@ -139,7 +139,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
 
 void TurnWorker::not_built(const TaskPtr& task, const model::Error& error) {
   if (error.code == Errc::conflict) return ports_.fatal(error);  // the task is abandoned
-  if (error.code == Errc::unavailable || error.code == Errc::timed_out) {
+  if (is_store_failure(error)) {
     committer_.probe();  // Turns that can't be read write nothing that would show it
   } else {
     log::error("session can't be read", {{"error", error.message}});

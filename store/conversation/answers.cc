@@ -31,11 +31,8 @@ std::optional<model::Event> waiting_event(Connection& connection, std::int64_t s
   return event ? std::optional(*std::move(event)) : model::Event();
 }
 
-using Progress = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
-                            std::optional<std::string>>;  // of a session
-
-// As far as the session's row tells.
-void read_progress(Connection& connection, const AwaitedInput& input, const Progress& progress,
+// The state as far as the session's row tells. `progress`: the columns that `read_state` asks for.
+void read_progress(Connection& connection, const AwaitedInput& input, const auto& progress,
                    InputState& state) {
   const auto& [session, epoch, partition, offset, text] = progress;
   const auto runs_until = [&](const std::optional<model::Timestamp>& answer_until) {

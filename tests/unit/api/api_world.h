@@ -118,7 +118,7 @@ class World {
   BusySessions busy;
   PendingReplies pending_replies;
   OutputWatch watch;
-  JobWatch job_watch;
+  KeyWatch job_watch;
   BlockingPool pool{2, 64};
   BlockingPool sign_ins{1, 64};
   BlockingPool imports{1, 16};
