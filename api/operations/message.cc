@@ -151,8 +151,17 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
         appended ? self->accepted(appended->position) : self->end(append_error(appended.error()));
       });
     }
+    if (wanted_ == Wanted::answer) return append_keyed();
+    // A request at another daemon may append this input, too, and wait for its answer. The cut is
+    // stored first, so whichever record runs, its outputs go to the webhook, as the 202 says.
+    services_.store.answers().cut({event_.session, event_.id}, [self](const auto& cut) {
+      cut ? self->append_keyed() : self->end(store_error(cut.error()));
+    });
+  }
+
+  void append_keyed() {
     event_.claim = model::Claim{model::Claim::Kind::keyed_event, event_.id};
-    services_.events.append_keyed(event_, *key_, [self](auto appended) {
+    services_.events.append_keyed(event_, *key_, [self = shared_from_this()](auto appended) {
       if (!appended) return self->end(append_error(appended.error()));
       // An append whose outcome was not known may have given the key another id.
       const bool own = !appended->repeated && appended->id == self->event_.id;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -447,6 +448,22 @@ TEST(Message, ARepeatOfAnAcceptedOneNeverRunsAndGetsWhatWasSaid) {
   EXPECT_EQ(rested.status, 200);
   EXPECT_EQ(json::parse(rested.body)["text"], "Looking.\nFound.");
   EXPECT_TRUE(world.log_is_empty());
+}
+
+// Of two daemons that take a key at once, each may append the key's input.
+TEST(Message, WhatIsAcceptedUnderAKeyIsNobodysAnswerWhicheverRecordRuns) {
+  World world;
+  auto request = say("hi", "k1");
+  request.headers.emplace_back("prefer", "respond-async");
+  EXPECT_EQ(world.call(request).status, 202);
+  const auto event = world.read_events(1).at(0);
+  store::SessionCommit other;  // of the other daemon's record, whose client waits
+  other.key = world.session_key();
+  other.after.key = other.key;
+  other.answers.uncut = {{event.id, world.store->timer_now() + std::chrono::seconds(30)}};
+  EXPECT_THROW(world.commit_now(other), std::runtime_error);
+  other.answers.uncut.clear();
+  EXPECT_NO_THROW(world.commit_now(other));
 }
 
 TEST(Message, ARepeatWaitsUntilTheDeadlineOfTheFirst) {
