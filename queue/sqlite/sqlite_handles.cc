@@ -44,9 +44,16 @@ int SqliteConnection::run(const char* sql) {
   return sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
 }
 
+model::Result<void> SqliteConnection::prepared() const {
+  if (prepare_error_ == SQLITE_OK) return {};
+  return model::fail(sqlite_error(prepare_error_, "reading its tables"));
+}
+
 SqliteStatement::SqliteStatement(SqliteConnection& connection, const char* sql)
     : error_(sqlite3_prepare_v3(connection.raw(), sql, -1, SQLITE_PREPARE_PERSISTENT, &statement_,
-                                nullptr)) {}
+                                nullptr)) {
+  if (connection.prepare_error_ == SQLITE_OK) connection.prepare_error_ = error_;
+}
 
 SqliteStatement::~SqliteStatement() {
   sqlite3_finalize(statement_);

@@ -34,11 +34,15 @@ class SqliteConnection {
 
   // Runs one or more statements that return nothing of interest; the SQLite result code.
   int run(const char* sql);
+  // The error of the first statement that could not be prepared: the tables are not as expected.
+  [[nodiscard]] model::Result<void> prepared() const;
   [[nodiscard]] sqlite3* raw() const { return db_; }
 
  private:
+  friend class SqliteStatement;
   explicit SqliteConnection(sqlite3* db) : db_(db) {}
   sqlite3* db_;
+  int prepare_error_ = 0;
 };
 
 // Owns a prepared statement. Bound text and blobs are not copied: they must live until `reset`. The
@@ -63,11 +67,10 @@ class SqliteStatement {
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] std::string_view bytes(int column) const;  // valid until the next step or reset
-  [[nodiscard]] int error() const { return error_; }       // of preparing it; SQLITE_OK if good
 
  private:
   sqlite3_stmt* statement_ = nullptr;
-  int error_;
+  int error_;  // of preparing it
 };
 
 }  // namespace conversed::queue

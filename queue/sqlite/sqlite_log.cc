@@ -3,9 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "queue/sqlite/sqlite_consumer.h"
 #include "queue/sqlite/sqlite_log_writer.h"
-#include "store/runtime/guarded.h"
 
 namespace conversed::queue {
 namespace {
@@ -26,115 +24,90 @@ Result<void> check(const SqliteLogSettings& settings) {
   return {};
 }
 
-}  // namespace
+// A bound on one read of the file; values may be large.
+constexpr std::size_t max_read_bytes = std::size_t{8} << 20;
 
-class SqliteLog::Impl {
+// The one consumer of a log: has all partitions from its first `poll` on, until it is destroyed.
+// Thread contract: Consumer's. `state` is attached.
+class SqliteConsumer final : public Consumer {
  public:
-  Impl(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file, LogContents contents,
-       std::unique_ptr<SqliteKeyReader> keys, const model::Clock& clock)
-      : path_(settings.path),
-        key_lifetime_(settings.key_lifetime),
-        clock_(clock),
-        state_(std::move(contents), {settings.max_tail_records, settings.max_tail_bytes}),
-        writer_(std::move(settings), std::move(file), state_, clock),
-        keys_(std::move(keys)) {}
+  SqliteConsumer(Listener& listener, std::unique_ptr<SqliteLogReader> reader, SqliteLogState& state,
+                 SqliteLogWriter& log)
+      : listener_(listener), reader_(std::move(reader)), state_(state), log_(log) {}
+  ~SqliteConsumer() override { state_.detach(); }
+  SqliteConsumer(const SqliteConsumer&) = delete;
+  SqliteConsumer& operator=(const SqliteConsumer&) = delete;
 
-  Result<std::optional<KeyedAppended>> look_up(const AppendKey& key) {
-    auto row = keys_.with([&](auto& reader) -> Result<std::optional<KeyRow>> {
-      if (!reader) return model::fail(Errc::unavailable, "The log is stopped.");
-      return reader->find(key);
-    });
-    if (!row) return model::fail(row.error());
-    if (!*row || !(*row)->stands(model::to_unix_ms(clock_.now()), key_lifetime_)) {
-      return std::nullopt;
+  Result<std::vector<LogRecord>> poll(std::size_t max, std::chrono::milliseconds wait) override {
+    if (!assigned_) {
+      auto told = listener_.on_assigned(state_.ranges());
+      if (!told) return model::fail(told.error());
+      assigned_ = true;
     }
-    auto earlier = std::move(**row).repeated_by(key);
-    if (!earlier) return model::fail(earlier.error());
-    return *std::move(earlier);
+    auto take = state_.take(max, wait);
+    if (!take.file) return std::move(take.records);
+    auto records =
+        reader_->read(take.file->partition, take.file->from, take.file->to, max, max_read_bytes);
+    if (!records) return model::fail(records.error());
+    state_.took(*records);
+    return records;
   }
 
-  const std::string path_;
-  const std::chrono::milliseconds key_lifetime_;
-  const model::Clock& clock_;
-  SqliteLogState state_;
-  SqliteLogWriter writer_;
-  model::Guarded<std::unique_ptr<SqliteKeyReader>> keys_;  // null once stopped
+  Result<void> commit(std::span<const Position> finished) override {
+    std::vector<Position> moved(finished.begin(), finished.end());
+    auto checked = state_.check_finished(moved);
+    if (!checked || moved.empty()) return checked;
+    return log_.commit_positions(std::move(moved), listener_);
+  }
+
+  void wake() override { state_.wake(); }
+
+ private:
+  Listener& listener_;
+  const std::unique_ptr<SqliteLogReader> reader_;
+  SqliteLogState& state_;
+  SqliteLogWriter& log_;
+  bool assigned_ = false;
 };
+
+}  // namespace
 
 Result<std::unique_ptr<SqliteLog>> SqliteLog::open(SqliteLogSettings settings,
                                                    const model::Clock& clock) {
   if (auto checked = check(settings); !checked) return model::fail(checked.error());
   auto file = SqliteLogFile::open(settings.path, settings.partitions, settings.max_file_bytes);
   if (!file) return model::fail(file.error());
-  auto contents = (*file)->read_contents();
-  if (!contents) return model::fail(contents.error());
-  auto keys = SqliteKeyReader::open(settings.path);
+  auto marks = (*file)->read_marks();
+  if (!marks) return model::fail(marks.error());
+  auto keys = SqliteLogReader::open(settings.path);
   if (!keys) return model::fail(keys.error());
-  auto impl = std::make_unique<Impl>(std::move(settings), std::move(*file), std::move(*contents),
-                                     std::move(*keys), clock);
-  return std::unique_ptr<SqliteLog>(new SqliteLog(std::move(impl)));
+  return std::make_unique<SqliteLogWriter>(std::move(settings), std::move(*file), *std::move(marks),
+                                           std::move(*keys), clock);
 }
 
-SqliteLog::SqliteLog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-SqliteLog::~SqliteLog() {
-  stop();
+void SqliteLogWriter::look_up(const AppendKey& key, LookUpCallback done) {
+  const auto row = keys_.with([&](auto& reader) -> Result<std::optional<KeyRow>> {
+    if (!reader) return model::fail(Errc::unavailable, "The log is stopped.");
+    return reader->find_key(key);
+  });
+  if (!row) return done(model::fail(row.error()));
+  if (!*row || !(*row)->stands(model::to_unix_ms(clock_.now()), settings_.key_lifetime)) {
+    return done(std::nullopt);
+  }
+  done((*row)->repeated_by(key));
 }
 
-void SqliteLog::append(Record record, AppendCallback done) {
-  impl_->writer_.append(std::move(record), std::move(done));
-}
-
-void SqliteLog::append(Record record, AppendKey key, KeyedCallback done) {
-  impl_->writer_.append(std::move(record), std::move(key), std::move(done));
-}
-
-void SqliteLog::look_up(const AppendKey& key, LookUpCallback done) {
-  done(impl_->look_up(key));
-}
-
-Result<std::unique_ptr<Consumer>> SqliteLog::subscribe(Listener& listener) {
-  auto reader = SqliteLogReader::open(impl_->path_);
+Result<std::unique_ptr<Consumer>> SqliteLogWriter::subscribe(Listener& listener) {
+  auto reader = SqliteLogReader::open(settings_.path);
   if (!reader) return model::fail(reader.error());
-  if (!impl_->state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
-  return std::make_unique<SqliteConsumer>(listener, std::move(*reader), impl_->state_,
-                                          impl_->writer_);
+  if (!state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
+  return std::make_unique<SqliteConsumer>(listener, std::move(*reader), state_, *this);
 }
 
-Result<std::vector<PartitionRange>> SqliteLog::ranges() {
-  return impl_->state_.ranges();
-}
-
-Result<std::int64_t> SqliteLog::new_epoch(std::int64_t above) {
-  return impl_->writer_.new_epoch(above);
-}
-
-Result<void> SqliteLog::health() {
-  return impl_->writer_.health();
-}
-
-void SqliteLog::stop() {
-  impl_->keys_.with([](auto& reader) { reader.reset(); });
-  impl_->writer_.stop();
-}
-
-Result<std::int64_t> SqliteLog::unfinished(std::span<const KeyRange> keys) {
-  return SqliteLogReader::unfinished(impl_->path_, keys);
-}
-
-Result<void> SqliteLog::forget_keys(const std::vector<KeyRange>& of) {
-  return impl_->writer_.forget_keys(of);
-}
-
-Result<void> SqliteLog::purge() {
-  return impl_->writer_.purge();
-}
-
-void SqliteLog::set_pruning(Pruning pruning) {
-  impl_->writer_.set_pruning(pruning);
-}
-
-Result<void> SqliteLog::rewind(std::vector<std::int64_t> to) {
-  return impl_->writer_.rewind(std::move(to));
+Result<std::int64_t> SqliteLogWriter::unfinished(std::span<const KeyRange> keys) {
+  auto reader = SqliteLogReader::open(settings_.path);
+  if (!reader) return model::fail(reader.error());
+  return (*reader)->unfinished(keys);
 }
 
 }  // namespace conversed::queue

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -51,45 +50,25 @@ enum class Pruning : std::uint8_t { on, held };
 // on a full disk, too. Disk full and I/O errors: `unavailable`, or `timed_out`
 // when a COMMIT failed in a way that leaves its outcome open; a file that refuses the record, or is
 // damaged: `bad_upstream`. Each further append tries again, and the thread does by itself.
-class SqliteLog final : public Log, public KeyedAppend {
+class SqliteLog : public Log, public KeyedAppend {
  public:
   // Opens or makes the file and starts the thread. `clock` must outlive the log. Nobody else may
   // write to the file meanwhile. Errors: `invalid_argument` (settings), `not_supported` (made by a
   // newer version), `unavailable` (can't be opened), `internal` (not a log, or damaged).
   [[nodiscard]] static Result<std::unique_ptr<SqliteLog>> open(SqliteLogSettings settings,
                                                                const model::Clock& clock);
-  ~SqliteLog() override;  // stops
-  SqliteLog(const SqliteLog&) = delete;
-  SqliteLog& operator=(const SqliteLog&) = delete;
-
-  void append(Record record, AppendCallback done) override;
-  void append(Record record, AppendKey key, KeyedCallback done) override;
-  void look_up(const AppendKey& key, LookUpCallback done) override;  // calls back inside
-  [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
-  [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
-  [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
-  [[nodiscard]] Result<void> health() override;
-  [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys) override;
-  [[nodiscard]] Result<void> forget_keys(const std::vector<KeyRange>& of) override;
-  // By slices of a megabyte, between which appends are committed: what is free in the file is
-  // overwritten, and the write-ahead log emptied. Takes time in proportion to what is free.
-  [[nodiscard]] Result<void> purge() override;
-  void stop() override;
+  using KeyedAppend::append;  // a `look_up` calls back inside
+  using Log::append;
 
   // For a backup: while held, finished records are kept, so that a copy of the store taken before
   // the copy of this file finds all that it has not seen. Not kept across a restart.
-  void set_pruning(Pruning pruning);
+  virtual void set_pruning(Pruning pruning) = 0;
 
   // After a restore: makes the next consumer start at these offsets, by partition, where they are
   // below what is committed; what the store has seen behind them is dropped there by its position.
   // Errors: `invalid_argument` if there are not as many as partitions; `conflict` while there is a
   // consumer; `unavailable`.
-  [[nodiscard]] Result<void> rewind(std::vector<std::int64_t> to);
-
- private:
-  class Impl;
-  explicit SqliteLog(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  [[nodiscard]] virtual Result<void> rewind(std::vector<std::int64_t> to) = 0;
 };
 
 }  // namespace conversed::queue

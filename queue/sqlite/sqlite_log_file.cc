@@ -140,9 +140,7 @@ Result<std::unique_ptr<SqliteLogFile>> SqliteLogFile::open(const std::string& pa
   if (version == 0) code = create(*connection, partitions);
   if (code != SQLITE_OK) return model::fail(sqlite_error(code, "making its tables"));
   std::unique_ptr<SqliteLogFile> file(new SqliteLogFile(std::move(*connection)));
-  if (file->prepared() != SQLITE_OK) {
-    return model::fail(sqlite_error(file->prepared(), "reading its tables"));
-  }
+  if (auto prepared = file->connection_.prepared(); !prepared) return model::fail(prepared.error());
   // From here on nobody else holds a lock for long: a checkpoint that readers are in the way of is
   // to give up rather than hold up the appends.
   sqlite3_busy_timeout(file->connection_.raw(), 0);
@@ -156,8 +154,7 @@ SqliteLogFile::SqliteLogFile(SqliteConnection connection)
       commit_(connection_, "COMMIT"),
       rollback_(connection_, "ROLLBACK"),
       insert_(connection_, "INSERT INTO record VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
-      set_committed_(connection_,
-                     "UPDATE partition SET committed = max(committed, ?2) WHERE number = ?1"),
+      set_committed_(connection_, "UPDATE partition SET committed = ?2 WHERE number = ?1"),
       delete_records_(connection_, "DELETE FROM record WHERE at >= ?1 AND at < ?2"),
       set_first_(connection_, "UPDATE partition SET first = ?2 WHERE number = ?1"),
       add_epoch_(connection_, "INSERT INTO epoch VALUES (?1, ?2, ?3)"),
@@ -168,17 +165,8 @@ SqliteLogFile::SqliteLogFile(SqliteConnection connection)
       probe_(connection_, "INSERT OR REPLACE INTO probe VALUES (1, zeroblob(65536))"),
       unprobe_(connection_, "DELETE FROM probe") {}
 
-int SqliteLogFile::prepared() const {
-  for (const auto* statement :
-       {&begin_, &commit_, &rollback_, &insert_, &set_committed_, &delete_records_, &set_first_,
-        &add_epoch_, &find_key_, &put_key_, &prune_keys_, &oldest_key_, &probe_, &unprobe_}) {
-    if (statement->error() != SQLITE_OK) return statement->error();
-  }
-  return SQLITE_OK;
-}
-
-Result<LogContents> SqliteLogFile::read_contents() {
-  LogContents contents;
+Result<LogMarks> SqliteLogFile::read_marks() {
+  LogMarks marks;
   SqliteStatement partitions(
       connection_,
       "SELECT number, first, committed, (SELECT max(at) FROM record WHERE at "
@@ -192,31 +180,31 @@ Result<LogContents> SqliteLogFile::read_contents() {
     range.committed = partitions.integer(2);
     const std::int64_t past_last = partitions.is_null(3) ? 0 : offset_in(partitions.integer(3)) + 1;
     range.end = std::max(past_last, range.first);
-    if (range.partition != static_cast<std::int32_t>(contents.partitions.size()) ||
-        range.first < 0 || range.committed < range.first || range.committed > range.end) {
+    if (range.partition != static_cast<std::int32_t>(marks.partitions.size()) || range.first < 0 ||
+        range.committed < range.first || range.committed > range.end) {
       return model::fail(Errc::internal, "The log's file is damaged: its partitions disagree.");
     }
-    contents.partitions.push_back(range);
+    marks.partitions.push_back(range);
   }
   if (code != SQLITE_DONE) return model::fail(sqlite_error(code, "reading its partitions"));
 
   SqliteStatement epochs(connection_,
                          "SELECT epoch, partition, first FROM epoch ORDER BY epoch, partition");
   for (code = epochs.step(); code == SQLITE_ROW; code = epochs.step()) {
-    if (contents.epochs.empty() || contents.epochs.back().epoch != epochs.integer(0)) {
-      contents.epochs.push_back({epochs.integer(0), {}});
+    if (marks.epochs.empty() || marks.epochs.back().epoch != epochs.integer(0)) {
+      marks.epochs.push_back({epochs.integer(0), {}});
     }
-    contents.epochs.back().first.push_back(epochs.integer(2));
+    marks.epochs.back().first.push_back(epochs.integer(2));
   }
   if (code != SQLITE_DONE) return model::fail(sqlite_error(code, "reading its epochs"));
-  const bool whole = std::ranges::all_of(contents.epochs, [&](const EpochStart& start) {
-    return start.first.size() == contents.partitions.size();
+  const bool whole = std::ranges::all_of(marks.epochs, [&](const EpochStart& start) {
+    return start.first.size() == marks.partitions.size();
   });
-  if (contents.partitions.empty() || contents.epochs.empty() || !whole) {
+  if (marks.partitions.empty() || marks.epochs.empty() || !whole) {
     return model::fail(Errc::internal, "The log's file is damaged: its epochs disagree.");
   }
-  for (auto& range : contents.partitions) range.epoch = contents.epochs.back().epoch;
-  return contents;
+  for (auto& range : marks.partitions) range.epoch = marks.epochs.back().epoch;
+  return marks;
 }
 
 void SqliteLogFile::rollback() {
@@ -236,11 +224,6 @@ int SqliteLogFile::insert(const Position& at, const Record& record) {
 
 int SqliteLogFile::set_committed(std::int32_t partition, std::int64_t committed) {
   return set_committed_.bind(1, partition).bind(2, committed).execute();
-}
-
-int SqliteLogFile::set_committed_back(std::int32_t partition, std::int64_t committed) {
-  SqliteStatement set(connection_, "UPDATE partition SET committed = ?2 WHERE number = ?1");
-  return set.bind(1, partition).bind(2, committed).execute();
 }
 
 int SqliteLogFile::prune(std::int32_t partition, std::int64_t from, std::int64_t to) {
@@ -368,39 +351,17 @@ int SqliteLogFile::release_overwritten(bool& left) {
   return code;
 }
 
-Result<KeyedAppended> KeyRow::repeated_by(const AppendKey& key) && {
-  if (body_hash == key.body_hash) return KeyedAppended{std::move(id), position, true};
+Result<KeyedAppended> KeyRow::repeated_by(const AppendKey& key) const {
+  if (body_hash == key.body_hash) return KeyedAppended{id, position, true};
   return model::fail(Errc::conflict, "The key was used with another body.");
-}
-
-Result<std::unique_ptr<SqliteKeyReader>> SqliteKeyReader::open(const std::string& path) {
-  auto connection = SqliteConnection::open(path, SqliteAccess::read);
-  if (!connection) return model::fail(connection.error());
-  std::unique_ptr<SqliteKeyReader> reader(new SqliteKeyReader(std::move(*connection)));
-  if (reader->find_key_.error() != SQLITE_OK) {
-    return model::fail(sqlite_error(reader->find_key_.error(), "reading its tables"));
-  }
-  return reader;
-}
-
-SqliteKeyReader::SqliteKeyReader(SqliteConnection connection)
-    : connection_(std::move(connection)), find_key_(connection_, find_key_sql) {}
-
-Result<std::optional<KeyRow>> SqliteKeyReader::find(const AppendKey& key) {
-  std::optional<KeyRow> row;
-  if (const int code = find_row(find_key_, key, row); code != SQLITE_OK) {
-    return model::fail(Errc::unavailable, sqlite_error(code, "looking a key up").message);
-  }
-  return row;
 }
 
 Result<std::unique_ptr<SqliteLogReader>> SqliteLogReader::open(const std::string& path) {
   auto connection = SqliteConnection::open(path, SqliteAccess::read);
   if (!connection) return model::fail(connection.error());
   std::unique_ptr<SqliteLogReader> reader(new SqliteLogReader(std::move(*connection)));
-  if (reader->select_.error() != SQLITE_OK) {
-    return model::fail(sqlite_error(reader->select_.error(), "reading its tables"));
-  }
+  auto prepared = reader->connection_.prepared();
+  if (!prepared) return model::fail(prepared.error());
   return reader;
 }
 
@@ -408,14 +369,20 @@ SqliteLogReader::SqliteLogReader(SqliteConnection connection)
     : connection_(std::move(connection)),
       select_(connection_,
               "SELECT at, key, id, type, trace_id, value FROM record WHERE at >= ?1 AND at < ?2 "
-              "ORDER BY at LIMIT ?3") {}
+              "ORDER BY at LIMIT ?3"),
+      find_key_(connection_, find_key_sql) {}
 
-Result<std::int64_t> SqliteLogReader::unfinished(const std::string& path,
-                                                 std::span<const KeyRange> keys) {
-  auto connection = SqliteConnection::open(path, SqliteAccess::read);
-  if (!connection) return model::fail(connection.error());
+Result<std::optional<KeyRow>> SqliteLogReader::find_key(const AppendKey& key) {
+  std::optional<KeyRow> row;
+  if (const int code = find_row(find_key_, key, row); code != SQLITE_OK) {
+    return model::fail(Errc::unavailable, sqlite_error(code, "looking a key up").message);
+  }
+  return row;
+}
+
+Result<std::int64_t> SqliteLogReader::unfinished(std::span<const KeyRange> keys) {
   // By the primary key, partition by partition, so that nothing is read of what is finished.
-  SqliteStatement waiting(*connection,
+  SqliteStatement waiting(connection_,
                           "SELECT key FROM partition CROSS JOIN record WHERE"
                           " at >= (number << 44) + committed AND at < (number + 1) << 44");
   std::int64_t count = 0;

@@ -22,8 +22,8 @@ struct EpochStart {
   std::vector<std::int64_t> first;  // by partition
 };
 
-// What the file holds when it is opened.
-struct LogContents {
+// Where the partitions stand.
+struct LogMarks {
   std::vector<PartitionRange> partitions;  // by number
   std::vector<EpochStart> epochs;          // ascending, never empty
 };
@@ -40,7 +40,7 @@ struct KeyRow {
     return now_ms - created_ms < lifetime.count();
   }
   // What the key's next use gets: this record, or `conflict` for another body.
-  [[nodiscard]] Result<KeyedAppended> repeated_by(const AppendKey& key) &&;
+  [[nodiscard]] Result<KeyedAppended> repeated_by(const AppendKey& key) const;
 };
 
 // The statements of the log's file, on the one connection that writes to it. Functions that return
@@ -52,15 +52,14 @@ class SqliteLogFile {
                                                                    std::int32_t partitions,
                                                                    std::size_t max_file_bytes);
 
-  [[nodiscard]] Result<LogContents> read_contents();
+  [[nodiscard]] Result<LogMarks> read_marks();
 
   int begin() { return begin_.execute(); }
   int commit() { return commit_.execute(); }
   void rollback();  // does nothing outside a transaction
 
   int insert(const Position& at, const Record& record);
-  int set_committed(std::int32_t partition, std::int64_t committed);  // never back
-  int set_committed_back(std::int32_t partition, std::int64_t committed);
+  int set_committed(std::int32_t partition, std::int64_t committed);
   // Deletes the records in [from, to) and remembers that the partition begins at `to`.
   int prune(std::int32_t partition, std::int64_t from, std::int64_t to);
   int add_epoch(const EpochStart& start);
@@ -92,7 +91,6 @@ class SqliteLogFile {
 
  private:
   explicit SqliteLogFile(SqliteConnection connection);
-  [[nodiscard]] int prepared() const;  // the first error of preparing a statement
 
   SqliteConnection connection_;
   std::size_t wal_bytes_ = 0;
@@ -112,19 +110,7 @@ class SqliteLogFile {
   SqliteStatement unprobe_;
 };
 
-// Looks keys up beside the connection that writes. One thread at a time.
-class SqliteKeyReader {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<SqliteKeyReader>> open(const std::string& path);
-  [[nodiscard]] Result<std::optional<KeyRow>> find(const AppendKey& key);
-
- private:
-  explicit SqliteKeyReader(SqliteConnection connection);
-  SqliteConnection connection_;
-  SqliteStatement find_key_;
-};
-
-// Reads records that are no longer in memory. One thread at a time.
+// Reads records and keys beside the connection that writes. One thread at a time.
 class SqliteLogReader {
  public:
   [[nodiscard]] static Result<std::unique_ptr<SqliteLogReader>> open(const std::string& path);
@@ -134,15 +120,15 @@ class SqliteLogReader {
   [[nodiscard]] Result<std::vector<LogRecord>> read(std::int32_t partition, std::int64_t from,
                                                     std::int64_t to, std::size_t max_records,
                                                     std::size_t max_bytes);
-
-  // Log::unfinished, by a connection of its own.
-  [[nodiscard]] static Result<std::int64_t> unfinished(const std::string& path,
-                                                       std::span<const KeyRange> keys);
+  [[nodiscard]] Result<std::optional<KeyRow>> find_key(const AppendKey& key);
+  // As Log::unfinished.
+  [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys);
 
  private:
   explicit SqliteLogReader(SqliteConnection connection);
   SqliteConnection connection_;
   SqliteStatement select_;
+  SqliteStatement find_key_;
 };
 
 }  // namespace conversed::queue

@@ -43,19 +43,22 @@ Result<void> SqliteLogWriter::prune(Prune which, std::int64_t keys, std::int64_t
     const std::lock_guard lock(mutex_);
     return pruning_held_;
   }();
-  held_back_ = held && marks_.committed != marks_.first;
+  held_back_ = held && std::ranges::any_of(marks_.partitions, [](const PartitionRange& range) {
+                 return range.committed != range.first;
+               });
   // What became free while a purge overwrites would be behind what it has to come to.
   const bool purging = purge_ != Purge::none && purge_ != Purge::pruning;
-  for (std::size_t at = 0; at < marks_.first.size() && !held && !purging; ++at) {
-    const std::int64_t finished = marks_.committed[at] - marks_.first[at];
+  for (std::size_t at = 0; at < marks_.partitions.size() && !held && !purging; ++at) {
+    PartitionRange& range = marks_.partitions[at];
+    const std::int64_t finished = range.committed - range.first;
     const std::int64_t upper = settings_.prune_after_records;
     pruning_partition_[at] = finished >= (pruning_partition_[at] ? upper / 2 + 1 : upper);
     if (finished == 0 || (which == Prune::due && !pruning_partition_[at])) continue;
-    const std::int64_t to = marks_.first[at] + std::min(finished, prune_records);
-    const int code = file_->prune(static_cast<std::int32_t>(at), marks_.first[at], to);
+    const std::int64_t to = range.first + std::min(finished, prune_records);
+    const int code = file_->prune(range.partition, range.first, to);
     if (code != SQLITE_OK) return undone(code, "pruning records");
-    marks_.first[at] = to;
-    more_to_prune_ |= to < marks_.committed[at];
+    range.first = to;
+    more_to_prune_ |= to < range.committed;
   }
   const std::int64_t made_before_ms = now_ms - settings_.key_lifetime.count();
   if (keys > 0 && oldest_key_ms_ && *oldest_key_ms_ <= made_before_ms) {
@@ -81,7 +84,7 @@ Result<void> SqliteLogWriter::prune_alone(std::int64_t keys) {
     return pruned;
   }
   durable_ = marks_;
-  state_.set_first(durable_.first);
+  state_.publish(durable_, {});
   return {};
 }
 

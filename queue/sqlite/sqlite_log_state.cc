@@ -6,61 +6,36 @@
 
 namespace conversed::queue {
 
-SqliteLogState::SqliteLogState(LogContents contents, TailBounds bounds)
-    : bounds_{std::max<std::size_t>(bounds.records / contents.partitions.size(), 1),
-              std::max<std::size_t>(bounds.bytes / contents.partitions.size(), 1)},
-      epochs_(std::move(contents.epochs)) {
-  for (const auto& range : contents.partitions) {
-    partitions_.emplace_back().range = range;
-  }
+SqliteLogState::SqliteLogState(LogMarks marks, TailBounds bounds)
+    : bounds_{std::max<std::size_t>(bounds.records / marks.partitions.size(), 1),
+              std::max<std::size_t>(bounds.bytes / marks.partitions.size(), 1)},
+      epochs_(std::move(marks.epochs)) {
+  for (const auto& range : marks.partitions) partitions_.emplace_back().range = range;
 }
 
-void SqliteLogState::publish(std::vector<LogRecord> records) {
+void SqliteLogState::publish(const LogMarks& marks, std::vector<LogRecord> records) {
   bool notify = false;
   {
     const std::lock_guard lock(mutex_);
+    epochs_ = marks.epochs;
+    for (std::size_t at = 0; at < partitions_.size(); ++at) {
+      partitions_[at].range = marks.partitions[at];
+    }
+    if (!attached_) return;
     for (auto& record : records) {
       Partition& partition = partitions_[static_cast<std::size_t>(record.position.partition)];
-      partition.range.end = record.position.offset + 1;
-      if (!attached_) continue;
       partition.tail_bytes += record.record.bytes();
       partition.tail.push_back(std::move(record));
-      // The oldest go first: whoever is behind reads the file from there on, in order, and meets
-      // the tail where it begins.
+      // The oldest go first. A consumer that is behind reads the file from there on, in order, and
+      // meets the tail where it begins.
       while (partition.tail.size() > bounds_.records || partition.tail_bytes > bounds_.bytes) {
         partition.tail_bytes -= partition.tail.front().record.bytes();
         partition.tail.pop_front();
       }
     }
-    notify = std::exchange(waiting_, false);
+    notify = !records.empty() && std::exchange(waiting_, false);
   }
   if (notify) changed_.notify_one();
-}
-
-void SqliteLogState::set_committed(std::span<const Position> finished) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& position : finished) {
-    auto& range = partitions_[static_cast<std::size_t>(position.partition)].range;
-    range.committed = std::max(range.committed, position.offset + 1);
-  }
-}
-
-void SqliteLogState::set_first(std::span<const std::int64_t> first) {
-  const std::lock_guard lock(mutex_);
-  for (std::size_t at = 0; at < first.size(); ++at) partitions_[at].range.first = first[at];
-}
-
-void SqliteLogState::add_epoch(EpochStart start) {
-  const std::lock_guard lock(mutex_);
-  for (auto& partition : partitions_) partition.range.epoch = start.epoch;
-  epochs_.push_back(std::move(start));
-}
-
-void SqliteLogState::set_committed_back(std::span<const std::int64_t> committed) {
-  const std::lock_guard lock(mutex_);
-  for (std::size_t at = 0; at < committed.size(); ++at) {
-    partitions_[at].range.committed = committed[at];
-  }
 }
 
 std::vector<PartitionRange> SqliteLogState::ranges() const {
@@ -68,11 +43,6 @@ std::vector<PartitionRange> SqliteLogState::ranges() const {
   std::vector<PartitionRange> ranges;
   for (const auto& partition : partitions_) ranges.push_back(partition.range);
   return ranges;
-}
-
-std::int64_t SqliteLogState::epoch() const {
-  const std::lock_guard lock(mutex_);
-  return epochs_.back().epoch;
 }
 
 bool SqliteLogState::attach() {
@@ -93,11 +63,6 @@ void SqliteLogState::detach() {
     partition.tail.clear();
     partition.tail_bytes = 0;
   }
-}
-
-bool SqliteLogState::attached() const {
-  const std::lock_guard lock(mutex_);
-  return attached_;
 }
 
 SqliteLogState::Take SqliteLogState::take(std::size_t max, std::chrono::milliseconds wait) {

@@ -24,22 +24,17 @@ class SqliteLogState {
     std::size_t records;
     std::size_t bytes;
   };
-  SqliteLogState(LogContents contents, TailBounds bounds);
+  SqliteLogState(LogMarks marks, TailBounds bounds);
 
-  // For the writer, after the commit of what they tell.
-  void publish(std::vector<LogRecord> records);  // in the order of their offsets
-  void set_committed(std::span<const Position> finished);
-  void set_first(std::span<const std::int64_t> first);  // by partition
-  void add_epoch(EpochStart start);
-  void set_committed_back(std::span<const std::int64_t> committed);  // by partition
+  // For the writer, after a commit: where the partitions stand, and what was appended, in the order
+  // of the offsets.
+  void publish(const LogMarks& marks, std::vector<LogRecord> records);
 
   [[nodiscard]] std::vector<PartitionRange> ranges() const;
-  [[nodiscard]] std::int64_t epoch() const;
 
   // For the consumer. There is one at a time: `attach` is false while another one is attached.
   bool attach();
   void detach();
-  [[nodiscard]] bool attached() const;
 
   // Either records from memory, or where in the file the next ones are, or neither: time-out or
   // wake. A read of the file is to be followed by `took`.

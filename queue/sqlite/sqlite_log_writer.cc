@@ -32,20 +32,17 @@ Result<void> for_controls(Result<void> done) {
 }  // namespace
 
 SqliteLogWriter::SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file,
-                                 SqliteLogState& state, const model::Clock& clock)
+                                 LogMarks marks, std::unique_ptr<SqliteLogReader> keys,
+                                 const model::Clock& clock)
     : settings_(std::move(settings)),
       file_(std::move(file)),
-      state_(state),
       clock_(clock),
+      state_(marks, {settings_.max_tail_records, settings_.max_tail_bytes}),
+      keys_(std::move(keys)),
+      durable_(std::move(marks)),
+      marks_(durable_),
+      pruning_partition_(durable_.partitions.size()),
       checkpoint_at_bytes_(settings_.checkpoint_bytes) {
-  for (const auto& range : state_.ranges()) {
-    durable_.first.push_back(range.first);
-    durable_.committed.push_back(range.committed);
-    durable_.end.push_back(range.end);
-    durable_.epoch = range.epoch;
-  }
-  marks_ = durable_;
-  pruning_partition_.resize(durable_.end.size());
   file_->oldest_key(oldest_key_ms_);  // if it fails, so will the first transaction, and tell
   thread_ = std::jthread([this] { run(); });
 }
@@ -58,17 +55,17 @@ void SqliteLogWriter::append(Record record, AppendCallback done) {
   Waiting waiting;
   waiting.record = std::move(record);
   waiting.done = std::move(done);
-  append(std::move(waiting));
+  enqueue(std::move(waiting));
 }
 
 void SqliteLogWriter::append(Record record, AppendKey key, KeyedCallback done) {
   Waiting waiting;
   waiting.record = std::move(record);
   waiting.keyed = std::make_unique<Keyed>(Keyed{std::move(key), std::move(done), {}});
-  append(std::move(waiting));
+  enqueue(std::move(waiting));
 }
 
-void SqliteLogWriter::append(Waiting waiting) {
+void SqliteLogWriter::enqueue(Waiting waiting) {
   constexpr std::size_t overhead = sizeof(Waiting) + sizeof(LogRecord);
   const std::size_t record_bytes = waiting.record.bytes();
   waiting.bytes = record_bytes + overhead;
@@ -105,8 +102,7 @@ void SqliteLogWriter::call_back(Waiting& waiting, const std::optional<Error>& er
   waiting.done(Appended{waiting.position});
 }
 
-std::future<Result<void>> SqliteLogWriter::run_control(std::function<Result<void>()> apply,
-                                                       std::function<void()> publish) {
+std::future<Result<void>> SqliteLogWriter::run_control(std::function<Result<void>()> apply) {
   std::future<Result<void>> done;
   {
     const std::lock_guard lock(mutex_);
@@ -115,7 +111,7 @@ std::future<Result<void>> SqliteLogWriter::run_control(std::function<Result<void
       refused.set_value(model::fail(Errc::unavailable, "The log is stopped."));
       return refused.get_future();
     }
-    controls_.push_back({std::move(apply), std::move(publish), {}});
+    controls_.push_back({std::move(apply), {}});
     done = controls_.back().done.get_future();
     idle_ = false;
   }
@@ -125,36 +121,36 @@ std::future<Result<void>> SqliteLogWriter::run_control(std::function<Result<void
 
 Result<void> SqliteLogWriter::commit_positions(std::vector<Position> finished, Listener& waiting) {
   model::fault_point("log.before_position_commit");
-  auto done = run_control(
-      [&]() -> Result<void> {
-        for (const auto& position : finished) {
-          const int code = file_->set_committed(position.partition, position.offset + 1);
-          if (code != SQLITE_OK) return undone(code, "committing a position");
-          auto& mark = marks_.committed[static_cast<std::size_t>(position.partition)];
-          mark = std::max(mark, position.offset + 1);
-        }
-        return {};
-      },
-      [&] { state_.set_committed(finished); });
+  auto done = run_control([&]() -> Result<void> {
+    for (const auto& position : finished) {
+      auto& mark = marks_.partitions[static_cast<std::size_t>(position.partition)].committed;
+      mark = std::max(mark, position.offset + 1);
+      const int code = file_->set_committed(position.partition, mark);
+      if (code != SQLITE_OK) return undone(code, "committing a position");
+    }
+    return {};
+  });
   auto committed = wait_for(std::move(done), waiting);
   model::fault_point("log.after_position_commit");
   return committed;
 }
 
 Result<std::int64_t> SqliteLogWriter::new_epoch(std::int64_t above) {
-  EpochStart start;
-  auto opened = run_control(
-                    [&]() -> Result<void> {
-                      start = {std::max(above, marks_.epoch) + 1, marks_.end};
-                      const int code = file_->add_epoch(start);
-                      if (code != SQLITE_OK) return undone(code, "opening an epoch");
-                      marks_.epoch = start.epoch;
-                      return {};
-                    },
-                    [&] { state_.add_epoch(start); })
-                    .get();
+  std::int64_t epoch = 0;
+  const auto opened = run_control([&]() -> Result<void> {
+                        epoch = std::max(above, marks_.epochs.back().epoch) + 1;
+                        EpochStart start{epoch, {}};
+                        for (auto& range : marks_.partitions) {
+                          start.first.push_back(range.end);
+                          range.epoch = epoch;
+                        }
+                        const int code = file_->add_epoch(start);
+                        if (code != SQLITE_OK) return undone(code, "opening an epoch");
+                        marks_.epochs.push_back(std::move(start));
+                        return {};
+                      }).get();
   if (!opened) return model::fail(opened.error());
-  return start.epoch;
+  return epoch;
 }
 
 Result<void> SqliteLogWriter::rewind(std::vector<std::int64_t> to) {
@@ -163,19 +159,15 @@ Result<void> SqliteLogWriter::rewind(std::vector<std::int64_t> to) {
   }
   // Attached meanwhile, so that no consumer starts from the positions that are about to change.
   if (!state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
-  auto rewound = run_control(
-                     [&]() -> Result<void> {
-                       for (std::size_t at = 0; at < to.size(); ++at) {
-                         to[at] = std::clamp(to[at], marks_.first[at], marks_.committed[at]);
-                         const int code =
-                             file_->set_committed_back(static_cast<std::int32_t>(at), to[at]);
-                         if (code != SQLITE_OK) return undone(code, "rewinding");
-                       }
-                       marks_.committed = to;
-                       return {};
-                     },
-                     [&] { state_.set_committed_back(to); })
-                     .get();
+  auto rewound = run_control([&]() -> Result<void> {
+                   for (auto& range : marks_.partitions) {
+                     const auto wanted = to[static_cast<std::size_t>(range.partition)];
+                     range.committed = std::clamp(wanted, range.first, range.committed);
+                     const int code = file_->set_committed(range.partition, range.committed);
+                     if (code != SQLITE_OK) return undone(code, "rewinding");
+                   }
+                   return {};
+                 }).get();
   state_.detach();
   return rewound;
 }
@@ -184,15 +176,12 @@ Result<void> SqliteLogWriter::rewind(std::vector<std::int64_t> to) {
 Result<void> SqliteLogWriter::forget_keys(const std::vector<KeyRange>& of) {
   std::optional<std::int64_t> after = 0;
   while (after && !of.empty()) {
-    auto forgotten = run_control(
-                         [&]() -> Result<void> {
-                           const int code = file_->forget_keys(of, after);
-                           if (code != SQLITE_OK) return undone(code, "freeing keys");
-                           file_->oldest_key(oldest_key_ms_);
-                           return {};
-                         },
-                         [] {})
-                         .get();
+    auto forgotten = run_control([&]() -> Result<void> {
+                       const int code = file_->forget_keys(of, after);
+                       if (code != SQLITE_OK) return undone(code, "freeing keys");
+                       file_->oldest_key(oldest_key_ms_);
+                       return {};
+                     }).get();
     if (!forgotten) return forgotten;
   }
   return {};
@@ -224,6 +213,7 @@ void SqliteLogWriter::set_pruning(Pruning pruning) {
 
 void SqliteLogWriter::stop() {
   std::call_once(stopped_, [this] {
+    keys_.with([](auto& reader) { reader.reset(); });
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -314,7 +304,7 @@ std::size_t SqliteLogWriter::batch_end(const std::vector<Waiting>& appends,
 void SqliteLogWriter::commit_batch(std::span<Waiting> appends, std::span<Control> controls) {
   const auto done = transact(appends, controls);
   const std::optional<Error> error = done ? std::nullopt : std::optional(done.error());
-  if (done) publish(appends, controls);
+  if (done) publish(appends);
   std::size_t bytes = 0;
   for (const auto& waiting : appends) bytes += waiting.bytes;
   {
@@ -371,13 +361,13 @@ Result<void> SqliteLogWriter::write_batch(std::span<Waiting> appends, std::span<
 }
 
 Result<void> SqliteLogWriter::write(Waiting& waiting) {
-  const auto partitions = static_cast<std::int32_t>(marks_.end.size());
+  const auto partitions = static_cast<std::int32_t>(marks_.partitions.size());
   const std::int32_t partition = partition_of(waiting.record.key, partitions);
-  std::int64_t& end = marks_.end[static_cast<std::size_t>(partition)];
-  waiting.position = {marks_.epoch, partition, end};
+  PartitionRange& range = marks_.partitions[static_cast<std::size_t>(partition)];
+  waiting.position = {range.epoch, partition, range.end};
   const int code = file_->insert(waiting.position, waiting.record);
   if (code != SQLITE_OK) return not_appended(code, "appending");
-  ++end;
+  ++range.end;
   waiting.appended = true;
   return {};
 }
@@ -390,7 +380,7 @@ Result<void> SqliteLogWriter::write_keyed(Waiting& waiting, std::int64_t now_ms)
   }
   const bool stands = row && row->stands(now_ms, settings_.key_lifetime);
   if (stands && (keyed.key.supersedes.empty() || keyed.key.supersedes != row->id)) {
-    keyed.outcome = std::move(*row).repeated_by(keyed.key);
+    keyed.outcome = row->repeated_by(keyed.key);
     return {};
   }
   if (auto written = write(waiting); !written) return written;
@@ -403,15 +393,13 @@ Result<void> SqliteLogWriter::write_keyed(Waiting& waiting, std::int64_t now_ms)
   return {};
 }
 
-void SqliteLogWriter::publish(std::span<Waiting> appends, std::span<Control> controls) {
+void SqliteLogWriter::publish(std::span<Waiting> appends) {
   std::vector<LogRecord> records;
   records.reserve(appends.size());
   for (auto& waiting : appends) {
     if (waiting.appended) records.push_back({std::move(waiting.record), waiting.position});
   }
-  for (auto& control : controls) control.publish();
-  state_.set_first(durable_.first);
-  state_.publish(std::move(records));
+  state_.publish(durable_, std::move(records));
 }
 
 void SqliteLogWriter::note(const std::optional<Error>& error) {

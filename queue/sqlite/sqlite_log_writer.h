@@ -19,33 +19,39 @@
 #include "queue/sqlite/sqlite_log_file.h"
 #include "queue/sqlite/sqlite_log_state.h"
 #include "store/model/clock.h"
+#include "store/runtime/guarded.h"
 
 namespace conversed::queue {
 
-// The thread that owns the log's file: commits what has gathered, calls back, prunes and
-// checkpoints. Thread-safe. `state` and `clock` must outlive it.
-class SqliteLogWriter {
+// The log, with the thread that owns its file: commits what has gathered, calls back, prunes and
+// checkpoints. Thread-safe. `clock` must outlive it.
+class SqliteLogWriter final : public SqliteLog {
  public:
-  SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file,
-                  SqliteLogState& state, const model::Clock& clock);
-  ~SqliteLogWriter();  // stops
+  SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file, LogMarks marks,
+                  std::unique_ptr<SqliteLogReader> keys, const model::Clock& clock);
+  ~SqliteLogWriter() override;  // stops
   SqliteLogWriter(const SqliteLogWriter&) = delete;
   SqliteLogWriter& operator=(const SqliteLogWriter&) = delete;
 
-  // As Log::append and KeyedAppend::append.
-  void append(Record record, AppendCallback done);
-  void append(Record record, AppendKey key, KeyedCallback done);
+  void append(Record record, AppendCallback done) override;
+  void append(Record record, AppendKey key, KeyedCallback done) override;
+  void look_up(const AppendKey& key, LookUpCallback done) override;
+  [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
+  [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override { return state_.ranges(); }
+  [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
+  [[nodiscard]] Result<void> health() override;
+  [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys) override;
+  [[nodiscard]] Result<void> forget_keys(const std::vector<KeyRange>& of) override;
+  // By slices of a megabyte, between which appends are committed: what is free in the file is
+  // overwritten, and the write-ahead log emptied. Takes time in proportion to what is free.
+  [[nodiscard]] Result<void> purge() override;
+  void stop() override;
+  void set_pruning(Pruning pruning) override;
+  [[nodiscard]] Result<void> rewind(std::vector<std::int64_t> to) override;
 
-  // These wait for their transaction. Errors: `unavailable`, `timed_out`. `waiting` is told of it.
+  // For the consumer. `waiting` is told while this waits for its transaction. Errors:
+  // `unavailable`, `timed_out`.
   [[nodiscard]] Result<void> commit_positions(std::vector<Position> finished, Listener& waiting);
-  [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above);
-  [[nodiscard]] Result<void> rewind(std::vector<std::int64_t> to);  // `conflict`: a consumer
-  [[nodiscard]] Result<void> forget_keys(const std::vector<KeyRange>& of);
-  [[nodiscard]] Result<void> purge();  // `conflict` if pruning is held
-
-  [[nodiscard]] Result<void> health();
-  void set_pruning(Pruning pruning);
-  void stop();
 
  private:
   struct Keyed {
@@ -62,10 +68,9 @@ class SqliteLogWriter {
     Position position;
     bool appended = false;
   };
-  // Something else to do in a transaction: `apply` inside it, `publish` after its commit.
+  // Something else to do in a transaction; it changes `marks_`.
   struct Control {
     std::function<Result<void>()> apply;
-    std::function<void()> publish;
     std::promise<Result<void>> done;
   };
   struct Gathered {
@@ -74,11 +79,10 @@ class SqliteLogWriter {
     bool stopping = false;
   };
 
-  void append(Waiting waiting);
+  void enqueue(Waiting waiting);
   static void call_back(Waiting& waiting, const std::optional<Error>& error);
-  // What the two refer to must live until the outcome is there.
-  [[nodiscard]] std::future<Result<void>> run_control(std::function<Result<void>()> apply,
-                                                      std::function<void()> publish);
+  // What `apply` refers to must live until the outcome is there.
+  [[nodiscard]] std::future<Result<void>> run_control(std::function<Result<void>()> apply);
 
   // The rest is the thread's own.
   void run();
@@ -92,7 +96,7 @@ class SqliteLogWriter {
   [[nodiscard]] Result<void> write_batch(std::span<Waiting> appends, std::span<Control> controls);
   [[nodiscard]] Result<void> write(Waiting& waiting);
   [[nodiscard]] Result<void> write_keyed(Waiting& waiting, std::int64_t now_ms);
-  void publish(std::span<Waiting> appends, std::span<Control> controls);
+  void publish(std::span<Waiting> appends);
 
   enum class Prune : std::uint8_t { due, all };
   // Deletes a bounded number of finished records and expired keys inside the transaction.
@@ -108,8 +112,9 @@ class SqliteLogWriter {
 
   const SqliteLogSettings settings_;
   const std::unique_ptr<SqliteLogFile> file_;
-  SqliteLogState& state_;
   const model::Clock& clock_;
+  SqliteLogState state_;
+  model::Guarded<std::unique_ptr<SqliteLogReader>> keys_;  // null once stopped
 
   // The thread's own. A purge goes through these, one bounded step at a time, between the commits.
   // Those who ask while it is at work get one of their own together.
@@ -124,14 +129,8 @@ class SqliteLogWriter {
   bool in_the_way_ = false;         // a reader was, at the last try of `emptying`
   std::chrono::steady_clock::time_point empty_until_{};
   std::vector<std::promise<Result<void>>> purging_;
-  struct Marks {  // by partition
-    std::vector<std::int64_t> first;
-    std::vector<std::int64_t> committed;
-    std::vector<std::int64_t> end;
-    std::int64_t epoch = 0;
-  };
-  Marks durable_;                        // as of the last commit
-  Marks marks_;                          // with what the open transaction has done
+  LogMarks durable_;                     // as of the last commit
+  LogMarks marks_;                       // with what the open transaction has done
   std::vector<bool> pruning_partition_;  // between the upper and the lower mark
   std::optional<std::int64_t> oldest_key_ms_;
   std::size_t checkpoint_at_bytes_;
