@@ -131,13 +131,15 @@ constexpr Key table[] = {
             "it."),
     setting(CONVERSED_FIELD(limits.inbox), Range{1, 1'000'000},
             "Events that wait in the store for one busy session. Further ones are answered 429."),
-    setting(
-        CONVERSED_FIELD(limits.lane), Range{1, 100'000},
-        "Events of one session that wait in memory. Further ones wait in its inbox in the store."),
     // No more than the Committer takes: otherwise a worker would wait for it.
     setting(CONVERSED_FIELD(limits.in_flight), Range{1, 65'536},
-            "Events of all sessions that are read from the log and not finished. Reading pauses at "
-            "this number."),
+            "Events of all sessions in memory. With the embedded log about as many more may wait "
+            "for their commit."),
+    setting(CONVERSED_FIELD(limits.backlog), Range{0, 10'000'000},
+            "Further events of all sessions that wait in the embedded log, so that the backlog of "
+            "one organisation does not delay others. The daemon keeps their positions in memory: "
+            "about 80 bytes an event, and up to 500 for each session with such events. Reading "
+            "pauses at this number. With Kafka reading pauses at limits.in_flight."),
 
     reloads(setting(CONVERSED_FIELD(quota.injects_per_month), Range{0, no_limit},
                     "Injects of one organisation in a calendar month (UTC). Further ones are "

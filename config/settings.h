@@ -131,9 +131,9 @@ struct LimitSettings {
   std::uint32_t connections = 10'000;
   std::uint32_t connections_per_address = 1000;
   std::uint64_t large_bodies_bytes = std::uint64_t{128} << 20;  // above api.max_body, in all
-  std::uint32_t inbox = 1000;      // records of one session in the store
-  std::uint32_t lane = 64;         // records of one session in memory
-  std::uint32_t in_flight = 4096;  // records in all, taken from the log and unfinished
+  std::uint32_t inbox = 1000;       // records of one session in the store
+  std::uint32_t in_flight = 4096;   // records in memory
+  std::uint32_t backlog = 262'144;  // records beyond that wait in the embedded log
   bool operator==(const LimitSettings&) const = default;
 };
 

@@ -42,6 +42,7 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
   worker_.emplace(batch_context(ranges.size()), ground_.store->committer(), live_.watch, live_.busy,
                   ports(), recorder_.get(), &ground_.heartbeats);
   lane_settings.share_of = [this](const std::string& key) { return share_of(live_.assets, key); };
+  park_in_log(lane_settings);
   lanes_ = std::make_unique<queue::Lanes>(std::move(lane_settings),
                                           [this](queue::Run&& lane_run, queue::Finish finish) {
                                             worker_->handle(std::move(lane_run), std::move(finish));
@@ -49,6 +50,20 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
   lanes_to_touch_ = lanes_.get();
   ground_.events.release();
   return start_pump();
+}
+
+// If the log can read single records.
+void TurnParts::park_in_log(queue::LanesSettings& settings) {
+  if (!ground_.log->read({})) return;
+  settings.parked_limit = ground_.settings.limits.backlog;
+  settings.read = [this](std::span<const model::Position> at) {
+    auto records = ground_.log->read(at);
+    if (!records) {
+      log::error("events can't be read from the log; trying again",
+                 {{"error", records.error().message}});
+    }
+    return records;
+  };
 }
 
 Result<void> TurnParts::start_pump() {

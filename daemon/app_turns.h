@@ -57,6 +57,7 @@ class TurnParts {
   [[nodiscard]] model::Result<void> drain_inboxes();
   [[nodiscard]] TurnBatchContext batch_context(std::size_t log_partitions);
   [[nodiscard]] TurnPorts ports();
+  void park_in_log(queue::LanesSettings& settings);
   [[nodiscard]] model::Result<void> start_pump();
 
   Ground& ground_;

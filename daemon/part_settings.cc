@@ -94,7 +94,6 @@ queue::LanesSettings lanes_settings(const config::Settings& settings,
                                     model::Heartbeats& heartbeats) {
   queue::LanesSettings lanes;
   lanes.workers = settings.workers;
-  lanes.lane_limit = settings.limits.lane;
   lanes.in_flight_limit = settings.limits.in_flight;
   lanes.heartbeats = &heartbeats;
   return lanes;

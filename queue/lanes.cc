@@ -56,9 +56,15 @@ class Lanes::Impl {
       const auto progress = progress_.find(record.position.partition);
       if (progress == progress_.end()) continue;
       progress->second.take(record.position);
-      ++in_flight_;
       LaneNode& lane = lane_of(record.record.key);
-      lane.second.waiting.push_back(std::move(record));
+      const bool is_full = in_flight_ - parked_ >= settings_.in_flight_limit;
+      if (settings_.parked_limit > 0 && (is_full || !lane.second.parked.empty())) {
+        lane.second.parked.push_back(record.position);
+        ++parked_;
+      } else {
+        lane.second.waiting.push_back(std::move(record));
+      }
+      ++in_flight_;
       make_ready(lane);
     }
     wake_workers();
@@ -72,7 +78,7 @@ class Lanes::Impl {
 
   std::size_t room() const {
     const std::lock_guard lock(mutex_);
-    return in_flight_ < settings_.in_flight_limit ? settings_.in_flight_limit - in_flight_ : 0;
+    return in_flight_ < most_ ? most_ - in_flight_ : 0;
   }
 
   std::size_t in_flight() const {
@@ -111,13 +117,15 @@ class Lanes::Impl {
     const auto lost = [&](std::int32_t partition) {
       return std::ranges::find(partitions, partition) != partitions.end();
     };
-    std::size_t dropped = 0;
     for (auto& [key, lane] : lanes_) {
-      dropped += std::erase_if(
+      in_flight_ -= std::erase_if(
           lane.waiting, [&](const LogRecord& record) { return lost(record.position.partition); });
+      const std::size_t parked =
+          lane.parked.erase_if([&](const Position& position) { return lost(position.partition); });
+      parked_ -= parked;
+      in_flight_ -= parked;
       if (is_lost(key)) lane.touched = false;
     }
-    in_flight_ -= dropped;
     Revoked revoked;
     revoked.complete = quiet_.wait_for(lock, at_most, [&] {
       return std::ranges::none_of(lanes_, [&](const LaneNode& lane) {
@@ -168,29 +176,17 @@ class Lanes::Impl {
       next = Next::idle;
     }
     for (const auto& record : lane.in_hand) {
-      const auto progress = progress_.find(record.partition);
-      if (progress != progress_.end() && progress->second.generation() == record.generation) {
-        progress->second.finish(record.offset);
-      }
+      if (is_tracked(record)) progress_.find(record.partition)->second.finish(record.offset);
     }
     in_flight_ -= lane.in_hand.size();
-    lane.in_hand.clear();
-    lane.state = Lane::State::idle;
-    --runs_in_hand_;
     if (next == Next::again) lane.touched = true;
-    if (stopping_ || (lane.waiting.empty() && !lane.touched)) {
-      erase(node);
-    } else {
-      make_ready(node);
-    }
+    let_go(node);
     if (finishing_worker_of == this) {
       finishing_worker_of = nullptr;
       if (shares_.ready() > 1) wake_workers();
     } else {
       wake_workers();
     }
-    wake_room();
-    quiet_.notify_all();
   }
 
   bool stop(std::chrono::milliseconds at_most) {
@@ -204,9 +200,11 @@ class Lanes::Impl {
     if (stopping_) return;
     stopping_ = true;
     shares_.clear();
+    in_flight_ = in_hand_;
+    parked_ = 0;
     for (auto node = lanes_.begin(); node != lanes_.end();) {
-      in_flight_ -= node->second.waiting.size();
       node->second.waiting.clear();
+      node->second.parked = {};
       if (node->second.state == Lane::State::in_hand) {
         ++node;
       } else {
@@ -240,6 +238,28 @@ class Lanes::Impl {
     return *node;
   }
 
+  // Whether its partition is still assigned as it was when the record was taken in.
+  [[nodiscard]] bool is_tracked(const InHand& record) const {
+    const auto progress = progress_.find(record.partition);
+    return progress != progress_.end() && progress->second.generation() == record.generation;
+  }
+
+  // The lane's run is in hand no more.
+  void let_go(LaneNode& node) {
+    Lane& lane = node.second;
+    in_hand_ -= lane.in_hand.size();
+    lane.in_hand.clear();
+    lane.state = Lane::State::idle;
+    --runs_in_hand_;
+    if (stopping_ || lane.has_nothing_to_do()) {
+      erase(node);
+    } else {
+      make_ready(node);
+    }
+    wake_room();
+    quiet_.notify_all();
+  }
+
   void erase(const LaneNode& node) {
     shares_.leave(*node.second.share);
     lanes_.erase(lanes_.find(node.first));
@@ -252,7 +272,7 @@ class Lanes::Impl {
   }
 
   void wake_workers() {
-    if (idle_workers_ == 0 || !shares_.may_take()) return;
+    if (idle_workers_ == 0 || !may_take()) return;
     if (shares_.ready() == 1) {
       work_.notify_one();
     } else {
@@ -262,8 +282,12 @@ class Lanes::Impl {
 
   [[nodiscard]] bool roomy() const {
     const std::size_t free = std::max<std::size_t>(settings_.in_flight_limit / 4, 1);
-    return in_flight_ + free <= settings_.in_flight_limit;
+    return in_flight_ + free <= most_;
   }
+
+  // Parked records come into memory with their run. So the records in hand have a bound of their
+  // own, beyond what the workers can have at once.
+  [[nodiscard]] bool may_take() const { return in_hand_ < most_in_hand_ && shares_.may_take(); }
 
   void wake_room() {
     if (waiting_for_room_ && roomy()) room_.notify_all();
@@ -274,6 +298,7 @@ class Lanes::Impl {
     struct One {
       Run run;
       LaneNode* lane;
+      std::vector<Position> parked;  // the run's records, which are still to be read
     };
     std::vector<One> runs;
     std::optional<Shares::Hold> hold;
@@ -286,10 +311,14 @@ class Lanes::Impl {
       auto begun = shares_.now();
       for (std::size_t at = 0; at < taken.runs.size(); ++at) {
         heartbeat.beat();
-        auto& [run, lane] = taken.runs[at];
-        run.heartbeat = &heartbeat;
+        Taken::One& one = taken.runs[at];
+        if (!one.parked.empty()) {
+          if (!read(one)) continue;
+          begun = shares_.now();  // a slow disk makes no share slow
+        }
+        one.run.heartbeat = &heartbeat;
         finishing_worker_of = at + 1 == taken.runs.size() ? this : nullptr;
-        handler_(std::move(run), Finish(&self_, lane));
+        handler_(std::move(one.run), Finish(&self_, one.lane));
         const auto ended = shares_.now();
         taken.longest = std::max(taken.longest, ended - std::exchange(begun, ended));
       }
@@ -304,7 +333,7 @@ class Lanes::Impl {
     if (taken.hold) shares_.give_back(*taken.hold, taken.longest);
     taken = {};
     while (taken.runs.empty()) {
-      while (!shares_.may_take() && !ended_) {
+      while (!may_take() && !ended_) {
         heartbeat.beat();
         ++idle_workers_;
         work_.wait_for(lock, model::beat_interval);
@@ -314,7 +343,7 @@ class Lanes::Impl {
       taken.hold = shares_.take(Shares::max_taken);
       if (!taken.hold) continue;
       for (LaneNode* node : taken.hold->lanes) {
-        if (auto run = next_run(*node)) taken.runs.push_back({std::move(*run), node});
+        if (auto one = next_run(*node)) taken.runs.push_back(std::move(*one));
       }
       if (taken.runs.empty()) shares_.give_back(*std::exchange(taken.hold, std::nullopt), {});
     }
@@ -323,40 +352,76 @@ class Lanes::Impl {
   }
 
   // The lane's next run, now in hand. None when a revocation has left it nothing to do.
-  std::optional<Run> next_run(LaneNode& node) {
+  std::optional<Taken::One> next_run(LaneNode& node) {
     Lane& lane = node.second;
-    if (lane.waiting.empty() && !lane.touched) {
+    if (lane.has_nothing_to_do()) {
       erase(node);
       return std::nullopt;
     }
-    Run run;
-    run.key = node.first;
-    std::size_t count = settings_.max_run;
-    if (lane.waiting.size() > settings_.lane_limit) {
-      run.spill = true;
-      count = settings_.spill_limit;
-    }
-    if (lane.waiting.size() <= count) {
-      run.records.swap(lane.waiting);
+    Taken::One one{.run = {}, .lane = &node, .parked = {}};
+    one.run.key = node.first;
+    if (lane.waiting.empty()) {
+      one.parked = lane.parked.take(settings_.max_run);
+      parked_ -= one.parked.size();
+    } else if (lane.waiting.size() <= settings_.max_run) {
+      one.run.records.swap(lane.waiting);
     } else {
-      const auto end = lane.waiting.begin() + static_cast<std::ptrdiff_t>(count);
-      run.records.assign(std::move_iterator(lane.waiting.begin()), std::move_iterator(end));
+      const auto end = lane.waiting.begin() + static_cast<std::ptrdiff_t>(settings_.max_run);
+      one.run.records.assign(std::move_iterator(lane.waiting.begin()), std::move_iterator(end));
       lane.waiting.erase(lane.waiting.begin(), end);
     }
-    for (const auto& record : run.records) {
-      const auto progress = progress_.find(record.position.partition);
-      const std::uint64_t generation =
-          progress == progress_.end() ? 0 : progress->second.generation();
-      lane.in_hand.push_back({record.position.partition, generation, record.position.offset});
-    }
+    for (const auto& record : one.run.records) take_in_hand(lane, record.position);
+    for (const auto& position : one.parked) take_in_hand(lane, position);
+    in_hand_ += lane.in_hand.size();
     lane.touched = false;
     lane.state = Lane::State::in_hand;
     ++runs_in_hand_;
-    return run;
+    return one;
+  }
+
+  void take_in_hand(Lane& lane, const Position& position) {
+    const auto progress = progress_.find(position.partition);
+    const std::uint64_t generation =
+        progress == progress_.end() ? 0 : progress->second.generation();
+    lane.in_hand.push_back({position.partition, generation, position.offset});
+  }
+
+  // Reads the records of a run that were parked. False: that failed, and the run is put off.
+  bool read(Taken::One& one) {
+    auto records = settings_.read(one.parked);
+    if (!records) {
+      put_off(*one.lane, one.parked);
+      return false;
+    }
+    one.run.records = std::move(*records);
+    return true;
+  }
+
+  // Parks the run's records again, in front of all others of their lane. Those of a partition that
+  // is gone, or about to go, are dropped: its next owner reads them.
+  void put_off(LaneNode& node, std::span<const Position> run) {
+    std::unique_lock lock(mutex_);
+    Lane& lane = node.second;
+    std::vector<Position> parked;
+    for (std::size_t at = 0; at < run.size(); ++at) {
+      const bool is_leaving = std::ranges::find(leaving_, run[at].partition) != leaving_.end();
+      if (!stopping_ && !is_leaving && is_tracked(lane.in_hand[at])) parked.push_back(run[at]);
+    }
+    in_flight_ -= run.size() - parked.size();
+    // What came meanwhile stays behind them.
+    for (const auto& record : lane.waiting) parked.push_back(record.position);
+    lane.waiting.clear();
+    parked_ += parked.size();
+    lane.parked.put_back(parked);
+    let_go(node);
+    room_.wait_for(lock, settings_.retry_interval, [this] { return stopping_; });
   }
 
   Lanes& self_;
   const LanesSettings settings_;
+  const std::size_t most_ = settings_.in_flight_limit + settings_.parked_limit;  // in flight
+  const std::size_t most_in_hand_ =
+      settings_.in_flight_limit + settings_.workers * Shares::max_taken * settings_.max_run;
   const Handler handler_;
 
   mutable std::mutex mutex_;  // guards all below but the threads
@@ -368,7 +433,9 @@ class Lanes::Impl {
   Shares shares_;                              // of ready lanes
   std::map<std::int32_t, Progress> progress_;  // by partition
   std::uint64_t generation_ = 0;
-  std::size_t in_flight_ = 0;
+  std::size_t in_flight_ = 0;  // records taken in and not finished
+  std::size_t parked_ = 0;     // of these
+  std::size_t in_hand_ = 0;    // of these
   std::size_t runs_in_hand_ = 0;
   std::size_t idle_workers_ = 0;
   std::span<const std::int32_t> leaving_;  // of the `revoke` that goes on

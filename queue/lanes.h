@@ -19,9 +19,6 @@ namespace conversed::queue {
 struct Run {
   std::string key;
   std::vector<LogRecord> records;  // at most max_run; none after `touch` or Next::again
-  // The lane held more than lane_limit records. `records` then has all of them up to spill_limit,
-  // and the handler moves them to the session's inbox instead of running them.
-  bool spill = false;
   // The calling worker's heartbeat. The handler beats it between long pieces of work. Valid until
   // the handler returns.
   model::Heartbeat* heartbeat = nullptr;
@@ -71,9 +68,12 @@ using Handler = std::function<void(Run&&, Finish)>;
 struct LanesSettings {
   std::size_t workers = 2;              // threads
   std::size_t max_run = 64;             // records
-  std::size_t lane_limit = 256;         // records waiting in one lane; above, its next run spills
-  std::size_t spill_limit = 4'096;      // records of a run that spills
-  std::size_t in_flight_limit = 4'096;  // records taken in and not finished, over all keys
+  std::size_t in_flight_limit = 4'096;  // records in memory; further ones are parked
+  std::size_t parked_limit = 0;         // records of which the lanes keep the position only
+  // Log::read, for parked records; needed with a `parked_limit`. The workers call it side by side.
+  // After an error the run's records are parked again, and its worker pauses for `retry_interval`.
+  std::function<Result<std::vector<LogRecord>>(std::span<const Position>)> read{};
+  std::chrono::milliseconds retry_interval{100};
   // The number of the log's partitions, where other daemons read some of them. `touch` and
   // Next::again then do not run keys of partitions that are not assigned here, and `revoke` waits
   // for such runs, too. 0: this daemon reads all partitions.
@@ -93,6 +93,16 @@ struct LanesSettings {
 //
 // A run is in hand from the call of the handler until its Finish. A key has at most one run in
 // hand. The destructor waits for all runs in hand, so every Finish has to be called.
+//
+// - A record that finds `in_flight_limit` records in memory is parked: its lane keeps the position,
+//   and a worker reads the record when its run begins. So one share's backlog does not stop the
+//   consumer before the records of others. Kept by:
+//   ParkedRecords.LetAnotherShareRunBehindABacklog.
+// - Records that can't be read stay unfinished, in front of their lane. Kept by:
+//   ParkedRecords.ThatCanNotBeReadAreReadLaterAndStayInFrontOfWhatComesMeanwhile.
+// - Parked records come into memory no faster than runs are finished, so a store that stands still
+//   does not bring the backlog into memory. Kept by:
+//   ParkedRecords.ComeIntoMemoryNoFasterThanRunsAreFinished.
 class Lanes {
  public:
   Lanes(LanesSettings settings, Handler handler);  // starts the workers
@@ -101,7 +111,7 @@ class Lanes {
   Lanes& operator=(const Lanes&) = delete;
 
   // Takes in records of assigned partitions, in the order of their partitions, and drops all
-  // others. Does not block. At most `room()` records a call keep within the limit.
+  // others. Does not block. At most `room()` records a call keep within the limits.
   void offer(std::vector<LogRecord> records);
 
   // Schedules a run of the key, even without records, unless one is scheduled already. A run in
@@ -110,12 +120,12 @@ class Lanes {
 
   // The number of records that `offer` may take in now.
   [[nodiscard]] std::size_t room() const;
-  // The number of records taken in and not finished.
+  // The number of records taken in and not finished, parked ones included.
   [[nodiscard]] std::size_t in_flight() const;
 
-  // Waits until a quarter of the limit is free, `interrupt` is called or the time is up. True when
-  // there is that much room. A quarter, because full lanes would else wake the caller for each
-  // record.
+  // Waits until there is room for a quarter of `in_flight_limit`, `interrupt` is called or the time
+  // is up. True when there is that much room. A quarter, because full lanes would else wake the
+  // caller for each record.
   bool wait_for_room(std::chrono::milliseconds at_most);
   // Ends the `wait_for_room` that waits, or else the next one.
   void interrupt();

@@ -135,6 +135,13 @@ class Log {
   // `conflict` when this driver allows one consumer and it has one, `unavailable`.
   [[nodiscard]] virtual Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) = 0;
 
+  // The records at these positions, in the same order. They were handed out by a consumer, and are
+  // not finished. May be called by several threads. Errors: `not_supported` by drivers that can't,
+  // whatever the positions; `unavailable`; `internal` if a record is missing.
+  [[nodiscard]] virtual Result<std::vector<LogRecord>> read(std::span<const Position> /*at*/) {
+    return model::fail(Errc::not_supported, "this log is read in its order only");
+  }
+
   // All partitions, by number. May take a network round trip.
   [[nodiscard]] virtual Result<std::vector<PartitionRange>> ranges() = 0;
 

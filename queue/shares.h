@@ -31,8 +31,8 @@ struct Share {
 //
 // So a ready lane of a quick share waits for quick runs only, however many lanes other shares have.
 // With one worker it waits for one slow run at most. Without `fair` there is one share, which has
-// all workers. Shares divide the workers, not the records in flight: a share with a long backlog
-// can fill `in_flight_limit`, and records behind it stay in the log.
+// all workers. A share with a long backlog can fill `in_flight_limit`. The records of others are
+// then parked (lanes.h), and run in their turn. Without parking they stay in the log.
 //
 // One thread at a time.
 class Shares {

@@ -22,7 +22,6 @@ model::Result<void> BatchInbox::load() {
 
 bool BatchInbox::has_next() const {
   if (stored_taken_ < stored_.size()) return true;
-  if (draft_.input.spill) return false;
   const auto left = static_cast<std::int64_t>(added_.size() - added_taken_);
   return left > 0 && draft_.session.inbox_size == left;
 }

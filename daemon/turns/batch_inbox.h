@@ -12,7 +12,7 @@ namespace conversed::daemon {
 // The session's inbox, as a batch takes from it and adds to it. Added events go behind all stored
 // ones, and are taken only once those are gone. So the order of a session's events depends on the
 // order of its records, and not on how many records come at a time, unless they are too many
-// (`max_drained`, `spill`).
+// (`max_drained`).
 // Kept by:
 // TurnBatchTest.WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce.
 class BatchInbox {

@@ -57,7 +57,6 @@ struct Beginning {
 struct TurnBatchInput {
   model::SessionKey key;
   std::span<const queue::LogRecord> records{};  // of this session, in order
-  bool spill = false;                           // move inputs to the inbox
   bool alone = false;                           // nothing else is in hand; starts one event at most
   bool one_start = false;                       // start one event at most; implied by `alone`
   bool after_conflict = false;  // something has changed that was not read: maybe an input is cut

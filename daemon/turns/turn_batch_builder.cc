@@ -199,8 +199,7 @@ bool TurnBatchBuilder::must_wait(const Candidate& candidate) const {
   // A user's message ends the Flow of a follow-up.
   const bool ends_it = type == EventType::user_message && session.execution &&
                        session.execution->source == EventType::follow_up;
-  return draft_.input.spill || (session.busy() && !ends_it) || session.inbox_size > 0 ||
-         !may_start();
+  return (session.busy() && !ends_it) || session.inbox_size > 0 || !may_start();
 }
 
 // The first event starts in any case. After it, no event starts behind slow Turns, or where the

@@ -101,7 +101,6 @@ void TurnWorker::handle(queue::Run run, queue::Finish finish) {
 TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) const {
   TurnBatchInput input{.key = task.key,
                        .records = task.run.records,
-                       .spill = task.run.spill,
                        .alone = task.alone,
                        .after_conflict = task.after_conflict};
   input.begin = [this, &task, heartbeat](const Beginning& beginning) {

@@ -81,8 +81,10 @@ Result<std::unique_ptr<SqliteLog>> SqliteLog::open(SqliteLogSettings settings,
   if (!marks) return model::fail(marks.error());
   auto keys = SqliteLogReader::open(settings.path);
   if (!keys) return model::fail(keys.error());
+  auto records = SqliteLogReader::open(settings.path);
+  if (!records) return model::fail(records.error());
   return std::make_unique<SqliteLogWriter>(std::move(settings), std::move(*file), *std::move(marks),
-                                           std::move(*keys), clock);
+                                           std::move(*keys), std::move(*records), clock);
 }
 
 void SqliteLogWriter::look_up(const AppendKey& key, LookUpCallback done) {
@@ -102,6 +104,13 @@ Result<std::unique_ptr<Consumer>> SqliteLogWriter::subscribe(Listener& listener)
   if (!reader) return model::fail(reader.error());
   if (!state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
   return std::make_unique<SqliteConsumer>(listener, std::move(*reader), state_, *this);
+}
+
+Result<std::vector<LogRecord>> SqliteLogWriter::read(std::span<const Position> at) {
+  return records_.with([&](auto& reader) -> Result<std::vector<LogRecord>> {
+    if (!reader) return model::fail(Errc::unavailable, "The log is stopped.");
+    return reader->read(at);
+  });
 }
 
 Result<std::int64_t> SqliteLogWriter::unfinished(std::span<const KeyRange> keys) {

@@ -426,4 +426,14 @@ Result<std::vector<LogRecord>> SqliteLogReader::read(std::int32_t partition, std
   return records;
 }
 
+Result<std::vector<LogRecord>> SqliteLogReader::read(std::span<const Position> at) {
+  std::vector<LogRecord> records;
+  for (const Position& position : at) {
+    auto one = read(position.partition, position.offset, position.offset + 1, 1, 1);
+    if (!one) return model::fail(one.error());
+    records.push_back({std::move(one->front().record), position});
+  }
+  return records;
+}
+
 }  // namespace conversed::queue

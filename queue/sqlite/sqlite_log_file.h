@@ -120,6 +120,8 @@ class SqliteLogReader {
   [[nodiscard]] Result<std::vector<LogRecord>> read(std::int32_t partition, std::int64_t from,
                                                     std::int64_t to, std::size_t max_records,
                                                     std::size_t max_bytes);
+  // As Log::read.
+  [[nodiscard]] Result<std::vector<LogRecord>> read(std::span<const Position> at);
   [[nodiscard]] Result<std::optional<KeyRow>> find_key(const AppendKey& key);
   // As Log::unfinished.
   [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys);

@@ -33,12 +33,14 @@ Result<void> for_controls(Result<void> done) {
 
 SqliteLogWriter::SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file,
                                  LogMarks marks, std::unique_ptr<SqliteLogReader> keys,
+                                 std::unique_ptr<SqliteLogReader> records,
                                  const model::Clock& clock)
     : settings_(std::move(settings)),
       file_(std::move(file)),
       clock_(clock),
       state_(marks, {settings_.max_tail_records, settings_.max_tail_bytes}),
       keys_(std::move(keys)),
+      records_(std::move(records)),
       durable_(std::move(marks)),
       marks_(durable_),
       pruning_partition_(durable_.partitions.size()),
@@ -213,7 +215,7 @@ void SqliteLogWriter::set_pruning(Pruning pruning) {
 
 void SqliteLogWriter::stop() {
   std::call_once(stopped_, [this] {
-    keys_.with([](auto& reader) { reader.reset(); });
+    for (auto* const each : {&keys_, &records_}) each->with([](auto& reader) { reader.reset(); });
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;

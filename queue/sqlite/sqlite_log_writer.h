@@ -28,7 +28,8 @@ namespace conversed::queue {
 class SqliteLogWriter final : public SqliteLog {
  public:
   SqliteLogWriter(SqliteLogSettings settings, std::unique_ptr<SqliteLogFile> file, LogMarks marks,
-                  std::unique_ptr<SqliteLogReader> keys, const model::Clock& clock);
+                  std::unique_ptr<SqliteLogReader> keys, std::unique_ptr<SqliteLogReader> records,
+                  const model::Clock& clock);
   ~SqliteLogWriter() override;  // stops
   SqliteLogWriter(const SqliteLogWriter&) = delete;
   SqliteLogWriter& operator=(const SqliteLogWriter&) = delete;
@@ -37,6 +38,7 @@ class SqliteLogWriter final : public SqliteLog {
   void append(Record record, AppendKey key, KeyedCallback done) override;
   void look_up(const AppendKey& key, LookUpCallback done) override;
   [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
+  [[nodiscard]] Result<std::vector<LogRecord>> read(std::span<const Position> at) override;
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override { return state_.ranges(); }
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
   [[nodiscard]] Result<void> health() override;
@@ -114,7 +116,9 @@ class SqliteLogWriter final : public SqliteLog {
   const std::unique_ptr<SqliteLogFile> file_;
   const model::Clock& clock_;
   SqliteLogState state_;
-  model::Guarded<std::unique_ptr<SqliteLogReader>> keys_;  // null once stopped
+  // Null once stopped.
+  model::Guarded<std::unique_ptr<SqliteLogReader>> keys_;
+  model::Guarded<std::unique_ptr<SqliteLogReader>> records_;
 
   // The thread's own. A purge goes through these, one bounded step at a time, between the commits.
   // Those who ask while it is at work get one of their own together.

@@ -136,6 +136,36 @@ TEST_P(LogConformance, AnyBytesComeOutAsTheyWentIn) {
   EXPECT_EQ(got["c"].value, "");
 }
 
+// Or the driver says that it can't.
+TEST_P(LogConformance, UnfinishedRecordsAreReadByTheirPositions) {
+  if (!log_->read({})) {
+    EXPECT_EQ(log_->read(std::vector<Position>{{1, 0, 0}}).error().code, Errc::not_supported);
+    return;
+  }
+  append_and_wait(*log_, 0, 300);
+  reopen();
+  append_and_wait(*log_, 300, 400);
+  RecordingListener listener;
+  auto consumer = log_->subscribe(listener);
+  const auto all = poll_all(**consumer, 400);
+  std::vector<Position> some;
+  for (std::size_t at = 0; at < all.size(); at += 3) some.push_back(all[at].position);
+  const auto read = log_->read(some);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  ASSERT_EQ(read->size(), some.size());
+  for (std::size_t at = 0; at < some.size(); ++at) {
+    EXPECT_EQ((*read)[at].position, some[at]);
+    EXPECT_EQ((*read)[at].record.key, all[3 * at].record.key);
+    EXPECT_EQ((*read)[at].record.id, all[3 * at].record.id);
+    EXPECT_EQ((*read)[at].record.value, all[3 * at].record.value);
+  }
+  EXPECT_TRUE(poll_all(**consumer, 0).empty()) << "reading does not move the consumer";
+  EXPECT_EQ(log_->read(std::vector<Position>{{1, 0, 1'000}}).error().code, Errc::internal);
+  consumer->reset();
+  log_->stop();
+  EXPECT_EQ(log_->read(some).error().code, Errc::unavailable);
+}
+
 TEST_P(LogConformance, WithoutACommitEverythingIsDeliveredAgain) {
   append_and_wait(*log_, 0, 50);
   RecordingListener listener;

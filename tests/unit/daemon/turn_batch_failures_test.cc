@@ -143,13 +143,15 @@ TEST_F(TurnBatchTest, TwoReplaysOfOneDeadLetterInOneRunHaveOneEffect) {
 }
 
 TEST_F(TurnBatchTest, ABatchThatRunsAloneStartsOneEvent) {
-  run({event("a"), event("b")}, {.spill = true});
+  a_look_ = std::chrono::milliseconds(30);
+  run({event("slow"), event("a"), event("b")});
+  a_look_ = {};
   const TurnBatch first = run({event("c")}, {.alone = true});
   EXPECT_EQ(first.after.turns, 1u);
   EXPECT_TRUE(first.drain_more);
   run({}, {.alone = true});
   run({}, {.alone = true});
-  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
+  EXPECT_EQ(texts(), (Texts{"one slow 1", "one a 2", "one b 3", "one c 4"}));
 }
 
 TEST_F(TurnBatchTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt) {

@@ -139,11 +139,6 @@ TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
   run({event("said", EventType::notify)});
   EXPECT_EQ(texts(), (Texts{"said"}));
   EXPECT_EQ(stored().last_activity_at, model::Timestamp{});
-  // Spilled is only what a Flow has to run.
-  run({event("a"), event("again", EventType::notify)}, {.spill = true});
-  EXPECT_EQ(texts(), (Texts{"said", "again"}));
-  run({});
-  EXPECT_EQ(texts(), (Texts{"said", "again", "one a 1"}));
 }
 
 TEST_F(TurnBatchTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
@@ -179,20 +174,15 @@ TEST_F(TurnBatchTest, AnExecutionGoesOnInTheVersionItBeganIn) {
   EXPECT_EQ(texts(), (Texts{"one call 1", "two b 2"}));
 }
 
-TEST_F(TurnBatchTest, AFullLaneSpillsToTheInboxAndKeepsItsOrder) {
-  const TurnBatch spilled = run({event("a"), event("b")}, {.spill = true});
-  EXPECT_TRUE(texts().empty());
-  EXPECT_TRUE(spilled.drain_more);
-  run({event("c")});
-  EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
-}
-
 TEST_F(TurnBatchTest, AnInboxIsDrainedInBoundedSteps) {
   std::vector<Event> events;
   for (int i = 0; i < 100; ++i) events.push_back(event(std::to_string(i)));
-  run(events, {.spill = true});
+  a_look_ = std::chrono::milliseconds(30);
+  run(events);
+  EXPECT_EQ(stored().inbox_size, 99);
+  a_look_ = {};
   EXPECT_TRUE(run({}).drain_more);
-  EXPECT_EQ(texts().size(), 64u);
+  EXPECT_EQ(texts().size(), 65u);
   EXPECT_FALSE(run({}).drain_more);
   EXPECT_EQ(texts().size(), 100u);
   EXPECT_EQ(texts()[99], "one 99 100");

@@ -161,7 +161,6 @@ class TurnBatchTest : public testing::Test {
   }
 
   struct How {
-    bool spill = false;
     bool alone = false;
     FlightRecorder::Notes* noted = nullptr;
   };
@@ -174,7 +173,7 @@ class TurnBatchTest : public testing::Test {
     };
     auto batch = build_turn_batch(
         context(),
-        {.key = key_, .records = records, .spill = how.spill, .alone = how.alone, .begin = begin});
+        {.key = key_, .records = records, .alone = how.alone, .begin = begin});
     EXPECT_TRUE(batch) << batch.error().message;
     return batch ? std::move(*batch) : TurnBatch{};
   }

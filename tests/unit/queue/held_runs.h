@@ -31,6 +31,22 @@ inline std::vector<PartitionRange> from_zero(std::int32_t partitions = 1) {
   return ranges;
 }
 
+using Offsets = std::vector<std::int64_t>;
+inline Offsets offsets(const Run& run) {
+  Offsets offsets;
+  for (const auto& each : run.records) offsets.push_back(each.position.offset);
+  return offsets;
+}
+
+// What a log reads: records like those of `record`, without their keys.
+inline std::vector<LogRecord> records_at(std::span<const Position> at) {
+  std::vector<LogRecord> records;
+  for (const auto& position : at) {
+    records.push_back(record(position.offset, "", position.partition));
+  }
+  return records;
+}
+
 // Keeps runs until the test finishes them.
 class HeldRuns {
  public:
@@ -50,6 +66,12 @@ class HeldRuns {
     auto oldest = std::move(held_.front());
     held_.pop_front();
     return oldest;
+  }
+  // The oldest run held, which is finished.
+  Run next_finished() {
+    auto [run, finish] = next();
+    finish(Next::idle);
+    return std::move(run);
   }
   std::size_t seen() {
     const std::lock_guard lock(mutex_);

@@ -53,32 +53,18 @@ TEST(Lanes, WhatIsCommittedNeverPassesAnUnfinishedRecord) {
   EXPECT_EQ(lanes.finished().size(), 1U);
 }
 
-TEST(Lanes, RunsAreBoundedAndALaneAboveItsLimitSpillsWhole) {
+TEST(Lanes, RunsAreBounded) {
   HeldRuns runs;
   LanesSettings settings;
   settings.max_run = 3;
-  settings.lane_limit = 5;
-  settings.spill_limit = 8;
   Lanes lanes(settings, runs.handler());
   lanes.assign(from_zero());
-  const auto sizes_after = [&](std::int64_t from, std::int64_t count) {
-    offer(lanes, record(from, "a"));
-    auto [first, finish_first] = runs.next();
-    for (std::int64_t n = 1; n <= count; ++n) offer(lanes, record(from + n, "a"));
-    finish_first(Next::idle);
-    std::vector<std::pair<std::size_t, bool>> sizes;
-    for (std::int64_t seen = 0; seen < count;) {
-      auto [run, finish] = runs.next();
-      sizes.emplace_back(run.records.size(), run.spill);
-      seen += static_cast<std::int64_t>(run.records.size());
-      finish(Next::idle);
-    }
-    return sizes;
-  };
-  using Sizes = std::vector<std::pair<std::size_t, bool>>;
-  EXPECT_EQ(sizes_after(0, 5), (Sizes{{3, false}, {2, false}}));
-  EXPECT_EQ(sizes_after(10, 7), (Sizes{{7, true}}));
-  EXPECT_EQ(sizes_after(20, 10), (Sizes{{8, true}, {2, false}}));
+  offer(lanes, record(0, "a"));
+  auto [first, finish_first] = runs.next();
+  for (std::int64_t n = 1; n <= 5; ++n) offer(lanes, record(n, "a"));
+  finish_first(Next::idle);
+  EXPECT_EQ(offsets(runs.next_finished()), (Offsets{1, 2, 3}));
+  EXPECT_EQ(offsets(runs.next_finished()), (Offsets{4, 5}));
 }
 
 TEST(Lanes, ATouchedKeyRunsOnceWithoutRecordsAndAgainIfTouchedInHand) {
@@ -242,8 +228,7 @@ class AsyncFinisher {
   std::vector<std::jthread> threads_;
 };
 
-TEST(Lanes, OrderAndBoundsHoldUnderRandomAsynchronousFinishes) {
-  const auto seed = std::random_device{}();
+void run_randomly(std::uint32_t seed, const std::function<void(LanesSettings&)>& vary) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr std::int64_t records = 20'000;
   constexpr int keys = 50;
@@ -257,8 +242,8 @@ TEST(Lanes, OrderAndBoundsHoldUnderRandomAsynchronousFinishes) {
   LanesSettings settings;
   settings.workers = 3;
   settings.max_run = 4;
-  settings.lane_limit = 20;
   settings.in_flight_limit = 500;
+  vary(settings);
   std::optional<Lanes> lanes;
   const auto handler = [&](queue::Run&& run, Finish finish) {
     const auto key = static_cast<std::size_t>(std::stoi(run.key));
@@ -289,7 +274,7 @@ TEST(Lanes, OrderAndBoundsHoldUnderRandomAsynchronousFinishes) {
       some.push_back(record(offset++, std::to_string(random() % keys)));
     }
     lanes->offer(std::move(some));
-    EXPECT_LE(lanes->in_flight(), settings.in_flight_limit);
+    EXPECT_LE(lanes->in_flight(), settings.in_flight_limit + settings.parked_limit);
     for (const auto& position : lanes->finished()) {
       const std::lock_guard lock(mutex);
       EXPECT_TRUE(std::all_of(done.begin(), done.begin() + position.offset + 1,
@@ -305,6 +290,24 @@ TEST(Lanes, OrderAndBoundsHoldUnderRandomAsynchronousFinishes) {
     EXPECT_EQ(finished.front().offset, records - 1);
   }
   lanes.reset();
+}
+
+TEST(Lanes, OrderAndBoundsHoldUnderRandomAsynchronousFinishes) {
+  run_randomly(std::random_device{}(), [](LanesSettings& /*settings*/) {});
+}
+
+TEST(Lanes, OrderAndBoundsHoldWhileMostRecordsAreParkedAndReadsFail) {
+  std::atomic<unsigned> reads{0};
+  run_randomly(std::random_device{}(), [&](LanesSettings& settings) {
+    settings.in_flight_limit = 20;
+    settings.parked_limit = 480;
+    settings.retry_interval = 0ms;
+    settings.read = [&](std::span<const Position> at) -> Result<std::vector<LogRecord>> {
+      if (++reads % 3 == 0) return model::fail(Errc::unavailable, "told to");
+      return records_at(at);
+    };
+  });
+  EXPECT_GT(reads.load(), 0U);
 }
 
 }  // namespace
