@@ -43,9 +43,9 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   log_settings.is_finished = [&store](const queue::LogRecord& record) {
     return has_had_effects(record, store);
   };
-  auto log = queue::KafkaLog::open(std::move(log_settings));
+  auto log = queue::open_kafka_log(std::move(log_settings));
   if (!log) return fail(log.error());
-  auto jobs = queue::KafkaLog::open(kafka_jobs_settings(settings));
+  auto jobs = queue::open_kafka_log(kafka_jobs_settings(settings));
   if (!jobs) return fail(jobs.error());
   auto keys = std::make_unique<StoredKeyedAppend>(**log, store.append_keys(), clock, rename_event);
   queue::KeyedAppend& keyed = *keys;

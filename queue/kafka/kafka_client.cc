@@ -146,14 +146,18 @@ KafkaHandler& handler_of(void* opaque) {
 
 void set_callbacks(rd_kafka_conf_t* conf, KafkaRole role, KafkaHandler& handler) {
   rd_kafka_conf_set_opaque(conf, &handler);
-  rd_kafka_conf_set_error_cb(conf, [](rd_kafka_t*, int error, const char* reason, void* opaque) {
-    handler_of(opaque).on_error(static_cast<rd_kafka_resp_err_t>(error), reason);
+  rd_kafka_conf_set_error_cb(conf, [](rd_kafka_t*, int error, const char*, void* opaque) {
+    handler_of(opaque).on_error(static_cast<rd_kafka_resp_err_t>(error));
   });
   rd_kafka_conf_set_log_cb(
       conf, [](const rd_kafka_t* client, int level, const char* facility, const char* message) {
+        constexpr int warning = 4;
         // Without a client it is about a configuration that is refused with an error anyway.
-        if (client == nullptr) return;
-        handler_of(rd_kafka_opaque(client)).on_log(level, facility, message);
+        // CONFWARN: one list of properties serves producers and consumers.
+        if (client == nullptr || level > warning || std::string_view(facility) == "CONFWARN")
+          return;
+        handler_of(rd_kafka_opaque(client))
+            .report("kafka client: " + std::string(facility) + ": " + message);
       });
   if (role == KafkaRole::producer) {
     rd_kafka_conf_set_dr_msg_cb(conf,
@@ -195,15 +199,6 @@ Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings, KafkaRol
   return client;
 }
 
-std::string kafka_log_line(int level, const char* facility, const char* message) {
-  // A warning that a consumer's property was given to a producer, or the other way round, is a
-  // consequence of there being one list for all.
-  constexpr int warning = 4;
-  const std::string_view about(facility);
-  if (level > warning || about == "CONFWARN") return "";
-  return "kafka client: " + std::string(about) + ": " + std::string(message);
-}
-
 model::Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing) {
   std::string text = std::string(doing) + ": " + rd_kafka_err2str(error) + ".";
   switch (error) {
@@ -227,6 +222,19 @@ model::Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing) {
     default:
       return {Errc::unavailable, std::move(text)};
   }
+}
+
+Result<void> kafka_result(rd_kafka_resp_err_t error, std::string_view doing) {
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+  return model::fail(kafka_error(error, doing));
+}
+
+KafkaPartitions kafka_partitions(const std::string& topic, const KafkaOffsets& offsets) {
+  KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
+  for (const auto& [partition, offset] : offsets) {
+    rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition)->offset = offset;
+  }
+  return list;
 }
 
 }  // namespace conversed::queue

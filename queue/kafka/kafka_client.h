@@ -42,7 +42,4 @@ enum class KafkaRole : std::uint8_t {
 [[nodiscard]] Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings,
                                                     KafkaRole role, KafkaHandler& handler);
 
-// What librdkafka logs of itself, as a line to report; empty when it isn't worth one.
-[[nodiscard]] std::string kafka_log_line(int level, const char* facility, const char* message);
-
 }  // namespace conversed::queue

@@ -49,12 +49,10 @@ Result<void> KafkaConsumer::join() {
     const std::lock_guard lock(mutex_);
     queue_.reset(rd_kafka_queue_get_consumer(client_.get()));
   }
-  const KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(topics.get(), context_.names.records.c_str(),
-                                    RD_KAFKA_PARTITION_UA);
-  const auto error = rd_kafka_subscribe(client_.get(), topics.get());
-  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
-  return model::fail(kafka_error(error, "The log can't be subscribed to"));
+  const auto topics =
+      kafka_partitions(context_.names.records, {{RD_KAFKA_PARTITION_UA, RD_KAFKA_OFFSET_INVALID}});
+  return kafka_result(rd_kafka_subscribe(client_.get(), topics.get()),
+                      "The log can't be subscribed to");
 }
 
 // The client's end waits for all that it has given out, lists of partitions included.
@@ -70,7 +68,10 @@ void KafkaConsumer::leave() {
 }
 
 KafkaConsumer::KafkaConsumer(KafkaConsumerContext context, Listener& listener)
-    : context_(std::move(context)), listener_(listener), pruned_at_(SteadyClock::now()) {}
+    : KafkaHandler(context.settings.report),
+      context_(std::move(context)),
+      listener_(listener),
+      pruned_at_(SteadyClock::now()) {}
 
 KafkaConsumer::~KafkaConsumer() {
   leave();
@@ -289,7 +290,7 @@ void KafkaConsumer::pass(Partition& partition, std::int64_t next) {
 void KafkaConsumer::commit_passed() {
   const auto now = SteadyClock::now();
   if (now < commit_passed_at_) return;
-  std::map<std::int32_t, std::int64_t> offsets;
+  KafkaOffsets offsets;
   for (const auto& [number, partition] : partitions_) {
     if (partition.last_handed_out < partition.committed && partition.next > partition.committed) {
       offsets[number] = partition.next;
@@ -368,27 +369,25 @@ Result<void> KafkaConsumer::begin_assignment() {
     found = std::move(*read);
   }
   if (auto fine = check_ends(found); !fine) return fine;
-  const auto& ranges = found.ranges;
-  const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(ranges.size())));
   partitions_.clear();
-  for (const auto& range : ranges) {
+  KafkaOffsets from;
+  for (const auto& range : found.ranges) {
     partitions_[range.partition] = {.committed = range.committed,
                                     .next = range.committed,
                                     .pruned = range.first,
                                     .finished_behind = {},
                                     .last_handed_out = range.committed - 1};
-    rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), range.partition)
-        ->offset = range.committed;
+    from[range.partition] = range.committed;
   }
-  if (auto told = listener_.on_assigned(ranges); !told) {
+  if (auto told = listener_.on_assigned(found.ranges); !told) {
     partitions_.clear();
     return told;
   }
   assigned_by_group_.reset();
-  if (const auto error = rd_kafka_assign(client_.get(), list.get());
-      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return model::fail(kafka_error(error, "The partitions can't be read"));
-  }
+  auto begun = kafka_result(
+      rd_kafka_assign(client_.get(), kafka_partitions(context_.names.records, from).get()),
+      "The partitions can't be read");
+  if (!begun) return begun;
   // A partition that was given up while it was paused has stayed so in the library.
   pause_all(false);
   return {};
@@ -410,7 +409,7 @@ Result<void> KafkaConsumer::commit(std::span<const Position> finished) {
   for (const auto& position : finished) {
     if (auto checked = check_finished(position); !checked) return checked;
   }
-  std::map<std::int32_t, std::int64_t> offsets;
+  KafkaOffsets offsets;
   for (const auto& position : finished) {
     const Partition& partition = partitions_.at(position.partition);
     if (position.offset < partition.committed) continue;
@@ -421,7 +420,7 @@ Result<void> KafkaConsumer::commit(std::span<const Position> finished) {
   return commit_offsets(offsets);
 }
 
-Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int64_t>& offsets) {
+Result<void> KafkaConsumer::commit_offsets(const KafkaOffsets& offsets) {
   if (offsets.empty()) return {};
   constexpr const char* doing = "The finished positions can't be committed";
   // Whoever has them now commits for them; without a generation, an empty group would take it.
@@ -429,15 +428,10 @@ Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int
     return model::fail(Errc::unavailable,
                        std::string(doing) + ": the partitions have gone to another member.");
   }
-  const KafkaPartitions list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
-  for (const auto& [number, offset] : offsets) {
-    auto* each =
-        rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), number);
-    const std::string note = kafka_commit_note(context_.epochs->at(number, offset - 1).epoch);
-    each->offset = offset;
-    each->metadata = rd_kafka_mem_malloc(client_.get(), note.size());  // the list frees it
-    std::ranges::copy(note, static_cast<char*>(each->metadata));
-    each->metadata_size = note.size();
+  const auto list = kafka_partitions(context_.names.records, offsets);
+  for (int at = 0; at < list->cnt; ++at) {
+    auto& each = list->elems[at];
+    note_epoch(each, context_.epochs->at(each.partition, each.offset - 1).epoch);
   }
   const KafkaQueue answers(rd_kafka_queue_new(client_.get()));
   auto error = rd_kafka_commit_queue(client_.get(), list.get(), answers.get(), nullptr, nullptr);
@@ -463,11 +457,9 @@ Result<void> KafkaConsumer::commit_offsets(const std::map<std::int32_t, std::int
 // Those that are so already are left as they are.
 void KafkaConsumer::pause_all(bool paused) {
   all_paused_ = paused;
-  const KafkaPartitions list(
-      rd_kafka_topic_partition_list_new(static_cast<int>(partitions_.size())));
-  for (const auto& [number, partition] : partitions_) {
-    rd_kafka_topic_partition_list_add(list.get(), context_.names.records.c_str(), number);
-  }
+  KafkaOffsets all;
+  for (const auto& [number, partition] : partitions_) all[number] = RD_KAFKA_OFFSET_INVALID;
+  const auto list = kafka_partitions(context_.names.records, all);
   (paused ? rd_kafka_pause_partitions : rd_kafka_resume_partitions)(client_.get(), list.get());
 }
 
@@ -480,13 +472,42 @@ void KafkaConsumer::wake() {
   changed_.notify_all();
 }
 
-void KafkaConsumer::on_log(int level, const char* facility, const char* message) {
-  const std::string line = kafka_log_line(level, facility, message);
-  if (!line.empty()) report(line);
+void KafkaConsumer::prune() {
+  const auto now = std::chrono::steady_clock::now();
+  std::int64_t finished = 0;
+  for (const auto& [number, partition] : partitions_) {
+    finished += partition.committed - partition.pruned;
+  }
+  if (finished == 0 || (finished < context_.settings.prune_after_records &&
+                        now - pruned_at_ < context_.settings.prune_interval)) {
+    return;
+  }
+  pruned_at_ = now;
+  report_prune_answers();
+  KafkaOffsets below;
+  for (auto& [number, partition] : partitions_) {
+    if (partition.committed == partition.pruned) continue;
+    below[number] = partition.pruned = partition.committed;
+  }
+  const auto list = kafka_partitions(context_.names.records, below);
+  const KafkaDeleteRecords request(rd_kafka_DeleteRecords_new(list.get()));
+  rd_kafka_DeleteRecords_t* requests[] = {request.get()};
+  rd_kafka_DeleteRecords(client_.get(), requests, 1, nullptr, prune_answers_.get());
 }
 
-void KafkaConsumer::report(const std::string& what) const {
-  if (context_.settings.report) context_.settings.report(what);
+void KafkaConsumer::report_prune_answers() {
+  while (const KafkaEvent event{rd_kafka_queue_poll(prune_answers_.get(), 0)}) {
+    auto error = rd_kafka_event_error(event.get());
+    const auto* result = rd_kafka_event_DeleteRecords_result(event.get());
+    const auto* list = result == nullptr ? nullptr : rd_kafka_DeleteRecords_result_offsets(result);
+    for (int at = 0; list != nullptr && error == RD_KAFKA_RESP_ERR_NO_ERROR && at < list->cnt;
+         ++at) {
+      error = list->elems[at].err;
+    }
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      report(kafka_error(error, "Finished records can't be deleted").message);
+    }
+  }
 }
 
 }  // namespace conversed::queue

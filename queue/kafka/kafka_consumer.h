@@ -64,7 +64,6 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
 
   KafkaConsumer(KafkaConsumerContext context, Listener& listener);
   void on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) override;
-  void on_log(int level, const char* facility, const char* message) override;
 
   [[nodiscard]] Result<void> join();
   void leave();
@@ -86,11 +85,11 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   static void pass(Partition& partition, std::int64_t next);
   void commit_passed();
   [[nodiscard]] Result<LogRecord> read(const rd_kafka_message_t& message) const;
-  [[nodiscard]] Result<void> commit_offsets(const std::map<std::int32_t, std::int64_t>& offsets);
+  [[nodiscard]] Result<void> commit_offsets(const KafkaOffsets& offsets);
   [[nodiscard]] Result<void> check_finished(const Position& position) const;
+  // Asks for what is finished to be deleted, now and then; reads the answers with the next request.
   void prune();
   void report_prune_answers();
-  void report(const std::string& what) const;
 
   const KafkaConsumerContext context_;
   Listener& listener_;

@@ -2,6 +2,9 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,21 +44,35 @@ using KafkaNewTopic = KafkaOwned<rd_kafka_NewTopic_t, rd_kafka_NewTopic_destroy>
 using KafkaConfigResource = KafkaOwned<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
 using KafkaDeleteRecords = KafkaOwned<rd_kafka_DeleteRecords_t, rd_kafka_DeleteRecords_destroy>;
 
-// What a client calls back, on the thread that polls it; none may throw. The client keeps a pointer
-// to it: it must outlive the client.
+using KafkaReport = std::function<void(const std::string& what)>;
+
+// What a client calls back, on the thread that polls it, except `report`. None may throw. The
+// client keeps a pointer to it: it must outlive the client.
 class KafkaHandler {
  public:
+  // `report` must outlive this.
+  explicit KafkaHandler(const KafkaReport& report) : report_(report) {}
   virtual ~KafkaHandler() = default;
-  virtual void on_error(rd_kafka_resp_err_t /*error*/, const char* /*reason*/) {}
+  virtual void on_error(rd_kafka_resp_err_t /*error*/) {}
   virtual void on_delivery(const rd_kafka_message_t& /*message*/) {}
   virtual void on_rebalance(rd_kafka_resp_err_t /*what*/,
                             rd_kafka_topic_partition_list_t& /*partitions*/) {}
-  // From any thread of the library. What it says holds no secret.
-  virtual void on_log(int /*level*/, const char* /*facility*/, const char* /*message*/) {}
+  // For operators, from any thread, the library's included. `what` holds no secret.
+  void report(const std::string& what) const { report_(what); }
+
+ private:
+  const KafkaReport& report_;
 };
 
 // An error of the broker or the library: `too_large`, `too_many`, `bad_upstream` where the broker
-// refuses, else `unavailable`. `doing` says what came to nothing.
+// refuses, else `unavailable`. `doing` says what failed.
 [[nodiscard]] model::Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing);
+// The same, or success.
+[[nodiscard]] model::Result<void> kafka_result(rd_kafka_resp_err_t error, std::string_view doing);
+
+// Partitions of a topic with their offsets.
+using KafkaOffsets = std::map<std::int32_t, std::int64_t>;
+[[nodiscard]] KafkaPartitions kafka_partitions(const std::string& topic,
+                                               const KafkaOffsets& offsets);
 
 }  // namespace conversed::queue

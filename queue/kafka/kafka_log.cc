@@ -33,28 +33,32 @@ Result<void> check(const KafkaLogSettings& settings) {
   return {};
 }
 
-}  // namespace
+Error made_again(const std::string& topic) {
+  return {Errc::conflict,
+          "The topic " + topic +
+              " was deleted and made again: what it held is gone, and what is appended would be "
+              "taken for it. Stop all daemons and run `conversed new-epoch`."};
+}
 
-class KafkaLog::Impl final : public KafkaHandler {
+class KafkaLog final : public Log, public KafkaHandler {
  public:
-  explicit Impl(KafkaLogSettings settings) : settings_(std::move(settings)), names_(settings_) {}
-  ~Impl() override { stop(); }
+  explicit KafkaLog(KafkaLogSettings settings)
+      : KafkaHandler(settings_.report), settings_(std::move(settings)), names_(settings_) {}
+  ~KafkaLog() override { stop(); }
+  KafkaLog(const KafkaLog&) = delete;
+  KafkaLog& operator=(const KafkaLog&) = delete;
 
-  Result<void> open();
-  void append(Record record, AppendCallback done);
-  Result<std::unique_ptr<Consumer>> subscribe(Listener& listener);
-  Result<std::vector<PartitionRange>> ranges();
-  Result<std::int64_t> new_epoch(std::int64_t above);
-  Result<void> health();
-  void stop();
+  [[nodiscard]] Result<void> open();
+  void append(Record record, AppendCallback done) override;
+  [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
+  [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
+  [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
+  [[nodiscard]] Result<void> health() override;
+  void stop() override;
 
  private:
   using Epochs = std::shared_ptr<const KafkaEpochs>;
 
-  void on_log(int level, const char* facility, const char* message) override;
-  void report(const std::string& what) const {
-    if (settings_.report) settings_.report(what);
-  }
   void run();
   [[nodiscard]] Result<void> look();
   [[nodiscard]] KafkaAsker observer();
@@ -85,7 +89,7 @@ class KafkaLog::Impl final : public KafkaHandler {
   std::optional<Error> trouble_;
   Epochs epochs_;  // null until the topics have been checked
   // What this has seen of each partition: one that ends below it is another one.
-  std::map<std::int32_t, std::int64_t> ends_;
+  KafkaOffsets ends_;
   std::optional<std::chrono::steady_clock::time_point> below_since_;  // the log ends below `ends_`
   std::optional<Error> made_again_;  // for good: what is appended would be lost
   // For appends: of the topic, once it is known and as long as there is no trouble; else 0.
@@ -97,13 +101,11 @@ class KafkaLog::Impl final : public KafkaHandler {
   std::jthread thread_;
 };
 
-Result<void> KafkaLog::Impl::open() {
+Result<void> KafkaLog::open() {
   auto observer = make_kafka_client(settings_, KafkaRole::observer, *this);
   if (!observer) return model::fail(observer.error());
   observer_ = std::move(*observer);
-  auto producer =
-      KafkaProducer::open(settings_, {.trouble = [this](const Error& error) { in_trouble(error); },
-                                      .report = [this](const std::string& what) { report(what); }});
+  auto producer = KafkaProducer::open(settings_, [this](const Error& error) { in_trouble(error); });
   if (!producer) return model::fail(producer.error());
   producer_ = std::move(*producer);
   thread_ = std::jthread([this] { run(); });
@@ -111,7 +113,7 @@ Result<void> KafkaLog::Impl::open() {
 }
 
 // Looks after the brokers: often while something is wrong, and now and then while nothing is.
-void KafkaLog::Impl::run() {
+void KafkaLog::run() {
   for (;;) {
     auto looked = look();
     std::unique_lock lock(state_mutex_);
@@ -135,14 +137,14 @@ void KafkaLog::Impl::run() {
 }
 
 // For questions asked with the observer locked; gives up when the log is stopped.
-KafkaAsker KafkaLog::Impl::observer() {
+KafkaAsker KafkaLog::observer() {
   return {.client = observer_.get(), .wait = settings_.request_timeout, .pause = [this] {
             std::unique_lock lock(state_mutex_);
             return !changed_.wait_for(lock, kafka_look_interval, [this] { return stopped_; });
           }};
 }
 
-Result<void> KafkaLog::Impl::look() {
+Result<void> KafkaLog::look() {
   const std::lock_guard lock(observer_mutex_);
   const Epochs known = [this] {
     const std::lock_guard state(state_mutex_);
@@ -172,19 +174,8 @@ Result<void> KafkaLog::Impl::look() {
   return {};
 }
 
-namespace {
-
-Error made_again(const std::string& topic) {
-  return {Errc::conflict,
-          "The topic " + topic +
-              " was deleted and made again: what it held is gone, and what is appended would be "
-              "taken for it. Stop all daemons and run `conversed new-epoch`."};
-}
-
-}  // namespace
-
 // With the observer locked. Brokers that start may not know the topic for a moment, too.
-Result<void> KafkaLog::Impl::check_still_the_same(const KafkaEpochs& epochs) {
+Result<void> KafkaLog::check_still_the_same(const KafkaEpochs& epochs) {
   const auto ranges = read_ranges(static_cast<std::int32_t>(epochs.partitions()), epochs);
   if (!ranges) return model::fail(ranges.error());
   const std::lock_guard state(state_mutex_);
@@ -205,9 +196,8 @@ Result<void> KafkaLog::Impl::check_still_the_same(const KafkaEpochs& epochs) {
 }
 
 // With the observer locked.
-Result<void> KafkaLog::Impl::prepare() {
-  const auto partitions = prepare_kafka_topics(observer(), names_, settings_,
-                                               [this](const std::string& what) { report(what); });
+Result<void> KafkaLog::prepare() {
+  const auto partitions = prepare_kafka_topics(observer(), names_, settings_);
   if (!partitions) return model::fail(partitions.error());
   auto epochs = stored_epochs(*partitions);
   if (!epochs) return model::fail(epochs.error());
@@ -225,7 +215,7 @@ Result<void> KafkaLog::Impl::prepare() {
 }
 
 // With the observer locked. The first to find none stores those of a new log: the same for all.
-Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::stored_epochs(std::int32_t partitions) {
+Result<KafkaLog::Epochs> KafkaLog::stored_epochs(std::int32_t partitions) {
   auto stored = read_kafka_epochs(observer(), names_);
   if (!stored) return model::fail(stored.error());
   if (*stored) return std::make_shared<const KafkaEpochs>(std::move(**stored));
@@ -234,7 +224,7 @@ Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::stored_epochs(std::int32_t partit
   return std::make_shared<const KafkaEpochs>(std::move(initial));
 }
 
-Result<void> KafkaLog::Impl::store_epochs(const KafkaEpochs& epochs) {
+Result<void> KafkaLog::store_epochs(const KafkaEpochs& epochs) {
   auto placed = producer_
                     ->send_own({.topic = names_.epochs.c_str(),
                                 .partition = 0,
@@ -248,7 +238,7 @@ Result<void> KafkaLog::Impl::store_epochs(const KafkaEpochs& epochs) {
 
 // Waits for the first look at the brokers, and not again. Once the topics have been checked, what
 // ails the brokers since is for those who ask them something.
-Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::checked_epochs() {
+Result<KafkaLog::Epochs> KafkaLog::checked_epochs() {
   std::unique_lock lock(state_mutex_);
   changed_.wait(lock, [this] { return looked_ || stopped_; });
   if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
@@ -256,7 +246,7 @@ Result<KafkaLog::Impl::Epochs> KafkaLog::Impl::checked_epochs() {
   return model::fail(trouble_.value_or(Error{Errc::unavailable, "The log is not ready."}));
 }
 
-void KafkaLog::Impl::append(Record record, AppendCallback done) {
+void KafkaLog::append(Record record, AppendCallback done) {
   const std::int32_t partitions = writable_partitions_;
   if (partitions == 0) {
     auto why = health();
@@ -285,7 +275,7 @@ void KafkaLog::Impl::append(Record record, AppendCallback done) {
 // An offset below the end that was known when the record was sent is one of another topic under the
 // same name: a reader would take the record for the one that had it. The end that is known by now
 // says nothing, since the broker counts records whose reports are still on their way.
-Result<Position> KafkaLog::Impl::position_of(const KafkaPlace& place, std::int64_t least) {
+Result<Position> KafkaLog::position_of(const KafkaPlace& place, std::int64_t least) {
   const std::lock_guard state(state_mutex_);
   auto& end = ends_[place.partition];
   if (place.offset < least) {
@@ -298,7 +288,7 @@ Result<Position> KafkaLog::Impl::position_of(const KafkaPlace& place, std::int64
   return Position{epochs_->at(place.partition, place.offset).epoch, place.partition, place.offset};
 }
 
-Result<std::unique_ptr<Consumer>> KafkaLog::Impl::subscribe(Listener& listener) {
+Result<std::unique_ptr<Consumer>> KafkaLog::subscribe(Listener& listener) {
   auto epochs = checked_epochs();
   if (!epochs) return model::fail(epochs.error());
   if (subscribed_.exchange(true)) return model::fail(Errc::conflict, "The log has a consumer.");
@@ -312,7 +302,7 @@ Result<std::unique_ptr<Consumer>> KafkaLog::Impl::subscribe(Listener& listener) 
   return std::unique_ptr<Consumer>(std::move(*consumer));
 }
 
-Result<std::vector<PartitionRange>> KafkaLog::Impl::ranges() {
+Result<std::vector<PartitionRange>> KafkaLog::ranges() {
   auto epochs = checked_epochs();
   if (!epochs) return model::fail(epochs.error());
   if (auto well = health(); !well) return model::fail(well.error());
@@ -328,21 +318,18 @@ Result<std::vector<PartitionRange>> KafkaLog::Impl::ranges() {
 }
 
 // With the observer locked.
-Result<std::vector<PartitionRange>> KafkaLog::Impl::read_ranges(std::int32_t partitions,
-                                                                const KafkaEpochs& epochs) {
-  std::vector<std::int32_t> numbers;
-  for (std::int32_t number = 0; number < partitions; ++number) numbers.push_back(number);
-  auto read = read_kafka_ranges(observer(), names_.records, numbers, epochs);
+Result<std::vector<PartitionRange>> KafkaLog::read_ranges(std::int32_t partitions,
+                                                          const KafkaEpochs& epochs) {
+  auto read = read_kafka_ranges(observer(), names_.records, all_partitions(partitions), epochs);
   if (!read) return model::fail(read.error());
   if (!read->lost.empty() && settings_.ordered) return model::fail(kafka_records_lost(read->lost));
   return std::move(read->ranges);
 }
 
 // The topics as they are now count, not as they were when they were checked.
-Result<std::int64_t> KafkaLog::Impl::new_epoch(std::int64_t above) {
+Result<std::int64_t> KafkaLog::new_epoch(std::int64_t above) {
   const std::lock_guard lock(observer_mutex_);
-  const auto partitions = prepare_kafka_topics(observer(), names_, settings_,
-                                               [this](const std::string& what) { report(what); });
+  const auto partitions = prepare_kafka_topics(observer(), names_, settings_);
   if (!partitions) return model::fail(partitions.error());
   auto stored = stored_epochs(*partitions);
   if (!stored) return model::fail(stored.error());
@@ -357,21 +344,20 @@ Result<std::int64_t> KafkaLog::Impl::new_epoch(std::int64_t above) {
 }
 
 // With the observer locked.
-Result<KafkaMoved> KafkaLog::Impl::begin_of_epoch(std::int64_t epoch, const KafkaEpochs& stored,
-                                                  std::int32_t partitions) {
+Result<KafkaMoved> KafkaLog::begin_of_epoch(std::int64_t epoch, const KafkaEpochs& stored,
+                                            std::int32_t partitions) {
   if (settings_.ordered && stored.partitions() != static_cast<std::size_t>(partitions)) {
     return move_kafka_records({settings_, names_, stored, partitions, epoch}, observer());
   }
-  std::vector<std::int32_t> numbers;
-  for (std::int32_t number = 0; number < partitions; ++number) numbers.push_back(number);
-  const auto read = read_kafka_ranges(observer(), names_.records, numbers, stored);
+  const auto read =
+      read_kafka_ranges(observer(), names_.records, all_partitions(partitions), stored);
   if (!read) return model::fail(read.error());
   KafkaMoved begins{.epoch = epoch, .first = {}};
   for (const auto& range : read->ranges) begins.first.push_back(range.end);
   return begins;
 }
 
-Result<void> KafkaLog::Impl::health() {
+Result<void> KafkaLog::health() {
   const std::lock_guard state(state_mutex_);
   if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
   if (trouble_) return model::fail(*trouble_);
@@ -380,7 +366,7 @@ Result<void> KafkaLog::Impl::health() {
 }
 
 // Told by the producer; whether it is over, the next look tells, which comes at once.
-void KafkaLog::Impl::in_trouble(const Error& error) {
+void KafkaLog::in_trouble(const Error& error) {
   const std::lock_guard state(state_mutex_);
   trouble_ = error;
   if (error.code != Errc::timed_out) writable_partitions_ = 0;
@@ -388,12 +374,7 @@ void KafkaLog::Impl::in_trouble(const Error& error) {
   changed_.notify_all();
 }
 
-void KafkaLog::Impl::on_log(int level, const char* facility, const char* message) {
-  const std::string line = kafka_log_line(level, facility, message);
-  if (!line.empty()) report(line);
-}
-
-void KafkaLog::Impl::stop() {
+void KafkaLog::stop() {
   std::call_once(stop_once_, [this] {
     {
       const std::lock_guard state(state_mutex_);
@@ -406,40 +387,14 @@ void KafkaLog::Impl::stop() {
   });
 }
 
-Result<std::unique_ptr<KafkaLog>> KafkaLog::open(KafkaLogSettings settings) {
+}  // namespace
+
+Result<std::unique_ptr<Log>> open_kafka_log(KafkaLogSettings settings) {
   if (auto checked = check(settings); !checked) return model::fail(checked.error());
-  auto impl = std::make_unique<Impl>(std::move(settings));
-  if (auto opened = impl->open(); !opened) return model::fail(opened.error());
-  return std::unique_ptr<KafkaLog>(new KafkaLog(std::move(impl)));
-}
-
-KafkaLog::KafkaLog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-KafkaLog::~KafkaLog() {
-  stop();
-}
-
-void KafkaLog::append(Record record, AppendCallback done) {
-  impl_->append(std::move(record), std::move(done));
-}
-
-Result<std::unique_ptr<Consumer>> KafkaLog::subscribe(Listener& listener) {
-  return impl_->subscribe(listener);
-}
-
-Result<std::vector<PartitionRange>> KafkaLog::ranges() {
-  return impl_->ranges();
-}
-
-Result<std::int64_t> KafkaLog::new_epoch(std::int64_t above) {
-  return impl_->new_epoch(above);
-}
-
-Result<void> KafkaLog::health() {
-  return impl_->health();
-}
-
-void KafkaLog::stop() {
-  impl_->stop();
+  if (!settings.report) settings.report = [](const std::string&) {};
+  auto log = std::make_unique<KafkaLog>(std::move(settings));
+  if (auto opened = log->open(); !opened) return model::fail(opened.error());
+  return log;
 }
 
 }  // namespace conversed::queue

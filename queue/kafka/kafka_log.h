@@ -57,8 +57,8 @@ struct KafkaLogSettings {
   std::int64_t prune_after_records = 8'192;
   std::chrono::milliseconds prune_interval{60'000};
 
-  // Told what operators should know and no caller hears of; from any thread, must not block. Holds
-  // no secret. May be empty.
+  // Told facts that operators should know and that no caller hears of; from any thread, must not
+  // block. Holds no secret. May be empty.
   std::function<void(const std::string&)> report;
 };
 
@@ -67,7 +67,7 @@ struct KafkaLogSettings {
 [[nodiscard]] std::vector<std::string> kafka_property_problems(
     const std::vector<std::pair<std::string, std::string>>& properties);
 
-// The driver for Apache Kafka, on librdkafka. Thread-safe, but for open and destruction.
+// Opens the driver for Apache Kafka, on librdkafka. The Log is thread-safe, but for destruction.
 //
 // An append is answered from its delivery report alone (idempotent producer, acks=all). A producer
 // that has failed for good is replaced: what certainly was not stored is sent again, what may have
@@ -78,33 +78,17 @@ struct KafkaLogSettings {
 // What it can't read (README.md says how records are written) goes to PREFIX.deadletters, at least
 // once, and counts as finished then.
 //
+// `ranges` and `subscribe` wait for the first look at the brokers. Their error is `conflict`, too,
+// for topics whose settings would lose or disorder records. A consumer can be had while the brokers
+// are away, once the topics have been checked. `new_epoch`, for a time when nobody consumes, also
+// takes over a changed number of partitions: what is not finished is appended again where its key
+// belongs then, unless there is no order to keep.
+//
 // Threads: one that serves the producer and calls back, one that looks after the brokers' health
 // and the topics, and librdkafka's own.
-class KafkaLog final : public Log {
- public:
-  // Starts to connect, and does not wait for that: what is wrong with brokers or topics is in
-  // `health` and in every other call's error. Errors: `invalid_argument` (settings).
-  [[nodiscard]] static Result<std::unique_ptr<KafkaLog>> open(KafkaLogSettings settings);
-  ~KafkaLog() override;  // stops
-  KafkaLog(const KafkaLog&) = delete;
-  KafkaLog& operator=(const KafkaLog&) = delete;
-
-  void append(Record record, AppendCallback done) override;
-  // `conflict` also for topics whose settings would lose or disorder records; so has `ranges`.
-  // Both wait for the first look at the brokers, if there was none yet; a consumer may be had while
-  // they are away, once the topics have been checked.
-  [[nodiscard]] Result<std::unique_ptr<Consumer>> subscribe(Listener& listener) override;
-  [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override;
-  // For a time when nobody consumes. Also takes over a changed number of partitions: what is not
-  // finished is appended again where its key belongs then, unless there is no order to keep.
-  [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
-  [[nodiscard]] Result<void> health() override;
-  void stop() override;
-
- private:
-  class Impl;
-  explicit KafkaLog(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
-};
+//
+// This starts to connect and does not wait for that: what is wrong with brokers or topics is in
+// `health` and in every other call's error. Errors: `invalid_argument` (settings).
+[[nodiscard]] Result<std::unique_ptr<Log>> open_kafka_log(KafkaLogSettings settings);
 
 }  // namespace conversed::queue

@@ -1,8 +1,5 @@
 #include "queue/kafka/kafka_move.h"
 
-#include <cstring>
-#include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -28,17 +25,14 @@ Result<void> done_or_failed(rd_kafka_error_t* outcome) {
 class Mover final : public KafkaHandler {
  public:
   Mover(const KafkaMove& move, const KafkaAsker& asker)
-      : move_(move),
+      : KafkaHandler(move.settings.report),
+        move_(move),
         asker_(asker),
         wait_ms_(static_cast<int>(move.settings.request_timeout.count())) {}
 
   Result<KafkaMoved> run();
 
  private:
-  void on_log(int level, const char* facility, const char* message) override {
-    const std::string line = kafka_log_line(level, facility, message);
-    if (!line.empty() && move_.settings.report) move_.settings.report(line);
-  }
   Result<void> open();
   Result<void> copy_all();
   Result<void> commit();
@@ -51,7 +45,7 @@ class Mover final : public KafkaHandler {
   KafkaClient producer_;
   KafkaClient reader_;
   std::vector<PartitionRange> ranges_;
-  std::map<std::int32_t, std::int64_t> left_;  // partitions that are read, and their ends
+  KafkaOffsets left_;  // partitions that are read, and their ends
 };
 
 // What a move that was cut short has left behind is undone here, before anything is looked at.
@@ -67,9 +61,8 @@ Result<void> Mover::open() {
 
 Result<KafkaMoved> Mover::run() {
   if (auto opened = open(); !opened) return model::fail(opened.error());
-  std::vector<std::int32_t> numbers(static_cast<std::size_t>(move_.partitions));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  auto read = read_kafka_ranges(asker_, move_.names.records, numbers, move_.epochs);
+  auto read = read_kafka_ranges(asker_, move_.names.records, all_partitions(move_.partitions),
+                                move_.epochs);
   if (!read) return model::fail(read.error());
   ranges_ = std::move(read->ranges);
   KafkaMoved moved{.epoch = move_.epoch, .first = {}};
@@ -91,17 +84,15 @@ Result<KafkaMoved> Mover::run() {
 }
 
 Result<void> Mover::copy_all() {
-  const KafkaPartitions list(rd_kafka_topic_partition_list_new(move_.partitions));
+  KafkaOffsets from;
   for (const auto& range : ranges_) {
     if (range.lag() == 0) continue;
     left_[range.partition] = range.end;
-    rd_kafka_topic_partition_list_add(list.get(), move_.names.records.c_str(), range.partition)
-        ->offset = range.committed;
+    from[range.partition] = range.committed;
   }
-  if (const auto error = rd_kafka_assign(reader_.get(), list.get());
-      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return model::fail(kafka_error(error, doing));
-  }
+  auto begun = kafka_result(
+      rd_kafka_assign(reader_.get(), kafka_partitions(move_.names.records, from).get()), doing);
+  if (!begun) return begun;
   auto heard_at = SteadyClock::now();
   while (!left_.empty()) {
     const KafkaMessage message(rd_kafka_consumer_poll(reader_.get(), 100));
@@ -175,15 +166,10 @@ Result<void> Mover::append(const rd_kafka_message_t& message, std::int32_t parti
 }
 
 Result<void> Mover::commit() {
-  const KafkaPartitions list(rd_kafka_topic_partition_list_new(move_.partitions));
-  const auto note = kafka_commit_note(move_.epoch);
-  for (const auto& range : ranges_) {
-    auto* each =
-        rd_kafka_topic_partition_list_add(list.get(), move_.names.records.c_str(), range.partition);
-    each->offset = range.end;
-    each->metadata = strdup(note.c_str());  // the list's
-    each->metadata_size = note.size();
-  }
+  KafkaOffsets ends;
+  for (const auto& range : ranges_) ends[range.partition] = range.end;
+  const auto list = kafka_partitions(move_.names.records, ends);
+  for (int at = 0; at < list->cnt; ++at) note_epoch(list->elems[at], move_.epoch);
   const GroupMetadata group(rd_kafka_consumer_group_metadata_new(move_.names.group.c_str()));
   auto told = done_or_failed(
       rd_kafka_send_offsets_to_transaction(producer_.get(), list.get(), group.get(), 6 * wait_ms_));

@@ -28,8 +28,8 @@ rd_kafka_vu_t variable(rd_kafka_vtype_t type) {
 }  // namespace
 
 Result<std::unique_ptr<KafkaProducer>> KafkaProducer::open(const KafkaLogSettings& settings,
-                                                           Told told) {
-  std::unique_ptr<KafkaProducer> producer(new KafkaProducer(settings, std::move(told)));
+                                                           Trouble trouble) {
+  std::unique_ptr<KafkaProducer> producer(new KafkaProducer(settings, std::move(trouble)));
   auto client = make_kafka_client(settings, KafkaRole::producer, *producer);
   if (!client) return model::fail(client.error());
   producer->client_ = std::move(*client);
@@ -37,59 +37,48 @@ Result<std::unique_ptr<KafkaProducer>> KafkaProducer::open(const KafkaLogSetting
   return producer;
 }
 
-KafkaProducer::KafkaProducer(const KafkaLogSettings& settings, Told told)
-    : settings_(settings), told_(std::move(told)) {}
+KafkaProducer::KafkaProducer(const KafkaLogSettings& settings, Trouble trouble)
+    : KafkaHandler(settings.report), settings_(settings), trouble_(std::move(trouble)) {}
 
 KafkaProducer::~KafkaProducer() {
   stop();
 }
 
-void KafkaProducer::send(KafkaOutgoing record, KafkaPlaced done) {
-  submit(owned(std::move(record), std::move(done)), Bound::settings);
-}
-
-KafkaProducer::Owned KafkaProducer::owned(KafkaOutgoing record, KafkaPlaced done) {
+// The order of the sends is that of taking the lock.
+void KafkaProducer::send(KafkaOutgoing record, KafkaPlaced done, Bound bound) {
   const std::size_t bytes = record.key.size() + record.value.size();
-  return std::make_unique<Waiting>(Waiting{std::move(record), std::move(done), 0, bytes});
+  auto waiting = std::make_unique<Waiting>(Waiting{std::move(record), std::move(done), 0, bytes});
+  const auto accepted = [&]() -> Result<void> {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
+    const bool full = waiting_records_ >= settings_.max_waiting_records ||
+                      waiting_bytes_ + bytes > settings_.max_waiting_bytes;
+    if (full && bound == Bound::settings) {
+      return model::fail(Errc::too_many, "Too much waits for Kafka already.");
+    }
+    waiting->number = ++sent_;
+    if (replacing_) {
+      parked_.push_back(std::move(waiting));
+    } else if (const auto error = produce(waiting); error == RD_KAFKA_RESP_ERR__FATAL) {
+      replacing_ = true;  // the thread finds out the same and does it
+      parked_.push_back(std::move(waiting));
+    } else if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return model::fail(kafka_error(error, "Kafka does not take the record"));
+    }
+    ++waiting_records_;
+    waiting_bytes_ += bytes;
+    return {};
+  }();
+  if (!accepted) waiting->done(model::fail(accepted.error()));
 }
 
 std::future<Result<KafkaPlace>> KafkaProducer::send_own(KafkaOutgoing record) {
   auto done = std::make_shared<std::promise<Result<KafkaPlace>>>();
   auto outcome = done->get_future();
-  submit(owned(std::move(record),
-               [done](Result<KafkaPlace> placed) { done->set_value(std::move(placed)); }),
-         Bound::waiting_caller);
+  send(
+      std::move(record), [done](Result<KafkaPlace> placed) { done->set_value(std::move(placed)); },
+      Bound::none);
   return outcome;
-}
-
-void KafkaProducer::submit(Owned waiting, Bound bound) {
-  if (auto accepted = accept(waiting, bound); !accepted) {
-    waiting->done(model::fail(accepted.error()));
-  }
-}
-
-// On an error `waiting` stays the caller's. The order of the sends is that of taking this lock.
-Result<void> KafkaProducer::accept(Owned& waiting, Bound bound) {
-  const std::lock_guard lock(mutex_);
-  if (stopped_) return model::fail(Errc::unavailable, "The log is stopped.");
-  const bool full = waiting_records_ >= settings_.max_waiting_records ||
-                    waiting_bytes_ + waiting->bytes > settings_.max_waiting_bytes;
-  if (full && bound == Bound::settings) {
-    return model::fail(Errc::too_many, "Too much waits for Kafka already.");
-  }
-  waiting->number = ++sent_;
-  const std::size_t bytes = waiting->bytes;
-  if (replacing_) {
-    parked_.push_back(std::move(waiting));
-  } else if (const auto error = produce(waiting); error == RD_KAFKA_RESP_ERR__FATAL) {
-    replacing_ = true;  // the thread finds out the same and does it
-    parked_.push_back(std::move(waiting));
-  } else if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return model::fail(kafka_error(error, "Kafka does not take the record"));
-  }
-  ++waiting_records_;
-  waiting_bytes_ += bytes;
-  return {};
 }
 
 // Gives `waiting` to the client, unless there is an error. Key and value stay where they are until
@@ -142,9 +131,7 @@ void KafkaProducer::empty(std::chrono::milliseconds wait) {
 void KafkaProducer::replace() {
   std::array<char, 512> reason{};
   rd_kafka_fatal_error(client_.get(), reason.data(), reason.size());
-  if (told_.report) {
-    told_.report("The producer has failed and is replaced: " + std::string(reason.data()));
-  }
+  report("The producer has failed and is replaced: " + std::string(reason.data()));
   {
     const std::lock_guard lock(mutex_);
     replacing_ = true;
@@ -201,31 +188,23 @@ void KafkaProducer::on_delivery(const rd_kafka_message_t& message) {
                                   rd_kafka_err2str(message.err) + "."};
   }
   const bool of_the_brokers = error.code == Errc::unavailable || error.code == Errc::timed_out;
-  if (of_the_brokers && !stopping_ && told_.trouble) told_.trouble(error);
+  if (of_the_brokers && !stopping_) trouble_(error);
   answer(std::move(waiting), model::fail(std::move(error)));
 }
 
 void KafkaProducer::answer(Owned waiting, Result<KafkaPlace> outcome) {
-  release(*waiting);
+  {
+    const std::lock_guard lock(mutex_);
+    --waiting_records_;
+    waiting_bytes_ -= waiting->bytes;
+  }
   waiting->done(std::move(outcome));
 }
 
-void KafkaProducer::release(const Waiting& waiting) {
-  const std::lock_guard lock(mutex_);
-  --waiting_records_;
-  waiting_bytes_ -= waiting.bytes;
-}
-
-void KafkaProducer::on_error(rd_kafka_resp_err_t error, const char* /*reason*/) {
-  if (error == RD_KAFKA_RESP_ERR__FATAL) return;  // seen by `run`
+void KafkaProducer::on_error(rd_kafka_resp_err_t error) {
   if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || error == RD_KAFKA_RESP_ERR__AUTHENTICATION) {
-    if (told_.trouble) told_.trouble(kafka_error(error, "Kafka can't be reached"));
+    trouble_(kafka_error(error, "Kafka can't be reached"));
   }
-}
-
-void KafkaProducer::on_log(int level, const char* facility, const char* message) {
-  const std::string line = kafka_log_line(level, facility, message);
-  if (!line.empty() && told_.report) told_.report(line);
 }
 
 void KafkaProducer::stop() {

@@ -38,23 +38,22 @@ using KafkaPlaced = std::function<void(Result<KafkaPlace>)>;
 // again by the new one in the same order, what may have been stored is `timed_out`.
 class KafkaProducer final : public KafkaHandler {
  public:
-  // What its owner wants to know; called on the producer's thread or the sender's.
-  struct Told {
-    std::function<void(const Error&)> trouble;
-    std::function<void(const std::string&)> report;
-  };
-  // `settings` must outlive it. Errors: `invalid_argument`.
+  // `settings` must outlive it. `trouble` is told when the brokers can't be reached or don't
+  // answer, on the producer's thread or the sender's. Errors: `invalid_argument`.
+  using Trouble = std::function<void(const Error&)>;
   [[nodiscard]] static Result<std::unique_ptr<KafkaProducer>> open(const KafkaLogSettings& settings,
-                                                                   Told told);
+                                                                   Trouble trouble);
   ~KafkaProducer() override;  // stops
   KafkaProducer(const KafkaProducer&) = delete;
   KafkaProducer& operator=(const KafkaProducer&) = delete;
 
+  // Whether a record is refused when too much waits already. The log's own records (epochs, dead
+  // letters) are not: they are few, one a caller.
+  enum class Bound : std::uint8_t { settings, none };
   // Calls `done` exactly once, on the producer's thread or, for an immediate refusal, inside this
   // call. Errors: as Log::append.
-  void send(KafkaOutgoing record, KafkaPlaced done);
-  // The same with an outcome to wait for; not on the producer's thread. Not refused for what waits
-  // already: the log's own records (epochs, dead letters) are few, one a caller.
+  void send(KafkaOutgoing record, KafkaPlaced done, Bound bound = Bound::settings);
+  // A record of the log's own, with an outcome to wait for; not on the producer's thread.
   [[nodiscard]] std::future<Result<KafkaPlace>> send_own(KafkaOutgoing record);
 
   // Refuses what comes, waits for what is in hand for the settings' `stop_timeout`, calls back for
@@ -69,12 +68,10 @@ class KafkaProducer final : public KafkaHandler {
     std::size_t bytes;
   };
   using Owned = std::unique_ptr<Waiting>;
-  enum class Bound : std::uint8_t { settings, waiting_caller };
 
-  KafkaProducer(const KafkaLogSettings& settings, Told told);
-  void on_error(rd_kafka_resp_err_t error, const char* reason) override;
+  KafkaProducer(const KafkaLogSettings& settings, Trouble trouble);
+  void on_error(rd_kafka_resp_err_t error) override;
   void on_delivery(const rd_kafka_message_t& message) override;
-  void on_log(int level, const char* facility, const char* message) override;
 
   void run();
   [[nodiscard]] bool has_failed() const;
@@ -82,14 +79,10 @@ class KafkaProducer final : public KafkaHandler {
   void replace();
   void finish();
   [[nodiscard]] rd_kafka_resp_err_t produce(Owned& waiting);
-  static Owned owned(KafkaOutgoing record, KafkaPlaced done);
-  void submit(Owned waiting, Bound bound);
-  [[nodiscard]] Result<void> accept(Owned& waiting, Bound bound);
-  void release(const Waiting& waiting);
   void answer(Owned waiting, Result<KafkaPlace> outcome);
 
   const KafkaLogSettings& settings_;
-  const Told told_;
+  const Trouble trouble_;
   KafkaClient client_;  // replaced by the thread, under the lock and with `replacing_` set
 
   std::mutex mutex_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -13,7 +15,6 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 using AdminOptions = KafkaOwned<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
-using Report = std::function<void(const std::string&)>;
 
 constexpr std::string_view note_prefix = "epoch=";
 
@@ -35,9 +36,8 @@ Result<KafkaEvent> answer_of(rd_kafka_queue_t* queue, milliseconds wait, std::st
   // The request has a time-out of its own, which comes first.
   KafkaEvent event(rd_kafka_queue_poll(queue, 2 * in_ms(wait)));
   if (!event) return model::fail(Errc::unavailable, std::string(doing) + ": no answer in time.");
-  if (const auto error = rd_kafka_event_error(event.get()); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return model::fail(kafka_error(error, doing));
-  }
+  const auto done = kafka_result(rd_kafka_event_error(event.get()), doing);
+  if (!done) return model::fail(done.error());
   return event;
 }
 
@@ -82,11 +82,8 @@ Result<void> create(rd_kafka_t* client, const Wanted& wanted, milliseconds wait)
   const auto* const* results =
       rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event->get()), &count);
   const auto error = rd_kafka_topic_result_error(results[0]);
-  // Another daemon may have been quicker.
-  if (error == RD_KAFKA_RESP_ERR_NO_ERROR || error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
-    return {};
-  }
-  return model::fail(kafka_error(error, doing));
+  if (error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) return {};  // another daemon was quicker
+  return kafka_result(error, doing);
 }
 
 using Settings = std::map<std::string, std::string>;
@@ -115,7 +112,7 @@ bool is_not_allowed(rd_kafka_resp_err_t error) {
 // The settings of each topic, by its name; none for those that may not be looked at.
 Result<std::map<std::string, Settings>> describe(const KafkaAsker& asker,
                                                  const std::vector<Wanted>& topics,
-                                                 const Report& report) {
+                                                 const KafkaReport& report) {
   std::vector<KafkaConfigResource> owned;
   std::vector<rd_kafka_ConfigResource_t*> resources;
   for (const auto& topic : topics) {
@@ -147,7 +144,7 @@ Result<std::map<std::string, Settings>> describe(const KafkaAsker& asker,
 }
 
 Result<void> check(const Wanted& wanted, const Settings& found, std::int32_t replicas,
-                   const Report& report) {
+                   const KafkaReport& report) {
   for (const auto& [name, value] : wanted.config) {
     const auto actual = found.find(name);
     if (actual == found.end() || actual->second == value) continue;
@@ -212,11 +209,10 @@ std::optional<std::int64_t> epoch_of_note(const rd_kafka_topic_partition_t& part
 // A daemon that reads the partition may have finished more, and deleted it, since it was asked.
 Result<std::int64_t> committed_again(const KafkaAsker& asker, const std::string& topic,
                                      std::int32_t partition) {
-  const KafkaPartitions asked(rd_kafka_topic_partition_list_new(1));
-  const auto* each = rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
+  const auto asked = kafka_partitions(topic, {{partition, RD_KAFKA_OFFSET_INVALID}});
   auto error = rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait));
-  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = each->err;
-  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return each->offset;
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = asked->elems[0].err;
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return asked->elems[0].offset;
   return model::fail(kafka_error(error, "The committed positions can't be read"));
 }
 
@@ -249,7 +245,7 @@ Result<KafkaTopicState> kafka_topic_state(rd_kafka_t* client, const std::string&
 }
 
 Result<std::int32_t> prepare_kafka_topics(const KafkaAsker& asker, const KafkaNames& names,
-                                          const KafkaLogSettings& settings, const Report& report) {
+                                          const KafkaLogSettings& settings) {
   const auto all = wanted_topics(names, settings.partitions);
   std::vector<KafkaTopicState> states;
   for (const auto& wanted : all) {
@@ -258,10 +254,10 @@ Result<std::int32_t> prepare_kafka_topics(const KafkaAsker& asker, const KafkaNa
     states.push_back(*state);
   }
   if (settings.topic_check == KafkaTopicCheck::without_settings) return states.front().partitions;
-  auto found = describe(asker, all, report);
+  auto found = describe(asker, all, settings.report);
   if (!found) return model::fail(found.error());
   for (std::size_t at = 0; at < all.size(); ++at) {
-    auto fine = check(all[at], (*found)[all[at].name], states[at].replicas, report);
+    auto fine = check(all[at], (*found)[all[at].name], states[at].replicas, settings.report);
     if (!fine) return model::fail(fine.error());
   }
   return states.front().partitions;  // of the log
@@ -273,14 +269,10 @@ Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
   const std::string& topic = names.epochs;
   std::int64_t first = 0;
   std::int64_t end = 0;
-  if (const auto error = query_watermarks(asker, topic, 0, first, end);
-      error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return model::fail(kafka_error(error, doing));
-  }
+  const auto asked = kafka_result(query_watermarks(asker, topic, 0, first, end), doing);
+  if (!asked) return model::fail(asked.error());
   if (first >= end) return std::nullopt;
-  const KafkaPartitions assigned(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(assigned.get(), topic.c_str(), 0)->offset = first;
-  rd_kafka_assign(asker.client, assigned.get());
+  rd_kafka_assign(asker.client, kafka_partitions(topic, {{0, first}}).get());
   Result<std::optional<KafkaEpochs>> newest = std::nullopt;
   const auto deadline = SteadyClock::now() + asker.wait;
   for (std::int64_t next = first; next < end;) {
@@ -304,20 +296,17 @@ Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
 Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker, const std::string& topic,
                                       const std::vector<std::int32_t>& partitions,
                                       const KafkaEpochs& epochs) {
-  const KafkaPartitions asked(
-      rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
-  for (const auto partition : partitions) {
-    rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
-  }
-  auto error = rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait));
-  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return model::fail(kafka_error(error, "The committed positions can't be read"));
-  }
+  KafkaOffsets offsets;
+  for (const auto partition : partitions) offsets[partition] = RD_KAFKA_OFFSET_INVALID;
+  const auto asked = kafka_partitions(topic, offsets);
+  const auto known = kafka_result(rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait)),
+                                  "The committed positions can't be read");
+  if (!known) return model::fail(known.error());
   KafkaRanges read;
   for (int at = 0; at < asked->cnt; ++at) {
     const auto& each = asked->elems[at];
     PartitionRange range{.partition = each.partition};
-    error = each.err;
+    auto error = each.err;
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
       error = query_watermarks(asker, topic, each.partition, range.first, range.end);
     }
@@ -361,8 +350,16 @@ Error kafka_records_lost(const std::string& lost) {
                               "`conversed new-epoch`."};
 }
 
-std::string kafka_commit_note(std::int64_t epoch) {
-  return std::string(note_prefix) + std::to_string(epoch);
+std::vector<std::int32_t> all_partitions(std::int32_t count) {
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+void note_epoch(rd_kafka_topic_partition_t& commit, std::int64_t epoch) {
+  const std::string note = std::string(note_prefix) + std::to_string(epoch);
+  commit.metadata = ::strdup(note.c_str());  // the list frees it
+  commit.metadata_size = note.size();
 }
 
 }  // namespace conversed::queue

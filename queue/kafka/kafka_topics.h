@@ -37,9 +37,9 @@ struct KafkaTopicState {
 // Makes the topics that are missing and checks those that are there: `conflict` for one that would
 // lose records or put them out of order. What may not be looked at, or is only worth a warning, is
 // reported. Returns the number of partitions of the log.
-[[nodiscard]] Result<std::int32_t> prepare_kafka_topics(
-    const KafkaAsker& asker, const KafkaNames& names, const KafkaLogSettings& settings,
-    const std::function<void(const std::string&)>& report);
+[[nodiscard]] Result<std::int32_t> prepare_kafka_topics(const KafkaAsker& asker,
+                                                        const KafkaNames& names,
+                                                        const KafkaLogSettings& settings);
 
 // The log's newest record of epochs, if there is one. `internal` when it can't be read.
 [[nodiscard]] Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
@@ -65,7 +65,10 @@ struct KafkaRanges {
 // `conflict`, with what to do, of what `KafkaRanges::lost` says.
 [[nodiscard]] Error kafka_records_lost(const std::string& lost);
 
-// Commits carry the epoch they were made in.
-[[nodiscard]] std::string kafka_commit_note(std::int64_t epoch);
+// 0 to `count` - 1.
+[[nodiscard]] std::vector<std::int32_t> all_partitions(std::int32_t count);
+
+// Notes in the commit of a partition the epoch that it is made in.
+void note_epoch(rd_kafka_topic_partition_t& commit, std::int64_t epoch);
 
 }  // namespace conversed::queue

@@ -50,7 +50,7 @@ int assigned_to(rd_kafka_t* member) {
 
 TEST(KafkaBroker, WhatIsGivenUpUnderPressureIsReadAgainLater) {
   const auto settings = fresh_kafka_topics();
-  const auto log = open_kafka_log(settings);
+  const auto log = connected_log(settings);
   ASSERT_TRUE(log);
   append_and_wait(*log, 200);
   RecordingListener listener;
@@ -92,7 +92,7 @@ TEST(KafkaBroker, TransactionsOfOtherProgramsLeaveNoLag) {
   auto settings = fresh_kafka_topics();
   settings.partitions = 1;
   const std::string topic = settings.topic_prefix + ".events";
-  const auto log = open_kafka_log(settings);
+  const auto log = connected_log(settings);
   ASSERT_TRUE(log);
   const auto other = other_client(RD_KAFKA_PRODUCER, {{"transactional.id", settings.topic_prefix}});
   const queue::KafkaOwned<rd_kafka_error_t, rd_kafka_error_destroy> begun(
@@ -166,7 +166,7 @@ std::vector<queue::LogRecord> consume(queue::Log& log, std::size_t count) {
 TEST(KafkaBroker, RecordsThatAreGoneAndWereNotFinishedStopTheLogUntilANewEpoch) {
   auto settings = fresh_kafka_topics();
   settings.partitions = 1;
-  auto log = open_kafka_log(settings);
+  auto log = connected_log(settings);
   ASSERT_TRUE(log);
   append_and_wait(*log, 20);
   consume(*log, 5);
@@ -195,7 +195,7 @@ TEST(KafkaBroker, RecordsThatAreGoneAndWereNotFinishedStopTheLogUntilANewEpoch) 
   const auto epoch = log->new_epoch(0);
   ASSERT_TRUE(epoch.has_value()) << epoch.error().message;
   EXPECT_EQ(log->ranges().value()[0].lag(), 5);
-  log = open_kafka_log(settings);
+  log = connected_log(settings);
   EXPECT_EQ(consume(*log, 5).front().position.offset, 15);
   ASSERT_TRUE(log->ranges().has_value());
 }
@@ -203,7 +203,7 @@ TEST(KafkaBroker, RecordsThatAreGoneAndWereNotFinishedStopTheLogUntilANewEpoch) 
 TEST(KafkaBroker, WhatIsNotFinishedMovesWithItsKeyWhenPartitionsAreAdded) {
   auto settings = fresh_kafka_topics();
   settings.partitions = 2;
-  auto log = open_kafka_log(settings);
+  auto log = connected_log(settings);
   ASSERT_TRUE(log);
   append_and_wait(*log, 200);
   std::set<std::string> finished;
@@ -220,13 +220,13 @@ TEST(KafkaBroker, WhatIsNotFinishedMovesWithItsKeyWhenPartitionsAreAdded) {
     EXPECT_EQ(record.position.epoch, 1);
     return record.record.id == done_in_the_store;
   };
-  auto opened = queue::KafkaLog::open(settings);
+  auto opened = queue::open_kafka_log(settings);
   ASSERT_TRUE(opened.has_value());
   const auto epoch = (*opened)->new_epoch(0);
   ASSERT_TRUE(epoch.has_value()) << epoch.error().message;
   EXPECT_EQ(*epoch, 2);
   opened->reset();
-  log = open_kafka_log(settings);
+  log = connected_log(settings);
   ASSERT_TRUE(log);
   std::map<std::string, int> last;  // by key: ids ascend
   std::set<std::string> moved;

@@ -12,7 +12,7 @@ namespace {
 // The store, the log and what is between; ended in the order that they need.
 struct Opened {
   std::shared_ptr<store::Store> store;
-  std::unique_ptr<queue::KafkaLog> log;
+  std::unique_ptr<queue::Log> log;
   std::unique_ptr<daemon::StoredKeyedAppend> keyed;
 
   ~Opened() {
@@ -48,7 +48,7 @@ class KafkaKeyedFixture final : public KeyedFixture {
 
  private:
   KeyedLog with_log(std::shared_ptr<Opened> opened) {
-    opened->log = open_kafka_log(settings_);
+    opened->log = connected_log(settings_);
     if (!opened->log) return {};
     opened->keyed = std::make_unique<daemon::StoredKeyedAppend>(
         *opened->log, opened->store->append_keys(), clock_,

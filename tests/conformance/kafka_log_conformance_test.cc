@@ -9,7 +9,7 @@ namespace {
 class KafkaFixture final : public LogFixture {
  public:
   explicit KafkaFixture(queue::KafkaLogSettings settings) : settings_(std::move(settings)) {}
-  std::unique_ptr<queue::Log> open() override { return open_kafka_log(settings_); }
+  std::unique_ptr<queue::Log> open() override { return connected_log(settings_); }
 
  private:
   const queue::KafkaLogSettings settings_;

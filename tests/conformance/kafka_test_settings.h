@@ -32,8 +32,8 @@ inline queue::KafkaLogSettings fresh_kafka_topics() {
 
 // Null, with a failure, if it can't be opened. An open log may still be on its way to the broker;
 // this waits for it.
-inline std::unique_ptr<queue::KafkaLog> open_kafka_log(const queue::KafkaLogSettings& settings) {
-  auto log = queue::KafkaLog::open(settings);
+inline std::unique_ptr<queue::Log> connected_log(const queue::KafkaLogSettings& settings) {
+  auto log = queue::open_kafka_log(settings);
   if (!log) {
     ADD_FAILURE() << log.error().message;
     return nullptr;

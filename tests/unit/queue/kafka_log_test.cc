@@ -142,7 +142,7 @@ TEST_F(KafkaLogTest, PollsOfNoneKeepWhatTheyTook) {
 TEST_F(KafkaLogTest, AChangedNumberOfPartitionsIsRefusedUntilANewEpoch) {
   // The log of a topic that had two partitions, and has four.
   write_epochs(KafkaEpochs::initial(2).to_value());
-  auto opened = KafkaLog::open(settings_);
+  auto opened = open_kafka_log(settings_);
   ASSERT_TRUE(opened.has_value());
   EXPECT_EQ((*opened)->ranges().error().code, Errc::conflict);
   const auto epoch = (*opened)->new_epoch(5);
@@ -253,7 +253,7 @@ TEST_F(KafkaLogTest, APartitionThatEndsBelowWhatIsCommittedIsNotRead) {
 TEST_F(KafkaLogTest, TopicsThatCannotBeLookedAtAreLookedAtAgain) {
   settings_.topic_check = KafkaTopicCheck::full;
   settings_.request_timeout = 500ms;
-  auto opened = KafkaLog::open(settings_);
+  auto opened = open_kafka_log(settings_);
   ASSERT_TRUE(opened.has_value());
   const auto ranges = (*opened)->ranges();
   ASSERT_FALSE(ranges.has_value());
@@ -280,7 +280,7 @@ TEST(KafkaLogSettings, PropertiesThatThePromisesRestOnAreRefused) {
   for (const char* name :
        {"acks", "allow.auto.create.topics", "enable.idempotence", "group.id", "partitioner"}) {
     settings.properties = {{name, "hunter2"}};
-    const auto opened = KafkaLog::open(settings);
+    const auto opened = open_kafka_log(settings);
     ASSERT_FALSE(opened.has_value()) << name;
     EXPECT_EQ(opened.error().code, Errc::invalid_argument);
   }
@@ -292,7 +292,7 @@ TEST(KafkaLogSettings, AValueIsInNoMessage) {
   settings.instance_id = "reader";
   for (const char* name : {"no.such.property", "socket.timeout.ms", "security.protocol"}) {
     settings.properties = {{name, "hunter2"}};
-    const auto opened = KafkaLog::open(settings);
+    const auto opened = open_kafka_log(settings);
     ASSERT_FALSE(opened.has_value()) << name;
     EXPECT_EQ(opened.error().message.find("hunter2"), std::string::npos);
     EXPECT_NE(opened.error().message.find(name), std::string::npos);
@@ -304,7 +304,7 @@ TEST(KafkaLogAway, AppendsAreRefusedAtOnceAndNothingBlocks) {
   settings.bootstrap_servers = {"127.0.0.1:1"};
   settings.instance_id = "reader";
   settings.request_timeout = 200ms;
-  auto log = KafkaLog::open(settings);
+  auto log = open_kafka_log(settings);
   ASSERT_TRUE(log.has_value());
   const auto ranges = (*log)->ranges();
   ASSERT_FALSE(ranges.has_value());

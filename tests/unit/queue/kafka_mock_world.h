@@ -68,7 +68,7 @@ class KafkaLogTest : public testing::Test {
   }
 
   void open() {
-    auto opened = KafkaLog::open(settings_);
+    auto opened = open_kafka_log(settings_);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     log_ = std::move(*opened);
     const auto ranges = log_->ranges();
@@ -157,7 +157,7 @@ class KafkaLogTest : public testing::Test {
   rd_kafka_t* client_ = nullptr;
   rd_kafka_mock_cluster_t* cluster_ = nullptr;
   KafkaLogSettings settings_;
-  std::unique_ptr<KafkaLog> log_;
+  std::unique_ptr<Log> log_;
   std::mutex mutex_;
   std::condition_variable reported_;
   std::string reports_;
