@@ -32,7 +32,6 @@ class BusySessions;
 class Events;
 class InjectQuota;
 class KeyWatch;
-class OutputWatch;
 class RateLimiter;
 
 // What the operations read of the settings.
@@ -90,7 +89,7 @@ struct MessageServices {
   InjectQuota& quota;
   BusySessions& busy;
   PendingReplies& pending_replies;
-  OutputWatch& watch;
+  KeyWatch& watch;
   BlockingPool& pool;
 };
 
@@ -150,7 +149,7 @@ struct DaemonServices {
   queue::Log& log;
   Events& events;
   PendingReplies& pending_replies;
-  OutputWatch& watch;
+  KeyWatch& watch;
   // Makes a backup of log and store under the name. An empty name stands for the time. Takes as
   // long as the disk does. Empty if there is nothing to back up (daemon/data/backup.h).
   std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};

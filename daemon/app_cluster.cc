@@ -39,15 +39,14 @@ void ClusterParts::hear(LiveParts& live) {
     return notifications.subscribe(std::string(topic), std::move(heard));
   };
   heard_answers_ = subscribe(store::answers_topic, [&live](std::string_view inputs) {
-    live.pending_replies.heard(inputs);
+    live.pending_replies.hear(inputs);
   });
   heard_sessions_ =
       subscribe(store::sessions_topic, [this](std::string_view payload) { hear_session(payload); });
   heard_outputs_ = subscribe(store::outputs_topic,
-                             [&live](std::string_view sessions) { live.watch.heard(sessions); });
-  heard_jobs_ = subscribe(store::jobs_topic, [&live](std::string_view id) {
-    id.empty() ? live.job_watch.notify_all() : live.job_watch.notify(std::string(id));
-  });
+                             [&live](std::string_view sessions) { live.watch.notify(sessions); });
+  heard_jobs_ =
+      subscribe(store::jobs_topic, [&live](std::string_view id) { live.job_watch.notify(id); });
 }
 
 // The looks of PartitionKeeper and Deliverer find what was missed of sessions.

@@ -29,7 +29,7 @@ struct LiveParts {
   api::RateLimiter public_limiter;
   api::BusySessions busy;
   api::PendingReplies pending_replies;
-  api::OutputWatch watch;
+  api::KeyWatch watch;
   api::KeyWatch job_watch;
 };
 

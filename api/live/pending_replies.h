@@ -7,14 +7,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "api/live/deadlines.h"
-#include "store/cluster/notifications.h"
+#include "api/live/tickets.h"
 #include "store/model/event.h"
-#include "store/model/keyed_hash.h"
 #include "store/model/result.h"
 #include "store/runtime/guarded.h"
 
@@ -34,15 +30,14 @@ enum class Overdue : std::uint8_t { deadline, stop };
 
 // The callbacks of a wait. None may block, except `heard`, which may read the store.
 struct ReplyWait {
-  using Ticket = std::uint64_t;
   std::function<void(model::Result<Answer>)> answered;  // once
   std::function<void(Ticket, Overdue)> overdue;         // once; has to end the wait soon
   std::function<void(Ticket)> heard;                    // the store may have the answer
 };
 
 // Clients that wait for the answer to an input, by its id. The turn worker ends their waits by
-// `finish` and `fail` once its commit is durable. Of another daemon's commit they hear, and read
-// the answer from the store.
+// `finish` once its commit is durable. Of another daemon's commit they hear, and read the answer
+// from the store.
 //
 // Thread-safe. Callbacks run outside the lock: `answered` on the thread that ends the wait, `heard`
 // on a thread for looks, and, at the deadline, `overdue` on a thread for deadlines.
@@ -59,7 +54,6 @@ struct ReplyWait {
 class PendingReplies {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Ticket = ReplyWait::Ticket;
 
   PendingReplies() = default;
   ~PendingReplies();
@@ -82,17 +76,14 @@ class PendingReplies {
   bool end(Ticket ticket, model::Result<Answer> outcome);
 
   // Whether a client waits for this input now.
-  [[nodiscard]] bool awaited(std::string_view input_id) const;
+  [[nodiscard]] bool awaited(const std::string& input_id) const;
 
   // Ends all waits for the input.
-  void finish(std::string_view input_id, const Answer& answer);
-  // As finish, with an error: the Turn failed and the Endpoint has no `errorText`.
-  void fail(std::string_view input_id, const model::Error& error);
+  void finish(const std::string& input_id, const model::Result<Answer>& outcome);
 
-  // The store may have the answer: all waits for the input look there.
-  void hear(std::string_view input_id);
-  // Another daemon has committed answers to these inputs. Empty: maybe to any.
-  void heard(std::string_view input_ids);
+  // The store may have answers to these inputs, separated by spaces: their waits look there. Empty:
+  // all waits look.
+  void hear(std::string_view input_ids);
   // One wait looks in the store.
   void look(Ticket ticket);
 
@@ -104,29 +95,21 @@ class PendingReplies {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  struct Entry {
-    std::string input_id;
-    std::shared_ptr<const ReplyWait> wait;
+  struct Wait {
+    std::shared_ptr<const ReplyWait> callbacks;
     TimePoint deadline;
     Deadlines::Token token;  // of the deadline
     bool overdue = false;    // it has been told so
     bool looking = false;    // a look is queued
   };
-  using WaitPtr = std::shared_ptr<const ReplyWait>;
   struct State {
-    std::unordered_map<Ticket, Entry> waits;
-    std::unordered_map<std::string, std::vector<Ticket>, model::KeyedHash, std::equal_to<>> inputs;
-    Ticket last_ticket = 0;
+    Tickets<Wait> waits;  // by input
     bool stopped = false;
   };
 
-  // Removes the wait; null when it has ended.
   void queue_look(State& state, Ticket ticket);
-  static WaitPtr take(State& state, Ticket ticket);
-  static void leave(State& state, const std::string& input_id, Ticket ticket);
-  void expire(Ticket ticket);
+  void expire(Ticket ticket, Overdue why);
   void tell(Ticket ticket);
-  void end_all(std::string_view input_id, const model::Result<Answer>& outcome);
 
   model::Guarded<State> state_;
   // The last members: their threads use the others. Looks read the store, which may take long, and
@@ -138,8 +121,12 @@ class PendingReplies {
 // Why a watch has ended.
 enum class WatchEnd : std::uint8_t { notified, deadline, stopped };
 
-// Clients that long-poll a thing by its name. Each watch ends once: by `notify`, or at its
-// deadline.
+// The name of a session's outputs, as the notifications between daemons have it
+// (store/cluster/notifications.h). Two sessions with one name cost a poll one look too many.
+[[nodiscard]] std::string outputs_name(const model::SessionKey& key);
+
+// Clients that long-poll a thing by its name: a job's id, or `outputs_name`. Each watch ends once:
+// by `notify`, or at its deadline.
 //
 // Thread-safe. Each callback runs exactly once, outside the lock. It runs on the watch's own
 // thread, so that `notify` costs a worker next to nothing; `stop` calls back itself. Callbacks may
@@ -148,7 +135,6 @@ class KeyWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   using Callback = std::function<void(WatchEnd)>;
-  using Ticket = std::uint64_t;
 
   KeyWatch() = default;
   ~KeyWatch();
@@ -157,15 +143,14 @@ class KeyWatch {
 
   // Call it before you read the thing, so that you miss no change. After `stop` the callback is
   // called at once.
-  Ticket watch(std::string key, TimePoint deadline, Callback callback);
+  Ticket watch(std::string name, TimePoint deadline, Callback callback);
 
   // Ends a watch without calling back, since the change was there already. False when it has ended.
   bool cancel(Ticket ticket);
 
-  // After the commit of a change.
-  void notify(const std::string& key);
-  // When changes may have been missed.
-  void notify_all();
+  // After the commit of changes to these, separated by spaces. Empty: maybe to any.
+  // Kept by: KeyWatch.HearsOfCommitsByShortNames.
+  void notify(std::string_view names);
 
   // Ends every watch. Tolerates being called twice.
   void stop();
@@ -173,50 +158,19 @@ class KeyWatch {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  struct Watcher {
-    std::string key;
+  struct Watch {
     Callback callback;
     Deadlines::Token token;  // of the deadline, or, once notified, of its call
   };
   struct State {
-    std::unordered_map<Ticket, Watcher> watchers;
-    std::unordered_map<std::string, std::vector<Ticket>, model::KeyedHash, std::equal_to<>> keys;
-    Ticket last_ticket = 0;
+    Tickets<Watch> watches;
     bool stopped = false;
   };
 
-  static Callback take(State& state, Ticket ticket);
-  void wake(State& state, const std::vector<Ticket>& tickets);
   void expire(Ticket ticket, WatchEnd why);
 
   model::Guarded<State> state_;
   Deadlines deadlines_;
-};
-
-// Clients that long-poll a session's outputs; see KeyWatch. Sessions have the short names of the
-// notifications between daemons (store/cluster/notifications.h). Two sessions with one name cost a
-// poll one look too many. Kept by: OutputWatch.HearsOfCommitsByShortNames.
-class OutputWatch {
- public:
-  using TimePoint = KeyWatch::TimePoint;
-  using Callback = KeyWatch::Callback;
-  using Ticket = KeyWatch::Ticket;
-
-  Ticket watch(const model::SessionKey& key, TimePoint deadline, Callback callback) {
-    return watch_.watch(store::short_name(key.encode()), deadline, std::move(callback));
-  }
-  bool cancel(Ticket ticket) { return watch_.cancel(ticket); }
-  // Cheap without watches.
-  void notify(const model::SessionKey& key) {
-    if (watch_.size() > 0) watch_.notify(store::short_name(key.encode()));
-  }
-  // Another daemon has committed outputs of these sessions. Empty: maybe of any.
-  void heard(std::string_view short_names);
-  void stop() { watch_.stop(); }
-  [[nodiscard]] std::size_t size() const { return watch_.size(); }
-
- private:
-  KeyWatch watch_;
 };
 
 }  // namespace conversed::api

@@ -118,7 +118,6 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   }
 
  private:
-  using Ticket = PendingReplies::Ticket;
   using Wait = std::pair<store::AwaitedInput, bool>;  // for what, and whether it repeats that
 
   // Superseding a failed one is a race with others who do the same; losing it once more than this

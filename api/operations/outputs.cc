@@ -102,8 +102,8 @@ struct Poll {
 void wait_for_outputs(const std::shared_ptr<Poll>& poll, MessageServices& services) {
   const Query& query = poll->query;
   // Watching before looking: what is said in between is noticed.
-  const auto ticket =
-      services.watch.watch(query.key, poll->deadline, [poll, &services](WatchEnd why) {
+  const auto ticket = services.watch.watch(
+      outputs_name(query.key), poll->deadline, [poll, &services](WatchEnd why) {
         switch (why) {
           case WatchEnd::notified:
             // Maybe of an output that this client has: those are told a moment after they can be

@@ -105,8 +105,9 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
   if (!key) return model::fail(key.error());
   const auto tell = [&services](const std::string& ended_input) {
     if (!ended_input.empty()) {
-      services.pending_replies.fail(
-          ended_input, {Errc::internal, "The conversation was reset before it answered."});
+      services.pending_replies.finish(
+          ended_input,
+          model::fail(Errc::internal, "The conversation was reset before it answered."));
     }
   };
   auto done = services.store.sessions().reset(*key, tell);

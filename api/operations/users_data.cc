@@ -79,8 +79,8 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
   const auto ended = [&](const model::SessionKey& key, const std::vector<std::string>& inputs) {
     services.busy.set(key, 0);
     for (const auto& input : inputs) {
-      services.pending_replies.fail(
-          input, {Errc::internal, "The conversation was erased before it answered."});
+      services.pending_replies.finish(
+          input, model::fail(Errc::internal, "The conversation was erased before it answered."));
     }
     // The store has nothing of it left to deliver.
     if (services.deliver) services.deliver(key);

@@ -68,9 +68,9 @@ struct TurnWorker::Task {
   TurnBatch batch;
 };
 
-TurnWorker::TurnWorker(TurnBatchContext context, store::Committer& committer,
-                       api::OutputWatch& watch, api::BusySessions& busy, TurnPorts ports,
-                       FlightRecorder* recorder, model::Heartbeats* heartbeats)
+TurnWorker::TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
+                       api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder,
+                       model::Heartbeats* heartbeats)
     : context_(std::move(context)),
       committer_(committer),
       watch_(watch),
@@ -188,16 +188,12 @@ void TurnWorker::let_out(const Task& task) {
   if (context_.recovery != nullptr) context_.recovery->settled(after.settled);
   report(task.key, after);
   for (const auto& [input_id, answer] : after.answered) {
-    if (answer) {
-      context_.pending_replies.finish(input_id, *answer);
-    } else {
-      context_.pending_replies.fail(input_id, answer.error());
-    }
+    context_.pending_replies.finish(input_id, answer);
   }
   for (const auto& input : after.progressed) context_.pending_replies.hear(input);
   for (const auto& use : after.injects) ports_.counted(use.organisation_id, use.amount);
   if (after.inbox_size) busy_.set(task.key, *after.inbox_size);
-  if (after.speaks) watch_.notify(task.key);
+  if (after.speaks) watch_.notify(api::outputs_name(task.key));
   for (const auto& target : after.targets) ports_.call(task.key.project_id, target);
   for (const auto due_at : after.timers) ports_.timer(due_at);
   for (const auto& schedule : after.schedules) ports_.schedule(schedule);

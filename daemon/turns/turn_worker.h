@@ -20,7 +20,7 @@
 
 namespace conversed::api {
 class BusySessions;
-class OutputWatch;
+class KeyWatch;
 }  // namespace conversed::api
 namespace conversed::store {
 class Committer;
@@ -73,7 +73,7 @@ class TurnWorker {
  public:
   // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
   // hand; null: nothing is noted. `heartbeats`: where its own thread has one; null: nobody watches.
-  TurnWorker(TurnBatchContext context, store::Committer& committer, api::OutputWatch& watch,
+  TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
              api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder = nullptr,
              model::Heartbeats* heartbeats = nullptr);
   ~TurnWorker();
@@ -107,7 +107,7 @@ class TurnWorker {
 
   const TurnBatchContext context_;
   store::Committer& committer_;
-  api::OutputWatch& watch_;
+  api::KeyWatch& watch_;
   api::BusySessions& busy_;
   const TurnPorts ports_;
   FlightRecorder* const recorder_;

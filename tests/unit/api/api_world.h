@@ -117,7 +117,7 @@ class World {
   std::unique_ptr<InjectQuota> quota;
   BusySessions busy;
   PendingReplies pending_replies;
-  OutputWatch watch;
+  KeyWatch watch;
   KeyWatch job_watch;
   BlockingPool pool{2, 64};
   BlockingPool sign_ins{1, 64};

@@ -279,7 +279,7 @@ TEST(Message, IsAnsweredByTheWorker) {
   EXPECT_EQ(event.type, model::EventType::user_message);
   EXPECT_EQ(event.text, "hi");
   EXPECT_EQ(event.answer_until, world.store->timer_now() + std::chrono::seconds(30));
-  world.pending_replies.finish(event.id, {200, said("Hello.")});
+  world.pending_replies.finish(event.id, Answer{200, said("Hello.")});
   const auto response = answer.get();
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, said("Hello."));
@@ -358,7 +358,7 @@ TEST(Message, ThatAnotherDaemonAnswersIsReadFromTheStore) {
   const auto logged = world.read_records(1).at(0);
   const auto event = test::event_of(logged);
   store_turn(world, event, logged.position, "Hello.", Busy::no);
-  world.pending_replies.heard("another " + event.id);
+  world.pending_replies.hear("another " + event.id);
   const auto response = answer.get();
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(json::parse(response.body)["text"], "Hello.");
@@ -369,7 +369,7 @@ TEST(Message, WhoseNewsWasLostIsReadFromTheStore) {
   auto answer = world.send(say("hi"));
   const auto logged = world.read_records(1).at(0);
   store_turn(world, test::event_of(logged), logged.position, "Hello.", Busy::no);
-  world.pending_replies.heard("");
+  world.pending_replies.hear("");
   EXPECT_EQ(answer.get().status, 200);
 }
 
@@ -384,7 +384,7 @@ TEST(Message, ThatSomebodyElseHasCutIsAnsweredItsPart) {
                              [&](const auto&) { cut.set_value(); });
   cut.get_future().wait();
   store_turn(world, event, logged.position, "Found.", Busy::no);
-  world.pending_replies.heard(event.id);
+  world.pending_replies.hear(event.id);
   const auto response = answer.get();
   EXPECT_EQ(response.status, 202);
   EXPECT_EQ(json::parse(response.body)["text"], "Looking.");
@@ -419,7 +419,7 @@ TEST(Message, ThatPrefersNotToWaitIsAcceptedAtOnce) {
   auto answer = world.send(other);
   const auto event = world.read_events(1).at(0);
   EXPECT_TRUE(event.answer_until);
-  world.pending_replies.finish(event.id, {200, said("")});
+  world.pending_replies.finish(event.id, Answer{200, said("")});
   EXPECT_EQ(answer.get().status, 200);
 }
 
@@ -476,7 +476,7 @@ TEST(Message, ARepeatWaitsUntilTheDeadlineOfTheFirst) {
   const auto repeated = world.call(say("hi", "k1"));
   EXPECT_EQ(repeated.status, 202);
   EXPECT_EQ(json::parse(repeated.body)["text"], "Looking.");
-  world.pending_replies.heard(event.id);
+  world.pending_replies.hear(event.id);
   EXPECT_EQ(first.get().status, 202);
 }
 
@@ -492,7 +492,7 @@ TEST(Message, OfAUserWhoWasErasedMeanwhileSaysNothing) {
   World world;
   auto answer = world.send(say("hi"));
   const auto event = world.read_events(1).at(0);
-  world.pending_replies.finish(event.id, {200, ""});
+  world.pending_replies.finish(event.id, Answer{200, ""});
   EXPECT_EQ(answer.get().body, compose_answer({}, "u", "s"));
 }
 
@@ -508,7 +508,7 @@ TEST(Message, AKeyedOneIsReplayedFromTheStore) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   store_answer(world, event.id, said("one"));
-  world.pending_replies.finish(event.id, {200, said("one")});
+  world.pending_replies.finish(event.id, Answer{200, said("one")});
   EXPECT_EQ(first.get().body, said("one"));
 
   const auto second = world.call(say("hi", "k1"));
@@ -528,7 +528,7 @@ TEST(Message, AKeyedOneIsReplayedThoughTheInboxIsFull) {
   // Not answered yet: there is nothing to give again, and no room for it to run once more.
   expect_problem(world.call(say("hi", "k1")), 429);
   store_answer(world, event.id, said("one"));
-  world.pending_replies.finish(event.id, {200, said("one")});
+  world.pending_replies.finish(event.id, Answer{200, said("one")});
   EXPECT_EQ(first.get().body, said("one"));
 
   const auto again = world.call(say("hi", "k1"));
@@ -546,7 +546,8 @@ TEST(Message, AFailureIsNotReplayedIntoAFullInbox) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   store_answer(world, event.id, std::nullopt);
-  world.pending_replies.fail(event.id, {model::Errc::internal, "failed"});
+  world.pending_replies.finish(event.id,
+                               model::fail(model::Error{model::Errc::internal, "failed"}));
   expect_problem(first.get(), 500);
   world.busy.set(world.session_key(), 2);
   expect_problem(world.call(say("hi", "k1")), 429);
@@ -562,7 +563,7 @@ TEST(Message, TwoAtOnceUnderOneKeyGetOneAnswer) {
   const auto again = world.read_events(1).at(0);
   EXPECT_EQ(again.id, event.id);
   EXPECT_EQ(again.claim, event.claim);
-  world.pending_replies.finish(event.id, {200, said("")});
+  world.pending_replies.finish(event.id, Answer{200, said("")});
   EXPECT_EQ(first.get().body, said(""));
   EXPECT_EQ(second.get().body, said(""));
   EXPECT_TRUE(world.log_is_empty());
@@ -573,7 +574,8 @@ TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   store_answer(world, event.id, std::nullopt);
-  world.pending_replies.fail(event.id, {model::Errc::internal, "failed"});
+  world.pending_replies.finish(event.id,
+                               model::fail(model::Error{model::Errc::internal, "failed"}));
   expect_problem(first.get(), 500);
 
   auto second = world.send(say("hi", "k1"));
@@ -581,7 +583,7 @@ TEST(Message, AfterAFailureTheKeyStandsForANewOne) {
   EXPECT_NE(retried.id, event.id);
   EXPECT_EQ(retried.claim, (model::Claim{model::Claim::Kind::keyed_event, retried.id}));
   store_answer(world, retried.id, said("two"));
-  world.pending_replies.finish(retried.id, {200, said("two")});
+  world.pending_replies.finish(retried.id, Answer{200, said("two")});
   EXPECT_EQ(second.get().body, said("two"));
   EXPECT_EQ(world.call(say("hi", "k1")).body, said("two"));
   EXPECT_TRUE(world.log_is_empty());

@@ -90,7 +90,7 @@ TEST(Outputs, AWaitingPollIsAnsweredWhenSomethingIsSaid) {
   World world;
   auto answer = world.send(poll({{"wait", "30"}}));
   say_output(world, 1, "one");
-  world.watch.notify(world.session_key());
+  world.watch.notify(outputs_name(world.session_key()));
   EXPECT_EQ(body_of(answer.get()).at("items")[0].at("text"), "one");
 }
 
@@ -98,9 +98,9 @@ TEST(Outputs, APollWaitsOnWhenWhatIsToldOfIsNoNewsToIt) {
   World world;
   say_output(world, 1, "one");
   auto answer = world.send(poll({{"wait", "30"}, {"after", "1"}}));
-  world.watch.notify(world.session_key());  // of the first one, a moment late
+  world.watch.notify(outputs_name(world.session_key()));  // of the first one, a moment late
   say_output(world, 2, "two");
-  world.watch.notify(world.session_key());
+  world.watch.notify(outputs_name(world.session_key()));
   EXPECT_EQ(body_of(answer.get()).at("items").at(0).at("text"), "two");
 }
 

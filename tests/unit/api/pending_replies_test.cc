@@ -35,16 +35,16 @@ class Client {
                   state->promise.set_value(std::move(answer));
                 },
             .overdue =
-                [state = state_](ReplyWait::Ticket ticket, Overdue) {
+                [state = state_](Ticket ticket, Overdue) {
                   if (++state->overdue == 1) state->overdue_ticket.set_value(ticket);
                 },
             .heard =
-                [state = state_](ReplyWait::Ticket) {
+                [state = state_](Ticket) {
                   if (++state->heard == 1) state->first_heard.set_value();
                 }};
   }
   Result<Answer> get() { return state_->promise.get_future().get(); }
-  ReplyWait::Ticket overdue() { return state_->overdue_ticket.get_future().get(); }
+  Ticket overdue() { return state_->overdue_ticket.get_future().get(); }
   void wait_until_heard() { state_->first_heard.get_future().wait(); }
   [[nodiscard]] int answered() const { return state_->answered; }
   [[nodiscard]] int overdue_times() const { return state_->overdue; }
@@ -53,7 +53,7 @@ class Client {
  private:
   struct State {
     std::promise<Result<Answer>> promise;
-    std::promise<ReplyWait::Ticket> overdue_ticket;
+    std::promise<Ticket> overdue_ticket;
     std::promise<void> first_heard;
     std::atomic<int> answered{0};
     std::atomic<int> overdue{0};
@@ -67,7 +67,7 @@ TEST(PendingReplies, AFinishedWaitGetsTheAnswer) {
   Client client;
   pending_replies.wait("in1", in(far), client.wait());
   EXPECT_TRUE(pending_replies.awaited("in1"));
-  pending_replies.finish("in1", {200, "{}"});
+  pending_replies.finish("in1", Answer{200, "{}"});
   EXPECT_EQ(client.get().value(), (Answer{200, "{}"}));
   EXPECT_FALSE(pending_replies.awaited("in1"));
   EXPECT_EQ(pending_replies.size(), 0U);
@@ -82,7 +82,7 @@ TEST(PendingReplies, AllWaitersOfAnInputGetItsAnswer) {
   pending_replies.wait("in1", in(far), first.wait());
   pending_replies.wait("in2", in(far), other.wait());
   pending_replies.wait("in1", in(far), second.wait());
-  pending_replies.finish("in1", {200, "x"});
+  pending_replies.finish("in1", Answer{200, "x"});
   EXPECT_EQ(first.get()->body, "x");
   EXPECT_EQ(second.get()->body, "x");
   EXPECT_EQ(other.answered(), 0);
@@ -115,7 +115,7 @@ TEST(PendingReplies, ALookThatTakesLongDelaysNoDeadline) {
   std::promise<void> database;
   Client slow;
   auto looks = slow.wait();
-  looks.heard = [found = database.get_future().share()](ReplyWait::Ticket) { found.wait(); };
+  looks.heard = [found = database.get_future().share()](Ticket) { found.wait(); };
   const auto looking = pending_replies.wait("in1", in(far), std::move(looks));
   pending_replies.look(looking);
   Client other;
@@ -130,14 +130,14 @@ TEST(PendingReplies, LooksThatWaitAreOne) {
   Client client;
   std::atomic<int> looks{0};
   auto wait = client.wait();
-  wait.heard = [&, found = database.get_future().share()](ReplyWait::Ticket) {
+  wait.heard = [&, found = database.get_future().share()](Ticket) {
     ++looks;
     found.wait();
   };
   const auto ticket = pending_replies.wait("in1", in(far), std::move(wait));
   pending_replies.look(ticket);
   while (looks == 0) std::this_thread::yield();
-  for (int n = 0; n < 5; ++n) pending_replies.heard("in1");
+  for (int n = 0; n < 5; ++n) pending_replies.hear("in1");
   database.set_value();
   Client last;
   pending_replies.look(pending_replies.wait("in2", in(far), last.wait()));
@@ -162,10 +162,10 @@ TEST(PendingReplies, ThoseThatWaitForAnInputHearOfIt) {
   Client other;
   pending_replies.wait("in1", in(far), client.wait());
   pending_replies.wait("in3", in(far), other.wait());
-  pending_replies.heard("in0 in1 in2");
+  pending_replies.hear("in0 in1 in2");
   client.wait_until_heard();
   EXPECT_EQ(other.heard(), 0);
-  pending_replies.heard("");  // something may have been missed
+  pending_replies.hear("");  // something may have been missed
   other.wait_until_heard();
 }
 
@@ -175,7 +175,7 @@ TEST(PendingReplies, AMovedWaitGetsTheAnswerOfItsNewInput) {
   const auto ticket = pending_replies.wait("in1", in(far), client.wait());
   EXPECT_TRUE(pending_replies.move(ticket, "in2"));
   EXPECT_FALSE(pending_replies.awaited("in1"));
-  pending_replies.finish("in2", {200, "two"});
+  pending_replies.finish("in2", Answer{200, "two"});
   EXPECT_EQ(client.get()->body, "two");
   EXPECT_FALSE(pending_replies.move(ticket, "in3"));
 }
@@ -189,7 +189,7 @@ TEST(PendingReplies, EndingOneWaitLeavesTheOthersOfItsInput) {
   EXPECT_TRUE(pending_replies.end(ticket, model::fail(Errc::unavailable, "full")));
   EXPECT_FALSE(pending_replies.end(ticket, Answer{}));
   EXPECT_EQ(one.get().error().message, "full");
-  pending_replies.fail("in1", {Errc::internal, "failed"});
+  pending_replies.finish("in1", model::fail(model::Error{Errc::internal, "failed"}));
   EXPECT_EQ(other.get().error().code, Errc::internal);
 }
 
@@ -227,7 +227,7 @@ TEST(PendingReplies, EveryWaitEndsOnceWhoeverRacesToEndIt) {
   constexpr int rounds = 2000;
   PendingReplies pending_replies;
   std::vector<Client> clients(rounds);
-  std::vector<std::atomic<PendingReplies::Ticket>> tickets(rounds);
+  std::vector<std::atomic<Ticket>> tickets(rounds);
   std::atomic<int> begun{0};
 
   std::jthread client([&] {
@@ -246,10 +246,10 @@ TEST(PendingReplies, EveryWaitEndsOnceWhoeverRacesToEndIt) {
       const auto name = "in" + std::to_string(random() % 50);
       switch (random() % 4) {
         case 0:
-          pending_replies.finish(name, {200, name});
+          pending_replies.finish(name, Answer{200, name});
           break;
         case 1:
-          pending_replies.heard(name);
+          pending_replies.hear(name);
           break;
         case 2:
           pending_replies.end(tickets[random() % rounds], Answer{200, "end"});
@@ -273,11 +273,11 @@ TEST(PendingReplies, EveryWaitEndsOnceWhoeverRacesToEndIt) {
   EXPECT_EQ(pending_replies.size(), 0U);
 }
 
-const model::SessionKey key{"p", "e", "u", "s"};
-const model::SessionKey other_key{"p", "e", "u", "t"};
+const std::string key = outputs_name({"p", "e", "u", "s"});
+const std::string other_key = outputs_name({"p", "e", "u", "t"});
 
-TEST(OutputWatch, NotifyEndsTheWatchesOfItsSessionOnly) {
-  OutputWatch watch;
+TEST(KeyWatch, NotifyEndsTheWatchesOfItsNameOnly) {
+  KeyWatch watch;
   std::promise<WatchEnd> one;
   std::promise<WatchEnd> two;
   std::atomic<int> others{0};
@@ -297,33 +297,32 @@ TEST(OutputWatch, NotifyEndsTheWatchesOfItsSessionOnly) {
   EXPECT_EQ(others, 1);
 }
 
-TEST(OutputWatch, HearsOfCommitsByShortNames) {
-  OutputWatch watch;
+TEST(KeyWatch, HearsOfCommitsByShortNames) {
+  KeyWatch watch;
   std::promise<WatchEnd> one;
   std::promise<WatchEnd> two;
   std::promise<WatchEnd> missed;
   watch.watch(key, in(far), [&](WatchEnd why) { one.set_value(why); });
   watch.watch(other_key, in(far), [&](WatchEnd why) { two.set_value(why); });
-  watch.watch({"p", "e", "u", "v"}, in(far), [&](WatchEnd why) { missed.set_value(why); });
-  watch.heard(store::short_name("another") + ' ' + store::short_name(key.encode()) + ' ' +
-              store::short_name(other_key.encode()));
+  watch.watch("missed", in(far), [&](WatchEnd why) { missed.set_value(why); });
+  watch.notify(outputs_name({"p", "e", "u", "v"}) + ' ' + key + ' ' + other_key);
   EXPECT_EQ(one.get_future().get(), WatchEnd::notified);
   EXPECT_EQ(two.get_future().get(), WatchEnd::notified);
   EXPECT_EQ(watch.size(), 1U);
-  watch.heard("");
+  watch.notify("");
   EXPECT_EQ(missed.get_future().get(), WatchEnd::notified);
 }
 
-TEST(OutputWatch, EndsAtItsDeadline) {
-  OutputWatch watch;
+TEST(KeyWatch, EndsAtItsDeadline) {
+  KeyWatch watch;
   std::promise<WatchEnd> ended;
   watch.watch(key, in(std::chrono::milliseconds(1)), [&](WatchEnd why) { ended.set_value(why); });
   EXPECT_EQ(ended.get_future().get(), WatchEnd::deadline);
   EXPECT_EQ(watch.size(), 0U);
 }
 
-TEST(OutputWatch, ACancelledWatchNeverCalls) {
-  OutputWatch watch;
+TEST(KeyWatch, ACancelledWatchNeverCalls) {
+  KeyWatch watch;
   std::atomic<int> calls{0};
   const auto ticket = watch.watch(key, in(far), [&](WatchEnd) { ++calls; });
   EXPECT_TRUE(watch.cancel(ticket));
@@ -333,8 +332,8 @@ TEST(OutputWatch, ACancelledWatchNeverCalls) {
   EXPECT_EQ(calls, 0);
 }
 
-TEST(OutputWatch, NotifiedButNotYetCalledIsCalledOnceByStop) {
-  OutputWatch watch;
+TEST(KeyWatch, NotifiedButNotYetCalledIsCalledOnceByStop) {
+  KeyWatch watch;
   std::atomic<int> calls{0};
   std::promise<void> blocked;
   std::promise<void> go;

@@ -208,7 +208,7 @@ TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) 
   const TurnBatch batch = run_refused({refused});
   ASSERT_EQ(batch.after.answered.size(), 1u);
   EXPECT_FALSE(batch.after.answered[0].answer);
-  pending_replies_.fail(refused.id, batch.after.answered[0].answer.error());
+  pending_replies_.finish(refused.id, model::fail(batch.after.answered[0].answer.error()));
   EXPECT_FALSE(told.get());
   EXPECT_EQ(kept_status(refused), 500);
   ASSERT_EQ(letters().size(), 1u);

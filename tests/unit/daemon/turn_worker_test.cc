@@ -90,7 +90,7 @@ TEST_F(TurnWorkerTest, WhatWasInHandRunsWithNothingBesideItAndAllElseSideBySide)
   const std::vector<queue::PartitionRange> ranges{{0, 1, 0, count, 0}};
   ASSERT_TRUE(recovery.begin(nullptr, ranges));
   recovery_ = &recovery;
-  api::OutputWatch watch;
+  api::KeyWatch watch;
   api::BusySessions busy;
   TurnWorker worker(watched(), store_->committer(), watch, busy, ports());
   queue::LanesSettings settings;
@@ -118,7 +118,7 @@ TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   model::Heartbeat heartbeat = heartbeats.add("worker");
   const auto at = std::chrono::steady_clock::time_point{};
   EXPECT_TRUE(heartbeats.stalled(at, std::chrono::seconds(1)).empty());
-  api::OutputWatch watch;
+  api::KeyWatch watch;
   api::BusySessions busy;
   TurnWorker worker(context(), store_->committer(), watch, busy, ports());
   queue::LanesSettings settings;
