@@ -15,6 +15,7 @@
 #include "queue/shares.h"
 #include "store/model/keyed_hash.h"
 #include "store/runtime/fault_points.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::queue {
 namespace {
@@ -34,7 +35,9 @@ class Lanes::Impl {
     const std::size_t threads = std::max<std::size_t>(settings_.workers, 1);
     for (std::size_t at = 0; at < threads; ++at) {
       workers_.emplace_back([this, at] {
-        work(model::heartbeat_of(settings_.heartbeats, "worker " + std::to_string(at + 1)));
+        const std::string name = "worker " + std::to_string(at + 1);
+        model::name_this_thread(name);
+        work(model::heartbeat_of(settings_.heartbeats, name));
       });
     }
   }

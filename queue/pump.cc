@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "store/runtime/thread_name.h"
+
 namespace conversed::queue {
 namespace {
 
@@ -79,6 +81,7 @@ class Pump::Impl final : public Listener {
   void on_waiting() override { heartbeat_.beat(); }
 
   void run() {
+    model::name_this_thread("consumer");
     heartbeat_ = model::heartbeat_of(settings_.heartbeats, "consumer");
     loop();
     heartbeat_ = {};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/http/client_address.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::api {
 namespace {
@@ -209,6 +210,7 @@ std::vector<std::shared_ptr<Gate>> Keeper::all() const {
 }
 
 void Keeper::run(const std::stop_token& stop) {
+  model::name_this_thread(settings_.name + " keeper");
   std::array<epoll_event, 64> events{};
   auto next_round = std::chrono::steady_clock::now() + round_;
   auto heartbeat = model::heartbeat_of(settings_.heartbeats, settings_.name + " keeper");

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/runtime/thread_name.h"
+
 namespace conversed::api {
 
 BlockingPool::BlockingPool(const Limits& limits) : limits_(limits) {
@@ -61,6 +63,7 @@ std::function<void()> BlockingPool::take_next() {
 }
 
 void BlockingPool::run() {
+  model::name_this_thread("pool");
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return stopping_ || !idle(); });

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/runtime/thread_name.h"
+
 namespace conversed::api {
 
 Deadlines::Deadlines() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
@@ -42,6 +44,7 @@ void Deadlines::stop() {
 }
 
 void Deadlines::run(const std::stop_token& stop) {
+  model::name_this_thread("deadlines");
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     if (pending_.empty()) {

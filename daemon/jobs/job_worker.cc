@@ -6,6 +6,7 @@
 #include "daemon/ops/logging.h"
 #include "store/jobs/jobs.h"
 #include "store/runtime/fault_points.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::daemon {
 
@@ -142,6 +143,7 @@ void JobWorker::offer(const std::string& job_id) {
 }
 
 void JobWorker::run() {
+  model::name_this_thread("job worker");
   while (const auto id = next()) {
     if (id->empty()) {
       rescue();

@@ -17,6 +17,7 @@
 #include "daemon/outbound/http_transfer.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/live.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::daemon {
 namespace {
@@ -187,6 +188,7 @@ void HttpClient::Loop::send(std::vector<Exchange> exchanges) {
 }
 
 void HttpClient::Loop::run() {
+  model::name_this_thread(settings_.name);
   auto heartbeat = model::heartbeat_of(settings_.heartbeats, settings_.name);
   while (!stopping_.load()) {
     heartbeat.beat();

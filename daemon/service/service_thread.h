@@ -14,6 +14,7 @@
 #include "queue/log.h"
 #include "store/model/result.h"
 #include "store/runtime/heartbeat.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::daemon {
 
@@ -31,7 +32,8 @@ class ServiceThread {
       return model::fail(model::Errc::conflict, "the " + std::string(name) + " runs already");
     }
     heartbeat_ = model::heartbeat_of(heartbeats, std::string(name));
-    thread_ = std::thread([this, run = std::move(run)] {
+    thread_ = std::thread([this, name = std::string(name), run = std::move(run)] {
+      model::name_this_thread(name);
       run();
       heartbeat_ = {};
     });

@@ -9,6 +9,7 @@
 
 #include "daemon/ops/joined.h"
 #include "daemon/ops/logging.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::daemon {
 namespace {
@@ -66,6 +67,7 @@ milliseconds Supervisor::interval() const {
 
 model::Result<void> Supervisor::start() {
   thread_ = std::jthread([this](const std::stop_token& stopping) {
+    model::name_this_thread("supervisor");
     std::mutex mutex;
     std::condition_variable_any never;
     std::unique_lock lock(mutex);

@@ -16,6 +16,7 @@
 #include "store/conversation/outbox.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/planted_faults.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::daemon {
 namespace {
@@ -77,9 +78,11 @@ TurnWorker::TurnWorker(TurnBatchContext context, store::Committer& committer, ap
       busy_(busy),
       ports_(std::move(ports)),
       recorder_(recorder),
-      rerunner_(
-          [this, heartbeat = model::heartbeat_of(heartbeats, "rerunner")](
-              const std::stop_token& stop) mutable { run_again(stop, std::move(heartbeat)); }) {}
+      rerunner_([this, heartbeat = model::heartbeat_of(heartbeats, "rerunner")](
+                    const std::stop_token& stop) mutable {
+        model::name_this_thread("rerunner");
+        run_again(stop, std::move(heartbeat));
+      }) {}
 
 TurnWorker::~TurnWorker() {
   stop();

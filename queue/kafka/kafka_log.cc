@@ -14,6 +14,7 @@
 #include "queue/kafka/kafka_move.h"
 #include "queue/kafka/kafka_producer.h"
 #include "queue/kafka/kafka_topics.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::queue {
 namespace {
@@ -114,6 +115,7 @@ Result<void> KafkaLog::open() {
 
 // Looks after the brokers: often while something is wrong, and now and then while nothing is.
 void KafkaLog::run() {
+  model::name_this_thread("log observer");
   for (;;) {
     auto looked = look();
     std::unique_lock lock(state_mutex_);

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "store/runtime/thread_name.h"
+
 namespace conversed::queue {
 namespace {
 
@@ -107,6 +109,7 @@ rd_kafka_resp_err_t KafkaProducer::produce(Owned& waiting) {
 }
 
 void KafkaProducer::run() {
+  model::name_this_thread("producer");
   while (!stopping_) {
     rd_kafka_poll(client_.get(), 100);
     if (has_failed()) replace();

@@ -8,6 +8,7 @@
 
 #include "queue/wait_for.h"
 #include "store/runtime/fault_points.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::queue {
 namespace {
@@ -227,6 +228,7 @@ void SqliteLogWriter::stop() {
 }
 
 void SqliteLogWriter::run() {
+  model::name_this_thread("log writer");
   Gathered gathered;
   for (;;) {
     if (!gather(gathered)) {

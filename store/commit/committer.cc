@@ -16,6 +16,7 @@
 #include "store/model/ids.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/guarded.h"
+#include "store/runtime/thread_name.h"
 #include "store/sql/database.h"
 #include "store/sql/sql.h"
 
@@ -306,6 +307,7 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
 }
 
 void Committer::Impl::loop() {
+  model::name_this_thread("committer");
   std::vector<Item> batch;
   while (wait_for_batch(batch)) {
     in_hand = batch;

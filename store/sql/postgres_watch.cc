@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "store/runtime/thread_name.h"
 #include "store/sql/postgres_session.h"
 
 namespace conversed::store {
@@ -55,6 +56,7 @@ bool PostgresWatch::stopped_within(int timeout_ms) const {
 }
 
 void PostgresWatch::loop() {
+  model::name_this_thread("postgres watch");
   while (!stopped_within(0)) {
     try {
       listen();

@@ -103,6 +103,20 @@ class Notifications(ServiceCase):
             missing -= {figure for figure in missing if f"{figure}: 0.0/s" not in shown}
 
 
+class Threads(ServiceCase):
+    def test_each_is_named_after_its_task(self):
+        """`./dev bench` and `./dev profile` add up what threads of one name cost."""
+        self.daemon.init()
+        self.spawn_ready()
+        tasks = pathlib.Path(f"/proc/{self.daemon.process.pid}/task")
+        expected = {"http", "log writer", "consumer", "worker 1", "worker 2", "committer", "deliverer", "webhooks"}
+
+        def named():
+            return {(task / "comm").read_text().strip() for task in tasks.iterdir()}
+
+        self.assertTrue(wait_until(lambda: expected <= named()), named())
+
+
 class AfterAKill(ServiceCase):
     def test_ready_does_not_wait_for_what_was_in_hand(self):
         self.daemon.init()
