@@ -208,13 +208,18 @@ TEST_F(ParkedRecords, WhosePartitionIsRevokedDuringAFailedReadAreDropped) {
 }
 
 TEST_F(ParkedRecords, ThatCanNotBeReadDoNotKeepAStopWaiting) {
-  Lanes lanes(one_worker(), runs_.handler());
+  auto settings = one_worker();
+  settings.retry_interval = 10min;
+  Lanes lanes(settings, runs_.handler());
   auto [first, finish_first] = fill(lanes);
   offer(lanes, record(2, "a"));
   runs_.next_finished();
+  log_.hold();
   log_.fail();
   finish_first(Next::idle);
-  log_.wait_for_reads(2);
+  log_.wait_for_reads(1);
+  EXPECT_FALSE(lanes.stop(0ms));
+  log_.let_go_on();
   EXPECT_TRUE(lanes.stop(1min));
   EXPECT_EQ(lanes.in_flight(), 0U);
   EXPECT_EQ(lanes.finished().front().offset, 1);
