@@ -11,6 +11,14 @@ namespace conversed::daemon {
 using model::fail;
 using model::Result;
 
+namespace {
+
+void report_unreadable_log(const model::Error& error) {
+  log::error("log can't be read; trying again", {{"error", error.message}});
+}
+
+}  // namespace
+
 TurnParts::TurnParts(Ground& ground, LiveParts& live, Ownership& ownership, TurnPorts effects,
                      std::function<void()> ownership_changed)
     : ground_(ground),
@@ -58,10 +66,7 @@ void TurnParts::park_in_log(queue::LanesSettings& settings) {
   settings.parked_limit = ground_.settings.limits.backlog;
   settings.read = [this](std::span<const model::Position> at) {
     auto records = ground_.log->read(at);
-    if (!records) {
-      log::error("events can't be read from the log; trying again",
-                 {{"error", records.error().message}});
-    }
+    if (!records) report_unreadable_log(records.error());
     return records;
   };
 }
@@ -69,9 +74,7 @@ void TurnParts::park_in_log(queue::LanesSettings& settings) {
 Result<void> TurnParts::start_pump() {
   queue::PumpSettings settings;
   settings.heartbeats = &ground_.heartbeats;
-  settings.report = [](const queue::Error& error) {
-    log::error("log can't be read; trying again", {{"error", error.message}});
-  };
+  settings.report = report_unreadable_log;
   settings.broken = [this](const queue::Error& error) { ground_.die(error); };
   if (ownership_.is_shared()) {
     settings.owner = &partitions_;
