@@ -4,11 +4,13 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "flows/node.h"
 #include "flows/node_config.h"
 
-// The list of Node types. A new type is one file in nodes/, a line below and one in node_types.cc.
+// The list of Node types. A new type is a file in nodes/, a line below and one in node_types.cc.
 namespace conversed::flows {
 
 using NodePtr = std::unique_ptr<const Node>;
@@ -38,19 +40,37 @@ struct NodeType {
   NodePtr (*create)(NodeConfig& config) = nullptr;
 };
 
-// The type of a Node without config (`- resetContext: true`) that changes the Turn and continues.
+// A Node that only runs: `run` is a function of the Turn which holds what `create` has read. It
+// returns a Step, a Result<Step>, or a Result<void> or nothing and the Flow continues.
+template <typename Run>
+[[nodiscard]] NodePtr node_of(Run run) {
+  class RunNode final : public Node {
+   public:
+    explicit RunNode(Run function) : run_(std::move(function)) {}
+    Result<Step> run(Turn& turn) const override {
+      using Done = std::invoke_result_t<const Run&, Turn&>;
+      if constexpr (std::is_void_v<Done>) {
+        run_(turn);
+        return Continue{};
+      } else if constexpr (std::is_same_v<Done, Result<void>>) {
+        return step_after(run_(turn));
+      } else {
+        return run_(turn);
+      }
+    }
+
+   private:
+    const Run run_;
+  };
+  return std::make_unique<const RunNode>(std::move(run));
+}
+
+// `create` of a Node without config (`- resetContext: true`) that changes the Turn and continues.
 template <auto change>
-class ChangeNode final : public Node {
- public:
-  Result<Step> run(Turn& turn) const override {
-    std::invoke(change, turn);
-    return Continue{};
-  }
-  static NodePtr create(NodeConfig& config) {
-    config.expect_true();
-    return std::make_unique<const ChangeNode>();
-  }
-};
+[[nodiscard]] NodePtr changes(NodeConfig& config) {
+  config.expect_true();
+  return node_of([](Turn& turn) { std::invoke(change, turn); });
+}
 
 extern const NodeType add_lexicon_keyphrase_node;
 extern const NodeType add_to_context_node;

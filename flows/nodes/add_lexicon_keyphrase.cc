@@ -4,40 +4,19 @@
 namespace conversed::flows {
 namespace {
 
-struct Addition {
-  std::string lexicon;
-  expression::Template keyphrase;
-  std::optional<expression::JsonTemplate> synonyms;
-  std::vector<std::string> slots;
-  std::optional<expression::JsonTemplate> data;
-};
-
 // The keyphrase is the session's own: a user's words must not change how others are understood.
-class AddLexiconKeyphraseNode final : public Node {
- public:
-  explicit AddLexiconKeyphraseNode(Addition addition) : addition_(std::move(addition)) {}
-
-  Result<Step> run(Turn& turn) const override {
-    const std::string keyphrase = addition_.keyphrase.render(turn.scope());
-    if (keyphrase.empty()) return Continue{};
-    nlohmann::json entry = {{"main", keyphrase}, {"slots", addition_.slots}};
-    if (addition_.synonyms) entry["keyphrases"] = addition_.synonyms->value(turn.scope());
-    if (addition_.data) entry["data"] = addition_.data->value(turn.scope());
-    return step_after(turn.add_keyphrase(addition_.lexicon, std::move(entry)));
-  }
-
- private:
-  const Addition addition_;
-};
-
 NodePtr create_add_lexicon_keyphrase(NodeConfig& config) {
   (void)config.require("lexicon");
-  Addition addition{.lexicon = config.lexicon("lexicon"),
-                    .keyphrase = config.text_template("keyphrase"),
-                    .synonyms = config.json_template("synonyms"),
-                    .slots = config.names("slots"),
-                    .data = config.json_template("data")};
-  return std::make_unique<const AddLexiconKeyphraseNode>(std::move(addition));
+  return node_of([lexicon = config.lexicon("lexicon"), phrase = config.text_template("keyphrase"),
+                  synonyms = config.json_template("synonyms"), slots = config.names("slots"),
+                  data = config.json_template("data")](Turn& turn) -> Result<void> {
+    const std::string keyphrase = phrase.render(turn.scope());
+    if (keyphrase.empty()) return {};
+    nlohmann::json entry = {{"main", keyphrase}, {"slots", slots}};
+    if (synonyms) entry["keyphrases"] = synonyms->value(turn.scope());
+    if (data) entry["data"] = data->value(turn.scope());
+    return turn.add_keyphrase(lexicon, std::move(entry));
+  });
 }
 
 constexpr NodeField add_lexicon_keyphrase_fields[]{

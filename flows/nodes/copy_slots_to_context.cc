@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "flows/node_types.h"
@@ -9,63 +10,44 @@ namespace {
 constexpr std::array<std::string_view, 3> modes{"append", "keep", "replace"};
 constexpr std::array<std::string_view, 2> forms{"keyphrases", "slots"};
 
-struct Copying {
+struct CopySlots {
   std::vector<std::string> slots;  // empty: all
-  std::string into;                // a path below `context`, which a slot's name is put behind
   std::string mode;
   bool keyphrases = false;
-};
-
-class CopySlotsToContextNode final : public Node {
- public:
-  CopySlotsToContextNode(Copying copying, expression::Path into)
-      : copying_(std::move(copying)), into_(std::move(into)) {}
+  expression::Path into;                     // below `context`; a slot's name is put behind it
+  Result<expression::Expression> stored_in;  // reads `into`
 
   // Other slots that are stored there stay, so the place is read, changed and written whole.
-  Result<Step> run(Turn& turn) const override {
-    auto kept = stored(turn);
+  Result<void> operator()(Turn& turn) const {
+    auto value = stored_in ? stored_in->evaluate(turn.scope()) : nlohmann::json();
+    auto kept = value && value->is_object() ? std::move(*value) : nlohmann::json::object();
     for (const auto& [slot, hits] : turn.input_object()["slots"].items()) {
-      const auto& wanted = copying_.slots;
-      if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), slot) == wanted.end()) {
-        continue;
-      }
-      take(kept[slot], hits);
+      if (slots.empty() || std::ranges::find(slots, slot) != slots.end()) take(kept[slot], hits);
     }
-    if (kept.empty()) return Continue{};
-    return step_after(turn.assign(into_, std::move(kept)));
-  }
-
- private:
-  nlohmann::json stored(Turn& turn) const {
-    auto place = expression::Expression::compile(copying_.into);
-    auto value = place ? place->evaluate(turn.scope()) : nlohmann::json();
-    return value && value->is_object() ? std::move(*value) : nlohmann::json::object();
+    return kept.empty() ? Result<void>() : turn.assign(into, std::move(kept));
   }
 
   void take(nlohmann::json& slot, const nlohmann::json& hits) const {
-    if (copying_.mode == "keep" && !slot.is_null()) return;
-    if (copying_.mode != "append" || !slot.is_array()) slot = nlohmann::json::array();
+    if (mode == "keep" && !slot.is_null()) return;
+    if (mode != "append" || !slot.is_array()) slot = nlohmann::json::array();
     for (const auto& hit : hits) {
       if (!hit.is_object()) continue;
-      slot.push_back(copying_.keyphrases ? hit.value("keyphrase", nlohmann::json()) : hit);
+      slot.push_back(keyphrases ? hit.value("keyphrase", nlohmann::json()) : hit);
     }
   }
-
-  const Copying copying_;
-  const expression::Path into_;
 };
 
 NodePtr create_copy_slots_to_context(NodeConfig& config) {
-  Copying copying;
-  copying.slots = config.names("slots");
-  copying.mode = config.choice("mode", modes, "replace");
-  copying.keyphrases = config.choice("as", forms, "slots") == "keyphrases";
   auto into = config.path_or("storeIn", "context.slots");
   if (into.root() != expression::Path::Root::context) {
     config.problem("storeIn", "must be a place in the context, such as context.slots");
   }
-  copying.into = into.text();
-  return std::make_unique<const CopySlotsToContextNode>(std::move(copying), std::move(into));
+  auto stored_in = expression::Expression::compile(into.text());
+  return node_of(CopySlots{.slots = config.names("slots"),
+                           .mode = config.choice("mode", modes, "replace"),
+                           .keyphrases = config.choice("as", forms, "slots") == "keyphrases",
+                           .into = std::move(into),
+                           .stored_in = std::move(stored_in)});
 }
 
 constexpr NodeField copy_slots_to_context_fields[]{

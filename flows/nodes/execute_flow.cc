@@ -6,20 +6,10 @@ namespace {
 
 // The stored state holds the entered Flows and where each stands, so that waits and calls inside of
 // them work. A Flow may enter itself; the Turn bounds the depth.
-class ExecuteFlowNode final : public Node {
- public:
-  explicit ExecuteFlowNode(Enter step) : step_(std::move(step)) {}
-
-  Result<Step> run(Turn&) const override { return step_; }
-
- private:
-  const Enter step_;
-};
-
 NodePtr create_execute_flow(NodeConfig& config) {
   Enter step{.flow = config.flow_name("flow"), .comes_back = config.flag("return", true)};
   if (!step.comes_back) config.never_continues();
-  return std::make_unique<const ExecuteFlowNode>(std::move(step));
+  return node_of([step = std::move(step)](Turn&) -> Step { return step; });
 }
 
 constexpr NodeField execute_flow_fields[]{

@@ -1,3 +1,4 @@
+// `followUp` and `cancelFollowUp`.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -7,40 +8,31 @@ namespace {
 constexpr std::chrono::milliseconds shortest = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 366);
 
-struct Wanted {
+struct FollowUp {
   std::chrono::milliseconds after{};
   std::optional<std::chrono::milliseconds> expires_after;
   std::optional<expression::Template> text;
   std::string flow;  // its name; empty: none
   std::optional<expression::JsonTemplate> data;
-};
 
-class FollowUpNode final : public Node {
- public:
-  explicit FollowUpNode(Wanted wanted) : wanted_(std::move(wanted)) {}
-
-  Result<Step> run(Turn& turn) const override {
-    FollowUpWish wish{.after = wanted_.after, .expires_after = wanted_.expires_after};
-    if (wanted_.text) wish.text = wanted_.text->render(turn.scope());
-    if (wanted_.data) wish.data = wanted_.data->value(turn.scope());
-    if (!wanted_.flow.empty()) {
+  Result<void> operator()(Turn& turn) const {
+    FollowUpWish wish{.after = after, .expires_after = expires_after};
+    if (text) wish.text = text->render(turn.scope());
+    if (data) wish.data = data->value(turn.scope());
+    if (!flow.empty()) {
       const auto& flows = turn.assets().flow_ids;
-      const auto found = flows.find(wanted_.flow);
+      const auto found = flows.find(flow);
       if (found == flows.end()) {
-        return turn.failure(model::Errc::invalid_argument,
-                            "there is no Flow '" + wanted_.flow + "'");
+        return turn.failure(model::Errc::invalid_argument, "there is no Flow '" + flow + "'");
       }
       wish.flow_id = found->second;
     }
-    return step_after(turn.follow_up(std::move(wish)));
+    return turn.follow_up(std::move(wish));
   }
-
- private:
-  const Wanted wanted_;
 };
 
 NodePtr create_follow_up(NodeConfig& config) {
-  Wanted wanted;
+  FollowUp wanted;
   wanted.after = config.duration("after", std::nullopt, shortest, longest);
   if (config.has("expiresAfter")) {
     wanted.expires_after = config.duration("expiresAfter", std::nullopt, shortest, longest);
@@ -55,7 +47,7 @@ NodePtr create_follow_up(NodeConfig& config) {
   wanted.text =
       config.has("flow") ? config.optional_template("text") : config.text_template("text");
   wanted.data = config.json_template("data");
-  return std::make_unique<const FollowUpNode>(std::move(wanted));
+  return node_of(std::move(wanted));
 }
 
 constexpr NodeField follow_up_fields[]{
@@ -79,5 +71,13 @@ constinit const NodeType follow_up_node{
         "    text: \"Are you still there, {{profile.name}}?\"\n"
         "    expiresAfter: 4h\n",
     .create = create_follow_up};
+
+constinit const NodeType cancel_follow_up_node{
+    .name = "cancelFollowUp",
+    .summary =
+        "Cancels all follow-ups of the session. No journey begins before the user's next message.",
+    .free_form = true,
+    .example = "- cancelFollowUp: true\n",
+    .create = changes<&Turn::cancel_follow_ups>};
 
 }  // namespace conversed::flows

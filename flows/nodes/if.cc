@@ -4,26 +4,14 @@
 namespace conversed::flows {
 namespace {
 
-class IfNode final : public Node {
- public:
-  IfNode(expression::Expression condition, NodeIndex then, NodeIndex otherwise)
-      : condition_(std::move(condition)), then_(then), else_(otherwise) {}
-
-  Result<Step> run(Turn& turn) const override {
-    return Jump{condition_.truthy(turn.scope()) ? then_ : else_};
-  }
-
- private:
-  const expression::Expression condition_;
-  const NodeIndex then_;
-  const NodeIndex else_;
-};
-
 NodePtr create_if(NodeConfig& config) {
   config.never_continues();
   auto condition = config.condition("condition");
   const NodeIndex then = config.branch("then");
-  return std::make_unique<const IfNode>(std::move(condition), then, config.branch("else"));
+  const NodeIndex otherwise = config.branch("else");
+  return node_of([condition = std::move(condition), then, otherwise](Turn& turn) -> Step {
+    return Jump{condition.truthy(turn.scope()) ? then : otherwise};
+  });
 }
 
 constexpr NodeField if_fields[]{

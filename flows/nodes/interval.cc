@@ -6,63 +6,48 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_interval = std::chrono::hours(24 * 366);
 
-struct Rhythm {
+struct Interval {
   std::int64_t passes = 0;  // 0: by time
   std::chrono::milliseconds time{};
-};
-
-class IntervalNode final : public Node {
- public:
-  IntervalNode(Rhythm rhythm, NodeIndex on_interval, NodeIndex otherwise)
-      : rhythm_(rhythm), do_(on_interval), else_(otherwise) {}
+  NodeIndex due = end_of_flow;
+  NodeIndex otherwise = end_of_flow;
 
   // The memory is the passes since `do` last ran or, by time, when it ran: Unix milliseconds.
-  Result<Step> run(Turn& turn) const override {
+  Result<Step> operator()(Turn& turn) const {
     auto memory = turn.memory();
     if (!memory) return model::fail(memory.error());
     nlohmann::json& last = **memory;
-    constexpr std::int64_t most = std::int64_t{1}
-                                  << 53;  // larger numbers were not stored by this Node
+    constexpr std::int64_t most = std::int64_t{1} << 53;  // this Node stores no larger numbers
     const bool known = last.is_number_integer() && last.get<std::int64_t>() >= 0 &&
                        last.get<std::int64_t>() <= most;
-    bool due = false;
-    if (rhythm_.passes > 0) {
-      const std::int64_t passes = (known ? last.get<std::int64_t>() : 0) + 1;
-      due = passes >= rhythm_.passes;
-      last = due ? 0 : passes;
+    bool is_due = false;
+    if (passes > 0) {
+      const std::int64_t passed = (known ? last.get<std::int64_t>() : 0) + 1;
+      is_due = passed >= passes;
+      last = is_due ? 0 : passed;
     } else {
       const std::int64_t now = model::to_unix_ms(turn.scope().now);
-      due = !known || now - last.get<std::int64_t>() >= rhythm_.time.count();
-      if (due) last = now;
+      is_due = !known || now - last.get<std::int64_t>() >= time.count();
+      if (is_due) last = now;
     }
-    return Jump{due ? do_ : else_};
+    return Jump{is_due ? due : otherwise};
   }
-
- private:
-  const Rhythm rhythm_;
-  const NodeIndex do_;
-  const NodeIndex else_;
 };
-
-Rhythm rhythm_of(NodeConfig& config) {
-  Rhythm rhythm;
-  const auto every = config.require("every");
-  if (!every) return rhythm;
-  if (every->value().scalar().is_number()) {
-    rhythm.passes = every->integer(1, 1'000'000).value_or(1);
-  } else {
-    rhythm.time =
-        every->duration(std::chrono::milliseconds(1), longest_interval).value_or(longest_interval);
-  }
-  return rhythm;
-}
 
 NodePtr create_interval(NodeConfig& config) {
   config.never_continues();
-  const Rhythm rhythm = rhythm_of(config);
+  Interval interval;
+  const auto every = config.require("every");
+  if (every && every->value().scalar().is_number()) {
+    interval.passes = every->integer(1, 1'000'000).value_or(1);
+  } else if (every) {
+    interval.time =
+        every->duration(std::chrono::milliseconds(1), longest_interval).value_or(longest_interval);
+  }
   (void)config.require("do");
-  const NodeIndex on_interval = config.branch("do");
-  return std::make_unique<const IntervalNode>(rhythm, on_interval, config.branch("else"));
+  interval.due = config.branch("do");
+  interval.otherwise = config.branch("else");
+  return node_of(interval);
 }
 
 constexpr NodeField interval_fields[]{

@@ -2,25 +2,9 @@
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
-namespace {
-
-class LogNode final : public Node {
- public:
-  explicit LogNode(expression::Template text) : text_(std::move(text)) {}
-
-  Result<Step> run(Turn& turn) const override {
-    turn.log(text_.render(turn.scope()));
-    return Continue{};
-  }
-
- private:
-  const expression::Template text_;
-};
 
 constexpr NodeField log_fields[]{
     {"text", "template", "The line. It is cut after 1000 bytes. Required."}};
-
-}  // namespace
 
 constinit const NodeType log_node{
     .name = "log",
@@ -28,8 +12,10 @@ constinit const NodeType log_node{
     .shorthand = "text",
     .fields = log_fields,
     .example = "- log: \"order {{input.data.orderId}} came in\"\n",
-    .create = [](NodeConfig& config) -> NodePtr {
-      return std::make_unique<const LogNode>(config.text_template("text"));
+    .create = [](NodeConfig& config) {
+      return node_of([text = config.text_template("text")](Turn& turn) {
+        turn.log(text.render(turn.scope()));
+      });
     }};
 
 }  // namespace conversed::flows

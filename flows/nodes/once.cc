@@ -4,28 +4,18 @@
 namespace conversed::flows {
 namespace {
 
-class OnceNode final : public Node {
- public:
-  OnceNode(NodeIndex first, NodeIndex afterwards) : first_(first), afterwards_(afterwards) {}
-
-  Result<Step> run(Turn& turn) const override {
-    auto memory = turn.memory();
-    if (!memory) return model::fail(memory.error());
-    const bool first = (*memory)->is_null();
-    **memory = true;
-    return Jump{first ? first_ : afterwards_};
-  }
-
- private:
-  const NodeIndex first_;
-  const NodeIndex afterwards_;
-};
-
 NodePtr create_once(NodeConfig& config) {
   config.never_continues();
   (void)config.require("do");
   const NodeIndex first = config.branch("do");
-  return std::make_unique<const OnceNode>(first, config.branch("else"));
+  const NodeIndex afterwards = config.branch("else");
+  return node_of([first, afterwards](Turn& turn) -> Result<Step> {
+    auto memory = turn.memory();
+    if (!memory) return model::fail(memory.error());
+    const bool is_first = (*memory)->is_null();
+    **memory = true;
+    return Jump{is_first ? first : afterwards};
+  });
 }
 
 constexpr NodeField once_fields[]{

@@ -8,31 +8,24 @@ namespace {
 
 constexpr std::size_t max_hits = 20;
 
-struct Filling {
+struct FillSlot {
   std::optional<Regex> pattern;
   std::string slot;
   int group = 0;
   std::optional<expression::Path> store_in;
-};
 
-class RegexSlotFillerNode final : public Node {
- public:
-  explicit RegexSlotFillerNode(Filling filling) : filling_(std::move(filling)) {}
-
-  Result<Step> run(Turn& turn) const override {
-    const auto found_all = filling_.pattern->find_all(turn.input_text(), max_hits,
-                                                      Regex::max_text_bytes, &turn.budget());
-    if (!found_all) return turn.failure(found_all.error().code, found_all.error().message);
-    const auto& matches = *found_all;
-    for (const auto& match : matches) turn.add_slot(filling_.slot, hit(match, matches.size()));
-    if (matches.empty() || !filling_.store_in) return Continue{};
-    return step_after(turn.assign(*filling_.store_in, found(matches.front())));
+  Result<void> operator()(Turn& turn) const {
+    const auto matches =
+        pattern->find_all(turn.input_text(), max_hits, Regex::max_text_bytes, &turn.budget());
+    if (!matches) return turn.failure(matches.error().code, matches.error().message);
+    for (const auto& match : *matches) turn.add_slot(slot, hit(match, matches->size()));
+    if (matches->empty() || !store_in) return {};
+    return turn.assign(*store_in, found(matches->front()));
   }
 
- private:
   [[nodiscard]] const std::string& found(const Regex::Match& match) const {
-    const auto group = static_cast<std::size_t>(filling_.group);
-    return group == 0 || group > match.groups.size() ? match.text : match.groups[group - 1];
+    const auto number = static_cast<std::size_t>(group);
+    return number == 0 || number > match.groups.size() ? match.text : match.groups[number - 1];
   }
 
   [[nodiscard]] nlohmann::json hit(const Regex::Match& match, std::size_t count) const {
@@ -45,19 +38,16 @@ class RegexSlotFillerNode final : public Node {
             {"offset", {{"start", match.begin}, {"end", match.end}}},
             {"lexiconId", nullptr}};
   }
-
-  const Filling filling_;
 };
 
 NodePtr create_regex_slot_filler(NodeConfig& config) {
   (void)config.require("slot");
   (void)config.require("pattern");
   const auto which = config.flag("ignoreCase", true) ? Regex::Case::ignored : Regex::Case::kept;
-  Filling filling{.pattern = config.regex("pattern", which),
-                  .slot = config.slot("slot"),
-                  .group = config.integer("group", 0, 0, 20),
-                  .store_in = config.path("storeIn")};
-  return std::make_unique<const RegexSlotFillerNode>(std::move(filling));
+  return node_of(FillSlot{.pattern = config.regex("pattern", which),
+                          .slot = config.slot("slot"),
+                          .group = config.integer("group", 0, 0, 20),
+                          .store_in = config.path("storeIn")});
 }
 
 constexpr NodeField regex_slot_filler_fields[]{

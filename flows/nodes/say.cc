@@ -9,63 +9,53 @@ namespace {
 
 constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"};
 
-struct Saying {
+struct Say {
   std::vector<expression::Template> alternatives;
   std::optional<expression::JsonTemplate> data;
   std::optional<expression::JsonTemplate> quick_replies;
   std::string order;
-};
 
-class SayNode final : public Node {
- public:
-  explicit SayNode(Saying saying) : saying_(std::move(saying)) {}
-
-  Result<Step> run(Turn& turn) const override {
+  Result<void> operator()(Turn& turn) const {
     std::string text;
-    if (!saying_.alternatives.empty()) {
+    if (!alternatives.empty()) {
       auto chosen = choose(turn);
       if (!chosen) return model::fail(chosen.error());
-      text = saying_.alternatives[*chosen].render(turn.scope());
+      text = alternatives[*chosen].render(turn.scope());
     }
-    nlohmann::json data;
-    if (saying_.data) data = saying_.data->value(turn.scope());
-    if (saying_.quick_replies) add_quick_replies(turn, data);
-    return step_after(turn.output(std::move(text), std::move(data)));
+    auto value = data ? data->value(turn.scope()) : nlohmann::json();
+    if (quick_replies) add_quick_replies(turn, value);
+    return turn.output(std::move(text), std::move(value));
   }
 
- private:
   // The alternative of this pass. In order, the memory is how many have been said.
   Result<std::size_t> choose(Turn& turn) const {
-    const std::size_t count = saying_.alternatives.size();
+    const std::size_t count = alternatives.size();
     if (count == 1) return std::size_t{0};
-    if (saying_.order == "random") return turn.random_below(count);
+    if (order == "random") return turn.random_below(count);
     auto memory = turn.memory();
     if (!memory) return model::fail(memory.error());
     nlohmann::json& said = **memory;
     std::size_t index = said.is_number_unsigned() ? said.get<std::size_t>() : 0;
-    index = saying_.order == "inTurn" ? index % count : std::min(index, count - 1);
+    index = order == "inTurn" ? index % count : std::min(index, count - 1);
     said = index + 1;
     return index;
   }
 
   // A reply that is a bare text sends that text.
-  void add_quick_replies(Turn& turn, nlohmann::json& data) const {
-    auto replies = saying_.quick_replies->value(turn.scope());
+  void add_quick_replies(Turn& turn, nlohmann::json& value) const {
+    auto replies = quick_replies->value(turn.scope());
     for (auto& reply : replies) {
       if (!reply.is_object()) reply = {{"text", reply}};
       if (!reply.contains("value")) reply["value"] = reply["text"];
     }
-    if (!data.is_object()) data = nlohmann::json::object();
-    data["quickReplies"] = std::move(replies);
+    if (!value.is_object()) value = nlohmann::json::object();
+    value["quickReplies"] = std::move(replies);
   }
-
-  const Saying saying_;
 };
 
 void check_quick_replies(NodeConfig& config) {
   const auto list = config.find("quickReplies");
-  if (!list) return;
-  if (!list->expect_list()) return;
+  if (!list || !list->expect_list()) return;
   for (const View& reply : list->items()) {
     if (reply.value().is_text()) continue;
     const Fields fields(reply, {"text", "value"});
@@ -78,14 +68,14 @@ void check_quick_replies(NodeConfig& config) {
 }
 
 NodePtr create_say(NodeConfig& config) {
-  Saying saying;
-  saying.data = config.json_template("data");
-  saying.quick_replies = config.json_template("quickReplies");
-  saying.order = config.choice("order", orders, "random");
+  Say say{.alternatives = {},
+          .data = config.json_template("data"),
+          .quick_replies = config.json_template("quickReplies"),
+          .order = config.choice("order", orders, "random")};
   check_quick_replies(config);
   // An output may be data alone.
-  if (!saying.data || config.has("text")) saying.alternatives = config.alternatives("text");
-  return std::make_unique<const SayNode>(std::move(saying));
+  if (!say.data || config.has("text")) say.alternatives = config.alternatives("text");
+  return node_of(std::move(say));
 }
 
 constexpr NodeField say_fields[]{

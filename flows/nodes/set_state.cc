@@ -1,3 +1,4 @@
+// `setState` and `resetState`.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -6,22 +7,16 @@ namespace {
 
 constexpr std::size_t max_bytes = 200;
 
-class SetStateNode final : public Node {
- public:
-  explicit SetStateNode(expression::Template name) : name_(std::move(name)) {}
-
-  Result<Step> run(Turn& turn) const override {
-    auto name = name_.render(turn.scope());
-    if (name.size() > max_bytes) {
+NodePtr create_set_state(NodeConfig& config) {
+  return node_of([name = config.text_template("state")](Turn& turn) -> Result<void> {
+    auto state = name.render(turn.scope());
+    if (state.size() > max_bytes) {
       return turn.failure(model::Errc::too_large, "the state has more than 200 bytes; shorten it");
     }
-    turn.set_state(name == default_state ? "" : std::move(name));
-    return Continue{};
-  }
-
- private:
-  const expression::Template name_;
-};
+    turn.set_state(state == default_state ? "" : std::move(state));
+    return {};
+  });
+}
 
 constexpr NodeField set_state_fields[]{
     {"state", "template", "The state, at most 200 bytes. An empty one is `default`. Required."}};
@@ -36,8 +31,12 @@ constinit const NodeType set_state_node{
     .shorthand = "state",
     .fields = set_state_fields,
     .example = "- setState: ordering\n",
-    .create = [](NodeConfig& config) -> NodePtr {
-      return std::make_unique<const SetStateNode>(config.text_template("state"));
-    }};
+    .create = create_set_state};
+
+constinit const NodeType reset_state_node{.name = "resetState",
+                                          .summary = "Sets `input.state` back to `default`.",
+                                          .free_form = true,
+                                          .example = "- resetState: true\n",
+                                          .create = changes<&Turn::reset_state>};
 
 }  // namespace conversed::flows

@@ -2,24 +2,16 @@
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
-namespace {
-
-class StopNode final : public Node {
- public:
-  Result<Step> run(Turn&) const override { return Stop{}; }
-};
-
-}  // namespace
 
 constinit const NodeType stop_node{
     .name = "stop",
     .summary = "Ends the execution. The next input starts the Flow at its beginning.",
     .free_form = true,
     .example = "- stop: true\n",
-    .create = [](NodeConfig& config) -> NodePtr {
+    .create = [](NodeConfig& config) {
       config.never_continues();
       config.expect_true();
-      return std::make_unique<const StopNode>();
+      return node_of([](Turn&) -> Step { return Stop{}; });
     }};
 
 }  // namespace conversed::flows

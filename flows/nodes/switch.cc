@@ -14,28 +14,6 @@ std::optional<std::string> case_of(const nlohmann::json& value) {
   return std::nullopt;
 }
 
-class SwitchNode final : public Node {
- public:
-  using Cases = std::map<std::string, NodeIndex>;
-
-  SwitchNode(expression::Expression on, Cases cases, bool loosely, NodeIndex otherwise)
-      : on_(std::move(on)), cases_(std::move(cases)), loosely_(loosely), default_(otherwise) {}
-
-  Result<Step> run(Turn& turn) const override {
-    const auto value = on_.evaluate(turn.scope());
-    auto text = value ? case_of(*value) : std::nullopt;
-    if (text && loosely_ && turn.budget().step(text->size())) text = text::phrase_of(*text);
-    const auto found = text ? cases_.find(*text) : cases_.end();
-    return Jump{found == cases_.end() ? default_ : found->second};
-  }
-
- private:
-  const expression::Expression on_;
-  const Cases cases_;
-  const bool loosely_;
-  const NodeIndex default_;
-};
-
 // `text`, `type` and `state` stand for the members of `input`.
 expression::Expression subject(NodeConfig& config) {
   const auto on = config.find("on");
@@ -52,7 +30,7 @@ NodePtr create_switch(NodeConfig& config) {
   config.never_continues();
   auto on = subject(config);
   const bool loosely = config.flag("ignoreCase", false);
-  SwitchNode::Cases cases;
+  std::map<std::string, NodeIndex> cases;
   for (auto& [text, to] : config.branches("cases")) {
     const std::string compared = loosely ? text::phrase_of(text) : text;
     if (compared.empty() && loosely) {
@@ -61,8 +39,14 @@ NodePtr create_switch(NodeConfig& config) {
       config.problem("cases", "the case '" + text + "' is the same as another one; remove one");
     }
   }
-  return std::make_unique<const SwitchNode>(std::move(on), std::move(cases), loosely,
-                                            config.branch("default"));
+  return node_of([on = std::move(on), cases = std::move(cases), loosely,
+                  otherwise = config.branch("default")](Turn& turn) -> Step {
+    const auto value = on.evaluate(turn.scope());
+    auto text = value ? case_of(*value) : std::nullopt;
+    if (text && loosely && turn.budget().step(text->size())) text = text::phrase_of(*text);
+    const auto found = text ? cases.find(*text) : cases.end();
+    return Jump{found == cases.end() ? otherwise : found->second};
+  });
 }
 
 constexpr NodeField switch_fields[]{
