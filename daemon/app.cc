@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "config/keys.h"
 #include "config/warnings.h"
 #include "daemon/app_parts.h"
+#include "daemon/data/storage_settings.h"
+#include "daemon/ops/joined.h"
 #include "daemon/ops/logging.h"
-#include "daemon/part_settings.h"
-#include "daemon/reload.h"
-#include "daemon/reports.h"
 
 namespace conversed::daemon {
 
@@ -18,6 +18,14 @@ namespace {
 
 auto given_up() {
   return fail(model::Errc::unavailable, "the start was given up");
+}
+
+void log_key_file(api::KeyFileNews news, std::string_view message) {
+  if (news == api::KeyFileNews::unusable) {
+    log::error("keys of contact-center tokens can't be read", {{"error", message}});
+  } else {
+    log::info("keys of contact-center tokens have changed", {{"message", message}});
+  }
 }
 
 }  // namespace
@@ -125,13 +133,12 @@ void App::reload(const std::function<std::optional<config::Settings>()>& read) {
     return supervisor_.reloaded("New settings refused, see the log; the old ones stay");
   }
   const auto reloaded = config::reload(settings_, *wanted);
-  supervisor_.reloaded(reload_parts(settings_, reloaded,
-                                    {.rate_limiter = parts_->live.rate_limiter,
-                                     .public_limiter = parts_->live.public_limiter,
-                                     .injects = parts_->live.quota,
-                                     .quota = parts_->front.options.quota,
-                                     .webhooks = parts_->outbound.webhooks,
-                                     .upstreams = parts_->outbound.upstreams}));
+  parts_->take_settings();
+  log::info("settings reloaded", {{"applied", joined(reloaded.applied)}});
+  if (reloaded.need_restart.empty()) return supervisor_.reloaded("Settings reloaded");
+  const std::string waiting = joined(reloaded.need_restart);
+  log::warn("some settings need a restart", {{"keys", waiting}});
+  supervisor_.reloaded("Settings reloaded; these need a restart: " + waiting);
 }
 
 void App::stop() {

@@ -2,14 +2,24 @@
 
 #include <utility>
 
+#include "daemon/data/storage_settings.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
-#include "daemon/part_settings.h"
 #include "store/cluster/session_notifications.h"
 
 namespace conversed::daemon {
 
 using model::Result;
+
+namespace {
+
+std::vector<std::string> role_names(const config::Settings& settings) {
+  std::vector<std::string> names;
+  for (const auto role : settings.roles) names.emplace_back(to_string(role));
+  return names;
+}
+
+}  // namespace
 
 ClusterParts::ClusterParts(Ground& with, LiveParts& live, ClusterPorts told)
     : ground(with),
@@ -20,15 +30,19 @@ ClusterParts::ClusterParts(Ground& with, LiveParts& live, ClusterPorts told)
       SharedLimitsSettings{.daemon = member_name(ground.settings),
                            .inbox_limit = static_cast<std::int64_t>(ground.settings.limits.inbox)},
       *ground.store, live.rate_limiter, live.public_limiter, live.busy, live.quota);
-  auto settings = peers_settings(ground.settings, ground.door.folder().last_run());
-  settings.changed = ports.daemons_changed;
-  settings.also = [this] {
-    shared_limits->tell();
-    ground.door.write_ports();
-    ports.each_second();
-  };
-  settings.partitions = [this] { return ownership.partitions(); };
-  settings.replaced = [this](const model::Error& error) { ground.die(error); };
+  PeersSettings settings{.name = member_name(ground.settings),
+                         .roles = role_names(ground.settings),
+                         .version = version,
+                         .previous_run = ground.door.folder().last_run(),
+                         .partitions = [this] { return ownership.partitions(); },
+                         .changed = ports.daemons_changed,
+                         .also =
+                             [this] {
+                               shared_limits->tell();
+                               ground.door.write_ports();
+                               ports.each_second();
+                             },
+                         .replaced = [this](const model::Error& error) { ground.die(error); }};
   peers = std::make_unique<Peers>(std::move(settings), *ground.store, ground.timer_clock);
 }
 

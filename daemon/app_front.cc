@@ -2,8 +2,12 @@
 
 #include <utility>
 
-#include "daemon/part_settings.h"
-#include "daemon/reports.h"
+#include "config/warnings.h"
+#include "daemon/data/storage_settings.h"
+#include "daemon/ops/logging.h"
+#include "daemon/ops/version.h"
+#include "store/accounts/audit.h"
+#include "store/secrets/key_rotation.h"
 
 namespace conversed::daemon {
 
@@ -21,6 +25,56 @@ constexpr api::BlockingPool::Limits sign_in_limits{
 // A waiting import holds its body in memory. `waiting_of_one` is the limit of an organisation.
 constexpr api::BlockingPool::Limits import_limits{.threads = 1, .waiting = 16, .waiting_of_one = 4};
 
+api::RateLimits rate_limits(const config::LimitSettings& settings,
+                            std::uint32_t requests_per_second) {
+  return {.requests_per_second = requests_per_second, .burst = settings.burst};
+}
+
+api::ApiOptions api_options(const config::Settings& settings, model::Timestamp started_at) {
+  api::ApiOptions options;
+  options.api = settings.api;
+  options.limits = settings.limits;
+  options.quota = model::Live<config::QuotaSettings>(settings.quota);
+  options.proactive = settings.proactive;
+  options.oauth = settings.oauth;
+  options.warnings = config::warnings_of(settings);
+  options.version = version;
+  options.member_name = member_name(settings);
+  options.started_at = started_at;
+  return options;
+}
+
+// The line names no account, since a user may have typed the password there.
+void log_lockout(std::string_view what, std::string_view address) {
+  log::warn("locked out after wrong passwords", {{"what", what}, {"clientAddress", address}});
+}
+
+void log_audit(const store::AuditEntry& entry) {
+  log::info("audit", {{"actor", entry.actor},
+                      {"credential", entry.credential},
+                      {"clientAddress", entry.address},
+                      {"operation", entry.operation},
+                      {"route", entry.route},
+                      {"object", entry.object},
+                      {"status", entry.status},
+                      {"traceId", entry.trace_id}});
+}
+
+// `conflict` while the master key is rotated, since the backup would need both keys.
+model::Result<api::BackUpAnswer> back_up(BackupMaker& backups, store::KeyRotation& keys,
+                                         const std::string& name) {
+  const auto one_key = keys.hold();
+  auto made =
+      one_key ? backups.make(name) : model::Result<MadeBackup>(model::fail(one_key.error()));
+  if (!made) {
+    log::warn("no backup made", {{"error", made.error().message}});
+    return model::fail(made.error());
+  }
+  log::info("backup made", {{"path", made->path.string()}, {"bytes", made->manifest.bytes()}});
+  return api::BackUpAnswer{made->path.filename().string(), made->path.string(),
+                           made->manifest.bytes(), made->manifest.created_at};
+}
+
 }  // namespace
 
 LiveParts::LiveParts(Ground& ground)
@@ -28,8 +82,16 @@ LiveParts::LiveParts(Ground& ground)
       quota({.injects_per_month = ground.settings.quota.injects_per_month,
              .shared = in_cluster(ground.settings)},
             ground.store->usage(), ground.clock),
-      rate_limiter(rate_limits(ground.settings.limits)),
-      public_limiter(public_rate_limits(ground.settings.limits)) {}
+      rate_limiter(rate_limits(ground.settings.limits, ground.settings.limits.requests_per_second)),
+      public_limiter(
+          rate_limits(ground.settings.limits, ground.settings.limits.public_requests_per_second)) {}
+
+void LiveParts::take_limits(const config::Settings& settings) {
+  const config::LimitSettings& limits = settings.limits;
+  rate_limiter.set_limits(rate_limits(limits, limits.requests_per_second));
+  public_limiter.set_limits(rate_limits(limits, limits.public_requests_per_second));
+  quota.set_limits({.injects_per_month = settings.quota.injects_per_month});
+}
 
 FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
                        api::JwtVerifier contact_center, queue::SqliteLog* embedded,
@@ -38,7 +100,10 @@ FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& sche
       live(shared),
       backups(with.settings, with.clock, embedded),
       options(api_options(with.settings, with.clock.now())),
-      authenticator(*with.store, with.clock, lockout_limits(with.settings.sign_in),
+      authenticator(*with.store, with.clock,
+                    {.account_failures = with.settings.sign_in.account_failures,
+                     .address_failures = with.settings.sign_in.address_failures,
+                     .window = with.settings.sign_in.lockout},
                     std::move(contact_center), log_lockout),
       audit(with.store->audit(), log_audit),
       pool(management_limits),

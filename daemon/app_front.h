@@ -23,6 +23,9 @@ namespace conversed::daemon {
 struct LiveParts {
   explicit LiveParts(Ground& ground);
 
+  // After a reload of the settings.
+  void take_limits(const config::Settings& settings);
+
   api::AssetsCache assets;
   api::InjectQuota quota;
   api::RateLimiter rate_limiter;

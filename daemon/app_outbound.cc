@@ -1,15 +1,42 @@
 #include "daemon/app_outbound.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "daemon/data/storage_settings.h"
 #include "daemon/log/job_wake_up.h"
-#include "daemon/part_settings.h"
 
 namespace conversed::daemon {
 
 using config::Role;
 using model::Result;
+using std::chrono::milliseconds;
+
+namespace {
+
+HttpClientSettings client_settings(std::string name, std::size_t connections,
+                                   model::Heartbeats& heartbeats) {
+  HttpClientSettings settings;
+  settings.name = std::move(name);
+  settings.max_in_flight = connections;
+  settings.heartbeats = &heartbeats;
+  return settings;
+}
+
+ProactiveSetupSettings setup_settings(const config::Settings& settings) {
+  const config::ProvisioningSettings& provisioning = settings.proactive.provisioning;
+  ProactiveSetupSettings setup;
+  setup.follow_ups_per_month = static_cast<std::int64_t>(settings.quota.follow_ups_per_month);
+  setup.provisioning_url = provisioning.url;
+  while (setup.provisioning_url.ends_with('/')) setup.provisioning_url.pop_back();
+  setup.provisioning_token = provisioning.token.reveal();
+  setup.timeout = provisioning.timeout;
+  setup.retry_for = provisioning.retry_for;
+  return setup;
+}
+
+}  // namespace
 
 OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress policy,
                              std::unique_ptr<queue::Log> jobs_log, OutboundPorts ports)
@@ -20,12 +47,12 @@ OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress po
                 std::move(policy)),
       retention_clock(with.timer_clock),
       schedule_clock(with.timer_clock),
-      deliverer(deliverer_settings(with.settings.delivery, with.heartbeats), *with.store, webhooks,
-                with.clock, with.timer_clock, with.metrics, ownership),
+      deliverer(delivering(), *with.store, webhooks, with.clock, with.timer_clock, with.metrics,
+                ownership),
       caller(calling(), *with.store, upstreams, with.append_event(), with.clock, with.metrics,
              ownership),
       scheduler(scheduling(ports), *with.store, with.append_event(), with.clock, with.metrics),
-      setup(proactive_setup_settings(with.settings), *with.store, upstreams),
+      setup(setup_settings(with.settings), *with.store, upstreams),
       job_worker(working(), with.store->jobs(), setup, with.timer_clock,
                  in_cluster(with.settings) ? &with.store->notifications() : nullptr),
       housekeeper(tidying(ports), *with.store, retention_clock) {
@@ -36,9 +63,30 @@ OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress po
                                : [this](const std::string& id) { job_worker.offer(id); });
 }
 
+DelivererSettings OutboundParts::delivering() const {
+  const config::DeliverySettings& settings = ground.settings.delivery;
+  DelivererSettings delivering;
+  delivering.timeout = settings.timeout;
+  delivering.retry_for = settings.retry_for;
+  delivering.connections = settings.connections;
+  delivering.secret_overlap = settings.secret_overlap;
+  delivering.drain_timeout = std::min(settings.timeout, milliseconds(3'000));
+  delivering.heartbeats = &ground.heartbeats;
+  return delivering;
+}
+
 CallerSettings OutboundParts::calling() const {
-  auto calling = caller_settings(ground.settings, ground.heartbeats);
+  const std::size_t connections = ground.settings.calls.connections;
+  CallerSettings calling;
+  calling.max_response_bytes = ground.settings.calls.max_response_bytes;
+  calling.max_requests = connections;
+  // One slow upstream leaves half of the connections to the others.
+  calling.max_per_upstream = std::max<std::size_t>(1, connections / 2);
+  // And one project with several of them a quarter.
+  calling.max_per_project = std::max<std::size_t>(1, connections * 3 / 4);
+  calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
   calling.timer_clock = &ground.timer_clock;
+  calling.heartbeats = &ground.heartbeats;
   return calling;
 }
 
@@ -46,25 +94,34 @@ SchedulerSettings OutboundParts::scheduling(OutboundPorts& ports) const {
   SchedulerSettings scheduling;
   scheduling.backlog = std::move(ports.backlog);
   scheduling.timer_clock = &ground.timer_clock;
+  scheduling.mine = ports.mine;
   scheduling.heartbeats = &ground.heartbeats;
-  if (ports.mine) scheduling.mine = ports.mine;
   return scheduling;
 }
 
 JobWorkerSettings OutboundParts::working() {
-  auto working =
-      job_worker_settings(ground.settings, [this](const std::string& id) { wake_job(id); });
+  JobWorkerSettings working;
+  // Only the end of a lease shows that another daemon of the cluster has crashed.
+  if (in_cluster(ground.settings)) working.lease = milliseconds(15'000);
+  working.wake = [this](const std::string& id) { wake_job(id); };
+  working.retention = ground.settings.jobs.retention;
   working.retention_clock = &retention_clock;
   return working;
 }
 
 HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {
-  // In a cluster, ClusterParts writes the ports.
-  if (!ports.mine) {
-    return housekeeper_settings(ground.settings, [this] { ground.door.write_ports(); });
+  const config::RetentionSettings& retention = ground.settings.retention;
+  HousekeeperSettings tidying;
+  tidying.transcripts = retention.transcripts;
+  tidying.dead_letters = retention.dead_letters;
+  tidying.audit = retention.audit;
+  tidying.secret_overlap = ground.settings.delivery.secret_overlap;
+  if (ports.mine) {
+    tidying.mine = [mine = ports.mine] { return mine("housekeeper"); };
+  } else {
+    // In a cluster, ClusterParts writes the ports.
+    tidying.also = [this] { ground.door.write_ports(); };
   }
-  auto tidying = housekeeper_settings(ground.settings, {});
-  tidying.mine = [mine = ports.mine] { return mine("housekeeper"); };
   return tidying;
 }
 

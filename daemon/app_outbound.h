@@ -59,6 +59,8 @@ struct OutboundParts {
   Housekeeper housekeeper;
 
  private:
+  // From the operator's settings to those of each service.
+  [[nodiscard]] DelivererSettings delivering() const;
   [[nodiscard]] CallerSettings calling() const;
   [[nodiscard]] SchedulerSettings scheduling(OutboundPorts& ports) const;
   [[nodiscard]] JobWorkerSettings working();

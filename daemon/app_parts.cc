@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "daemon/ops/backlog.h"
 #include "daemon/ops/logging.h"
 
 namespace conversed::daemon {
@@ -171,7 +170,29 @@ void App::Parts::update_metrics() {
   metrics.store_healthy.set(committer.healthy() ? 1 : 0);
   metrics.log_healthy.set(ground.log->health() ? 1 : 0);
   metrics.ready.set(not_ready().empty() ? 1 : 0);
-  update_backlog(metrics, *ground.log, *ground.store);
+  // A metric that can't be read keeps its value. A log that is away is not asked.
+  const auto ranges = ground.log->health() ? ground.log->ranges() : fail(model::Error());
+  if (ranges) metrics.log_lag.set(static_cast<double>(queue::lag_of(*ranges)));
+  if (const auto pending = ground.store->outbox().pending()) {
+    metrics.deliveries_pending.set(static_cast<double>(*pending));
+  }
+  if (const auto waiting = ground.store->dead_letters().count_new()) {
+    metrics.dead_letters_waiting.set(static_cast<double>(*waiting));
+  }
+}
+
+void App::Parts::take_settings() {
+  const config::Settings& settings = ground.settings;
+  log::open(settings.log);
+  live.take_limits(settings);
+  front.options.quota.set(settings.quota);
+  // The loader has checked each entry already. One that it let pass keeps the policy as it is.
+  if (auto egress = Egress::create(settings.egress.allow)) {
+    outbound.webhooks.set_egress(*egress);
+    outbound.upstreams.set_egress(std::move(*egress));
+  } else {
+    log::error("egress.allow can't be used", {{"error", egress.error().message}});
+  }
 }
 
 void App::Parts::stop(milliseconds limit) {

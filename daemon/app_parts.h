@@ -25,6 +25,9 @@ struct App::Parts {
 
   [[nodiscard]] model::Result<void> start();
   void stop(std::chrono::milliseconds limit);
+  // Gives the settings, which a reload has changed, to the parts that take them while they run.
+  // Kept by: test_service.py Reload.
+  void take_settings();
   [[nodiscard]] Progress progress();
 
   [[nodiscard]] ClusterPorts cluster_ports();

@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "daemon/ops/logging.h"
-#include "daemon/part_settings.h"
-#include "daemon/turns/lane_share.h"
 
 namespace conversed::daemon {
 
@@ -15,6 +13,31 @@ namespace {
 
 void report_unreadable_log(const model::Error& error) {
   log::error("log can't be read; trying again", {{"error", error.message}});
+}
+
+// The organisation of the lane's session, or its project as long as no Turn has looked up the
+// Endpoint. Reads nothing from the store. Kept by: Shares.OneShareNeverHasAllWorkers.
+std::string share_of(const api::AssetsCache& assets, const std::string& lane_key) {
+  const auto key = model::SessionKey::decode(lane_key);
+  if (!key) return {};
+  const auto endpoint = assets.known_endpoint(key->endpoint_id);
+  return endpoint ? endpoint->organisation_id : key->project_id;
+}
+
+flows::Limits flow_limits(const config::Settings& all) {
+  const config::FlowSettings& settings = all.flows;
+  flows::Limits limits;
+  limits.nodes_per_turn = settings.max_steps;
+  limits.visits_per_node = settings.max_visits;
+  limits.outputs_per_turn = settings.max_outputs;
+  limits.context_bytes = settings.max_context_bytes;
+  limits.profile_bytes = settings.max_profile_bytes;
+  limits.output_bytes = settings.max_output_bytes;
+  limits.call_bytes = settings.max_call_bytes;
+  limits.slot_hits = settings.max_slot_hits;
+  limits.slot_bytes = settings.max_slots_bytes;
+  limits.call_timeout = all.calls.timeout;
+  return limits;
 }
 
 }  // namespace
@@ -38,7 +61,10 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
               {{"error", forgotten.error().message}});
   }
   const auto partitions = static_cast<std::int32_t>(ranges.size());
-  auto lane_settings = lanes_settings(ground_.settings, ground_.heartbeats);
+  queue::LanesSettings lane_settings;
+  lane_settings.workers = ground_.settings.workers;
+  lane_settings.in_flight_limit = ground_.settings.limits.in_flight;
+  lane_settings.heartbeats = &ground_.heartbeats;
   if (ownership_.is_shared()) {  // it takes up the partitions as they come
     ownership_.begin(partitions);
     recovery_.begin_run(run);
@@ -116,7 +142,7 @@ TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
           .pending_replies = live_.pending_replies,
           .clock = ground_.clock,
           .timer_clock = &ground_.timer_clock,
-          .limits = flow_limits(ground_.settings.flows, ground_.settings.calls),
+          .limits = flow_limits(ground_.settings),
           .recovery = &recovery_,
           .partitions = static_cast<std::int32_t>(log_partitions)};
 }

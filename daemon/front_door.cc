@@ -8,7 +8,6 @@
 #include "daemon/ops/admin.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
-#include "daemon/part_settings.h"
 
 namespace conversed::daemon {
 
@@ -61,7 +60,23 @@ Result<void> FrontDoor::listen() {
 }
 
 Result<void> FrontDoor::open_api() {
-  api::HttpSettings http = http_settings(settings_);
+  api::HttpSettings http;
+  http.address = settings_.listen.address;
+  http.port = settings_.listen.port;
+  http.threads = settings_.api.threads;
+  for (const auto& proxy : settings_.trusted_proxies) {
+    if (const auto range = config::AddressRange::parse(proxy)) {
+      http.trusted_proxies.push_back(*range);
+    }
+  }
+  http.max_header = settings_.api.max_header_bytes;
+  http.max_body = settings_.api.max_body_bytes;
+  http.max_large_bodies = settings_.limits.large_bodies_bytes;
+  http.header_timeout = settings_.api.header_timeout;
+  http.body_timeout = settings_.api.body_timeout;
+  http.idle_timeout = settings_.api.idle_timeout;
+  http.max_connections = settings_.limits.connections;
+  http.max_connections_per_address = settings_.limits.connections_per_address;
   http.body_rule = [this](const api::Request& head) { return router_.body_rule(head); };
   http.clock = &clock_;
   http.name = "api";

@@ -16,9 +16,9 @@
 #include "daemon/app.h"
 #include "daemon/data/init.h"
 #include "daemon/data/log_epoch.h"
+#include "daemon/data/storage_settings.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
-#include "daemon/part_settings.h"
 #include "daemon/service/owner.h"
 
 namespace {

@@ -1,24 +1,11 @@
 #include "daemon/calls/caller.h"
 
 #include <algorithm>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <random>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "api/live/blocking_pool.h"
-#include "daemon/calls/call_queue.h"
 #include "daemon/calls/call_request.h"
-#include "daemon/cluster/ownership.h"
 #include "daemon/ops/logging.h"
-#include "daemon/ops/metrics.h"
-#include "daemon/service/service_thread.h"
-#include "store/commit/call_target.h"
 #include "store/runtime/fault_points.h"
-#include "store/store.h"
 
 namespace conversed::daemon {
 namespace {
@@ -41,133 +28,37 @@ constexpr int turns_at_once = 64;
 // One that runs and one that waits, so that projects take turns.
 constexpr std::size_t searches_at_once = 2;
 
-struct NewCall {
-  std::string project_id;
-  std::string target;
-};
-struct Completion {
-  std::string id;
-  HttpOutcome outcome;
-};
-struct Searched {
-  std::string id;
-  model::Result<std::vector<store::KnowledgeHit>> hits;
-  std::chrono::duration<double> took{};
-};
-// The commit of a call's mark is known.
-struct Marked {
-  std::string id;
-  std::optional<Timestamp> due;  // of the next try
-};
-struct Letters {
-  std::vector<NewCall> calls;
-  std::vector<Completion> completions;
-  std::vector<Searched> searches;
-  std::vector<AppendEnd> appends;
-  std::vector<Marked> marked;
-  bool ownership_changed = false;
-  bool wake = false;
-  bool stop = false;
-  [[nodiscard]] bool empty() const {
-    return calls.empty() && completions.empty() && searches.empty() && appends.empty() &&
-           marked.empty() && !ownership_changed && !wake && !stop;
-  }
-};
-
 }  // namespace
 
-class Caller::Engine {
- public:
-  Engine(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
-         const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
-      : settings_(settings),
-        store_(store),
-        http_(http),
-        append_(std::move(append)),
-        clock_(clock),
-        timer_clock_(settings_.timer_clock == nullptr ? clock : *settings_.timer_clock),
-        metrics_(metrics),
-        ownership_(ownership),
-        queue_({.in_hand = std::max<std::size_t>(1, settings.max_in_hand),
-                .requests = std::max<std::size_t>(1, settings.max_requests),
-                .per_upstream = settings.max_per_upstream,
-                .per_project = settings.max_per_project,
-                .searches = searches_at_once}),
-        searches_(1, searches_at_once) {}
-  ~Engine() { stop(); }
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
+               const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
+    : settings_(settings),
+      store_(store),
+      http_(http),
+      append_(std::move(append)),
+      clock_(clock),
+      timer_clock_(settings_.timer_clock == nullptr ? clock : *settings_.timer_clock),
+      metrics_(metrics),
+      ownership_(ownership),
+      queue_({.in_hand = std::max<std::size_t>(1, settings.max_in_hand),
+              .requests = std::max<std::size_t>(1, settings.max_requests),
+              .per_upstream = settings.max_per_upstream,
+              .per_project = settings.max_per_project,
+              .searches = searches_at_once}),
+      searches_(1, searches_at_once) {}
 
-  model::Result<void> start() {
-    return thread_.start("caller", settings_.heartbeats, [this] { run(); });
-  }
-  void stop() {
-    thread_.stop();
-    searches_.stop();
-  }
+void Caller::stop() {
+  thread_.stop();
+  searches_.stop();
+}
 
-  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
+void Caller::offer(std::string project_id, std::string target) {
+  thread_.mailbox()->put([&](Letters& letters) {
+    letters.calls.push_back({std::move(project_id), std::move(target)});
+  });
+}
 
- private:
-  using Call = CallQueue::Call;
-
-  void run();
-  void read_letters();
-  [[nodiscard]] SteadyClock::time_point next_look() const;
-  [[nodiscard]] Timestamp now() const { return timer_clock_.now(); }
-
-  // Looking for calls.
-  void wake(const std::string& project_id, const std::string& target, Timestamp due);
-  void look();
-  void look_again();
-  void not_read(const model::Error& error);
-  void send_ready();
-  [[nodiscard]] bool begin_calls(CallQueue::Lane& lane);
-  [[nodiscard]] bool begin(CallQueue::Lane& lane, const store::Calls::Due& due);
-
-  // A call in hand.
-  void send(Call& call);
-  [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
-  void search(Call& call);
-  void finish(const Completion& completion);
-  void finish(const Searched& searched);
-  void put_off(Call& call, std::optional<std::chrono::seconds> asked);
-  void leave_for_a_while(Call& call);
-  void settle(Call& call, model::CallResult result);
-  void append(Call& call);
-  void append_again();
-  void appended(const AppendEnd& append);
-  void mark_appended(const std::string& id);
-  [[nodiscard]] std::function<void()> marked(const std::string& id, std::optional<Timestamp> due);
-
-  const CallerSettings settings_;
-  store::Store& store_;
-  HttpClient& http_;
-  const AppendEvent append_;
-  const model::Clock& clock_;
-  const model::Clock& timer_clock_;
-  Metrics& metrics_;
-  const Ownership& ownership_;
-
-  // The thread's own.
-  CallQueue queue_;
-  std::vector<std::string> unappended_;  // calls whose result the log refused at the last try
-  SteadyClock::time_point append_after_{};
-  int appends_failed_ = 0;  // tries in a row
-  std::vector<HttpClient::Exchange> batch_;
-  std::mt19937_64 random_{std::random_device{}()};
-  bool looking_ = true;  // for lanes with calls
-  store::Calls::Lane looked_up_to_;
-  bool clock_checked_ = false;  // against the retries of the last run
-  SteadyClock::time_point next_look_{};
-  SteadyClock::time_point read_after_{};  // after a read that failed
-  bool read_on_ = false;                  // more was due than `turns_at_once`
-  bool stop_ = false;
-  ServiceThread<Letters> thread_;  // it uses all others
-  api::BlockingPool searches_;     // uses the store, and the thread's mailbox
-};
-
-void Caller::Engine::run() {
+void Caller::run() {
   while (!stop_) {
     append_again();
     bool quiet = false;
@@ -181,7 +72,7 @@ void Caller::Engine::run() {
   }
 }
 
-SteadyClock::time_point Caller::Engine::next_look() const {
+SteadyClock::time_point Caller::next_look() const {
   const auto steady = SteadyClock::now();
   auto until = steady + max_sleep;
   if (!unappended_.empty()) until = std::min(until, std::max(steady, append_after_));
@@ -195,7 +86,7 @@ SteadyClock::time_point Caller::Engine::next_look() const {
   return until;
 }
 
-void Caller::Engine::read_letters() {
+void Caller::read_letters() {
   auto letters = thread_.take(next_look());
   stop_ = stop_ || letters.stop;
   if (stop_) return;
@@ -207,7 +98,7 @@ void Caller::Engine::read_letters() {
   for (const auto& call : letters.calls) wake(call.project_id, call.target, now());
 }
 
-void Caller::Engine::wake(const std::string& project_id, const std::string& target, Timestamp due) {
+void Caller::wake(const std::string& project_id, const std::string& target, Timestamp due) {
   auto* lane = queue_.find_lane(project_id, target);
   if (lane == nullptr) {
     lane = queue_.add_lane(project_id, target, upstream_of(target, store_.assets()));
@@ -215,13 +106,13 @@ void Caller::Engine::wake(const std::string& project_id, const std::string& targ
   if (lane != nullptr) queue_.wake(*lane, due);
 }
 
-void Caller::Engine::look_again() {
+void Caller::look_again() {
   looking_ = true;
   looked_up_to_ = {};
 }
 
 // Reads the next page of lanes.
-void Caller::Engine::look() {
+void Caller::look() {
   const auto steady = SteadyClock::now();
   if (steady < read_after_) return;
   if (!clock_checked_) {
@@ -248,12 +139,12 @@ void Caller::Engine::look() {
 }
 
 // The store is asked again later.
-void Caller::Engine::not_read(const model::Error& error) {
+void Caller::not_read(const model::Error& error) {
   log::warn("calls can't be read", {{"error", error.message}});
   read_after_ = SteadyClock::now() + store_retry;
 }
 
-void Caller::Engine::send_ready() {
+void Caller::send_ready() {
   read_on_ = false;
   // While the log takes no results, further calls help no session.
   if (appends_failed_ > 0 || SteadyClock::now() < read_after_) return;
@@ -265,7 +156,7 @@ void Caller::Engine::send_ready() {
 }
 
 // Reads the lane's next due calls and begins as many as there is room for. False: the store fails.
-bool Caller::Engine::begin_calls(CallQueue::Lane& lane) {
+bool Caller::begin_calls(CallQueue::Lane& lane) {
   const auto most = std::min(queue_.room(lane), calls_a_turn);
   // The page also has the calls in hand.
   const std::size_t limit = most + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
@@ -286,7 +177,7 @@ bool Caller::Engine::begin_calls(CallQueue::Lane& lane) {
 }
 
 // False: the store fails.
-bool Caller::Engine::begin(CallQueue::Lane& lane, const store::Calls::Due& due) {
+bool Caller::begin(CallQueue::Lane& lane, const store::Calls::Due& due) {
   auto found = store_.calls().find(due.id);
   if (!found && found.error().code != Errc::internal) {
     not_read(found.error());
@@ -307,7 +198,7 @@ bool Caller::Engine::begin(CallQueue::Lane& lane, const store::Calls::Due& due) 
 }
 
 // Whether the organisation may ask language models at all.
-model::Result<bool> Caller::Engine::quota_left(const std::string& project_id) const {
+model::Result<bool> Caller::quota_left(const std::string& project_id) const {
   if (settings_.model_tokens_per_month == 0) return true;
   auto project = store_.assets().project(project_id);
   if (!project) return model::fail(project.error());
@@ -319,7 +210,7 @@ model::Result<bool> Caller::Engine::quota_left(const std::string& project_id) co
 }
 
 // Runs on the other thread, which uses nothing of the Engine but the store.
-void Caller::Engine::search(Call& call) {
+void Caller::search(Call& call) {
   const std::string id = call.pending.id;
   const bool posted = searches_.post(
       [&store = store_, mailbox = thread_.mailbox(), id, most = settings_.search_timeout,
@@ -334,7 +225,7 @@ void Caller::Engine::search(Call& call) {
   if (!posted) leave_for_a_while(call);
 }
 
-void Caller::Engine::finish(const Searched& searched) {
+void Caller::finish(const Searched& searched) {
   auto& call = queue_.at(searched.id);
   queue_.landed(call);
   metrics_.search_seconds.observe(searched.took.count());
@@ -354,7 +245,7 @@ void Caller::Engine::finish(const Searched& searched) {
   put_off(call, std::nullopt);
 }
 
-void Caller::Engine::send(Call& call) {
+void Caller::send(Call& call) {
   if (call.pending.search) return search(call);
   const auto& http = *call.pending.http;
   const std::string& id = call.pending.id;
@@ -389,7 +280,7 @@ void Caller::Engine::send(Call& call) {
                     }});
 }
 
-void Caller::Engine::finish(const Completion& completion) {
+void Caller::finish(const Completion& completion) {
   auto& call = queue_.at(completion.id);
   const auto& outcome = completion.outcome;
   // The client stopped before this Service: the outcome is unknown.
@@ -413,14 +304,14 @@ void Caller::Engine::finish(const Completion& completion) {
   settle(call, std::move(result));
 }
 
-std::function<void()> Caller::Engine::marked(const std::string& id, std::optional<Timestamp> due) {
+std::function<void()> Caller::marked(const std::string& id, std::optional<Timestamp> due) {
   return [mailbox = thread_.mailbox(), id, due] {
     mailbox->put([&](Letters& letters) { letters.marked.push_back({id, due}); });
   };
 }
 
 // The next try is read from the store when it is due.
-void Caller::Engine::put_off(Call& call, std::optional<std::chrono::seconds> asked) {
+void Caller::put_off(Call& call, std::optional<std::chrono::seconds> asked) {
   const std::string& id = call.pending.id;
   const int attempts = call.attempts;
   const auto due = now() + backoff(settings_.backoff, attempts, asked, random_());
@@ -428,12 +319,12 @@ void Caller::Engine::put_off(Call& call, std::optional<std::chrono::seconds> ask
 }
 
 // Without a change of the row.
-void Caller::Engine::leave_for_a_while(Call& call) {
+void Caller::leave_for_a_while(Call& call) {
   read_after_ = SteadyClock::now() + store_retry;
   queue_.release(std::string(call.pending.id), now() + store_retry);
 }
 
-void Caller::Engine::settle(Call& call, model::CallResult result) {
+void Caller::settle(Call& call, model::CallResult result) {
   queue_.landed(call);
   metrics_.calls(result.error_code.empty() ? CallOutcome::answered : CallOutcome::failed).add();
   log::debug("call ended", {{"sessionId", call.pending.session.session_id},
@@ -446,7 +337,7 @@ void Caller::Engine::settle(Call& call, model::CallResult result) {
 
 // A result that no session waits for is not appended: it would keep data of a user who was erased
 // meanwhile. The claim decides in any case.
-void Caller::Engine::append(Call& call) {
+void Caller::append(Call& call) {
   const auto waits = store_.calls().waits(call.pending.id);
   if (waits && !*waits) {
     appends_failed_ = 0;  // it may have been the only result that tried the log
@@ -455,12 +346,12 @@ void Caller::Engine::append(Call& call) {
   append_(*call.result, letter_at_end(thread_.mailbox(), call.pending.id));
 }
 
-void Caller::Engine::append_again() {
+void Caller::append_again() {
   if (unappended_.empty() || SteadyClock::now() < append_after_) return;
   for (const auto& id : std::exchange(unappended_, {})) append(queue_.at(id));
 }
 
-void Caller::Engine::appended(const AppendEnd& append) {
+void Caller::appended(const AppendEnd& append) {
   auto& call = queue_.at(append.id);
   if (!append.error) {
     appends_failed_ = 0;
@@ -481,45 +372,8 @@ void Caller::Engine::appended(const AppendEnd& append) {
   unappended_.push_back(append.id);
 }
 
-void Caller::Engine::mark_appended(const std::string& id) {
+void Caller::mark_appended(const std::string& id) {
   store_.calls().appended(id, marked(id, std::nullopt));
-}
-
-Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
-               const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
-    : engine_(std::make_unique<Engine>(settings, store, http, std::move(append), clock, metrics,
-                                       ownership)) {}
-
-Caller::~Caller() = default;
-
-model::Result<void> Caller::start() {
-  return engine_->start();
-}
-
-void Caller::stop() {
-  engine_->stop();
-}
-
-std::string_view Caller::name() const {
-  return "caller";
-}
-
-void Caller::offer(std::string project_id, std::string target) {
-  engine_->mailbox().put([&](Letters& letters) {
-    letters.calls.push_back({std::move(project_id), std::move(target)});
-  });
-}
-
-void Caller::ownership_changed() {
-  engine_->mailbox().put([](Letters& letters) { letters.ownership_changed = true; });
-}
-
-void Caller::wake() {
-  engine_->mailbox().put([](Letters& letters) { letters.wake = true; });
-}
-
-bool Caller::idle() const {
-  return engine_->mailbox().quiet();
 }
 
 }  // namespace conversed::daemon

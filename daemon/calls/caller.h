@@ -2,24 +2,28 @@
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
 
+#include "api/live/blocking_pool.h"
+#include "daemon/calls/call_queue.h"
+#include "daemon/cluster/ownership.h"
 #include "daemon/log/append_event.h"
+#include "daemon/ops/metrics.h"
 #include "daemon/outbound/http_client.h"
 #include "daemon/service/backoff.h"
 #include "daemon/service/service.h"
+#include "daemon/service/service_thread.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/runtime/heartbeat.h"
-
-namespace conversed::store {
-class Store;
-}
+#include "store/store.h"
 
 namespace conversed::daemon {
-
-class Metrics;
-class Ownership;
 
 struct CallerSettings {
   std::size_t max_response_bytes = 256 * 1024;
@@ -89,31 +93,118 @@ class Caller final : public Service {
   // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
   Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
          const model::Clock& clock, Metrics& metrics, const Ownership& ownership);
-  ~Caller() override;
+  ~Caller() override { stop(); }
 
-  [[nodiscard]] model::Result<void> start() override;
+  [[nodiscard]] model::Result<void> start() override {
+    return thread_.start("caller", settings_.heartbeats, [this] { run(); });
+  }
 
   // No new attempt; does not wait for those in flight, whose calls are made again after the next
   // start.
   void stop() override;
-  [[nodiscard]] std::string_view name() const override;
 
   // A call of this project to this target (store/commit/call_target.h) has just been committed.
   void offer(std::string project_id, std::string target);
 
   // Looks for the calls that are its own now. A call under way ends; its result counts.
-  void ownership_changed();
+  void ownership_changed() {
+    thread_.mailbox()->put([](Letters& letters) { letters.ownership_changed = true; });
+  }
 
   // Looks at the clock again: it jumped.
-  void wake();
+  void wake() { thread_.mailbox()->wake(); }
 
   // Whether no call is in hand or ready to be made. Calls that wait for a retry do not count. For
   // tests.
-  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool idle() const { return thread_.mailbox()->quiet(); }
 
  private:
-  class Engine;
-  std::unique_ptr<Engine> engine_;
+  using Call = CallQueue::Call;
+  using SteadyClock = std::chrono::steady_clock;
+
+  struct NewCall {
+    std::string project_id;
+    std::string target;
+  };
+  struct Completion {
+    std::string id;
+    HttpOutcome outcome;
+  };
+  struct Searched {
+    std::string id;
+    model::Result<std::vector<store::KnowledgeHit>> hits;
+    std::chrono::duration<double> took{};
+  };
+  // The commit of a call's mark is known.
+  struct Marked {
+    std::string id;
+    std::optional<model::Timestamp> due;  // of the next try
+  };
+  struct Letters {
+    std::vector<NewCall> calls;
+    std::vector<Completion> completions;
+    std::vector<Searched> searches;
+    std::vector<AppendEnd> appends;
+    std::vector<Marked> marked;
+    bool ownership_changed = false;
+    bool stop = false;
+  };
+
+  void run();
+  void read_letters();
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  [[nodiscard]] model::Timestamp now() const { return timer_clock_.now(); }
+
+  // Looking for calls.
+  void wake(const std::string& project_id, const std::string& target, model::Timestamp due);
+  void look();
+  void look_again();
+  void not_read(const model::Error& error);
+  void send_ready();
+  [[nodiscard]] bool begin_calls(CallQueue::Lane& lane);
+  [[nodiscard]] bool begin(CallQueue::Lane& lane, const store::Calls::Due& due);
+
+  // A call in hand.
+  void send(Call& call);
+  [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
+  void search(Call& call);
+  void finish(const Completion& completion);
+  void finish(const Searched& searched);
+  void put_off(Call& call, std::optional<std::chrono::seconds> asked);
+  void leave_for_a_while(Call& call);
+  void settle(Call& call, model::CallResult result);
+  void append(Call& call);
+  void append_again();
+  void appended(const AppendEnd& append);
+  void mark_appended(const std::string& id);
+  [[nodiscard]] std::function<void()> marked(const std::string& id,
+                                             std::optional<model::Timestamp> due);
+
+  const CallerSettings settings_;
+  store::Store& store_;
+  HttpClient& http_;
+  const AppendEvent append_;
+  const model::Clock& clock_;
+  const model::Clock& timer_clock_;
+  Metrics& metrics_;
+  const Ownership& ownership_;
+
+  // The thread's own.
+  CallQueue queue_;
+  std::vector<std::string> unappended_;  // calls whose result the log refused at the last try
+  SteadyClock::time_point append_after_{};
+  int appends_failed_ = 0;  // tries in a row
+  std::vector<HttpClient::Exchange> batch_;
+  std::mt19937_64 random_{std::random_device{}()};
+  bool looking_ = true;  // for lanes with calls
+  store::Calls::Lane looked_up_to_;
+  bool clock_checked_ = false;  // against the retries of the last run
+  SteadyClock::time_point next_look_{};
+  SteadyClock::time_point read_after_{};  // after a read that failed
+  bool read_on_ = false;                  // more was due than `turns_at_once`
+  bool stop_ = false;
+  ServiceThread<Letters> thread_;  // it uses all others
+  api::BlockingPool searches_;     // uses the store, and the thread's mailbox
 };
 
 }  // namespace conversed::daemon

@@ -69,7 +69,7 @@ Result<void> Peers::start() {
   joined_ = true;
   if (auto looked = look(); !looked) return looked;
   // Without a heartbeat, since it waits for the store.
-  return thread_.start(name(), nullptr, [this] { work(); });
+  return thread_.start("peers", nullptr, [this] { work(); });
 }
 
 // The holder of the name is either seen again within an interval or has died.

@@ -59,7 +59,6 @@ class Peers final : public Service {
   [[nodiscard]] model::Result<void> start() override;
   // Leaves, if the store works.
   void stop() override;
-  [[nodiscard]] std::string_view name() const override { return "peers"; }
 
   // From now on this daemon has no roles: the others take over its share at once.
   void retire();
@@ -79,7 +78,6 @@ class Peers final : public Service {
   struct Letters {
     bool stop = false;
     bool retire = false;
-    [[nodiscard]] bool empty() const { return !stop && !retire; }
   };
   [[nodiscard]] Shared seen() const {
     return members_.with([](const Shared& members) { return members; });

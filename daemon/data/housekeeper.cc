@@ -104,10 +104,6 @@ void Housekeeper::stop() {
   thread_.stop();
 }
 
-std::string_view Housekeeper::name() const {
-  return "housekeeper";
-}
-
 void Housekeeper::run() {
   finish_key_rotation();
   for (;;) {

@@ -61,12 +61,10 @@ class Housekeeper final : public Service {
 
   [[nodiscard]] model::Result<void> start() override;
   void stop() override;  // after the transaction in hand
-  [[nodiscard]] std::string_view name() const override;
 
  private:
   struct Letters {
     bool stop = false;
-    [[nodiscard]] bool empty() const { return !stop; }
   };
   void run();
   void finish_key_rotation();

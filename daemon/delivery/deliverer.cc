@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/delivery/deliverer_engine.h"
 #include "daemon/ops/logging.h"
 
 namespace conversed::daemon {
@@ -26,7 +25,20 @@ constexpr int reads_at_once = 64;
 
 }  // namespace
 
-void Deliverer::Engine::run() {
+Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
+                     const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
+                     const Ownership& ownership)
+    : settings_(settings),
+      store_(store),
+      http_(http),
+      clock_(clock),
+      timer_clock_(timer_clock),
+      metrics_(metrics),
+      ownership_(ownership),
+      queue_({.connections = std::max<std::size_t>(1, settings.connections)}),
+      targets_(store.assets(), settings.secret_overlap) {}
+
+void Deliverer::run() {
   for (;;) {
     bool quiet = false;
     if (store_.committer().healthy()) {
@@ -42,7 +54,7 @@ void Deliverer::Engine::run() {
 }
 
 // POSTs in flight get time to end: an answer that comes now spares a repeat.
-void Deliverer::Engine::drain() {
+void Deliverer::drain() {
   const auto until = SteadyClock::now() + settings_.drain_timeout;
   while (queue_.in_flight() > 0 && SteadyClock::now() < until) read_letters(until);
   if (queue_.in_flight() > 0) {
@@ -50,7 +62,7 @@ void Deliverer::Engine::drain() {
   }
 }
 
-SteadyClock::time_point Deliverer::Engine::next_look() const {
+SteadyClock::time_point Deliverer::next_look() const {
   const auto steady = SteadyClock::now();
   if (!store_.committer().healthy()) return steady + unhealthy_sleep;
   if (looking_ || read_on_) return std::max(steady, read_after_);
@@ -64,7 +76,7 @@ SteadyClock::time_point Deliverer::Engine::next_look() const {
   return until;
 }
 
-void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
+void Deliverer::read_letters(SteadyClock::time_point until) {
   auto letters = thread_.take(until);
   stop_ = stop_ || letters.stop;
   if (letters.ownership_changed) {
@@ -84,8 +96,8 @@ void Deliverer::Engine::read_letters(SteadyClock::time_point until) {
   http_.send(std::exchange(batch_, {}));
 }
 
-void Deliverer::Engine::take(const Offer& offer) {
-  if (!owns(offer.key)) return;
+void Deliverer::take(const Offer& offer) {
+  if (!ownership_.owns(offer.key)) return;
   Session* session = queue_.find(offer.key);
   if (session == nullptr) {
     return queue_.wake(queue_.lane(offer.key.endpoint_id, offer.key.project_id), now());
@@ -98,7 +110,7 @@ void Deliverer::Engine::take(const Offer& offer) {
 }
 
 // Reads the next page of Endpoints with pending outputs.
-void Deliverer::Engine::look() {
+void Deliverer::look() {
   const auto steady = SteadyClock::now();
   if (steady < read_after_) return;
   if (!clock_checked_) {
@@ -124,12 +136,12 @@ void Deliverer::Engine::look() {
   queue_.forget_idle();
 }
 
-void Deliverer::Engine::not_read(const model::Error& error) {
+void Deliverer::not_read(const model::Error& error) {
   log::warn("outbox can't be read", {{"error", error.message}});
   read_after_ = SteadyClock::now() + store_retry;
 }
 
-void Deliverer::Engine::send_ready() {
+void Deliverer::send_ready() {
   read_on_ = false;
   if (SteadyClock::now() < read_after_) return;
   for (int reads = 0; Lane* lane = queue_.next(now(), SteadyClock::now()); ++reads) {
@@ -141,7 +153,7 @@ void Deliverer::Engine::send_ready() {
 
 // Reads the Endpoint's next due sessions and begins as many as there is room for. False: the store
 // fails.
-bool Deliverer::Engine::begin_sessions(Lane& lane) {
+bool Deliverer::begin_sessions(Lane& lane) {
   auto room = queue_.room(lane, SteadyClock::now());
   if (room == 0) return true;  // it has become slow since its turn came
   // The page also has the sessions in hand.
@@ -184,48 +196,10 @@ bool Deliverer::Engine::begin_sessions(Lane& lane) {
   return true;
 }
 
-Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
-                     const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
-                     const Ownership& ownership)
-    : engine_(std::make_unique<Engine>(settings, store, http, clock, timer_clock, metrics,
-                                       ownership)) {}
-
-Deliverer::~Deliverer() = default;
-
-model::Result<void> Deliverer::start() {
-  return engine_->start();
-}
-
-void Deliverer::stop() {
-  engine_->stop();
-}
-
-std::string_view Deliverer::name() const {
-  return "deliverer";
-}
-
 // Commits of all sessions call this, also before `start` and for sessions of other daemons.
-void Deliverer::offer(const model::SessionKey& key) {
-  if (!engine_->owns(key)) return;
-  engine_->mailbox().put([&](auto& letters) { letters.offers.push_back({key}); });
-}
-
-void Deliverer::offer_earlier(const model::SessionKey& key) {
-  if (!engine_->owns(key)) return;
-  engine_->mailbox().put(
-      [&](auto& letters) { letters.offers.push_back({.key = key, .earlier = true}); });
-}
-
-void Deliverer::ownership_changed() {
-  engine_->mailbox().put([](auto& letters) { letters.ownership_changed = true; });
-}
-
-void Deliverer::wake() {
-  engine_->mailbox().put([](auto& letters) { letters.wake = true; });
-}
-
-bool Deliverer::idle() const {
-  return engine_->mailbox().quiet();
+void Deliverer::put(const Offer& offer) {
+  if (!ownership_.owns(offer.key)) return;
+  thread_.mailbox()->put([&](Letters& letters) { letters.offers.push_back(offer); });
 }
 
 }  // namespace conversed::daemon

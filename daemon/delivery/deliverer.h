@@ -2,25 +2,27 @@
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
 
+#include "daemon/cluster/ownership.h"
+#include "daemon/delivery/delivery_queue.h"
+#include "daemon/delivery/webhook_targets.h"
+#include "daemon/ops/metrics.h"
 #include "daemon/outbound/http_client.h"
 #include "daemon/service/backoff.h"
 #include "daemon/service/service.h"
+#include "daemon/service/service_thread.h"
+#include "daemon/timers/timer_clock.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
 #include "store/runtime/heartbeat.h"
-
-namespace conversed::store {
-class Store;
-}
+#include "store/store.h"
 
 namespace conversed::daemon {
-
-class Metrics;
-class Ownership;
-class TimerClock;
 
 struct DelivererSettings {
   std::chrono::milliseconds timeout{10'000};           // of one POST
@@ -77,36 +79,129 @@ class Deliverer final : public Service {
   Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
             const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
             const Ownership& ownership);
-  ~Deliverer() override;
 
-  [[nodiscard]] model::Result<void> start() override;
+  [[nodiscard]] model::Result<void> start() override {
+    return thread_.start("deliverer", settings_.heartbeats, [this] { run(); });
+  }
 
   // Begins no POST and waits for those in flight up to `drain_timeout`. The store's Committer,
   // which must run until after it, then holds all marks. A POST that was cut off is repeated after
   // the next start.
-  void stop() override;
-  [[nodiscard]] std::string_view name() const override;
+  void stop() override { thread_.stop(); }
 
   // The session's newest outputs are pending: to be called once that is committed.
-  void offer(const model::SessionKey& key);
+  void offer(const model::SessionKey& key) { put({.key = key}); }
 
   // The same, for outputs that may come before some that are in hand.
-  void offer_earlier(const model::SessionKey& key);
+  void offer_earlier(const model::SessionKey& key) { put({.key = key, .earlier = true}); }
 
   // Looks for the outputs that are its own now. Those of a lost session end with the POST in
   // flight.
-  void ownership_changed();
+  void ownership_changed() {
+    thread_.mailbox()->put([](Letters& letters) { letters.ownership_changed = true; });
+  }
 
   // Looks at the clock again: it jumped.
-  void wake();
+  void wake() { thread_.mailbox()->wake(); }
 
   // Whether nothing is in flight or ready to be sent. Outputs that wait for a retry do not count.
   // For tests.
-  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool idle() const { return thread_.mailbox()->quiet(); }
 
  private:
-  class Engine;
-  std::unique_ptr<Engine> engine_;
+  using Lane = DeliveryQueue::Lane;
+  using Session = DeliveryQueue::Session;
+  using SteadyClock = std::chrono::steady_clock;
+
+  // After the store has failed.
+  static constexpr std::chrono::milliseconds store_retry{1'000};
+  static constexpr std::size_t outputs_a_session = 16;  // at one read
+
+  struct Offer {
+    model::SessionKey key;
+    bool earlier = false;  // than outputs in hand
+  };
+  // Of sessions in hand.
+  struct Completion {
+    Session* session;
+    HttpOutcome outcome;
+  };
+  // Whether a follow-up's delivery may begin.
+  struct Begun {
+    Session* session;
+    model::Result<void> allowed;
+  };
+  struct GivenUp {
+    Session* session;
+    std::string output_id;
+    std::string trace_id;
+    std::string reason;
+    model::Result<void> done;
+  };
+  struct Letters {
+    std::vector<Offer> offers;
+    std::vector<Begun> begun;
+    std::vector<Completion> completions;
+    std::vector<Session*> marked;
+    std::vector<GivenUp> given_up;
+    bool ownership_changed = false;
+    bool stop = false;
+  };
+
+  void put(const Offer& offer);
+  void run();
+  void read_letters(SteadyClock::time_point until);
+  void drain();
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  [[nodiscard]] model::Timestamp now() const { return timer_clock_.now(); }
+
+  // Looking for outputs.
+  void take(const Offer& offer);
+  void look();
+  void not_read(const model::Error& error);
+  void send_ready();
+  [[nodiscard]] bool begin_sessions(Lane& lane);
+  [[nodiscard]] bool wants(const model::SessionKey& key) {
+    return ownership_.owns(key) && !queue_.find(key);
+  }
+
+  // A session in hand.
+  void prepare(Session& session);
+  void post(Session& session, const WebhookTarget& target);
+  void ask_to_begin(Session& session);
+  void begin(const Begun& begun);
+  void finish(Session& session, const HttpOutcome& outcome);
+  void fail(Session& session, const HttpOutcome& outcome);
+  void pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason);
+  void mark(Session& session);
+  [[nodiscard]] std::function<void()> marked(Session& session);
+  void give_up(Session& session, std::size_t outputs, const std::string& reason);
+  void give_up_aged(Lane& lane, const std::string& reason);
+  void given_up(const GivenUp& letter);
+  void leave(Session& session);
+  void leave_for_a_while(Session& session);
+
+  const DelivererSettings settings_;
+  store::Store& store_;
+  HttpClient& http_;
+  const model::Clock& clock_;
+  TimerClock& timer_clock_;
+  Metrics& metrics_;
+  const Ownership& ownership_;
+
+  // The thread's own.
+  DeliveryQueue queue_;
+  WebhookTargets targets_;
+  std::mt19937_64 random_{std::random_device{}()};
+  std::vector<HttpClient::Exchange> batch_;
+  bool looking_ = true;         // for Endpoints with something due
+  std::string looked_up_to_;    // an Endpoint
+  bool clock_checked_ = false;  // against the retries of the last run
+  SteadyClock::time_point next_look_{};
+  SteadyClock::time_point read_after_{};  // after a read that failed
+  bool read_on_ = false;                  // more was due than `reads_at_once`
+  bool stop_ = false;
+  ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
 }  // namespace conversed::daemon

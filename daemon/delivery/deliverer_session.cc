@@ -3,10 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/delivery/deliverer_engine.h"
+#include "daemon/delivery/deliverer.h"
 #include "daemon/delivery/webhook.h"
 #include "daemon/ops/logging.h"
-#include "daemon/service/backoff.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
@@ -37,7 +36,7 @@ std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
 }  // namespace
 
 // Sends the session's first output; drops it if its Endpoint has no webhook.
-void Deliverer::Engine::prepare(Session& session) {
+void Deliverer::prepare(Session& session) {
   while (!session.outputs.empty()) {
     const auto& output = session.outputs.front();
     if (stop_ || !store_.committer().healthy() ||
@@ -57,7 +56,7 @@ void Deliverer::Engine::prepare(Session& session) {
   queue_.release_if_done(session, now());
 }
 
-void Deliverer::Engine::post(Session& session, const WebhookTarget& target) {
+void Deliverer::post(Session& session, const WebhookTarget& target) {
   const auto& output = session.outputs.front();
   HttpRequest request;
   request.method = "POST";
@@ -79,7 +78,7 @@ void Deliverer::Engine::post(Session& session, const WebhookTarget& target) {
 
 // The user's next message withdraws a follow-up's output until its delivery has begun. The store
 // decides which of the two comes first.
-void Deliverer::Engine::ask_to_begin(Session& session) {
+void Deliverer::ask_to_begin(Session& session) {
   store_.follow_ups().begin_delivery(
       session.key, session.outputs.front().seq,
       [mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
@@ -87,7 +86,7 @@ void Deliverer::Engine::ask_to_begin(Session& session) {
       });
 }
 
-void Deliverer::Engine::begin(const Begun& begun) {
+void Deliverer::begin(const Begun& begun) {
   Session& session = *begun.session;
   if (begun.allowed) {
     session.outputs.front().withdrawable = false;
@@ -100,7 +99,7 @@ void Deliverer::Engine::begin(const Begun& begun) {
   prepare(session);
 }
 
-void Deliverer::Engine::finish(Session& session, const HttpOutcome& outcome) {
+void Deliverer::finish(Session& session, const HttpOutcome& outcome) {
   // The client stopped: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
   metrics_.delivery_seconds.observe(std::chrono::duration<double>(outcome.took).count());
@@ -120,7 +119,7 @@ void Deliverer::Engine::finish(Session& session, const HttpOutcome& outcome) {
   queue_.goes_on(session, steady) ? prepare(session) : leave(session);
 }
 
-void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
+void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   const auto reason = "the webhook " + describe(outcome);
   const auto steady = SteadyClock::now();
   Lane& lane = *session.lane;
@@ -134,7 +133,7 @@ void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
   queue_.failed(session, steady);
   // Another daemon has the session now, and may have delivered this output.
   if (ownership_.generation_of(session.key) != session.generation) return leave(session);
-  const Timestamp now = this->now();
+  const model::Timestamp now = this->now();
   if (const auto aged = made_by(session.outputs, now - settings_.retry_for); aged > 0) {
     give_up(session, queue_.fails(lane) ? aged : 1, reason);
   } else {
@@ -142,7 +141,8 @@ void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
     const auto wait =
         backoff(settings_.backoff, session.attempts + 1, outcome.retry_after, random_());
     // The last try is at the end of `retry_for`, not somewhere before it.
-    const Timestamp due = std::max(std::min(now + wait, last), now + settings_.backoff.first);
+    const model::Timestamp due =
+        std::max(std::min(now + wait, last), now + settings_.backoff.first);
     metrics_.deliveries(DeliveryOutcome::retried).add();
     log::debug("delivery failed", {{"sessionId", session.key.session_id},
                                    {"outputId", session.outputs.front().id},
@@ -156,7 +156,7 @@ void Deliverer::Engine::fail(Session& session, const HttpOutcome& outcome) {
 }
 
 // One try at a time tells whether it works again.
-void Deliverer::Engine::pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason) {
+void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason) {
   auto settings = settings_.backoff;
   settings.max = std::min(settings.max, longest_pause);
   queue_.put_off(
@@ -165,13 +165,13 @@ void Deliverer::Engine::pause(Lane& lane, const HttpOutcome& outcome, const std:
 }
 
 // The session's first output needs no further try.
-void Deliverer::Engine::mark(Session& session) {
+void Deliverer::mark(Session& session) {
   store_.committer().delivered(session.key, session.outputs.front(), marked(session));
   session.outputs.pop_front();
   session.attempts = 0;
 }
 
-std::function<void()> Deliverer::Engine::marked(Session& session) {
+std::function<void()> Deliverer::marked(Session& session) {
   ++session.marks;
   return [mailbox = thread_.mailbox(), &session] {
     mailbox->put([&](Letters& letters) { letters.marked.push_back(&session); });
@@ -179,7 +179,7 @@ std::function<void()> Deliverer::Engine::marked(Session& session) {
 }
 
 // Gives up the session's first `outputs` outputs.
-void Deliverer::Engine::give_up(Session& session, std::size_t outputs, const std::string& reason) {
+void Deliverer::give_up(Session& session, std::size_t outputs, const std::string& reason) {
   for (; outputs > 0; --outputs) {
     const auto& output = session.outputs.front();
     ++session.marks;
@@ -197,8 +197,8 @@ void Deliverer::Engine::give_up(Session& session, std::size_t outputs, const std
 }
 
 // The Endpoint has just failed again: gives up its waiting outputs that are too old.
-void Deliverer::Engine::give_up_aged(Lane& lane, const std::string& reason) {
-  const Timestamp now = this->now();
+void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
+  const model::Timestamp now = this->now();
   auto page = store_.outbox().due(lane.endpoint_id, now, aged_a_page, outputs_a_session,
                                   lane.read_up_to ? &*lane.read_up_to : nullptr,
                                   [this](const model::SessionKey& key) { return wants(key); });
@@ -218,7 +218,7 @@ void Deliverer::Engine::give_up_aged(Lane& lane, const std::string& reason) {
   }
 }
 
-void Deliverer::Engine::given_up(const GivenUp& letter) {
+void Deliverer::given_up(const GivenUp& letter) {
   Session& session = *letter.session;
   --session.marks;
   if (letter.done) {
@@ -235,14 +235,14 @@ void Deliverer::Engine::given_up(const GivenUp& letter) {
 }
 
 // The session's other outputs are read again when its turn comes.
-void Deliverer::Engine::leave(Session& session) {
+void Deliverer::leave(Session& session) {
   session.more = session.more || !session.outputs.empty();
   session.outputs.clear();
   queue_.land(session);
   queue_.release_if_done(session, now());
 }
 
-void Deliverer::Engine::leave_for_a_while(Session& session) {
+void Deliverer::leave_for_a_while(Session& session) {
   queue_.put_off(*session.lane, now() + store_retry);
   leave(session);
 }

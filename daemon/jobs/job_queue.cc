@@ -30,10 +30,6 @@ JobQueue::~JobQueue() {
   stop();
 }
 
-std::string_view JobQueue::name() const {
-  return "job queue";
-}
-
 Result<void> JobQueue::start() {
   if (!woken_) return {};
   queue::LanesSettings settings;

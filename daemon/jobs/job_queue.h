@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "daemon/data/late_log.h"
 #include "daemon/service/service.h"
@@ -27,7 +26,6 @@ class JobQueue final : public Service {
   [[nodiscard]] model::Result<void> start() override;
   // From then on appends are refused.
   void stop() override;
-  [[nodiscard]] std::string_view name() const override;
 
   // Thread-safe.
   [[nodiscard]] queue::Log& log() { return *log_; }

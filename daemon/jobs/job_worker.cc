@@ -115,10 +115,6 @@ void JobWorker::stop() {
   }
 }
 
-std::string_view JobWorker::name() const {
-  return "job worker";
-}
-
 // The rescuer finds the jobs whose notification was lost.
 void JobWorker::hear(std::string_view job_id) {
   if (!job_id.empty()) return offer(std::string(job_id));

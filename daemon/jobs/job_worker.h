@@ -98,7 +98,6 @@ class JobWorker final : public Service {
   // Ends after the step in hand; unfinished jobs go on after the next start. If the store fails,
   // the Committer must give up its retries first.
   void stop() override;
-  [[nodiscard]] std::string_view name() const override;
 
   // The job's creation or change has been committed.
   void offer(const std::string& job_id);

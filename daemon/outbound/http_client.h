@@ -1,21 +1,27 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "daemon/outbound/egress.h"
 #include "daemon/service/service.h"
 #include "store/runtime/heartbeat.h"
+#include "store/runtime/live.h"
 
 namespace conversed::daemon {
+
+class HttpTransfer;
 
 struct HttpRequest {
   std::string method;  // a token of RFC 9110, upper case
@@ -65,6 +71,12 @@ struct HttpClientSettings {
   model::Heartbeats* heartbeats = nullptr;
 };
 
+// The current policy, and its beginning if it replaced another one.
+struct EgressInForce {
+  std::shared_ptr<const Egress> policy;
+  std::optional<std::chrono::steady_clock::time_point> since;
+};
+
 // Sends HTTP/1.1 requests, any number at once, from one thread: a request in flight costs memory
 // only. Connections are reused. Certificates are checked; proxies of the environment are not used.
 //
@@ -93,7 +105,6 @@ class HttpClient final : public Service {
   // Ends all requests with `aborted`. After it, and before `start`, requests are
   // aborted inside the call to `send`.
   void stop() override;
-  [[nodiscard]] std::string_view name() const override;
 
   void send(HttpRequest request, Callback callback);
   // Takes many under one lock; they begin in order.
@@ -104,11 +115,41 @@ class HttpClient final : public Service {
   void set_egress(Egress egress);
 
   // Requests that have begun and not ended, for metrics.
-  [[nodiscard]] std::size_t in_flight() const;
+  [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:
-  class Loop;
-  std::unique_ptr<Loop> loop_;
+  using Time = std::chrono::steady_clock::time_point;
+
+  void run();
+  void take_inbox();
+  void begin_waiting();
+  void begin(Exchange exchange);
+  // Whether a waiting exchange can begin.
+  [[nodiscard]] bool has_room() const {
+    return !waiting_.empty() && active_.size() < settings_.max_in_flight;
+  }
+  void collect_finished();
+  [[nodiscard]] std::optional<Time> first_cut_off() const;
+  void cut_off();
+  [[nodiscard]] int longest_wait_ms() const;
+  void end(HttpTransfer* transfer, HttpOutcome outcome);
+  void abort_all();
+
+  const HttpClientSettings settings_;
+  const model::Live<EgressInForce> egress_;
+  void* multi_ = nullptr;  // libcurl's CURLM, from `start` to `stop`
+
+  std::mutex mutex_;
+  std::vector<Exchange> inbox_;  // under the mutex, like the next one
+  bool accepting_ = false;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::size_t> in_flight_{0};
+
+  // The thread's own.
+  std::deque<Exchange> waiting_;
+  std::vector<HttpTransfer*> active_;  // owned; libcurl has them meanwhile
+  std::vector<std::unique_ptr<HttpTransfer>> pool_;
+  std::thread thread_;
 };
 
 }  // namespace conversed::daemon

@@ -11,7 +11,7 @@ namespace conversed::daemon {
 // shared_ptr to it may outlive its Service in callbacks. Once closed it drops all letters.
 // Thread-safe.
 //
-// `Letters` is default constructible and has `bool empty() const`. Its Service bounds its size.
+// `Letters` is default constructible. Its Service bounds its size.
 template <typename Letters>
 class Mailbox {
  public:
@@ -23,27 +23,34 @@ class Mailbox {
       const std::lock_guard lock(mutex_);
       if (closed_) return;
       write(letters_);
+      full_ = true;
       quiet_ = false;
       notify = std::exchange(asleep_, false);
     }
     if (notify) arrived_.notify_one();
   }
 
+  // Ends the current `take`, else the next one.
+  void wake() {
+    put([](Letters&) {});
+  }
+
   // For the Service's thread: waits until there is something, or `until`, and takes it.
   [[nodiscard]] Letters take(std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
-    if (letters_.empty()) {
+    if (!full_) {
       asleep_ = true;
-      arrived_.wait_until(lock, until, [this] { return !letters_.empty(); });
+      arrived_.wait_until(lock, until, [this] { return full_; });
       asleep_ = false;
     }
+    full_ = false;
     return std::exchange(letters_, {});
   }
 
   // For the Service's thread: whether it has nothing to do now. Stays true until the next `put`.
   void set_quiet(bool quiet) {
     const std::lock_guard lock(mutex_);
-    quiet_ = quiet && letters_.empty();
+    quiet_ = quiet && !full_;
   }
   [[nodiscard]] bool quiet() const {
     const std::lock_guard lock(mutex_);
@@ -54,12 +61,14 @@ class Mailbox {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     letters_ = {};
+    full_ = false;
   }
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Letters letters_;
+  bool full_ = false;  // something was put since the last `take`
   bool asleep_ = false;
   bool closed_ = false;
   bool quiet_ = false;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 #include "store/model/result.h"
 
 namespace conversed::daemon {
@@ -19,11 +17,8 @@ class Service {
   [[nodiscard]] virtual model::Result<void> start() = 0;
 
   // Blocks until its threads have ended and its last callback has returned. Tolerates double stop
-  // and stop without start. Every destructor calls its own `stop`.
+  // and stop without start. Every destructor stops.
   virtual void stop() = 0;
-
-  // For logs: lower case, constant.
-  [[nodiscard]] virtual std::string_view name() const = 0;
 };
 
 }  // namespace conversed::daemon

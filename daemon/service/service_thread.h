@@ -23,6 +23,11 @@ namespace conversed::daemon {
 template <typename Letters>
 class ServiceThread {
  public:
+  ServiceThread() = default;
+  ~ServiceThread() { stop(); }
+  ServiceThread(const ServiceThread&) = delete;
+  ServiceThread& operator=(const ServiceThread&) = delete;
+
   // `run` reads its letters by `take`, where its heart beats, and returns once it has read a letter
   // with `stop`. At most once, and not after `stop`. `name` is for the error and for `heartbeats`,
   // which is null if the thread is not watched.

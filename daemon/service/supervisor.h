@@ -60,7 +60,6 @@ class Supervisor final : public Service {
 
   [[nodiscard]] model::Result<void> start() override;
   void stop() override;
-  [[nodiscard]] std::string_view name() const override { return "supervisor"; }
 
   // The daemon listens and consumes: the start is over.
   void consuming();

@@ -1,23 +1,13 @@
 #include "daemon/timers/scheduler.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "daemon/ops/logging.h"
-#include "daemon/ops/metrics.h"
-#include "daemon/service/service_thread.h"
-#include "daemon/timers/timer_clock.h"
 #include "flows/time/schedule_times.h"
 #include "store/model/ids.h"
 #include "store/runtime/fault_points.h"
-#include "store/store.h"
 
 namespace conversed::daemon {
 namespace {
@@ -29,7 +19,6 @@ using model::Result;
 using model::Schedule;
 using model::Timestamp;
 using std::chrono::milliseconds;
-using Due = store::Timers::Due;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t timers_a_page = 512;
@@ -39,7 +28,6 @@ constexpr int pages_at_once = 32;
 constexpr std::size_t schedules_a_page = 512;
 constexpr std::size_t fired_behind_a_backlog = 16;
 constexpr milliseconds unhealthy_sleep{100};
-constexpr Timestamp begin_of_time = model::from_unix_ms(std::numeric_limits<std::int64_t>::min());
 
 model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
   model::Event event;
@@ -84,7 +72,7 @@ Timestamp due_of(const FollowUp& follow_up) {
 }
 // A schedule that was put off has another claim, so this claim's time has come.
 Timestamp due_of(const Schedule&) {
-  return begin_of_time;
+  return Timestamp::min();
 }
 
 // The event to append, and its earliest time.
@@ -105,100 +93,32 @@ Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim)
   return made(store.calls().find(claim.id));
 }
 
-struct Letters {
-  std::optional<Timestamp> due;  // the earliest that was offered
-  std::vector<AppendEnd> appends;
-  std::vector<Due> marked;
-  bool wake = false;
-  bool look_again = false;
-  bool stop = false;
-  [[nodiscard]] bool empty() const {
-    return !due && appends.empty() && marked.empty() && !wake && !look_again && !stop;
-  }
-};
-
 }  // namespace
 
-class Scheduler::Engine {
- public:
-  Engine(SchedulerSettings settings, store::Store& store, AppendEvent append,
-         const model::Clock& clock, Metrics& metrics)
-      : settings_(std::move(settings)),
-        store_(store),
-        append_(std::move(append)),
-        clock_(clock),
-        metrics_(metrics) {}
-  ~Engine() { stop(); }
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
+                     const model::Clock& clock, Metrics& metrics)
+    : settings_(std::move(settings)),
+      store_(store),
+      append_(std::move(append)),
+      clock_(clock),
+      metrics_(metrics) {}
 
-  model::Result<void> start() {
-    if (auto set = set_clock(); !set) return set;
-    return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
-  }
-  void stop() { thread_.stop(); }
+model::Result<void> Scheduler::start() {
+  if (auto set = set_clock(); !set) return set;
+  return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
+}
 
-  void offer(Timestamp due) {
-    thread_.mailbox()->put(
-        [&](Letters& letters) { letters.due = std::min(letters.due.value_or(due), due); });
-  }
-  void offer_schedule(Timestamp due) {
-    const bool has_offset = settings_.timer_clock != nullptr && !settings_.mine;
-    offer(has_offset ? due + settings_.timer_clock->offset() : due);
-  }
-  [[nodiscard]] Mailbox<Letters>& mailbox() { return *thread_.mailbox(); }
+void Scheduler::offer(Timestamp due) {
+  thread_.mailbox()->put(
+      [&](Letters& letters) { letters.due = std::min(letters.due.value_or(due), due); });
+}
 
- private:
-  [[nodiscard]] model::Result<void> set_clock();
-  void run();
-  void look_at_clocks();
-  void check_schedules();
-  void read_letters();
-  // By the clock of timers.
-  [[nodiscard]] Timestamp now() const { return clock_.now() + offset_; }
-  // How far the clock of timers is ahead of the clock of schedules. In a cluster both are the
-  // server's.
-  [[nodiscard]] milliseconds ahead_of_schedules() const {
-    return settings_.mine ? milliseconds(0) : offset_;
-  }
-  [[nodiscard]] bool is_due() const { return due_ && *due_ <= looked_at_; }
-  [[nodiscard]] SteadyClock::time_point next_look() const;
-  void wait_for(Timestamp due);
-  void read_again();
-  [[nodiscard]] std::size_t may_fire();
-  void fire_due();
-  // False: the store fails.
-  [[nodiscard]] bool fire(const Due& timer);
-  void mark();
-  void appended(const AppendEnd& append);
-  void failed(std::string_view message, const model::Error& error);
+void Scheduler::offer(const Schedule& schedule) {
+  const bool has_offset = settings_.timer_clock != nullptr && !settings_.mine;
+  offer(has_offset ? schedule.due_at + settings_.timer_clock->offset() : schedule.due_at);
+}
 
-  const SchedulerSettings settings_;
-  store::Store& store_;
-  const AppendEvent append_;
-  const model::Clock& clock_;
-  Metrics& metrics_;
-
-  // The thread's own. All times are by the clock of timers.
-  std::optional<Timestamp> due_ = begin_of_time;  // of the first timer to read; none: none waits
-  std::optional<Due> read_up_to_;                 // none: the next read begins with the longest due
-  std::unordered_map<std::string, Due> in_hand_;  // by the claim's id
-  std::size_t appending_ = 0;                     // of those in hand
-  std::vector<Due> to_mark_;                      // likewise
-  milliseconds offset_{0};
-  milliseconds kept_offset_{0};
-  Timestamp looked_at_{};
-  SteadyClock::time_point next_look_{};
-  // The number of the last schedule that was checked; nothing: no check goes on.
-  std::optional<std::int64_t> checked_;
-  SteadyClock::time_point next_check_{};
-  bool failing_ = false;  // one timer at a time is tried
-  SteadyClock::time_point not_before_{};
-  bool stop_ = false;
-  ServiceThread<Letters> thread_;  // last: it uses all others
-};
-
-model::Result<void> Scheduler::Engine::set_clock() {
+model::Result<void> Scheduler::set_clock() {
   if (settings_.timer_clock == nullptr) return {};
   if (!settings_.mine) {
     auto kept = store_.timers().offset();
@@ -209,7 +129,7 @@ model::Result<void> Scheduler::Engine::set_clock() {
   return {};
 }
 
-void Scheduler::Engine::run() {
+void Scheduler::run() {
   while (!stop_) {
     model::fault_point("scheduler.loop");
     look_at_clocks();
@@ -221,17 +141,17 @@ void Scheduler::Engine::run() {
   }
 }
 
-void Scheduler::Engine::wait_for(Timestamp due) {
+void Scheduler::wait_for(Timestamp due) {
   due_ = std::min(due_.value_or(due), due);
   if (read_up_to_ && due <= read_up_to_->at) read_up_to_.reset();
 }
 
-void Scheduler::Engine::read_again() {
-  wait_for(begin_of_time);
+void Scheduler::read_again() {
+  wait_for(Timestamp::min());
 }
 
 // A jump of the wall clock changes when schedules are due by the clock of timers.
-void Scheduler::Engine::look_at_clocks() {
+void Scheduler::look_at_clocks() {
   looked_at_ = clock_.now();
   if (settings_.timer_clock == nullptr) return;
   const auto [wall, offset] = settings_.timer_clock->read();
@@ -249,7 +169,7 @@ void Scheduler::Engine::look_at_clocks() {
 
 // Moves recurring schedules to the next time of their rule. A schedule that fired while the wall
 // clock was ahead would else be silent until the clock reaches that time again.
-void Scheduler::Engine::check_schedules() {
+void Scheduler::check_schedules() {
   const auto now = SteadyClock::now();
   if (now >= next_check_) {
     checked_ = 0;
@@ -274,7 +194,7 @@ void Scheduler::Engine::check_schedules() {
   checked_ = page->empty() ? std::nullopt : std::optional(page->back().n);
 }
 
-SteadyClock::time_point Scheduler::Engine::next_look() const {
+SteadyClock::time_point Scheduler::next_look() const {
   const auto steady = SteadyClock::now();
   if (checked_) return steady;
   auto until = std::min(steady + settings_.max_sleep, std::max(steady, next_check_));
@@ -290,7 +210,7 @@ SteadyClock::time_point Scheduler::Engine::next_look() const {
   return std::min(until, std::max(steady + left, not_before_));
 }
 
-void Scheduler::Engine::read_letters() {
+void Scheduler::read_letters() {
   auto letters = thread_.take(next_look());
   stop_ = letters.stop;
   if (stop_) return;
@@ -302,7 +222,7 @@ void Scheduler::Engine::read_letters() {
 }
 
 // How many timers may be appended now.
-std::size_t Scheduler::Engine::may_fire() {
+std::size_t Scheduler::may_fire() {
   const auto now = SteadyClock::now();
   if (now < not_before_ || !store_.committer().healthy()) return 0;
   if (in_hand_.size() >= settings_.max_in_hand || appending_ >= settings_.max_appending) return 0;
@@ -315,7 +235,7 @@ std::size_t Scheduler::Engine::may_fire() {
 }
 
 // Reads due timers, page by page, while there are free slots.
-void Scheduler::Engine::fire_due() {
+void Scheduler::fire_due() {
   const auto steady = SteadyClock::now();
   if (steady >= next_look_) {
     next_look_ =
@@ -347,7 +267,7 @@ void Scheduler::Engine::fire_due() {
   }
 }
 
-bool Scheduler::Engine::fire(const Due& timer) {
+bool Scheduler::fire(const Due& timer) {
   auto found = read_event(store_, timer.claim);
   if (!found && found.error().code != Errc::internal) {
     failed("timers can't be read", found.error());
@@ -370,7 +290,7 @@ bool Scheduler::Engine::fire(const Due& timer) {
   return true;
 }
 
-void Scheduler::Engine::appended(const AppendEnd& append) {
+void Scheduler::appended(const AppendEnd& append) {
   const auto timer = in_hand_.find(append.id);
   --appending_;
   if (append.error) {
@@ -385,7 +305,7 @@ void Scheduler::Engine::appended(const AppendEnd& append) {
   to_mark_.push_back(timer->second);
 }
 
-void Scheduler::Engine::mark() {
+void Scheduler::mark() {
   if (to_mark_.empty()) return;
   auto timers = std::exchange(to_mark_, {});
   store_.timers().appended(timers, [mailbox = thread_.mailbox(), timers] {
@@ -395,48 +315,9 @@ void Scheduler::Engine::mark() {
   });
 }
 
-void Scheduler::Engine::failed(std::string_view message, const model::Error& error) {
+void Scheduler::failed(std::string_view message, const model::Error& error) {
   if (!std::exchange(failing_, true)) log::warn(message, {{"error", error.message}});
   not_before_ = SteadyClock::now() + settings_.retry;
-}
-
-Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
-                     const model::Clock& clock, Metrics& metrics)
-    : engine_(std::make_unique<Engine>(std::move(settings), store, std::move(append), clock,
-                                       metrics)) {}
-
-Scheduler::~Scheduler() = default;
-
-model::Result<void> Scheduler::start() {
-  return engine_->start();
-}
-
-void Scheduler::stop() {
-  engine_->stop();
-}
-
-std::string_view Scheduler::name() const {
-  return "scheduler";
-}
-
-void Scheduler::offer(Timestamp due) {
-  engine_->offer(due);
-}
-
-void Scheduler::offer(const Schedule& schedule) {
-  engine_->offer_schedule(schedule.due_at);
-}
-
-void Scheduler::wake() {
-  engine_->mailbox().put([](Letters& letters) { letters.wake = true; });
-}
-
-void Scheduler::look_again() {
-  engine_->mailbox().put([](Letters& letters) { letters.look_again = true; });
-}
-
-bool Scheduler::idle() const {
-  return engine_->mailbox().quiet();
 }
 
 }  // namespace conversed::daemon

@@ -2,24 +2,25 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "daemon/log/append_event.h"
+#include "daemon/ops/metrics.h"
 #include "daemon/service/service.h"
+#include "daemon/service/service_thread.h"
+#include "daemon/timers/timer_clock.h"
 #include "store/model/clock.h"
 #include "store/model/schedule.h"
 #include "store/runtime/heartbeat.h"
-
-namespace conversed::store {
-class Store;
-}
+#include "store/store.h"
 
 namespace conversed::daemon {
-
-class Metrics;
-class TimerClock;
 
 struct SchedulerSettings {
   std::size_t max_appending = 256;  // appends at once
@@ -89,28 +90,88 @@ class Scheduler final : public Service {
   // All must outlive it.
   Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
             const model::Clock& clock, Metrics& metrics);
-  ~Scheduler() override;
 
   [[nodiscard]] model::Result<void> start() override;
-  void stop() override;
-  [[nodiscard]] std::string_view name() const override;
+  void stop() override { thread_.stop(); }
 
   // A timer or follow-up that is due then has been committed or moved.
   void offer(model::Timestamp due);
   void offer(const model::Schedule& schedule);
 
   // Looks at the clock, and at the backlog, again.
-  void wake();
+  void wake() {
+    thread_.mailbox()->put([](Letters& letters) { letters.wake = true; });
+  }
 
   // `mine` has changed: reads all due timers again.
-  void look_again();
+  void look_again() {
+    thread_.mailbox()->put([](Letters& letters) { letters.look_again = true; });
+  }
 
   // Whether no timer is due or in hand. For tests.
-  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool idle() const { return thread_.mailbox()->quiet(); }
 
  private:
-  class Engine;
-  std::unique_ptr<Engine> engine_;
+  using Due = store::Timers::Due;
+  using SteadyClock = std::chrono::steady_clock;
+
+  struct Letters {
+    std::optional<model::Timestamp> due;  // the earliest that was offered
+    std::vector<AppendEnd> appends;
+    std::vector<Due> marked;
+    bool wake = false;
+    bool look_again = false;
+    bool stop = false;
+  };
+
+  [[nodiscard]] model::Result<void> set_clock();
+  void run();
+  void look_at_clocks();
+  void check_schedules();
+  void read_letters();
+  // By the clock of timers.
+  [[nodiscard]] model::Timestamp now() const { return clock_.now() + offset_; }
+  // How far the clock of timers is ahead of the clock of schedules. In a cluster both are the
+  // server's.
+  [[nodiscard]] std::chrono::milliseconds ahead_of_schedules() const {
+    return settings_.mine ? std::chrono::milliseconds(0) : offset_;
+  }
+  [[nodiscard]] bool is_due() const { return due_ && *due_ <= looked_at_; }
+  [[nodiscard]] SteadyClock::time_point next_look() const;
+  void wait_for(model::Timestamp due);
+  void read_again();
+  [[nodiscard]] std::size_t may_fire();
+  void fire_due();
+  // False: the store fails.
+  [[nodiscard]] bool fire(const Due& timer);
+  void mark();
+  void appended(const AppendEnd& append);
+  void failed(std::string_view message, const model::Error& error);
+
+  const SchedulerSettings settings_;
+  store::Store& store_;
+  const AppendEvent append_;
+  const model::Clock& clock_;
+  Metrics& metrics_;
+
+  // The thread's own. All times are by the clock of timers.
+  // Of the first timer to read; none: none waits.
+  std::optional<model::Timestamp> due_ = model::Timestamp::min();
+  std::optional<Due> read_up_to_;                 // none: the next read begins with the longest due
+  std::unordered_map<std::string, Due> in_hand_;  // by the claim's id
+  std::size_t appending_ = 0;                     // of those in hand
+  std::vector<Due> to_mark_;                      // likewise
+  std::chrono::milliseconds offset_{0};
+  std::chrono::milliseconds kept_offset_{0};
+  model::Timestamp looked_at_{};
+  SteadyClock::time_point next_look_{};
+  // The number of the last schedule that was checked; nothing: no check goes on.
+  std::optional<std::int64_t> checked_;
+  SteadyClock::time_point next_check_{};
+  bool failing_ = false;  // one timer at a time is tried
+  SteadyClock::time_point not_before_{};
+  bool stop_ = false;
+  ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
 }  // namespace conversed::daemon

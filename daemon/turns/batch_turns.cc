@@ -7,7 +7,6 @@
 
 #include "api/live/assets_cache.h"
 #include "daemon/turns/batch_claims.h"
-#include "daemon/turns/project_library.h"
 #include "daemon/turns/turn_clock.h"
 #include "flows/turn/turn.h"
 #include "store/runtime/fault_points.h"
@@ -31,6 +30,33 @@ Result<BatchTurns::Failure> settled(const Result<void>& result) {
   if (!result) return fail(result.error());
   return BatchTurns::Failure();
 }
+
+// The project's Flows and lexicons from the cache of assets, so that a look seldom reads the store.
+class ProjectLibrary final : public flows::Library {
+ public:
+  // Both must outlive it.
+  ProjectLibrary(api::AssetsCache& cache, const model::ProjectAssets& project)
+      : cache_(cache), project_(project) {}
+
+  [[nodiscard]] Result<FoundFlow> flow(const std::string& name,
+                                       std::int64_t version) const override {
+    const auto id = project_.flow_ids.find(name);
+    if (id == project_.flow_ids.end()) {
+      return fail(model::Errc::not_found, "there is no such Flow");
+    }
+    auto found = version == 0 ? cache_.newest_flow(id->second) : cache_.flow(id->second, version);
+    if (!found) return fail(found.error());
+    return FoundFlow{(*found)->flow, (*found)->version.version};
+  }
+  [[nodiscard]] Result<std::shared_ptr<const flows::lexicon::Lexicon>> find_lexicon(
+      const std::string& name) const override {
+    return cache_.lexicon(project_.project_id, name);
+  }
+
+ private:
+  api::AssetsCache& cache_;
+  const model::ProjectAssets& project_;
+};
 
 }  // namespace
 

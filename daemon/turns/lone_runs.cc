@@ -13,24 +13,13 @@ void LoneRuns::enter(model::Heartbeat* heartbeat) {
   ++in_hand_;
 }
 
-void LoneRuns::run_alone(std::function<void()> run) {
+void LoneRuns::end(std::function<void()> then) {
   std::function<void()> ready;
   {
     const std::lock_guard lock(mutex_);
     --in_hand_;
     alone_ = false;
-    if (!stopped_) waiting_.push_back(std::move(run));
-    ready = next();
-  }
-  if (ready) ready();
-}
-
-void LoneRuns::leave() {
-  std::function<void()> ready;
-  {
-    const std::lock_guard lock(mutex_);
-    --in_hand_;
-    alone_ = false;
+    if (then && !stopped_) waiting_.push_back(std::move(then));
     ready = next();
   }
   if (ready) ready();

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #include "store/runtime/heartbeat.h"
 
@@ -26,15 +27,17 @@ class LoneRuns {
   // For a caller that is in hand: it leaves, and `run` is called on any thread once no batch is in
   // hand. The caller is in hand again from that call until `leave`. After `stop`, `run` is dropped
   // uncalled.
-  void run_alone(std::function<void()> run);
+  void run_alone(std::function<void()> run) { end(std::move(run)); }
 
   // Ends the caller's hold.
-  void leave();
+  void leave() { end({}); }
 
   // Drops all waiting lone batches, and lets every other batch enter at once.
   void stop();
 
  private:
+  // `then`: the lone batch that the caller leaves for; empty: none.
+  void end(std::function<void()> then);
   // Called under the lock. Returns the lone batch to start, which the caller calls without the
   // lock.
   [[nodiscard]] std::function<void()> next();

@@ -67,20 +67,8 @@ PartitionKeeper::PartitionKeeper(PartitionKeeperSettings settings, store::Store&
       busy_(busy),
       ports_(std::move(ports)) {}
 
-PartitionKeeper::~PartitionKeeper() {
-  stop();
-}
-
 Result<void> PartitionKeeper::start() {
   return thread_.start("partitions", settings_.heartbeats, [this] { run(); });
-}
-
-void PartitionKeeper::stop() {
-  thread_.stop();
-}
-
-std::string_view PartitionKeeper::name() const {
-  return "partitions";
 }
 
 // What the sessions have left is read once this run is known to have taken them up: whoever had

@@ -45,12 +45,10 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   // All must outlive it.
   PartitionKeeper(PartitionKeeperSettings settings, store::Store& store, Ownership& ownership,
                   Recovery& recovery, api::BusySessions& busy, PartitionKeeperPorts ports);
-  ~PartitionKeeper() override;
 
   [[nodiscard]] model::Result<void> start() override;
   // Ends the thread. Partitions may still be given up afterwards.
-  void stop() override;
-  [[nodiscard]] std::string_view name() const override;
+  void stop() override { thread_.stop(); }
 
   // Errors: those of the store; the pump tries again.
   [[nodiscard]] model::Result<std::vector<std::string>> take_up(
@@ -60,7 +58,6 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
  private:
   struct Letters {
     bool stop = false;
-    [[nodiscard]] bool empty() const { return !stop; }
   };
   void run();
   void look();

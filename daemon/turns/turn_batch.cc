@@ -23,21 +23,6 @@ bool is_id(const std::string& text) {
   return text.size() <= longest_id && text::is_utf8(text);
 }
 
-// A failed Turn has taken the batch's session with it. Turns are pure: the batch is built again
-// from the store, and the event becomes a dead letter there.
-Result<TurnBatch> build_around(FailedTurn failed, const TurnBatchContext& context,
-                               const TurnBatchInput& input) {
-  EarlierBuilds earlier;
-  for (;;) {
-    earlier.failed.emplace(std::move(failed.event_id), std::move(failed.reason));
-    earlier.spent = failed.spent;
-    auto built = TurnBatchBuilder(context, input, earlier).build();
-    if (!built) return fail(built.error());
-    if (auto* batch = std::get_if<TurnBatch>(&*built)) return std::move(*batch);
-    failed = std::get<FailedTurn>(std::move(*built));
-  }
-}
-
 }  // namespace
 
 SessionKey session_of(const std::string& lane_key) {
@@ -53,11 +38,17 @@ SessionKey session_of(const std::string& lane_key) {
 }
 
 Result<TurnBatch> build_turn_batch(const TurnBatchContext& context, const TurnBatchInput& input) {
-  const EarlierBuilds none;
-  auto built = TurnBatchBuilder(context, input, none).build();
-  if (!built) return fail(built.error());
-  if (auto* batch = std::get_if<TurnBatch>(&*built)) return std::move(*batch);
-  return build_around(std::get<FailedTurn>(std::move(*built)), context, input);
+  EarlierBuilds earlier;
+  for (;;) {
+    auto built = TurnBatchBuilder(context, input, earlier).build();
+    if (!built) return fail(built.error());
+    if (auto* batch = std::get_if<TurnBatch>(&*built)) return std::move(*batch);
+    // A failed Turn has taken the batch's session with it. Turns are pure: the batch is built again
+    // from the store, and the event becomes a dead letter there.
+    auto& failed = std::get<FailedTurn>(*built);
+    earlier.failed.emplace(std::move(failed.event_id), std::move(failed.reason));
+    earlier.spent = failed.spent;
+  }
 }
 
 }  // namespace conversed::daemon
