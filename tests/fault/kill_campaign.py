@@ -47,7 +47,8 @@ class Campaign:
         self.receiver = Receiver("whsec_dGhlIHNlY3JldCBvZiB0aGUgY2FtcGFpZ24=")
         plant = {"CONVERSED_TEST_PLANT": options.plant} if options.plant else {}
         self.plant = plant
-        self.daemon = Daemon(options.bin, folder, environment={
+        # Under load half of the events are read back from the log.
+        self.daemon = Daemon(options.bin, folder, settings="workers: 4\nlimits: {in_flight: 4}\n", environment={
             "HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret})
         self.sessions = [Session(i) for i in range(SESSIONS)]
         self.wrong = []  # what clients were answered
