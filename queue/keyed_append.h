@@ -10,14 +10,13 @@
 
 namespace conversed::queue {
 
-// What makes an append happen once however often it is asked for: the client's `Idempotency-Key`.
+// The client's `Idempotency-Key`. Repeated requests under one key have one effect.
 struct AppendKey {
   std::string scope;  // organisation and route; keys of two scopes never meet
   std::string key;    // as the client sent it, 1 to 255 bytes
   std::array<std::uint8_t, 32> body_hash{};  // of the request's body: one key, one body
-  // Normally empty. The id of an earlier append under this key whose answer turned out to be an
-  // error: if that is what the key still stands for, this append takes its place, whatever the
-  // hash.
+  // Normally empty. Else the id of an earlier append under this key whose answer was an error: if
+  // the key still stands for that append, this one takes its place, whatever the hash.
   std::string supersedes;
 };
 
@@ -41,14 +40,14 @@ class KeyedAppend {
   // After `timed_out` the same call again is safe: the effect comes once.
   virtual void append(Record record, AppendKey key, KeyedCallback done) = 0;
 
-  // What an append under `key` would find, without appending: for a request that is to be refused
-  // unless it repeats an earlier one. Calls `done` exactly once, inside this call or on a thread of
-  // the driver, with the record that the key stands for (`repeated`) or nothing while it is free.
+  // Finds the record of an earlier append under `key`, for a request that is refused unless it
+  // repeats an earlier one. Calls `done` exactly once, inside this call or on a thread of the
+  // driver, with the record that the key stands for (`repeated`) or nothing while it is free.
   // Blocks for a point select at most; `done` must not block or throw. `supersedes` is ignored.
   //
-  // An append that has called back is seen; one in hand may be. What is found is durable. Errors:
+  // An append that has called back is found; one in hand may be. A found record is durable. Errors:
   //   conflict     the key stands for another body
-  //   unavailable  it can't be told at present, or the log is stopped
+  //   unavailable  the keys can't be read at present, or the log is stopped
   virtual void look_up(const AppendKey& key, LookUpCallback done) = 0;
 };
 

@@ -12,7 +12,7 @@
 
 namespace conversed::queue {
 
-// What of a run its Finish has to account for.
+// A record of a run in hand, for the run's Finish.
 struct InHand {
   std::int32_t partition;
   std::uint64_t generation;

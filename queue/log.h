@@ -20,7 +20,7 @@ using model::Error;
 using model::Position;
 using model::Result;
 
-// What is appended. All fields are bytes: any value, NUL and invalid UTF-8 included, comes out as
+// A record to append. All fields are bytes: any value, NUL and invalid UTF-8 included, comes out as
 // it went in. The key decides the partition (`partition_of`); records of one key keep their order.
 struct Record {
   std::string key;
@@ -53,7 +53,7 @@ using AppendCallback = std::function<void(Result<Appended>)>;
 // for it is an error (`conflict`), which has to stop consumption and never drops a record.
 [[nodiscard]] Result<bool> is_after(const Position& a, const Position& b);
 
-// What a partition holds. Offsets; `first` <= `committed` <= `end`.
+// The offsets of a partition; `first` <= `committed` <= `end`.
 struct PartitionRange {
   std::int32_t partition = 0;
   std::int64_t epoch = 0;      // of the records that are appended now
@@ -81,11 +81,11 @@ class Listener {
   // An error: nothing of them is read yet, `poll` returns it, and a later one tells this again.
   [[nodiscard]] virtual Result<void> on_assigned(std::span<const PartitionRange> partitions) = 0;
   // The consumer is about to lose these; `commit` for them still counts inside this call and fails
-  // after it. What was polled and not committed goes to whoever reads them next. Not called when
-  // the Consumer is destroyed by its owner, nor for what `on_assigned` has refused.
+  // after it. Their next consumer gets the records that were polled and not committed. Not called
+  // when the Consumer is destroyed by its owner, nor for partitions that `on_assigned` has refused.
   virtual void on_revoked(std::span<const std::int32_t> partitions) = 0;
-  // A call of the Consumer waits for a disk or a broker: told once a second meanwhile, on the
-  // thread of that call.
+  // Called once a second while a call of the Consumer waits for a disk or a broker, on the thread
+  // of that call.
   virtual void on_waiting() {}
 };
 
@@ -98,13 +98,13 @@ class Consumer {
 
   // Up to `max` records that follow what was handed out before; waits up to `wait` for the first
   // one. Empty when none came, or when woken. A `max` of 0 hands out nothing, but keeps the
-  // consumer alive in its group and tells the Listener what there is to tell: whoever can take no
-  // records for long calls it at least once a second. Errors: `unavailable` and `timed_out` (no
-  // record is lost or skipped; call again later).
+  // consumer alive in its group and calls the Listener. A caller without room for records polls so
+  // at least once a second. Errors: `unavailable` and `timed_out` (no record is lost or skipped;
+  // call again later).
   [[nodiscard]] virtual Result<std::vector<LogRecord>> poll(std::size_t max,
                                                             std::chrono::milliseconds wait) = 0;
 
-  // Says, for each position, that everything in its partition up to and including it is finished:
+  // Commits, for each position, that all records of its partition up to and with it are finished:
   // a later consumer starts at offset + 1. At most one position a partition. A position at or
   // below what is committed changes nothing. Errors: `conflict` for a partition that is not
   // assigned, or an offset that was not handed out or carries another epoch (nothing is
@@ -151,24 +151,24 @@ class Log {
   // again.
   [[nodiscard]] virtual Result<std::int64_t> new_epoch(std::int64_t above) = 0;
 
-  // Whether appends can be expected to succeed, without trying one: the error is what the last
-  // one ran into. A driver finds out by itself when it is well again. Cheap.
+  // Whether appends are expected to succeed, without trying one. The error is the one of the last
+  // append. A driver notices by itself when it works again. Cheap.
   [[nodiscard]] virtual Result<void> health() = 0;
 
-  // How many records with keys in one of these ranges are not finished yet (below no committed
-  // position). Reads all that is unfinished once. `not_supported` by drivers that can't look.
+  // How many records with keys in one of these ranges are not below the committed position of
+  // their partition. Reads all such records once. `not_supported` by drivers that can't look.
   [[nodiscard]] virtual Result<std::int64_t> unfinished(std::span<const KeyRange> keys) {
     (void)keys;
     return model::fail(Errc::not_supported, "this log's records can't be searched");
   }
 
-  // Frees the Idempotency-Keys of records with a key in one of the ranges, durably; nothing to do
-  // where the driver keeps none. What they were is in the file until `purge`. `unavailable`.
+  // Frees the Idempotency-Keys of records with a key in one of the ranges, durably. Does nothing if
+  // the driver keeps none. Their bytes are in the file until `purge`. Error: `unavailable`.
   [[nodiscard]] virtual Result<void> forget_keys(const std::vector<KeyRange>& /*of*/) { return {}; }
 
-  // Removes what finished records held from wherever this driver keeps it, and waits until that is
-  // done. Appends go on meanwhile. `not_supported` by drivers that can't: theirs goes when their
-  // servers delete it. `conflict` while finished records are held for a backup; `unavailable`.
+  // Removes all bytes of finished records, and waits until that is done. Appends go on meanwhile.
+  // Errors: `not_supported` by drivers whose servers delete records in their own time; `conflict`
+  // while finished records are held for a backup; `unavailable`.
   [[nodiscard]] virtual Result<void> purge() {
     return model::fail(Errc::not_supported, "this log deletes its records in its own time");
   }

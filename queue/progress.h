@@ -8,8 +8,8 @@
 
 namespace conversed::queue {
 
-// What of one partition is finished, out of order, and so what may be committed. One thread at a
-// time.
+// Which records of one partition are finished, in any order, and so which position may be
+// committed. One thread at a time.
 class Progress {
  public:
   // `start` is the first offset that will be taken. `generation` tells assignments of the same

@@ -15,17 +15,17 @@
 
 namespace conversed::queue {
 
-// Who has to know which partitions are read here, since more hangs on them than their records.
-// Called on the pump's thread (or on the one that stops it).
+// Is told which partitions are read here. Called on the pump's thread, or on the one that stops it.
 class PartitionOwner {
  public:
   virtual ~PartitionOwner() = default;
-  // Before the lanes have these: the keys that have something to run besides their records. An
-  // error: nothing of them runs, and they are taken up again a little later, unless they are lost
-  // before.
+  // Called before the lanes have these. Returns the keys that have something to run besides their
+  // records. After an error nothing of the partitions runs, and they are taken up again a little
+  // later, unless they are lost before.
   [[nodiscard]] virtual Result<std::vector<std::string>> take_up(
       std::span<const PartitionRange> partitions) = 0;
-  // The lanes have them no more, and what they finished is committed. `complete` as in Revoked.
+  // The lanes have these no more, and their finished positions are committed. `complete` as in
+  // Revoked.
   virtual void given_up(std::span<const std::int32_t> partitions, bool complete) = 0;
 };
 
@@ -34,13 +34,13 @@ struct PumpSettings {
   std::chrono::milliseconds commit_interval{100};  // between commits of what is finished
   std::chrono::milliseconds retry_interval{500};   // after an error of the log
   std::chrono::milliseconds revoke_wait{5'000};    // for runs of a partition about to be lost
-  // Told of each error of the log; called on the pump's thread. Must not block. May be empty.
+  // Called with each error of the log, on the pump's thread. Must not block. May be empty.
   std::function<void(const Error&)> report;
-  // Told, as well, of an error after which nothing can be read any more (`conflict`): somebody else
-  // has taken the consumer's place, or the log has gone back.
+  // Called as well with an error after which nothing can be read any more (`conflict`): another
+  // consumer has taken the place of this one, or the log has gone back.
   std::function<void(const Error&)> broken = {};
-  PartitionOwner* owner = nullptr;  // must outlive the pump; null: nobody minds
-  // Where the pump's thread has a heartbeat; must outlive the pump. Null: nobody watches.
+  PartitionOwner* owner = nullptr;  // must outlive the pump; may be null
+  // Has a heartbeat for the pump's thread; must outlive the pump. May be null.
   model::Heartbeats* heartbeats = nullptr;
 };
 
@@ -57,7 +57,7 @@ class Pump {
   Pump(const Pump&) = delete;
   Pump& operator=(const Pump&) = delete;
 
-  // Holds consumption while what the handler needs is down; records in the lanes stay there.
+  // Holds consumption, for as long as the handler's store is down. Records in the lanes stay there.
   void hold();
   void release();
 

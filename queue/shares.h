@@ -13,7 +13,7 @@
 
 namespace conversed::queue {
 
-// What the lanes of one name, such as those of one organisation, have of the workers.
+// The lanes of one name, such as an organisation's, and how many workers run some of them.
 struct Share {
   std::deque<LaneNode*> ready;  // oldest first
   std::size_t lanes = 0;        // ready or not

@@ -7,8 +7,8 @@
 
 namespace conversed::queue {
 
-// What the future brings. The Listener is told as long as that takes: a disk or a broker that is
-// slow is no loop that stands still.
+// Waits for the future's value. The Listener is told meanwhile, so that a slow disk or broker does
+// not look like a loop that stands still.
 template <typename T>
 [[nodiscard]] T wait_for(std::future<T> outcome, Listener& listener) {
   while (outcome.wait_for(model::beat_interval) != std::future_status::ready) {
