@@ -12,10 +12,14 @@ enum class Base64 : std::uint8_t {
   url,       // §5: '-' and '_', and never padding
 };
 
-// The bytes; nothing if a character does not belong there. Padding may be left out of `standard`.
+// The bytes; nothing if a character, or a bit at the end, does not belong there. Padding may be
+// left out of `standard`.
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text, Base64 alphabet);
 
 // Without padding for `url`, with it for `standard`.
 [[nodiscard]] std::string encode_base64(std::string_view bytes, Base64 alphabet);
+
+// The SHA-256 hash of the text.
+[[nodiscard]] std::string sha256_in_base64(std::string_view text, Base64 alphabet);
 
 }  // namespace conversed::api

@@ -1,6 +1,7 @@
 #include "api/auth/credentials.h"
 
 #include "api/auth/base64.h"
+#include "api/http/http_syntax.h"
 
 namespace conversed::api {
 namespace {
@@ -12,53 +13,41 @@ using model::Result;
 std::optional<std::string_view> after_scheme(std::string_view authorization,
                                              std::string_view scheme) {
   const auto space = authorization.find(' ');
-  if (space != scheme.size()) return std::nullopt;
-  for (std::size_t i = 0; i < scheme.size(); ++i) {
-    if ((authorization[i] | 0x20) != scheme[i]) return std::nullopt;
+  if (space == std::string_view::npos ||
+      !equals_ignoring_case(authorization.substr(0, space), scheme)) {
+    return std::nullopt;
   }
   const auto begin = authorization.find_first_not_of(' ', space);
   return begin == std::string_view::npos ? std::string_view() : authorization.substr(begin);
 }
 
-// The one credential so far, or a complaint about the second one.
-class Collected {
- public:
-  void add(PresentedCredential credential) {
-    several_ = several_ || (found_ && *found_ != credential);
-    found_ = credential;
-  }
-  [[nodiscard]] Result<std::optional<PresentedCredential>> result() const {
-    if (several_) {
-      return model::fail(Errc::invalid_argument,
-                         "the request carries several credentials; send one");
-    }
-    return found_;
-  }
-
- private:
-  std::optional<PresentedCredential> found_;
-  bool several_ = false;
-};
-
 }  // namespace
 
 Result<std::optional<PresentedCredential>> presented_credential(const Request& request) {
-  Collected collected;
+  std::optional<PresentedCredential> found;
+  bool several = false;
+  const auto add = [&](PresentedCredential credential) {
+    several = several || (found && *found != credential);
+    found = credential;
+  };
   for (const auto& [name, value] : request.headers) {
     if (name == "x-api-key" && !value.empty()) {
-      collected.add({CredentialKind::api_key, value});
+      add({CredentialKind::api_key, value});
     } else if (name == "x-contactcenter-authorization" && !value.empty()) {
-      collected.add({CredentialKind::contact_center, bearer_token(value).value_or("")});
+      add({CredentialKind::contact_center, bearer_token(value).value_or("")});
     } else if (name == "authorization") {
       if (const auto token = bearer_token(value)) {
-        collected.add({CredentialKind::access_token, *token});
+        add({CredentialKind::access_token, *token});
       }
     }
   }
   for (const auto& [name, value] : request.query) {
-    if (name == "api_key" && !value.empty()) collected.add({CredentialKind::api_key, value});
+    if (name == "api_key" && !value.empty()) add({CredentialKind::api_key, value});
   }
-  return collected.result();
+  if (several) {
+    return model::fail(Errc::invalid_argument, "the request carries several credentials; send one");
+  }
+  return found;
 }
 
 std::optional<std::string_view> bearer_token(std::string_view authorization) {

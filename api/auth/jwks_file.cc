@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t max_file_bytes = 256 * 1024;
 constexpr std::string_view setting = "contact_center.jwks_file";
 
-bool same(const timespec& a, const timespec& b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 }  // namespace
 
 Result<std::string> read_setting_file(const std::string& path, std::string_view named) {
@@ -35,11 +31,6 @@ Result<std::string> read_setting_file(const std::string& path, std::string_view 
   return text;
 }
 
-bool JwksFile::Version::operator==(const Version& other) const {
-  return inode == other.inode && size == other.size && same(modified, other.modified) &&
-         same(changed, other.changed);
-}
-
 Result<std::unique_ptr<JwksFile>> JwksFile::open(std::string path, KeyFileListener listener) {
   std::unique_ptr<JwksFile> file(new JwksFile(std::move(path), std::move(listener)));
   // Before the read: should the file change in between, the next look finds another version.
@@ -53,12 +44,11 @@ Result<std::unique_ptr<JwksFile>> JwksFile::open(std::string path, KeyFileListen
   return file;
 }
 
-JwksFile::Keys JwksFile::keys(TimePoint now, Look look) {
+JwksFile::Keys JwksFile::keys(TimePoint now, std::chrono::milliseconds interval) {
   Keys known;
   std::optional<Version> before;
   const bool mine = state_.with([&](State& state) {
     known = state.keys;
-    const auto interval = look == Look::usual ? usual_interval : soon_interval;
     if (state.looking || (state.looked_at && now - *state.looked_at < interval)) return false;
     state.looking = true;
     state.looked_at = now;
@@ -93,10 +83,12 @@ void JwksFile::take(std::optional<Version> version, Result<Keys> read) {
 std::optional<JwksFile::Version> JwksFile::version() const {
   struct stat status {};
   if (::stat(path_.c_str(), &status) != 0) return std::nullopt;
-  return Version{.inode = status.st_ino,
-                 .size = status.st_size,
-                 .modified = status.st_mtim,
-                 .changed = status.st_ctim};
+  return Version{static_cast<std::int64_t>(status.st_ino),
+                 status.st_size,
+                 status.st_mtim.tv_sec,
+                 status.st_mtim.tv_nsec,
+                 status.st_ctim.tv_sec,
+                 status.st_ctim.tv_nsec};
 }
 
 Result<JwksFile::Keys> JwksFile::read() const {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,7 +37,6 @@ class JwksFile {
 
   // How soon after the last look at the file the next one comes: usually, and when a token names a
   // key that is not known yet.
-  enum class Look : std::uint8_t { usual, soon };
   static constexpr std::chrono::milliseconds usual_interval{1'000};
   static constexpr std::chrono::milliseconds soon_interval{100};
 
@@ -47,17 +46,12 @@ class JwksFile {
 
   // The keys to check a token with. Costs a stat() once an interval, and a read where the file has
   // changed; others get the keys they know meanwhile.
-  [[nodiscard]] Keys keys(TimePoint now, Look look);
+  [[nodiscard]] Keys keys(TimePoint now, std::chrono::milliseconds interval);
 
  private:
-  // What tells one version of a file from another; nothing if there is no file.
-  struct Version {
-    std::uint64_t inode = 0;
-    std::int64_t size = 0;
-    timespec modified{};
-    timespec changed{};  // of the inode: also for a copy that keeps times
-    bool operator==(const Version& other) const;
-  };
+  // Tells one version of a file from another: inode, size, and the times at which the content and
+  // the inode changed (the latter also for a copy that keeps times). Nothing if there is no file.
+  using Version = std::array<std::int64_t, 6>;
   struct State {
     Keys keys;
     std::optional<Version> version;

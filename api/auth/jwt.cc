@@ -44,6 +44,12 @@ std::optional<model::Timestamp> time_of(const json& claims, const char* name) {
   return model::from_unix_ms(std::llround(seconds * 1000));
 }
 
+// "" if there is no such claim, or it is no text.
+std::string text_of(const json& claims, const std::string& name) {
+  const auto claim = claims.find(name);
+  return claim != claims.end() && claim->is_string() ? claim->get<std::string>() : std::string();
+}
+
 bool names_audience(const json& claims, const std::string& audience) {
   const auto claim = claims.find("aud");
   if (claim == claims.end()) return false;
@@ -107,20 +113,12 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
   }
   if (!issuer_.empty() && claims->value("iss", json()) != issuer_) return refuse();
   if (!audience_.empty() && !names_audience(*claims, audience_)) return refuse();
-  const auto subject = claims->find("sub");
-  if (subject == claims->end() || !subject->is_string() ||
-      subject->get_ref<const std::string&>().empty()) {
-    return refuse();
-  }
-  JwtClaims verified{subject->get<std::string>(), organisation_, *expires_at + leeway};
+  JwtClaims verified{text_of(*claims, "sub"), organisation_, *expires_at + leeway};
+  if (verified.subject.empty()) return refuse();
   if (organisation_claim_.empty()) return verified;
-  const auto organisation = claims->find(organisation_claim_);
+  verified.organisation = text_of(*claims, organisation_claim_);
   // An empty one would stand for the only organisation.
-  if (organisation == claims->end() || !organisation->is_string() ||
-      organisation->get_ref<const std::string&>().empty()) {
-    return refuse();
-  }
-  verified.organisation = organisation->get<std::string>();
+  if (verified.organisation.empty()) return refuse();
   return verified;
 }
 
@@ -140,12 +138,12 @@ bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
   };
   if (std::any_of(secret_.begin(), secret_.end(), checks)) return true;
   if (!file_) return false;
-  const auto keys = file_->keys(now, JwksFile::Look::usual);
+  const auto keys = file_->keys(now, JwksFile::usual_interval);
   if (std::any_of(keys->begin(), keys->end(), checks)) return true;
   // A key that is not known may have come since.
   const auto is_named = [&](const JwtKey& key) { return *key_id == key.id(); };
   if (key_id == header->end() || std::any_of(keys->begin(), keys->end(), is_named)) return false;
-  const auto newer = file_->keys(now, JwksFile::Look::soon);
+  const auto newer = file_->keys(now, JwksFile::soon_interval);
   return newer != keys && std::any_of(newer->begin(), newer->end(), checks);
 }
 

@@ -2,53 +2,48 @@
 
 #include <algorithm>
 
+#include "api/http/http_syntax.h"
+
 namespace conversed::api {
 
-// A digest, so that names of any length take the same room.
-std::string Lockout::name_of(std::string_view account, std::string_view address) const {
-  std::string folded(account);
-  std::transform(folded.begin(), folded.end(), folded.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return digest_({folded, address});
+// Digests, so that names of any length take the same room.
+std::vector<Lockout::Counter> Lockout::counters(std::string_view account, std::string_view address,
+                                                Visitor visitor) const {
+  const std::string folded = lower_case(account);
+  if (visitor == Visitor::known) {
+    return {{digest_({"known", folded, address}), limits_.account_failures}};
+  }
+  std::vector<Counter> counted{{digest_({"account", folded}), limits_.account_failures}};
+  if (limits_.address_failures > 0) {
+    counted.push_back({digest_({"address", address}), limits_.address_failures});
+  }
+  return counted;
 }
 
 bool Lockout::locked(std::string_view account, std::string_view address, Visitor visitor,
                      TimePoint now) const {
-  if (visitor == Visitor::known) {
-    return locked(known_, name_of(account, address), limits_.account_failures, now);
-  }
-  return locked(accounts_, name_of(account), limits_.account_failures, now) ||
-         (limits_.address_failures > 0 &&
-          locked(addresses_, digest_({address}), limits_.address_failures, now));
+  const auto counted = counters(account, address, visitor);
+  return names_.with([&](const Names& all) {
+    return std::ranges::any_of(counted, [&](const Counter& counter) {
+      const auto known = all.by_name.find(counter.name);
+      return known != all.by_name.end() && known->second->failures >= counter.max_failures &&
+             now - known->second->first < limits_.window;
+    });
+  });
 }
 
 Lockout::LockedOut Lockout::failed(std::string_view account, std::string_view address,
                                    Visitor visitor, TimePoint now) {
-  LockedOut locked_out;
-  if (visitor == Visitor::known) {
-    locked_out.account = count(known_, name_of(account, address), now) == limits_.account_failures;
-    return locked_out;
-  }
-  locked_out.account = count(accounts_, name_of(account), now) == limits_.account_failures;
-  if (limits_.address_failures > 0) {
-    locked_out.address = count(addresses_, digest_({address}), now) == limits_.address_failures;
-  }
-  return locked_out;
+  const auto counted = counters(account, address, visitor);
+  const auto is_last = [&](const Counter& counter) {
+    return count(counter.name, now) == counter.max_failures;
+  };
+  return {.account = is_last(counted.front()),
+          .address = counted.size() > 1 && is_last(counted.back())};
 }
 
-bool Lockout::locked(const model::Guarded<Names>& names, const std::string& name,
-                     std::uint32_t max_failures, TimePoint now) const {
-  return names.with([&](const Names& all) {
-    const auto known = all.by_name.find(name);
-    return known != all.by_name.end() && known->second->failures >= max_failures &&
-           now - known->second->first < limits_.window;
-  });
-}
-
-std::uint32_t Lockout::count(model::Guarded<Names>& names, const std::string& name,
-                             TimePoint now) const {
-  return names.with([&](Names& all) {
+std::uint32_t Lockout::count(const std::string& name, TimePoint now) {
+  return names_.with([&](Names& all) {
     auto known = all.by_name.find(name);
     if (known == all.by_name.end()) {
       if (all.entries.size() >= limits_.max_names) {

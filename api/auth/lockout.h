@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "api/live/digest.h"
 #include "store/runtime/guarded.h"
@@ -17,7 +18,7 @@ struct LockoutLimits {
   std::uint32_t account_failures = 100;
   std::uint32_t address_failures = 100;  // 0: addresses are not counted
   std::chrono::milliseconds window = std::chrono::hours(1);
-  std::size_t max_names = 100'000;  // remembered, of each kind: more than an hour of guesses
+  std::size_t max_names = 300'000;  // remembered: more than an hour of guesses
 };
 
 // Whether an address has signed in to the account before.
@@ -60,17 +61,20 @@ class Lockout {
     std::unordered_map<std::string, std::list<Entry>::iterator> by_name;
   };
 
-  [[nodiscard]] std::string name_of(std::string_view account, std::string_view address = {}) const;
-  [[nodiscard]] bool locked(const model::Guarded<Names>& names, const std::string& name,
-                            std::uint32_t max_failures, TimePoint now) const;
+  // A name that is counted, and how many failures lock it out.
+  struct Counter {
+    std::string name;
+    std::uint32_t max_failures = 0;
+  };
+  // That of the account, then, of a stranger, that of the address.
+  [[nodiscard]] std::vector<Counter> counters(std::string_view account, std::string_view address,
+                                              Visitor visitor) const;
   // How many there are now.
-  std::uint32_t count(model::Guarded<Names>& names, const std::string& name, TimePoint now) const;
+  std::uint32_t count(const std::string& name, TimePoint now);
 
   const LockoutLimits limits_;
   const KeyedDigest digest_;
-  model::Guarded<Names> accounts_;   // of strangers
-  model::Guarded<Names> known_;      // account and address
-  model::Guarded<Names> addresses_;  // of strangers
+  model::Guarded<Names> names_;
 };
 
 }  // namespace conversed::api

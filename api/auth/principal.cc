@@ -18,14 +18,9 @@ constexpr std::array<std::pair<Role, std::string_view>, 8> role_names{{
     {Role::platform_admin, "platformAdmin"},
 }};
 
-// Roles of the organisation and the installation are none in a project.
-bool counts_in_project(Role role) {
-  return role != Role::user_admin && role != Role::platform_admin;
-}
-
 bool any_in_project(Roles roles) {
   for (const auto& [role, name] : role_names) {
-    if (counts_in_project(role) && roles.has(role)) return true;
+    if (!is_of_organisation(role) && roles.has(role)) return true;
   }
   return false;
 }
@@ -65,13 +60,13 @@ Access Principal::access(std::string_view organisation, std::string_view project
   const bool visible = in_project != project_roles.end() || any_in_project(roles);
   if (!visible) return Access::hidden;
   if (role == Role::none || role == Role::member) return Access::granted;
-  if (!counts_in_project(role)) return roles.has(role) ? Access::granted : Access::denied;
+  if (is_of_organisation(role)) return roles.has(role) ? Access::granted : Access::denied;
   return roles.has(role) || roles.has(Role::project_admin) ? Access::granted : Access::denied;
 }
 
 bool Principal::has_anywhere(Role role) const {
   const auto grants = [&](Roles roles) {
-    return roles.has(role) || (counts_in_project(role) && roles.has(Role::project_admin));
+    return roles.has(role) || (!is_of_organisation(role) && roles.has(Role::project_admin));
   };
   return grants(organisation_roles) ||
          std::any_of(project_roles.begin(), project_roles.end(),

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "api/http/http_syntax.h"
+#include "api/http/percent.h"
+
 namespace conversed::api {
 namespace {
-
-bool is_letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // RFC 3986 §2, but for '#': what else comes in a URI is percent-encoded.
 bool is_uri_character(char c) {
@@ -55,18 +50,6 @@ std::optional<Loopback> loopback_of(std::string_view uri) {
   return std::nullopt;
 }
 
-void append_encoded(std::string& out, std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    if (is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~') {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += {'%', digits[byte >> 4], digits[byte & 0xF]};
-  }
-}
-
 }  // namespace
 
 bool is_redirect_uri(std::string_view uri) {
@@ -103,8 +86,7 @@ std::string with_query(
   for (const auto& [name, value] : parameters) {
     if (value.empty()) continue;
     whole += mark;
-    whole.append(name).append("=");
-    append_encoded(whole, value);
+    whole.append(name).append("=").append(percent_encode(value));
     mark = '&';
   }
   return whole;

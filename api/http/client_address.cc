@@ -7,14 +7,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "api/http/http_syntax.h"
+
 namespace conversed::api {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 // Some proxies add the port: 192.0.2.7:4711, [2001:db8::7]:4711.
 std::string_view without_port(std::string_view hop) {
@@ -45,7 +41,7 @@ bool each_hop_backwards(std::string_view list, Each&& each) {
   for (;;) {
     const auto comma = list.rfind(',');
     const bool last = comma == std::string_view::npos;
-    if (!each(trimmed(last ? list : list.substr(comma + 1)))) return false;
+    if (!each(trim(last ? list : list.substr(comma + 1)))) return false;
     if (last) return true;
     list = list.substr(0, comma);
   }

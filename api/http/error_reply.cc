@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
+
+#include "api/http/http_syntax.h"
 
 namespace conversed::api {
 namespace {
@@ -126,27 +127,18 @@ int error_code(int status) {
 std::string reason_for_log(int status, std::string_view detail) {
   if (status >= 500) return std::string(detail);
   std::string word(reason_phrase(status));
-  for (char& c : word) {
-    if (c == ' ') c = '_';
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  for (char& c : word) c = c == ' ' ? '_' : to_lower(c);
   return word;
 }
 
 std::string http_date(model::Timestamp time) {
-  static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const std::time_t seconds =
       std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
   std::tm parts{};
   gmtime_r(&seconds, &parts);
-  std::array<char, 64> text{};
-  const int length =
-      std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
-                    days[parts.tm_wday % 7], parts.tm_mday, months[parts.tm_mon % 12],
-                    parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
-  return {text.data(), static_cast<std::size_t>(length)};
+  std::array<char, 64> text{};  // the program stays in the locale "C", whose names are English
+  const auto length = std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  return {text.data(), length};
 }
 
 Response error_response(int status, std::string_view detail, const ExchangeContext& context,

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <limits>
 #include <utility>
@@ -60,7 +61,7 @@ void Gate::received(std::string_view bytes) {
     return;
   }
   // What is held comes first, also between an answer and the resume() that it asked for.
-  const bool first = held().empty() && !overrun_;
+  const bool first = unread_.empty() && !overrun_;
   if (pumping_ || in_flight_ || !unsent_.empty() || !first) return hold(bytes);
   pump(lock, bytes);
 }
@@ -73,20 +74,11 @@ void Gate::resume() {
 // Keeps bytes for later; their sum is bounded, since the reactor reads whatever comes.
 void Gate::hold(std::string_view bytes) {
   if (overrun_) return;
-  if (held().size() + bytes.size() > keeper_->settings().max_pipelined) {
+  if (unread_.view().size() + bytes.size() > keeper_->settings().max_pipelined) {
     overrun_ = true;  // what came before is served, then the connection ends
     return;
   }
-  unread_.erase(0, unread_from_);
-  unread_from_ = 0;
   unread_.append(bytes);
-}
-
-void Gate::drop_held(std::size_t count) {
-  unread_from_ += count;
-  if (!held().empty()) return;
-  unread_.clear();
-  unread_from_ = 0;
 }
 
 // Reads as many requests as can be answered now. `bytes` may be given only while nothing is held:
@@ -95,7 +87,7 @@ void Gate::pump(Lock& lock, std::string_view bytes) {
   pumping_ = true;
   while (phase_ == Phase::serving && !in_flight_ && unsent_.empty()) {
     const bool direct = !bytes.empty();
-    std::string_view source = direct ? bytes : held();
+    std::string_view source = direct ? bytes : unread_.view();
     if (source.empty()) {
       if (overrun_) refuse(413, "More requests were pipelined than this server holds.");
       break;
@@ -105,7 +97,7 @@ void Gate::pump(Lock& lock, std::string_view bytes) {
     if (direct) {
       bytes = source;
     } else {
-      drop_held(before - source.size());
+      unread_.drop(before - source.size());
     }
     if (progress == RequestReader::Progress::complete) {
       hold(bytes);
@@ -148,7 +140,6 @@ void Gate::dispatch(Lock& lock) {
 void Gate::begin_exchange(const Request& request, bool keep_alive) {
   ++sequence_;
   method_ = request.method;
-  head_ = method_ == Method::head;
   keep_alive_ = keep_alive;
   context_.instance = request.target.substr(0, request.target.find('?'));
   if (context_.instance.empty()) context_.instance = "/";
@@ -162,19 +153,13 @@ void Gate::begin_exchange(const Request& request, bool keep_alive) {
 void Gate::refuse(int status, std::string_view detail) {
   begin_exchange(reader_.partial(), false);
   keeper_->count_answer(status);
-  std::string message;
   const BodyRuleFor& rule = keeper_->settings().body_rule;
   const auto shape = rule ? rule(reader_.partial()).error_shape : ErrorShape::problem;
   const Response response = error_response(status, detail, context_, now(), shape);
   report(response);
-  write_response(message, response,
-                 {.head = head_,
-                  .http_1_0 = false,
-                  .keep_alive = false,
-                  .cors = keeper_->settings().cors,
-                  .trace_id = context_.trace_id,
-                  .traceparent = traceparent_},
-                 now());
+  http_1_0_ = false;
+  std::string message;
+  compose(message, response, false);
   write(message);
   if (phase_ == Phase::serving) phase_ = Phase::finishing;
 }
@@ -203,14 +188,7 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   message.clear();
   const bool keep_alive = keep_alive_ && !keeper_->draining();
   report(response);
-  write_response(message, response,
-                 {.head = head_,
-                  .http_1_0 = http_1_0_,
-                  .keep_alive = keep_alive,
-                  .cors = keeper_->settings().cors,
-                  .trace_id = context_.trace_id,
-                  .traceparent = traceparent_},
-                 now());
+  compose(message, response, keep_alive);
   const Lock lock(mutex_);
   if (!in_flight_ || sequence != sequence_) return;
   in_flight_ = false;
@@ -219,12 +197,23 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   if (message.capacity() > keeper_->settings().max_pipelined) message = {};
   if (!keep_alive && phase_ == Phase::serving) phase_ = Phase::finishing;
   if (pumping_) return;
-  if (phase_ == Phase::serving && unsent_.empty() && (overrun_ || !held().empty())) {
+  if (phase_ == Phase::serving && unsent_.empty() && (overrun_ || !unread_.empty())) {
     keeper_->resume_later(shared_from_this());
   }
   settle();
 } catch (...) {
   abort();  // out of memory: a connection that ends is better than one that hangs
+}
+
+void Gate::compose(std::string& message, const Response& response, bool keep_alive) const {
+  write_response(message, response,
+                 {.head = method_ == Method::head,
+                  .http_1_0 = http_1_0_,
+                  .keep_alive = keep_alive,
+                  .cors = keeper_->settings().cors,
+                  .trace_id = context_.trace_id,
+                  .traceparent = traceparent_},
+                 now());
 }
 
 void Gate::abandoned(std::uint64_t sequence) noexcept try {
@@ -264,16 +253,14 @@ std::size_t Gate::write_some(std::string_view bytes) {
 void Gate::writable() {
   Lock lock(mutex_);
   if (phase_ == Phase::ended || unsent_.empty()) return;
-  const std::size_t sent = write_some(std::string_view(unsent_).substr(unsent_from_));
+  const std::size_t sent = write_some(unsent_.view());
   if (phase_ == Phase::ended) return;
-  unsent_from_ += sent;
-  if (unsent_from_ < unsent_.size()) {
+  unsent_.drop(sent);
+  if (!unsent_.empty()) {
     keeper_->watch(descriptor_, id_, watched_);
     if (sent != 0) wait_for(Wait::write);
     return;
   }
-  unsent_ = {};
-  unsent_from_ = 0;
   wait_for(Wait::nothing);
   if (!pumping_) pump(lock, {});
 }
@@ -283,7 +270,7 @@ void Gate::writable() {
 // Decides what the connection waits for once nobody works on it.
 void Gate::settle() {
   if (phase_ == Phase::ended || phase_ == Phase::lingering || !unsent_.empty()) return;
-  if (in_flight_ || (phase_ == Phase::serving && !held().empty())) return wait_for(Wait::nothing);
+  if (in_flight_ || (phase_ == Phase::serving && !unread_.empty())) return wait_for(Wait::nothing);
   if (phase_ == Phase::finishing) return finish();
   if (half_closed_) return finish();
   Wait wait = Wait::head;
@@ -308,7 +295,6 @@ void Gate::close_now() {
   wait_for(Wait::nothing);
   unread_ = {};
   unsent_ = {};
-  unread_from_ = unsent_from_ = 0;
   if (descriptor_ < 0) return;
   if (!owned_) {
     ::shutdown(descriptor_, SHUT_RDWR);
@@ -325,7 +311,7 @@ void Gate::disconnected() {
   watched_ = false;
   half_closed_ = true;
   const bool owes = (phase_ == Phase::serving || phase_ == Phase::finishing) &&
-                    (in_flight_ || !unsent_.empty() || !held().empty());
+                    (in_flight_ || !unsent_.empty() || !unread_.empty());
   const int copy = owes ? ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0) : -1;
   descriptor_ = copy;
   if (copy < 0) {
@@ -346,30 +332,14 @@ void Gate::abort() {
 
 void Gate::wait_for(Wait wait) {
   const HttpSettings& settings = keeper_->settings();
-  std::chrono::milliseconds limit{};
-  switch (wait) {
-    case Wait::nothing:
-      wait_ = wait;
-      deadline_.store(never, std::memory_order_relaxed);
-      return;
-    case Wait::idle:
-      limit = settings.idle_timeout;
-      break;
-    case Wait::head:
-      limit = settings.header_timeout;
-      break;
-    case Wait::body:
-      limit = settings.body_timeout;
-      break;
-    case Wait::write:
-      limit = settings.write_timeout;
-      break;
-    case Wait::linger:
-      limit = settings.linger_timeout;
-      break;
-  }
+  const std::array limits{settings.idle_timeout, settings.header_timeout, settings.body_timeout,
+                          settings.write_timeout, settings.linger_timeout};  // as in Wait
   wait_ = wait;
-  deadline_.store(to_ns(std::chrono::steady_clock::now() + limit), std::memory_order_relaxed);
+  const auto deadline =
+      wait == Wait::nothing
+          ? never
+          : to_ns(std::chrono::steady_clock::now() + limits.at(static_cast<std::size_t>(wait) - 1));
+  deadline_.store(deadline, std::memory_order_relaxed);
 }
 
 void Gate::tick(Time now) {

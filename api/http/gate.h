@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/http/http.h"
 #include "api/http/request_reader.h"
@@ -17,6 +18,25 @@
 namespace conversed::api {
 
 class Keeper;
+
+// Bytes that wait; they leave from the front.
+class WaitingBytes {
+ public:
+  [[nodiscard]] std::string_view view() const { return std::string_view(bytes_).substr(from_); }
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+  void append(std::string_view bytes) {
+    bytes_.erase(0, std::exchange(from_, 0));
+    bytes_.append(bytes);
+  }
+  void drop(std::size_t count) {
+    from_ += count;
+    if (from_ == bytes_.size()) *this = {};
+  }
+
+ private:
+  std::string bytes_;
+  std::size_t from_ = 0;
+};
 
 // Reads requests from the bytes that the reactor brings, hands them on one at a time, and writes
 // each answer from the thread that sends it.
@@ -84,6 +104,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   void dispatch(Lock& lock);
   void refuse(int status, std::string_view detail);
   void report(const Response& response) const;
+  void compose(std::string& message, const Response& response, bool keep_alive) const;
   void begin_exchange(const Request& request, bool keep_alive);
   void write(std::string_view bytes);
   std::size_t write_some(std::string_view bytes);
@@ -91,11 +112,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   void finish();
   void close_now();
   void hold(std::string_view bytes);
-  void drop_held(std::size_t count);
   void wait_for(Wait wait);
-  [[nodiscard]] std::string_view held() const {
-    return std::string_view(unread_).substr(unread_from_);
-  }
 
   const std::shared_ptr<Keeper> keeper_;
   const std::uint64_t id_;
@@ -116,10 +133,8 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   bool in_flight_ = false;  // a request is with the handler
   bool overrun_ = false;    // more was pipelined than may wait
   RequestReader reader_;
-  std::string unread_;
-  std::size_t unread_from_ = 0;
-  std::string unsent_;
-  std::size_t unsent_from_ = 0;
+  WaitingBytes unread_;
+  WaitingBytes unsent_;
   std::size_t lingered_ = 0;
 
   // The exchange: written under the lock before its request is handed on, then only read, by the
@@ -129,7 +144,6 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   ErrorShape error_shape_ = ErrorShape::problem;  // should its Reply be dropped
   std::string traceparent_;
   Method method_ = Method::get;
-  bool head_ = false;
   bool http_1_0_ = false;
   bool keep_alive_ = false;
 };

@@ -1,6 +1,7 @@
 #include "api/http/http.h"
 
 #include <algorithm>
+#include <array>
 
 #include "api/http/error_reply.h"
 
@@ -17,23 +18,9 @@ std::optional<std::string_view> first(const HeaderList& list, std::string_view n
 }  // namespace
 
 std::string_view method_name(Method method) {
-  switch (method) {
-    case Method::get:
-      return "GET";
-    case Method::head:
-      return "HEAD";
-    case Method::post:
-      return "POST";
-    case Method::put:
-      return "PUT";
-    case Method::patch:
-      return "PATCH";
-    case Method::delete_:
-      return "DELETE";
-    case Method::options:
-      return "OPTIONS";
-  }
-  return "";
+  constexpr std::array<std::string_view, 7> names{"GET",   "HEAD",   "POST",   "PUT",
+                                                  "PATCH", "DELETE", "OPTIONS"};
+  return names.at(static_cast<std::size_t>(method));
 }
 
 std::optional<std::string_view> Request::header(std::string_view name) const {

@@ -155,18 +155,9 @@ Pistache::Address address_of(const HttpSettings& settings) {
 
 }  // namespace
 
-class HttpServer::Impl {
- public:
-  Impl(std::shared_ptr<Keeper> keeper, std::unique_ptr<Pistache::Tcp::Listener> listener)
-      : keeper_(std::move(keeper)), listener_(std::move(listener)), port_(listener_->getPort()) {}
-
-  const std::shared_ptr<Keeper> keeper_;
-  std::unique_ptr<Pistache::Tcp::Listener> listener_;  // null after stop()
-  const std::uint16_t port_;
-  bool started_ = false;
-};
-
-HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::HttpServer(std::shared_ptr<Keeper> keeper,
+                       std::unique_ptr<Pistache::Tcp::Listener> listener)
+    : keeper_(std::move(keeper)), listener_(std::move(listener)), port_(listener_->getPort()) {}
 
 HttpServer::~HttpServer() {
   stop();
@@ -196,32 +187,27 @@ model::Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpSettings setting
       return std::make_shared<BeatingTransport>(input->clone(), kept);
     });
     listener->bind(address);
-    auto impl = std::make_unique<Impl>(std::move(*keeper), std::move(listener));
-    return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(*keeper), std::move(listener)));
   } catch (const std::exception& failure) {
     return model::fail(model::Errc::unavailable,
                        "cannot listen on " + place + ": " + failure.what());
   }
 }
 
-std::uint16_t HttpServer::port() const {
-  return impl_->port_;
-}
-
 std::size_t HttpServer::connections() const {
-  return impl_->keeper_->connections();
+  return keeper_->connections();
 }
 
 AnswerCounts HttpServer::answer_counts() const {
-  return impl_->keeper_->answer_counts();
+  return keeper_->answer_counts();
 }
 
 model::Result<void> HttpServer::start() {
-  if (impl_->started_) return {};
+  if (started_) return {};
   try {
-    impl_->keeper_->start();
-    impl_->listener_->runThreaded();
-    impl_->started_ = true;
+    keeper_->start();
+    listener_->runThreaded();
+    started_ = true;
     return {};
   } catch (const std::exception& failure) {
     return model::fail(model::Errc::internal,
@@ -230,20 +216,20 @@ model::Result<void> HttpServer::start() {
 }
 
 bool HttpServer::drain(std::chrono::milliseconds limit) {
-  impl_->keeper_->begin_drain();
-  return impl_->keeper_->wait_until_empty(std::chrono::steady_clock::now() + limit);
+  keeper_->begin_drain();
+  return keeper_->wait_until_empty(std::chrono::steady_clock::now() + limit);
 }
 
 void HttpServer::stop() {
-  if (!impl_->listener_) return;
-  if (impl_->started_) {
-    impl_->keeper_->begin_drain();
-    impl_->keeper_->abort_all();
+  if (!listener_) return;
+  if (started_) {
+    keeper_->begin_drain();
+    keeper_->abort_all();
     // Only the reactor closes descriptors, so it has to run until it has seen the ends of all.
-    (void)impl_->keeper_->wait_until_empty(std::chrono::steady_clock::now() + stop_grace);
+    (void)keeper_->wait_until_empty(std::chrono::steady_clock::now() + stop_grace);
   }
-  impl_->listener_.reset();  // joins the accepting thread and the reactor's
-  impl_->keeper_->stop();
+  listener_.reset();  // joins the accepting thread and the reactor's
+  keeper_->stop();
 }
 
 }  // namespace conversed::api

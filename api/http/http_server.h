@@ -9,7 +9,13 @@
 #include "api/http/http_settings.h"
 #include "store/model/result.h"
 
+namespace Pistache::Tcp {
+class Listener;
+}
+
 namespace conversed::api {
+
+class Keeper;
 
 // Serves HTTP/1.1 and HTTP/1.0 in clear (TLS belongs to a proxy in front). Every request gets
 // exactly one answer, in order; malformed ones, time-outs and limits are answered here and never
@@ -27,7 +33,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   // The port that it listens on.
-  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::uint16_t port() const { return port_; }
   // Connections that are open, those included that are about to close.
   [[nodiscard]] std::size_t connections() const;
   // Of all requests since the start, refused ones included; for metrics.
@@ -45,9 +51,12 @@ class HttpServer {
   void stop();
 
  private:
-  class Impl;
-  explicit HttpServer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  HttpServer(std::shared_ptr<Keeper> keeper, std::unique_ptr<Pistache::Tcp::Listener> listener);
+
+  const std::shared_ptr<Keeper> keeper_;
+  std::unique_ptr<Pistache::Tcp::Listener> listener_;  // null after stop()
+  const std::uint16_t port_;
+  bool started_ = false;
 };
 
 }  // namespace conversed::api

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace conversed::api {
@@ -35,9 +36,14 @@ inline char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-inline bool equals_ignoring_case(std::string_view text, std::string_view lower) {
-  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(),
-                                                   [](char a, char b) { return to_lower(a) == b; });
+inline std::string lower_case(std::string_view text) {
+  std::string lowered(text);
+  std::ranges::transform(lowered, lowered.begin(), to_lower);
+  return lowered;
+}
+
+inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, to_lower, to_lower);
 }
 
 inline std::string_view trim(std::string_view text) {
@@ -67,6 +73,22 @@ inline bool is_host(std::string_view text) {
 
 inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
+}
+
+inline bool is_letter(char c) {
+  return to_lower(c) >= 'a' && to_lower(c) <= 'z';
+}
+
+// The unreserved characters of a URI (RFC 3986 §2.3).
+inline bool is_unreserved(char c) {
+  return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+// Of a hexadecimal digit; -1 of another character.
+inline int hex_value(char c) {
+  if (is_digit(c)) return c - '0';
+  c = to_lower(c);
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 }  // namespace conversed::api

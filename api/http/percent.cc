@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "api/http/http_syntax.h"
 #include "store/text/utf8.h"
 
 namespace conversed::api {
@@ -10,13 +11,6 @@ namespace {
 
 constexpr std::string_view encoded_slash = "%2F";
 constexpr std::string_view encoded_percent = "%25";
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // The byte that the "%XX" at the front of the text stands for; none if it is broken, or NUL.
 std::optional<char> escaped_byte(std::string_view text) {
@@ -92,9 +86,7 @@ std::string percent_encode(std::string_view text) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string encoded;
   for (const char c : text) {
-    const bool alphanumeric =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (alphanumeric || c == '-' || c == '.' || c == '_' || c == '~') {
+    if (is_unreserved(c)) {
       encoded += c;
       continue;
     }

@@ -57,10 +57,10 @@ void RequestReader::reset() {
   fields_ = Fields{};
   head_.clear();
   scanned_ = line_start_ = 0;
-  chunk_ = Chunk::size_first;
+  chunk_ = Chunk::size;
   left_ = 0;
   framing_bytes_ = trailer_bytes_ = 0;
-  trailer_.clear();
+  line_.clear();
   rule_ = BodyRule{};
   share_.reset();
 }
@@ -345,94 +345,65 @@ RequestReader::Progress RequestReader::read_chunks(std::string_view& bytes) {
       if (!append_to_body(part)) break;
       bytes.remove_prefix(part.size());
       left_ -= part.size();
-      if (left_ == 0) chunk_ = Chunk::data_cr;
+      if (left_ == 0) chunk_ = Chunk::data_end;
       continue;
     }
-    const char c = bytes.front();
-    bytes.remove_prefix(1);
-    if (chunk_ != Chunk::trailer &&
-        ++framing_bytes_ > limits_.max_header + framing_per_byte * request_.body.size()) {
-      refuse(400, "The chunks cost more than they carry.");
-      break;
-    }
-    chunk_byte(c);
+    const auto part = bytes.substr(0, std::min(bytes.find('\n'), bytes.size() - 1) + 1);
+    bytes.remove_prefix(part.size());
+    if (!take_line(part)) break;
   }
   return stage_ == Stage::refused ? Progress::refused : Progress::need_more;
 }
 
-bool RequestReader::chunk_byte(char c) {
-  switch (chunk_) {
-    case Chunk::size_first:
-      left_ = 0;
-      chunk_ = Chunk::size;
-      return chunk_size_digit(c);
-    case Chunk::size:
-    case Chunk::extension_space:
-    case Chunk::extension:
-      return size_line_byte(c);
-    case Chunk::size_lf:
-      if (c != '\n') return refuse(400, "A chunk size does not end in CRLF.");
-      chunk_ = left_ == 0 ? Chunk::trailer : Chunk::data;
-      return true;
-    case Chunk::data_cr:
-      if (c != '\r') return refuse(400, "A chunk does not end in CRLF.");
-      chunk_ = Chunk::data_lf;
-      return true;
-    case Chunk::data_lf:
-      if (c != '\n') return refuse(400, "A chunk does not end in CRLF.");
-      chunk_ = Chunk::size_first;
-      return true;
-    case Chunk::trailer:
-      if (++trailer_bytes_ > limits_.max_header) return refuse(431, "The trailers are too large.");
-      trailer_.push_back(c);
-      return c == '\n' ? trailer_line() : true;
-    case Chunk::data:
-      break;  // read in blocks by the caller
+// A part of a line, its LF included.
+bool RequestReader::take_line(std::string_view part) {
+  if (chunk_ == Chunk::trailer) {
+    trailer_bytes_ += part.size();
+    if (trailer_bytes_ > limits_.max_header) return refuse(431, "The trailers are too large.");
+  } else {
+    framing_bytes_ += part.size();
+    if (line_.size() + part.size() > limits_.max_header ||
+        framing_bytes_ > limits_.max_header + framing_per_byte * request_.body.size()) {
+      return refuse(400, "The chunks cost more than they carry.");
+    }
   }
+  line_.append(part);
+  if (!line_.ends_with('\n')) return true;
+  if (!line_.ends_with("\r\n")) return refuse(400, "A line does not end in CRLF.");
+  const bool fine = chunk_line(std::string_view(line_).substr(0, line_.size() - 2));
+  line_.clear();
+  return fine;
+}
+
+bool RequestReader::chunk_line(std::string_view line) {
+  if (chunk_ == Chunk::size) return chunk_size(line);
+  if (chunk_ == Chunk::trailer) return trailer(line);
+  if (!line.empty()) return refuse(400, "A chunk does not end in CRLF.");
+  chunk_ = Chunk::size;
   return true;
 }
 
-// chunk-size *( BWS ";" chunk-ext ) CR; what an extension says is not interpreted.
-bool RequestReader::size_line_byte(char c) {
-  if (chunk_ != Chunk::extension_space && c == '\r') {
-    chunk_ = Chunk::size_lf;
-  } else if (chunk_ == Chunk::extension) {
-    if (!is_field_text({&c, 1})) return refuse(400, "A chunk extension is malformed.");
-  } else if (c == ';') {
-    chunk_ = Chunk::extension;
-  } else if (c == ' ' || c == '\t') {
-    chunk_ = Chunk::extension_space;
-  } else if (chunk_ == Chunk::size) {
-    return chunk_size_digit(c);
-  } else {
-    return refuse(400, "A chunk size is malformed.");
+// chunk-size [ BWS ";" chunk-ext ]; what an extension says is not interpreted.
+bool RequestReader::chunk_size(std::string_view line) {
+  left_ = 0;
+  std::size_t digits = 0;
+  for (; digits < line.size() && hex_value(line[digits]) >= 0; ++digits) {
+    left_ = left_ * 16 + static_cast<std::uint64_t>(hex_value(line[digits]));
+    if (left_ > rule_.max_body - request_.body.size()) {
+      return refuse(413, "The body is larger than this server accepts.");
+    }
   }
-  return true;
-}
-
-bool RequestReader::chunk_size_digit(char c) {
-  unsigned digit = 0;
-  if (is_digit(c)) {
-    digit = static_cast<unsigned>(c - '0');
-  } else if (to_lower(c) >= 'a' && to_lower(c) <= 'f') {
-    digit = static_cast<unsigned>(to_lower(c) - 'a') + 10;
-  } else {
-    return refuse(400, "A chunk size is malformed.");
-  }
-  left_ = left_ * 16 + digit;
-  if (left_ > rule_.max_body - request_.body.size()) {
-    return refuse(413, "The body is larger than this server accepts.");
-  }
+  const auto extension = line.substr(digits);
+  const bool fits =
+      extension.empty() || (trim(extension).starts_with(';') && is_field_text(extension));
+  if (digits == 0 || !fits) return refuse(400, "A chunk size is malformed.");
+  chunk_ = left_ == 0 ? Chunk::trailer : Chunk::data;
   return true;
 }
 
 // Trailers are checked like header fields, so that nothing odd hides in them, and then dropped: no
 // operation asks for one, and merging them would let a body change how its request is understood.
-bool RequestReader::trailer_line() {
-  std::string_view line = trailer_;
-  if (line.size() < 2 || line[line.size() - 2] != '\r')
-    return refuse(400, "A line does not end in CRLF.");
-  line.remove_suffix(2);
+bool RequestReader::trailer(std::string_view line) {
   if (line.empty()) {
     stage_ = Stage::complete;
     return true;
@@ -442,7 +413,6 @@ bool RequestReader::trailer_line() {
       !is_field_text(line.substr(colon + 1))) {
     return refuse(400, "A trailer field is malformed.");
   }
-  trailer_.clear();
   return true;
 }
 

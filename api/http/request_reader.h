@@ -72,18 +72,8 @@ class RequestReader {
 
  private:
   enum class Stage : std::uint8_t { head, length, chunks, complete, refused };
-  // Within a chunked body: what the next byte belongs to.
-  enum class Chunk : std::uint8_t {
-    size_first,
-    size,
-    extension_space,
-    extension,
-    size_lf,
-    data,
-    data_cr,
-    data_lf,
-    trailer,
-  };
+  // Within a chunked body: what comes next. All but data comes by lines.
+  enum class Chunk : std::uint8_t { size, data, data_end, trailer };
   // What the header fields said that decides about the framing.
   struct Fields {
     std::size_t hosts = 0;
@@ -111,10 +101,10 @@ class RequestReader {
   bool interpret_transfer_encoding(std::string_view value);
   bool decide_framing();
   bool append_to_body(std::string_view part);
-  bool chunk_byte(char c);
-  bool size_line_byte(char c);
-  bool chunk_size_digit(char c);
-  bool trailer_line();
+  bool take_line(std::string_view part);
+  bool chunk_line(std::string_view line);
+  bool chunk_size(std::string_view line);
+  bool trailer(std::string_view line);
 
   bool refuse(int status, std::string_view detail);
   void reset();
@@ -131,14 +121,14 @@ class RequestReader {
   std::size_t line_start_ = 0;  // where the line that is being scanned begins
   std::size_t empty_lines_ = 0;
 
-  Chunk chunk_ = Chunk::size_first;
+  Chunk chunk_ = Chunk::size;
   bool continue_due_ = false;
   std::uint64_t left_ = 0;  // bytes of the body, or of the chunk, that are to come
   BodyRule rule_;           // of this request
   std::shared_ptr<BodyShare> share_;
   std::size_t framing_bytes_ = 0;  // bytes of a chunked body that are not data
   std::size_t trailer_bytes_ = 0;
-  std::string trailer_;
+  std::string line_;  // of a chunked body, as far as it has come
 };
 
 }  // namespace conversed::api

@@ -20,13 +20,19 @@ constexpr std::size_t max_lexicons = 1'024;
 
 // A missing row is an error here: nobody has use for a null Endpoint.
 template <typename T>
-Result<std::shared_ptr<const T>> present(Result<std::optional<T>>&& read, const char* what) {
+Result<T> required(Result<std::optional<T>>&& read, const char* what) {
   if (!read) return model::fail(read.error());
   if (!*read) return model::fail(Errc::not_found, what);
-  return std::make_shared<const T>(std::move(**read));
+  return **std::move(read);
 }
 
-Result<std::shared_ptr<const CompiledFlow>> compile(model::FlowVersion version) {
+template <typename T>
+Shared<T> share(Result<T>&& value) {
+  if (!value) return model::fail(value.error());
+  return std::make_shared<const T>(*std::move(value));
+}
+
+Shared<CompiledFlow> compile_flow(model::FlowVersion&& version) {
   auto flow = flows::Flow::compile_text(version.definition);
   if (!flow) {
     return model::fail(Errc::internal, "Flow \"" + version.name + "\" (" + version.flow_id +
@@ -37,7 +43,7 @@ Result<std::shared_ptr<const CompiledFlow>> compile(model::FlowVersion version) 
   return std::make_shared<const CompiledFlow>(CompiledFlow{std::move(version), std::move(*flow)});
 }
 
-Result<std::shared_ptr<const flows::lexicon::Lexicon>> compile(store::Lexicon stored) {
+Shared<flows::lexicon::Lexicon> compile_lexicon(store::Lexicon&& stored) {
   std::vector<flows::lexicon::Entry> entries;
   entries.reserve(stored.entries.size());
   for (auto& entry : stored.entries) {
@@ -66,63 +72,49 @@ AssetsCache::AssetsCache(store::Assets& store)
       projects_(max_projects),
       lexicons_(max_lexicons) {}
 
-Result<std::shared_ptr<const model::Endpoint>> AssetsCache::endpoint_by_token(
-    std::string_view url_token) {
+Shared<model::Endpoint> AssetsCache::endpoint_by_token(std::string_view url_token) {
   return by_token_.get(url_token, store_.generation(), [&] {
-    return present(store_.endpoint_by_token(std::string(url_token)),
-                   "there is no Endpoint with this URLToken");
+    return share(required(store_.endpoint_by_token(std::string(url_token)),
+                          "there is no Endpoint with this URLToken"));
   });
 }
 
-Result<std::shared_ptr<const model::Endpoint>> AssetsCache::endpoint(std::string_view endpoint_id) {
+Shared<model::Endpoint> AssetsCache::endpoint(std::string_view endpoint_id) {
   return by_id_.get(endpoint_id, store_.generation(), [&] {
-    return present(store_.endpoint(std::string(endpoint_id)), "there is no such Endpoint");
+    return share(required(store_.endpoint(std::string(endpoint_id)), "there is no such Endpoint"));
   });
 }
 
-Result<std::shared_ptr<const CompiledFlow>> AssetsCache::newest_flow(std::string_view flow_id) {
-  return newest_.get(
-      flow_id, store_.generation(), [&]() -> Result<std::shared_ptr<const CompiledFlow>> {
-        auto stored = present(store_.flow(std::string(flow_id), 0), "there is no such Flow");
-        if (!stored) return model::fail(stored.error());
-        // The version may be compiled already: most imports change few Flows.
-        return flow(flow_id, (*stored)->version);
-      });
+Shared<CompiledFlow> AssetsCache::newest_flow(std::string_view flow_id) {
+  return newest_.get(flow_id, store_.generation(), [&]() -> Shared<CompiledFlow> {
+    const auto stored = required(store_.flow(std::string(flow_id), 0), "there is no such Flow");
+    if (!stored) return model::fail(stored.error());
+    // The version may be compiled already: most imports change few Flows.
+    return flow(flow_id, stored->version);
+  });
 }
 
-Result<std::shared_ptr<const CompiledFlow>> AssetsCache::flow(std::string_view flow_id,
-                                                              std::int64_t version) {
+Shared<CompiledFlow> AssetsCache::flow(std::string_view flow_id, std::int64_t version) {
   const std::string key = std::string(flow_id) + ' ' + std::to_string(version);
   constexpr std::uint64_t for_good = 0;
-  return versions_.get(key, for_good, [&]() -> Result<std::shared_ptr<const CompiledFlow>> {
-    auto stored = store_.flow(std::string(flow_id), version);
-    if (!stored) return model::fail(stored.error());
-    if (!*stored) return model::fail(Errc::not_found, "there is no such version of the Flow");
-    return compile(std::move(**stored));
+  return versions_.get(key, for_good, [&] {
+    return required(store_.flow(std::string(flow_id), version),
+                    "there is no such version of the Flow")
+        .and_then(compile_flow);
   });
 }
 
-Result<std::shared_ptr<const model::ProjectAssets>> AssetsCache::project(
-    std::string_view project_id) {
+Shared<model::ProjectAssets> AssetsCache::project(std::string_view project_id) {
   return projects_.get(project_id, store_.generation(),
-                       [&]() -> Result<std::shared_ptr<const model::ProjectAssets>> {
-                         auto stored = store_.project_assets(std::string(project_id));
-                         if (!stored) return model::fail(stored.error());
-                         return std::make_shared<const model::ProjectAssets>(std::move(*stored));
-                       });
+                       [&] { return share(store_.project_assets(std::string(project_id))); });
 }
 
-Result<std::shared_ptr<const flows::lexicon::Lexicon>> AssetsCache::lexicon(
-    const std::string& project_id, const std::string& name) {
-  return lexicons_.get(project_id + ' ' + name, store_.lexicon_generation(),
-                       [&]() -> Result<std::shared_ptr<const flows::lexicon::Lexicon>> {
-                         auto stored = store_.lexicon(project_id, name);
-                         if (!stored) return model::fail(stored.error());
-                         if (!*stored) {
-                           return model::fail(Errc::not_found, "there is no such lexicon");
-                         }
-                         return compile(*std::move(*stored));
-                       });
+Shared<flows::lexicon::Lexicon> AssetsCache::lexicon(const std::string& project_id,
+                                                     const std::string& name) {
+  return lexicons_.get(project_id + ' ' + name, store_.lexicon_generation(), [&] {
+    return required(store_.lexicon(project_id, name), "there is no such lexicon")
+        .and_then(compile_lexicon);
+  });
 }
 
 }  // namespace conversed::api

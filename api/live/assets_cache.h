@@ -28,6 +28,10 @@ class Assets;
 
 namespace conversed::api {
 
+// What is cached is shared with its users.
+template <typename T>
+using Shared = model::Result<std::shared_ptr<const T>>;
+
 // One version of a Flow, ready to run.
 struct CompiledFlow {
   model::FlowVersion version;  // without its definition
@@ -39,7 +43,7 @@ struct CompiledFlow {
 template <typename Value>
 class GenerationCache {
  public:
-  using Outcome = model::Result<std::shared_ptr<const Value>>;
+  using Outcome = Shared<Value>;
 
   explicit GenerationCache(std::size_t max_entries)
       : max_in_shard_(std::max<std::size_t>(1, max_entries / shard_count)) {}
@@ -111,10 +115,8 @@ class AssetsCache {
  public:
   explicit AssetsCache(store::Assets& store);  // must outlive this
 
-  [[nodiscard]] model::Result<std::shared_ptr<const model::Endpoint>> endpoint_by_token(
-      std::string_view url_token);
-  [[nodiscard]] model::Result<std::shared_ptr<const model::Endpoint>> endpoint(
-      std::string_view endpoint_id);
+  [[nodiscard]] Shared<model::Endpoint> endpoint_by_token(std::string_view url_token);
+  [[nodiscard]] Shared<model::Endpoint> endpoint(std::string_view endpoint_id);
 
   // The Endpoint if it has been looked up before, maybe as it was then; its organisation and
   // project never change. Reads nothing from the store.
@@ -124,18 +126,15 @@ class AssetsCache {
   }
 
   // What an input that begins an execution runs.
-  [[nodiscard]] model::Result<std::shared_ptr<const CompiledFlow>> newest_flow(
-      std::string_view flow_id);
+  [[nodiscard]] Shared<CompiledFlow> newest_flow(std::string_view flow_id);
   // What a pinned execution goes on with. A version never changes, so it is kept for good.
-  [[nodiscard]] model::Result<std::shared_ptr<const CompiledFlow>> flow(std::string_view flow_id,
-                                                                        std::int64_t version);
+  [[nodiscard]] Shared<CompiledFlow> flow(std::string_view flow_id, std::int64_t version);
 
-  [[nodiscard]] model::Result<std::shared_ptr<const model::ProjectAssets>> project(
-      std::string_view project_id);
+  [[nodiscard]] Shared<model::ProjectAssets> project(std::string_view project_id);
   // A lexicon of the project, ready to be searched; a large one takes some tenths of a second to
   // make, once for each import.
-  [[nodiscard]] model::Result<std::shared_ptr<const flows::lexicon::Lexicon>> lexicon(
-      const std::string& project_id, const std::string& name);
+  [[nodiscard]] Shared<flows::lexicon::Lexicon> lexicon(const std::string& project_id,
+                                                        const std::string& name);
 
  private:
   store::Assets& store_;

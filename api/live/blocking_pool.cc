@@ -20,14 +20,11 @@ bool BlockingPool::post(std::string_view name, Line line, std::function<void()> 
     const std::lock_guard lock(mutex_);
     Waiting& waiting = lines_[static_cast<std::size_t>(line)];
     if (stopping_ || waiting.count >= limits_.waiting) return false;
-    auto known = waiting.by_name.find(std::string(name));
-    if (known == waiting.by_name.end()) {
-      waiting.names.push_back({std::string(name), {}});
-      known = waiting.by_name.emplace(name, std::prev(waiting.names.end())).first;
+    const auto known = waiting.by_name.find(name);
+    if (known != waiting.by_name.end() && known->second.size() >= limits_.waiting_of_one) {
+      return false;
     }
-    auto& places = known->second->waiting;
-    if (places.size() >= limits_.waiting_of_one) return false;
-    places.push_back(std::move(work));
+    waiting.by_name[std::string(name)].push_back(std::move(work));
     ++waiting.count;
   }
   changed_.notify_one();
@@ -45,20 +42,17 @@ void BlockingPool::stop() {
   }
 }
 
-std::function<void()> BlockingPool::take_next() {
+BlockingPool::Work BlockingPool::take_next() {
   if (lines_[turn_].count == 0) turn_ = 1 - turn_;
   Waiting& line = lines_[turn_];
   turn_ = 1 - turn_;
-  Name& first = line.names.front();
-  auto work = std::move(first.waiting.front());
-  first.waiting.pop_front();
+  auto next = line.by_name.upper_bound(line.last);
+  if (next == line.by_name.end()) next = line.by_name.begin();
+  Work work = std::move(next->second.front());
+  next->second.pop_front();
   --line.count;
-  if (first.waiting.empty()) {
-    line.by_name.erase(first.name);
-    line.names.pop_front();
-  } else {
-    line.names.splice(line.names.end(), line.names, line.names.begin());
-  }
+  line.last = next->first;
+  if (next->second.empty()) line.by_name.erase(next);
   return work;
 }
 

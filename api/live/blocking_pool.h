@@ -7,12 +7,11 @@
 #include <deque>
 #include <functional>
 #include <limits>
-#include <list>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 namespace conversed::api {
@@ -52,19 +51,16 @@ class BlockingPool {
   void stop();
 
  private:
-  struct Name {
-    std::string name;
-    std::deque<std::function<void()>> waiting;  // never empty
-  };
+  using Work = std::function<void()>;
   struct Waiting {
-    std::list<Name> names;  // whose turn is next, first
-    std::unordered_map<std::string, std::list<Name>::iterator> by_name;
+    std::map<std::string, std::deque<Work>, std::less<>> by_name;  // none is empty
+    std::string last;  // name that was served; the one behind it is next
     std::size_t count = 0;
   };
 
   void run();
   [[nodiscard]] bool idle() const { return lines_[0].count == 0 && lines_[1].count == 0; }
-  [[nodiscard]] std::function<void()> take_next();
+  [[nodiscard]] Work take_next();
 
   const Limits limits_;
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/http/http_syntax.h"
 #include "api/live/answer.h"
 #include "api/live/blocking_pool.h"
 #include "api/live/events.h"
@@ -39,28 +40,17 @@ std::string body_of(std::string stored, const model::SessionKey& session) {
                         : std::move(stored);
 }
 
-bool is_respond_async(std::string_view preference) {
-  preference = preference.substr(0, preference.find(';'));
-  const auto first = preference.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return false;
-  preference = preference.substr(first, preference.find_last_not_of(" \t") - first + 1);
-  return std::ranges::equal(preference, std::string_view("respond-async"), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  });
-}
-
 // `Prefer: respond-async` (RFC 7240), among others.
 bool prefers_async(const Request& request) {
+  bool prefers = false;
   for (const auto& [name, value] : request.headers) {
     if (name != "prefer") continue;
-    std::string_view rest = value;
-    for (auto comma = rest.find(','); comma != std::string_view::npos; comma = rest.find(',')) {
-      if (is_respond_async(rest.substr(0, comma))) return true;
-      rest.remove_prefix(comma + 1);
-    }
-    if (is_respond_async(rest)) return true;
+    for_each_element(value, [&](std::string_view preference) {
+      const auto wanted = trim(preference.substr(0, preference.find(';')));
+      prefers = prefers || equals_ignoring_case(wanted, "respond-async");
+    });
   }
-  return false;
+  return prefers;
 }
 
 std::string said_by(const store::InputState& state, const model::SessionKey& session) {

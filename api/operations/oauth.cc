@@ -7,6 +7,7 @@
 #include "api/auth/sign_in_page.h"
 #include "api/auth/sign_in_queue.h"
 #include "api/http/error_reply.h"
+#include "api/http/http_syntax.h"
 #include "api/http/percent.h"
 #include "api/live/blocking_pool.h"
 #include "api/representation/media_type.h"
@@ -26,12 +27,8 @@ OauthError invalid_client(std::string description) {
 bool is_form(const Request& request) {
   const auto type = request.header("content-type");
   if (!type) return true;
-  static constexpr std::string_view wanted = "application/x-www-form-urlencoded";
-  std::string_view name = type->substr(0, type->find(';'));
-  while (name.ends_with(' ')) name.remove_suffix(1);
-  return std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  });
+  return equals_ignoring_case(trim(type->substr(0, type->find(';'))),
+                              "application/x-www-form-urlencoded");
 }
 
 // The text that stands form-encoded in Basic credentials (RFC 6749 §2.3.1).

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "api/http/http_syntax.h"
+
 namespace conversed::api {
 namespace {
 
@@ -42,21 +44,6 @@ struct Range {
     return sub == offered_sub ? 3 : 0;
   }
 };
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  const auto begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  std::transform(lowered.begin(), lowered.end(), lowered.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lowered;
-}
 
 // Cuts at `separator`, but not inside quoted strings.
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -96,12 +83,12 @@ std::optional<Range> parse_range(std::string_view text) {
   const auto parts = split(text, ';');
   const auto slash = parts.front().find('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  Range range{lower(trim(parts.front().substr(0, slash))),
-              lower(trim(parts.front().substr(slash + 1)))};
+  Range range{lower_case(trim(parts.front().substr(0, slash))),
+              lower_case(trim(parts.front().substr(slash + 1)))};
   // Parameters before the weight would narrow the range; we offer each type in one form only.
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto equals = parts[i].find('=');
-    if (lower(trim(parts[i].substr(0, equals))) != "q") continue;
+    if (lower_case(trim(parts[i].substr(0, equals))) != "q") continue;
     const auto quality = equals == std::string_view::npos
                              ? std::nullopt
                              : parse_quality(trim(parts[i].substr(equals + 1)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/http/http_syntax.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 
@@ -66,10 +67,7 @@ Result<void> check_name(std::string_view name, std::string_view value) {
 }
 
 Result<std::string> normal_url_token(std::string_view text) {
-  std::string token(text);
-  std::transform(token.begin(), token.end(), token.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  std::string token = lower_case(text);
   if (!model::is_url_token(token)) {
     return model::fail(Errc::invalid_argument, "URLToken must be 64 hexadecimal digits");
   }
