@@ -12,7 +12,6 @@
 #include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/auth/issuer.h"
-#include "api/auth/sign_in_queue.h"
 #include "api/dispatch.h"
 #include "api/http/client_address.h"
 #include "api/http/error_reply.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/http/client_address.h"
+#include "api/live/blocking_pool.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -181,6 +182,13 @@ void Authenticator::remember(model::Guarded<Entries>& cache, std::string name, E
     }
     entries.insert_or_assign(std::move(name), std::move(entry));
   });
+}
+
+bool post_sign_in(const Authenticator& authenticator, BlockingPool& pool, std::string_view email,
+                  std::string_view peer, std::function<void()> work) {
+  const auto line =
+      authenticator.knows(email, peer) ? BlockingPool::Line::known : BlockingPool::Line::others;
+  return pool.post(counted_address(peer), line, std::move(work));
 }
 
 }  // namespace conversed::api

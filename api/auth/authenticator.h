@@ -25,6 +25,8 @@ class Store;
 
 namespace conversed::api {
 
+class BlockingPool;
+
 // Who a request comes from. Thread-safe.
 //
 // What was verified is remembered for a short time by a keyed digest of the credentials, never by
@@ -106,5 +108,12 @@ class Authenticator {
   model::Guarded<Entries> clients_;
   model::Guarded<Entries> basics_;
 };
+
+// Queues `work`, which verifies a password, on `pool`. The pool serves the waiting addresses in
+// turn, and each has a few places. An address that has signed in to the account before does not
+// wait behind the others. False if there is no place. Costs a point select.
+[[nodiscard]] bool post_sign_in(const Authenticator& authenticator, BlockingPool& pool,
+                                std::string_view email, std::string_view peer,
+                                std::function<void()> work);
 
 }  // namespace conversed::api

@@ -31,19 +31,6 @@ std::optional<std::string_view> Request::parameter(std::string_view name) const 
   return first(query, name);
 }
 
-Reply& Reply::operator=(Reply&& other) noexcept {
-  if (this != &other) {
-    Reply replaced(std::move(*this));  // answers its request, if nobody did
-    sink_ = std::move(other.sink_);
-    sequence_ = other.sequence_;
-    observer_ = other.observer_;
-    since_ = other.since_;
-    told_ = std::move(other.told_);
-    route_ = other.route_;
-  }
-  return *this;
-}
-
 Reply::~Reply() {
   if (!sink_) return;
   tell_observer(500);

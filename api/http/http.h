@@ -110,7 +110,7 @@ class Reply {
   Reply(std::shared_ptr<ReplySink> sink, std::uint64_t sequence)
       : sink_(std::move(sink)), sequence_(sequence) {}
   Reply(Reply&&) noexcept = default;
-  Reply& operator=(Reply&& other) noexcept;
+  Reply& operator=(Reply&&) = delete;
   Reply(const Reply&) = delete;
   Reply& operator=(const Reply&) = delete;
   ~Reply();

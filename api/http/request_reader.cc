@@ -76,38 +76,25 @@ bool RequestReader::refuse(int status, std::string_view detail) {
 // ---- The header section
 
 RequestReader::Progress RequestReader::read_head(std::string_view& bytes) {
-  while (head_.empty() && bytes.size() >= 2 && bytes[0] == '\r' && bytes[1] == '\n') {
-    bytes.remove_prefix(2);
+  const auto fresh = bytes.substr(0, limits_.max_header + 1 - head_.size());
+  head_.append(fresh);
+  while (head_.starts_with("\r\n")) {
+    head_.erase(0, 2);
+    scanned_ = 0;
     if (++empty_lines_ > max_empty_lines) {
       refuse(400, "Too many empty lines before the request line.");
       return Progress::refused;
     }
   }
-  if (head_ == "\r" && bytes.starts_with('\n')) {  // an empty line that came in two pieces
-    bytes.remove_prefix(1);
-    reset();
-    if (++empty_lines_ <= max_empty_lines) return read_head(bytes);
-    refuse(400, "Too many empty lines before the request line.");
-    return Progress::refused;
-  }
-  if (bytes.empty()) return Progress::need_more;
-
-  // What comes whole is parsed where it is; what comes in pieces is gathered first.
-  const std::size_t before = head_.size();
-  const std::size_t room = limits_.max_header + 1 - std::min(before, limits_.max_header + 1);
-  const auto fresh = bytes.substr(0, room);
-  if (before != 0) head_.append(fresh);
-  const std::string_view head = before != 0 ? std::string_view(head_) : fresh;
-
   std::size_t end = 0;
-  if (!scan_lines(head, end)) return Progress::refused;
+  if (!scan_lines(head_, end)) return Progress::refused;
   if (end != 0 && end <= limits_.max_header) {
-    bytes.remove_prefix(end - before);
-    parse_head(head.substr(0, end));
+    bytes.remove_prefix(fresh.size() - (head_.size() - end));
+    parse_head(std::string_view(head_).substr(0, end));
     head_.clear();
     return Progress::need_more;
   }
-  if (head.size() > limits_.max_header) {
+  if (head_.size() > limits_.max_header) {
     if (line_start_ == 0) {
       refuse(414, "The request line is longer than this server accepts.");
     } else {
@@ -115,7 +102,6 @@ RequestReader::Progress RequestReader::read_head(std::string_view& bytes) {
     }
     return Progress::refused;
   }
-  if (before == 0) head_.assign(fresh);
   bytes.remove_prefix(fresh.size());
   return Progress::need_more;
 }

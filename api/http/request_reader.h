@@ -116,7 +116,7 @@ class RequestReader {
   RequestFraming framing_;
   Fields fields_;
 
-  std::string head_;            // of a header section that came in pieces
+  std::string head_;            // the header section, as far as it has come
   std::size_t scanned_ = 0;     // bytes of the head that are known to hold no end
   std::size_t line_start_ = 0;  // where the line that is being scanned begins
   std::size_t empty_lines_ = 0;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/auth/authenticator.h"
 #include "api/auth/credentials.h"
 #include "api/auth/sign_in_page.h"
-#include "api/auth/sign_in_queue.h"
 #include "api/http/error_reply.h"
 #include "api/http/http_syntax.h"
 #include "api/http/percent.h"

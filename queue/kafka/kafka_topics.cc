@@ -88,59 +88,38 @@ Result<void> create(rd_kafka_t* client, const Wanted& wanted, milliseconds wait)
 
 using Settings = std::map<std::string, std::string>;
 
-Result<Settings> settings_of(const rd_kafka_ConfigResource_t* resource, std::string_view doing) {
+// The settings of a topic; none, with a report, where they may not be looked at.
+Result<Settings> describe(const KafkaAsker& asker, const std::string& topic,
+                          const KafkaReport& report) {
+  constexpr std::string_view doing = "The settings of the log's topics can't be read";
+  const KafkaConfigResource asked(
+      rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str()));
+  rd_kafka_ConfigResource_t* resources[] = {asked.get()};
+  const KafkaQueue queue(rd_kafka_queue_new(asker.client));
+  rd_kafka_DescribeConfigs(
+      asker.client, resources, 1,
+      options(asker.client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, asker.wait).get(), queue.get());
+  auto event = answer_of(queue.get(), asker.wait, doing);
+  if (!event) return model::fail(event.error());
+  std::size_t count = 0;
+  const auto* resource = rd_kafka_DescribeConfigs_result_resources(
+      rd_kafka_event_DescribeConfigs_result(event->get()), &count)[0];
   const auto error = rd_kafka_ConfigResource_error(resource);
+  // The right to describe topics is not one that records depend on.
+  if (error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+      error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) {
+    report(topic + ": " + kafka_error(error, doing).message +
+           " They have to be as queue/README.md says.");
+    return Settings{};
+  }
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return model::fail(kafka_error(error, doing));
   Settings values;
-  std::size_t count = 0;
   const auto* const* entries = rd_kafka_ConfigResource_configs(resource, &count);
   for (std::size_t at = 0; at < count; ++at) {
     const char* value = rd_kafka_ConfigEntry_value(entries[at]);
     if (value != nullptr) values[rd_kafka_ConfigEntry_name(entries[at])] = value;
   }
   return values;
-}
-
-constexpr std::string_view describing = "The settings of the log's topics can't be read";
-
-// The right to describe topics is not one that records depend on.
-bool is_not_allowed(rd_kafka_resp_err_t error) {
-  return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
-         error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
-}
-
-// The settings of each topic, by its name; none for those that may not be looked at.
-Result<std::map<std::string, Settings>> describe(const KafkaAsker& asker,
-                                                 const std::vector<Wanted>& topics,
-                                                 const KafkaReport& report) {
-  std::vector<KafkaConfigResource> owned;
-  std::vector<rd_kafka_ConfigResource_t*> resources;
-  for (const auto& topic : topics) {
-    owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic.name.c_str()));
-    resources.push_back(owned.back().get());
-  }
-  const KafkaQueue queue(rd_kafka_queue_new(asker.client));
-  rd_kafka_DescribeConfigs(
-      asker.client, resources.data(), resources.size(),
-      options(asker.client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, asker.wait).get(), queue.get());
-  auto event = answer_of(queue.get(), asker.wait, describing);
-  if (!event) return model::fail(event.error());
-  std::map<std::string, Settings> all;
-  std::size_t count = 0;
-  const auto* const* found = rd_kafka_DescribeConfigs_result_resources(
-      rd_kafka_event_DescribeConfigs_result(event->get()), &count);
-  for (std::size_t at = 0; at < count; ++at) {
-    const std::string name = rd_kafka_ConfigResource_name(found[at]);
-    auto values = settings_of(found[at], describing);
-    if (values) {
-      all[name] = std::move(*values);
-    } else if (is_not_allowed(rd_kafka_ConfigResource_error(found[at]))) {
-      report(name + ": " + values.error().message + " They have to be as queue/README.md says.");
-    } else {
-      return model::fail(values.error());
-    }
-  }
-  return all;
 }
 
 Result<void> check(const Wanted& wanted, const Settings& found, std::int32_t replicas,
@@ -254,10 +233,10 @@ Result<std::int32_t> prepare_kafka_topics(const KafkaAsker& asker, const KafkaNa
     states.push_back(*state);
   }
   if (settings.topic_check == KafkaTopicCheck::without_settings) return states.front().partitions;
-  auto found = describe(asker, all, settings.report);
-  if (!found) return model::fail(found.error());
   for (std::size_t at = 0; at < all.size(); ++at) {
-    auto fine = check(all[at], (*found)[all[at].name], states[at].replicas, settings.report);
+    const auto found = describe(asker, all[at].name, settings.report);
+    if (!found) return model::fail(found.error());
+    auto fine = check(all[at], *found, states[at].replicas, settings.report);
     if (!fine) return model::fail(fine.error());
   }
   return states.front().partitions;  // of the log

@@ -14,7 +14,6 @@ SqliteLogState::SqliteLogState(LogMarks marks, TailBounds bounds)
 }
 
 void SqliteLogState::publish(const LogMarks& marks, std::vector<LogRecord> records) {
-  bool notify = false;
   {
     const std::lock_guard lock(mutex_);
     epochs_ = marks.epochs;
@@ -33,9 +32,8 @@ void SqliteLogState::publish(const LogMarks& marks, std::vector<LogRecord> recor
         partition.tail.pop_front();
       }
     }
-    notify = !records.empty() && std::exchange(waiting_, false);
   }
-  if (notify) changed_.notify_one();
+  if (!records.empty()) changed_.notify_one();
 }
 
 std::vector<PartitionRange> SqliteLogState::ranges() const {
@@ -69,14 +67,7 @@ SqliteLogState::Take SqliteLogState::take(std::size_t max, std::chrono::millisec
   Take out;
   std::unique_lock lock(mutex_);
   if (max == 0) return out;
-  if (!readable() && !woken_ && wait.count() > 0) {
-    const auto deadline = std::chrono::steady_clock::now() + wait;
-    do {
-      waiting_ = true;
-    } while (changed_.wait_until(lock, deadline) != std::cv_status::timeout && !readable() &&
-             !woken_);
-    waiting_ = false;
-  }
+  changed_.wait_for(lock, wait, [this] { return readable() || woken_; });
   woken_ = false;
   for (std::size_t seen = 0; seen < partitions_.size() && out.records.size() < max; ++seen) {
     Partition& partition = partitions_[turn_];

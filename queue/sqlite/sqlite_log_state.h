@@ -75,7 +75,6 @@ class SqliteLogState {
   std::vector<EpochStart> epochs_;
   std::size_t turn_ = 0;  // the partition that `take` looks at first
   bool attached_ = false;
-  bool waiting_ = false;
   bool woken_ = false;
 };
 

@@ -73,7 +73,6 @@ void SqliteLogWriter::enqueue(Waiting waiting) {
   const std::size_t record_bytes = waiting.record.bytes();
   waiting.bytes = record_bytes + overhead;
   std::optional<Error> refusal;
-  bool notify = false;
   if (record_bytes > settings_.max_record_bytes) {
     refusal = Error{Errc::too_large, "The record is above the log's limit of " +
                                          std::to_string(settings_.max_record_bytes) + " bytes."};
@@ -88,11 +87,10 @@ void SqliteLogWriter::enqueue(Waiting waiting) {
       ++waiting_records_;
       waiting_bytes_ += waiting.bytes;
       appends_.push_back(std::move(waiting));
-      notify = std::exchange(idle_, false);
     }
   }
   if (refusal) return call_back(waiting, refusal);
-  if (notify) changed_.notify_one();
+  changed_.notify_one();
 }
 
 void SqliteLogWriter::call_back(Waiting& waiting, const std::optional<Error>& error) {
@@ -116,7 +114,6 @@ std::future<Result<void>> SqliteLogWriter::run_control(std::function<Result<void
     }
     controls_.push_back({std::move(apply), {}});
     done = controls_.back().done.get_future();
-    idle_ = false;
   }
   changed_.notify_one();
   return done;
@@ -196,7 +193,6 @@ Result<void> SqliteLogWriter::purge() {
     const std::lock_guard lock(mutex_);
     if (stopping_) return model::fail(Errc::unavailable, "The log is stopped.");
     done = purges_.emplace_back().get_future();
-    idle_ = false;
   }
   changed_.notify_one();
   return done.get();
@@ -220,7 +216,6 @@ void SqliteLogWriter::stop() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
-      idle_ = false;
     }
     changed_.notify_one();
     thread_.join();
@@ -257,14 +252,10 @@ bool SqliteLogWriter::gather(Gathered& gathered) {
     return !appends_.empty() || !controls_.empty() || stopping_ ||
            (purge_ == Purge::none && !purges_.empty());
   };
-  if (!ready()) {
-    idle_ = true;
-    if (pause) {
-      changed_.wait_for(lock, *pause, ready);
-    } else {
-      changed_.wait(lock, ready);
-    }
-    idle_ = false;
+  if (pause) {
+    changed_.wait_for(lock, *pause, ready);
+  } else {
+    changed_.wait(lock, ready);
   }
   if (!ready()) return false;
   gathered.appends.swap(appends_);

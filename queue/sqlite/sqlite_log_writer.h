@@ -150,7 +150,6 @@ class SqliteLogWriter final : public SqliteLog {
   std::vector<std::promise<Result<void>>> purges_;
   std::size_t waiting_records_ = 0;  // committing ones included
   std::size_t waiting_bytes_ = 0;
-  bool idle_ = false;  // the thread waits
   bool stopping_ = false;
   bool pruning_held_ = false;
   std::optional<Error> trouble_;

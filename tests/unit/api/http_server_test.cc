@@ -405,7 +405,7 @@ TEST(HttpServer, StopEndsWhatIsInFlightAndLateAnswersGoNowhere) {
     TestServer server({}, parked.handler());
     RawClient client(server.port());
     client.send(simple + simple);
-    late = parked.next();
+    late.emplace(parked.next());
     server->stop();
     EXPECT_TRUE(client.read_end());
     server->stop();
